@@ -11,7 +11,20 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from bench import ancestry, commits, completion, gc, load, merging, reading, remote, serving, size, spark, startup
+from bench import (
+    ancestry,
+    commits,
+    completion,
+    gc,
+    load,
+    merging,
+    reading,
+    remote,
+    serving,
+    size,
+    spark,
+    startup,
+)
 from bench.commands import WAYS, How
 from bench.report import Line, machine
 
@@ -50,18 +63,42 @@ def main() -> None:
     """Print one line per goal."""
     names = list(measurements(How()))
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=", ".join(names))
-    parser.add_argument("--scratch", type=Path, metavar="FOLDER", help="keep what is made for the measurements there, and use what is there already")
+    parser.add_argument(
+        "names", nargs="*", choices=[*names, []], metavar="NAME", help=", ".join(names)
+    )
+    parser.add_argument(
+        "--scratch",
+        type=Path,
+        metavar="FOLDER",
+        help="keep what is made for the measurements there, and use what is there already",
+    )
     lines = parser.add_argument_group("startup, remote, completion and reading")
-    lines.add_argument("--small", action="store_true", help="in a small repository, for development")
-    lines.add_argument("--by", choices=WAYS, default=How().by, help="%(choices)s; the last two for a machine that is busy")
+    lines.add_argument(
+        "--small", action="store_true", help="in a small repository, for development"
+    )
+    lines.add_argument(
+        "--by",
+        choices=WAYS,
+        default=How().by,
+        help="%(choices)s; the last two for a machine that is busy",
+    )
     lines.add_argument("--only", default="", metavar="TEXT", help="only the lines with this text")
-    lines.add_argument("--rounds", type=int, default=How().rounds, metavar="N", help="interleaved runs of each command (%(default)s)")
+    lines.add_argument(
+        "--rounds",
+        type=int,
+        default=How().rounds,
+        metavar="N",
+        help="interleaved runs of each command (%(default)s)",
+    )
     given = parser.parse_args()
     how = How(given.by, given.rounds, given.only, given.small)
     print(machine())
     begun = time.perf_counter()
-    with nullcontext(given.scratch) if given.scratch else tempfile.TemporaryDirectory(prefix="nessie-bench-") as scratch:
+    with (
+        nullcontext(given.scratch)
+        if given.scratch
+        else tempfile.TemporaryDirectory(prefix="nessie-bench-") as scratch
+    ):
         for name, measure in measurements(how).items():
             if name in (given.names or set(names) - WHEN_NAMED):
                 for line in measure(Path(scratch)):

@@ -36,11 +36,20 @@ def measure(scratch: Path) -> Iterator[Line]:
         return lambda: reader.resolve(revision)
 
     with repository:
-        for what, prepare in (("opened for it", opened), ("read before", known), ("the walk alone, empty caches", unknown)):
-            pairs = [[seconds(prepare(f"start-{start}~{distance}")) for distance in (FAR, NEAR)] for start in range(STARTS)]
+        for what, prepare in (
+            ("opened for it", opened),
+            ("read before", known),
+            ("the walk alone, empty caches", unknown),
+        ):
+            pairs = [
+                [seconds(prepare(f"start-{start}~{distance}")) for distance in (FAR, NEAR)]
+                for start in range(STARTS)
+            ]
             far, near = zip(*pairs, strict=True)
             made_of = f"{milliseconds(far)} / {milliseconds(near)}, medians of {STARTS} starts"
-            yield Line(f"main~{FAR} : main~{NEAR}, {what}", ratio_of_medians(far, near), "x", GOAL, made_of)
+            yield Line(
+                f"main~{FAR} : main~{NEAR}, {what}", ratio_of_medians(far, near), "x", GOAL, made_of
+            )
 
 
 def _open_and_resolve(url: str, revision: str) -> None:
@@ -53,14 +62,22 @@ def _long_history(path: Path) -> tuple[LocalRepository, SQLiteStore]:
     corpus.load(path, 1)
     repository, store = corpus.open_repository(path)
     key = ContentKey(("events",))
-    content = repository.commit("main", [Put(key, IcebergTable(metadata_location="s3://lake/events/0"))], corpus.meta("create"))
+    content = repository.commit(
+        "main",
+        [Put(key, IcebergTable(metadata_location="s3://lake/events/0"))],
+        corpus.meta("create"),
+    )
     content_id = content.added[key]
     total = FAR + STARTS
     for first in range(0, total, BLOCK):
         with corpus.without_waiting(store):
             for number in range(first, min(first + BLOCK, total)):
-                table = IcebergTable(id=content_id, metadata_location=f"s3://lake/events/{number + 1}")
+                table = IcebergTable(
+                    id=content_id, metadata_location=f"s3://lake/events/{number + 1}"
+                )
                 result = repository.commit("main", [Put(key, table)], corpus.meta("load"))
                 if number >= FAR:
-                    repository.create_reference(ReferenceType.BRANCH, f"start-{number - FAR}", result.reference.hash)
+                    repository.create_reference(
+                        ReferenceType.BRANCH, f"start-{number - FAR}", result.reference.hash
+                    )
     return repository, store

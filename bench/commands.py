@@ -58,19 +58,31 @@ def workspace(folder: Path) -> Path:
 
 def run(folder: Path, *words: str) -> None:
     """Run a command to its end; raises where it fails."""
-    subprocess.run([SCRIPT, *words], cwd=folder, env=_environment(), check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [SCRIPT, *words],
+        cwd=folder,
+        env=_environment(),
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def ratios(folder: Path, lines: Mapping[str, Measured], how: How) -> Iterator[Line]:
     """What each command line takes, as a ratio to `python -c pass`."""
     compiled()
     chosen = {name: line for name, line in lines.items() if how.only in name}
-    commands = [[sys.executable, "-c", "pass"], *([SCRIPT, *line.words] for line in chosen.values())]
+    commands = [
+        [sys.executable, "-c", "pass"],
+        *([SCRIPT, *line.words] for line in chosen.values()),
+    ]
     count, rounds = WAYS[how.by]
     taken = [[count(command, folder) for command in commands] for _ in range(rounds or how.rounds)]
     bare, *ours = [min(column) for column in zip(*taken, strict=True)]
     for (name, line), found in zip(chosen.items(), ours, strict=True):
-        yield Line(f"{name} : python -c pass", found / bare, "x", line.goal, _made_of(found, bare, how))
+        yield Line(
+            f"{name} : python -c pass", found / bare, "x", line.goal, _made_of(found, bare, how)
+        )
 
 
 def _made_of(found: float, bare: float, how: How) -> str:
@@ -83,12 +95,18 @@ def _made_of(found: float, bare: float, how: How) -> str:
 def compiled() -> None:
     """Compile our modules, as an installation does: the first start would do it, or every start where bytecode may not be written."""
     folder = str(Path(nessie_cli.__file__).parent)
-    subprocess.run([sys.executable, "-m", "compileall", "-q", folder], env=_environment(), check=True)
+    subprocess.run(
+        [sys.executable, "-m", "compileall", "-q", folder], env=_environment(), check=True
+    )
 
 
 def _environment() -> dict[str, str]:
     """The environment of the process without what would change how a command starts or where it works."""
-    return {name: value for name, value in os.environ.items() if name not in _NOT_FOR_COMMANDS and not name.startswith("NESSIE_")}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _NOT_FOR_COMMANDS and not name.startswith("NESSIE_")
+    }
 
 
 def _until_first_page(command: Sequence[str], folder: Path) -> float:

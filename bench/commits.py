@@ -28,7 +28,9 @@ _OBJECT = "INSERT INTO objects (id, kind, written, packed) VALUES (?, ?, ?, ?)"
 _REFLOG = """INSERT INTO reflog (number, name, kind, before, after, time, who, operation, message, request_id, check_sum)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _INDEX = "INSERT INTO object_index (entry, object) VALUES (?, ?)"
-_REQUEST = "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
+_REQUEST = (
+    "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
+)
 _MOVE = "UPDATE refs SET target = ?, check_sum = ? WHERE name = ?"
 
 Row = tuple[Any, ...]
@@ -53,9 +55,7 @@ def measure(scratch: Path) -> Iterator[Line]:
         ("the same, every commit with empty caches of ours", None, True),
     ):
         ours, bare = _race(path, scratch / "bare.sqlite", picker, forget=forget)
-        made_of = (
-            f"{MILLI * ours / COMMITS:.3f} ms, bare {MILLI * bare / COMMITS:.3f} ms per commit, mean of {COMMITS}, interleaved in blocks of {BLOCK}"
-        )
+        made_of = f"{MILLI * ours / COMMITS:.3f} ms, bare {MILLI * bare / COMMITS:.3f} ms per commit, mean of {COMMITS}, interleaved in blocks of {BLOCK}"
         yield Line(what, bare / ours, "x", goal, made_of, at_least=True)
 
 
@@ -65,7 +65,9 @@ def _race(path: Path, copy: Path, picker: random.Random, *, forget: bool) -> tup
     repository, store = corpus.open_repository(path)
     loop = apsw.Connection(str(copy))
     watcher = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    loop.execute("PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 67108864").fetchall()
+    loop.execute(
+        "PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 67108864"
+    ).fetchall()
     ours = bare = 0.0
     with repository:
         for _ in range(COMMITS // BLOCK):
@@ -103,7 +105,9 @@ def writing(loop: apsw.Connection, written: Written) -> Callable[[], object]:
 
 
 def mark_of(watcher: apsw.Connection) -> tuple[int, int]:
-    rows: list[tuple[int, int]] = watcher.execute("SELECT (SELECT max(number) FROM objects), (SELECT max(number) FROM reflog)").fetchall()  # type: ignore[assignment]
+    rows: list[tuple[int, int]] = watcher.execute(
+        "SELECT (SELECT max(number) FROM objects), (SELECT max(number) FROM reflog)"
+    ).fetchall()  # type: ignore[assignment]
     return rows[0]
 
 
@@ -112,14 +116,26 @@ def written_since(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[W
 
     Numbers are the same on the copy, since the same rows were inserted there in the same order.
     """
-    moves = watcher.execute("SELECT * FROM reflog WHERE number > ? ORDER BY number", (mark[1],)).fetchall()
-    index = watcher.execute("SELECT entry, object FROM object_index WHERE object > ?", (mark[0],)).fetchall()
-    rows = iter(watcher.execute("SELECT number, id, kind, written, packed FROM objects WHERE number > ? ORDER BY number", (mark[0],)).fetchall())
+    moves = watcher.execute(
+        "SELECT * FROM reflog WHERE number > ? ORDER BY number", (mark[1],)
+    ).fetchall()
+    index = watcher.execute(
+        "SELECT entry, object FROM object_index WHERE object > ?", (mark[0],)
+    ).fetchall()
+    rows = iter(
+        watcher.execute(
+            "SELECT number, id, kind, written, packed FROM objects WHERE number > ? ORDER BY number",
+            (mark[0],),
+        ).fetchall()
+    )
     for move in moves:
         objects: list[Row] = []
         while not objects or objects[-1][1] != 3:
             number, *row = next(rows)
             objects.append(tuple(row))
-        request = watcher.execute("SELECT id, caller, digest, result, time, check_sum FROM requests WHERE id = ?", (move[9],)).fetchall()[0]
+        request = watcher.execute(
+            "SELECT id, caller, digest, result, time, check_sum FROM requests WHERE id = ?",
+            (move[9],),
+        ).fetchall()[0]
         yield Written(objects, [found for found in index if found[1] == number], move, request)
     assert next(rows, None) is None

@@ -24,6 +24,11 @@ KEYSTROKES = {
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
     """The ratios to `python -c pass`."""
-    lines = {f"TAB for {name}": Measured(("__complete", "--kind", kind, "--", *typed), GOAL) for name, (kind, typed) in KEYSTROKES.items()}
-    lines["a line without a script"] = Measured(("__complete", "--", "switch", "team/feature-99"), GOAL_OF_LINES)
+    lines = {
+        f"TAB for {name}": Measured(("__complete", "--kind", kind, "--", *typed), GOAL)
+        for name, (kind, typed) in KEYSTROKES.items()
+    }
+    lines["a line without a script"] = Measured(
+        ("__complete", "--", "switch", "team/feature-99"), GOAL_OF_LINES
+    )
     return ratios(lake(scratch, small=how.small), lines, how)

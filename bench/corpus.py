@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nessie_cli.model import CommitMeta, Content, ContentKey, IcebergTable, Namespace, Operation, Put
+from nessie_cli.model import (
+    CommitMeta,
+    Content,
+    ContentKey,
+    IcebergTable,
+    Namespace,
+    Operation,
+    Put,
+)
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create
@@ -27,7 +35,9 @@ def table_key(number: int) -> ContentKey:
 def table(number: int, version: int = 0) -> IcebergTable:
     """A state of that table; versions differ in location and snapshot."""
     # Like the UUIDs in real file names these digits do not compress.
-    noise = (number * 0x9E3779B97F4A7C15F39CC0605CEDC835 + version * 0xC2B2AE3D27D4EB4F165667B19E3779F9) % 2**122
+    noise = (
+        number * 0x9E3779B97F4A7C15F39CC0605CEDC835 + version * 0xC2B2AE3D27D4EB4F165667B19E3779F9
+    ) % 2**122
     location = f"s3://lake/warehouse/area_{number // PER_NAMESPACE:04d}/table_{number:07d}/metadata/{version:05d}-{noise:032x}.metadata.json"
     return IcebergTable(metadata_location=location, snapshot_id=noise % 2**62)
 

@@ -21,7 +21,11 @@ async def echo(request: Request) -> Response:
 def main() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
-        config = uvicorn.Config(Starlette(routes=[Route("/echo", echo, methods=["POST"])]), log_level="critical", access_log=False)
+        config = uvicorn.Config(
+            Starlette(routes=[Route("/echo", echo, methods=["POST"])]),
+            log_level="critical",
+            access_log=False,
+        )
         uvicorn.Server(config).run([listener])
 
 

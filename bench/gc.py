@@ -47,11 +47,20 @@ def measure(scratch: Path) -> Iterator[Line]:
 
 
 def _marking(scratch: Path) -> Line:
-    with _history(scratch / "one.sqlite", 0) as one, _history(scratch / "fifty.sqlite", BRANCHES) as fifty:
+    with (
+        _history(scratch / "one.sqlite", 0) as one,
+        _history(scratch / "fifty.sqlite", BRANCHES) as fifty,
+    ):
         runs = Runs(scratch / "marks")
         many, single = interleaved(ROUNDS, lambda: _mark(fifty, runs), lambda: _mark(one, runs))
     made_of = f"{min(many):.2f} s / {min(single):.2f} s, {COMMITS} commits, {BRANCHES} branches of {ON_BRANCH} more"
-    return Line(f"mark of {BRANCHES} branches over shared history : of one", ratio_of_medians(many, single), "x", MARK_GOAL, made_of)
+    return Line(
+        f"mark of {BRANCHES} branches over shared history : of one",
+        ratio_of_medians(many, single),
+        "x",
+        MARK_GOAL,
+        made_of,
+    )
 
 
 def _mark(repository: LocalRepository, runs: Runs) -> None:
@@ -68,21 +77,31 @@ def _history(path: Path, branches: int) -> LocalRepository:
     corpus.load(path, 1)
     repository, store = corpus.open_repository(path)
     keys = [ContentKey((f"t{number}",)) for number in range(TABLES)]
-    puts = [Put(key, IcebergTable(metadata_location=f"s3://lake/{key}/0.metadata.json")) for key in keys]
+    puts = [
+        Put(key, IcebergTable(metadata_location=f"s3://lake/{key}/0.metadata.json")) for key in keys
+    ]
     ids = repository.commit("main", puts, corpus.meta("create")).added
     with corpus.without_waiting(store):
         for number in range(COMMITS):
             _update(repository, "main", keys[number % TABLES], ids, number)
             if branches and number % (COMMITS // branches) == 0:
                 name = f"branch-{number}"
-                repository.create_reference(ReferenceType.BRANCH, name, repository.reference("main").hash)
+                repository.create_reference(
+                    ReferenceType.BRANCH, name, repository.reference("main").hash
+                )
                 for more in range(ON_BRANCH):
                     _update(repository, name, keys[more], ids, COMMITS + number + more)
     return repository
 
 
-def _update(repository: LocalRepository, branch: str, key: ContentKey, ids: Any, version: int) -> None:
-    table = IcebergTable(metadata_location=f"s3://lake/{key}/{version + 1}.metadata.json", snapshot_id=version, id=ids[key])
+def _update(
+    repository: LocalRepository, branch: str, key: ContentKey, ids: Any, version: int
+) -> None:
+    table = IcebergTable(
+        metadata_location=f"s3://lake/{key}/{version + 1}.metadata.json",
+        snapshot_id=version,
+        id=ids[key],
+    )
     repository.commit(branch, [Put(key, table)], corpus.meta(f"update {version}"))
 
 
@@ -90,9 +109,17 @@ def _update(repository: LocalRepository, branch: str, key: ContentKey, ids: Any,
 
 
 def _planning(scratch: Path) -> Line:
-    run = Runs(scratch / "plans").new(Settings(store="memory:", reference_time=_TIME, warehouse=("/lake",)), _TIME + timedelta(days=9))
+    run = Runs(scratch / "plans").new(
+        Settings(store="memory:", reference_time=_TIME, warehouse=("/lake",)),
+        _TIME + timedelta(days=9),
+    )
     _lake(run)
-    done = subprocess.run([sys.executable, "-m", "bench.gc", str(run.folder)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.gc", str(run.folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     memory, candidates, taken = done.stdout.split()
     made_of = f"{candidates} candidates of {FILES + ORPHANS} files in {float(taken):.1f} s; resident memory at its highest"
     return Line(f"plan of {FILES} live files", int(memory) / 1024, "MB", MEMORY_GOAL, made_of)
@@ -128,7 +155,9 @@ def main() -> None:
     run = Runs(folder.parent).open(folder.name)
     scope = scope_of(run, run.info.settings, lambda _: None)
     (taken,) = interleaved(1, lambda: differ(run, scope, _silent))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, run.dataset("candidates").rows, taken[0])
+    print(
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, run.dataset("candidates").rows, taken[0]
+    )
 
 
 if __name__ == "__main__":

@@ -82,7 +82,9 @@ class _Writing:
     def all(self) -> None:
         """Branches leave `main` at equal distances; every second one is merged when `main` has gone on."""
         size = self._size
-        added = self._repository.commit("main", corpus.first_load(size.tables), corpus.meta("first load")).added
+        added = self._repository.commit(
+            "main", corpus.first_load(size.tables), corpus.meta("first load")
+        ).added
         self._ids = [added[corpus.table_key(number)] for number in range(size.tables)]
         on_main = (size.commits - size.branches * ON_BRANCH - size.branches // 2) // size.branches
         at_once = max(1, _BLOCK // (on_main + ON_BRANCH))
@@ -108,8 +110,12 @@ class _Writing:
     def _update(self, branch: str, number: int, version: int) -> None:
         """A new state of one table; branches and `main` write different tables, so that merges do not conflict."""
         message = f"backfill of table {number}" if version % RARE == 0 else f"load {version}"
-        put = Put(corpus.table_key(number), corpus.table(number, version + 1).with_id(self._ids[number]))
-        self._repository.commit(branch, [put], CommitMeta(message, authors=(f"writer-{version % WRITERS}@example.org",)))
+        put = Put(
+            corpus.table_key(number), corpus.table(number, version + 1).with_id(self._ids[number])
+        )
+        self._repository.commit(
+            branch, [put], CommitMeta(message, authors=(f"writer-{version % WRITERS}@example.org",))
+        )
 
 
 def _name(number: int) -> str:

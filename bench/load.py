@@ -30,7 +30,10 @@ def measure(scratch: Path) -> Iterator[Line]:
     made_of = f"{KEYS / done['seconds']:,.0f} keys a second; {done['cpu']:.0f} s of processor time; {size:.0f} bytes of store per key"
     yield Line(f"first load of {KEYS:,} keys", done["seconds"], "s", 60, made_of)
     yield Line("its memory", done["peak"] / GIGABYTE, "GB", 1, "peak of the process")
-    for what, name in (("listing them, keys only", "list"), ("listing them with contents", "list_contents")):
+    for what, name in (
+        ("listing them, keys only", "list"),
+        ("listing them with contents", "list_contents"),
+    ):
         done = _in_new_process(name, path)
         grown = (done["peak"] - done["settled"]) / 1e6
         made_of = f"peak {done['peak'] / 1e6:.0f} MB, {done['settled'] / 1e6:.0f} MB after {SETTLED:,} keys; {done['seconds']:.1f} s"
@@ -48,7 +51,12 @@ def peak() -> float:
 
 
 def _in_new_process(what: str, path: Path) -> dict[str, float]:
-    done = subprocess.run([sys.executable, "-m", "bench.load", what, str(path)], check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.load", what, str(path)],
+        check=True,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[1],
+    )
     answer: dict[str, float] = json.loads(done.stdout)
     return answer
 
@@ -73,7 +81,16 @@ def _main() -> None:
     what, path = sys.argv[1], Path(sys.argv[2])
     begun = time.perf_counter()
     found = _load(path) if what == "load" else _list(path, content=what == "list_contents")
-    print(json.dumps({"seconds": time.perf_counter() - begun, "cpu": time.process_time(), "peak": peak(), **found}))
+    print(
+        json.dumps(
+            {
+                "seconds": time.perf_counter() - begun,
+                "cpu": time.process_time(),
+                "peak": peak(),
+                **found,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

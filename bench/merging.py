@@ -25,7 +25,12 @@ class _Catalog:
     def __init__(self, path: Path, keys: int) -> None:
         self.path = path
         self.keys = keys
-        self.times: dict[str, list[float]] = {"diff": [], "diff, empty caches": [], "merge": [], "merge, empty caches": []}
+        self.times: dict[str, list[float]] = {
+            "diff": [],
+            "diff, empty caches": [],
+            "merge": [],
+            "merge, empty caches": [],
+        }
         if not path.exists():
             corpus.load(path, keys)
         self.repository, self.store = corpus.open_repository(path)
@@ -41,7 +46,11 @@ class _Catalog:
         for name in (*targets, source):
             repository.create_reference(ReferenceType.BRANCH, name, head)
             mine = numbers[:CHANGES] if name == source else numbers[CHANGES:]
-            repository.commit(name, [corpus.update(repository, name, n, number + 1) for n in mine], corpus.meta("ten tables"))
+            repository.commit(
+                name,
+                [corpus.update(repository, name, n, number + 1) for n in mine],
+                corpus.meta("ten tables"),
+            )
         self._diff(corpus.forgetful(self.store), head, source, "diff, empty caches")
         self._diff(repository, head, source, "diff")
         self.times["merge, empty caches"].append(seconds(lambda: fresh.merge(targets[0], source)))

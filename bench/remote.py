@@ -34,13 +34,17 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
         folder = scratch / "remote"
         folder.mkdir(exist_ok=True)
         run(folder, "init", "--store", url)
-        yield from ratios(folder, LINES, how if how.by == "instructions" else how._replace(by="processor"))
+        yield from ratios(
+            folder, LINES, how if how.by == "instructions" else how._replace(by="processor")
+        )
 
 
 @contextmanager
 def _serving(folder: Path) -> Iterator[str]:
     command = [SCRIPT, "serve", "--port", "0"]
-    with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8") as process:
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
         found = re.search(r"http://\S+/api/v2", line)

@@ -28,10 +28,14 @@ class Line:
     @property
     def met(self) -> bool:
         """Whether the goal is reached."""
-        return self.goal is None or (self.value >= self.goal if self.at_least else self.value <= self.goal)
+        return self.goal is None or (
+            self.value >= self.goal if self.at_least else self.value <= self.goal
+        )
 
     def __str__(self) -> str:
-        goal = "no goal" if self.goal is None else f"{'>=' if self.at_least else '<='} {self.goal:g}"
+        goal = (
+            "no goal" if self.goal is None else f"{'>=' if self.at_least else '<='} {self.goal:g}"
+        )
         verdict = "" if self.goal is None else "ok" if self.met else "MISSED"
         return f"{self.what:<58} {self.value:7.2f} {self.unit:<4} {goal:>8}  {verdict:<6}  {self.made_of}"
 

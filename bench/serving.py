@@ -84,8 +84,12 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
         others = []
         try:
             (scratch / "original").mkdir()
-            found = stack.enter_context(original(scratch / "original", scratch / "original" / "rocksdb", heap=HEAP))
-            others.append(_Contestant("the original", Served(found.url, _sizes(scale), scale.log), found.pid))
+            found = stack.enter_context(
+                original(scratch / "original", scratch / "original" / "rocksdb", heap=HEAP)
+            )
+            others.append(
+                _Contestant("the original", Served(found.url, _sizes(scale), scale.log), found.pid)
+            )
         except Unavailable as error:
             print(f"the original is not measured: {error}", file=sys.stderr)
         echo = stack.enter_context(_Echo())
@@ -97,7 +101,13 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
         yield from _durable(ours, scratch, scale)
         for contestant in others:
             made_of = f"{_resident(ours.pid)} MiB (two workers: {_resident(two.pid)}) : {_resident(contestant.pid)} MiB with a heap of {HEAP}"
-            yield Line("resident memory: ours : the original", _resident(ours.pid) / _resident(contestant.pid), "x", AT_MOST, made_of)
+            yield Line(
+                "resident memory: ours : the original",
+                _resident(ours.pid) / _resident(contestant.pid),
+                "x",
+                AT_MOST,
+                made_of,
+            )
 
 
 def _sizes(scale: _Scale) -> list[int]:
@@ -107,12 +117,25 @@ def _sizes(scale: _Scale) -> list[int]:
 def _rows(scale: _Scale) -> Iterator[_Row]:
     for writers, branches in ((1, 1), (8, 1), (32, 1), (8, 8)):
         what = f"commits, {writers} on {branches} branch{'es' if branches > 1 else ''}"
-        yield _Row(what, lambda served, seconds, w=writers, b=branches: served.commits(scale.few, w, b, seconds), writers, commits=True)  # type: ignore[misc]
+        yield _Row(
+            what,
+            lambda served, seconds, w=writers, b=branches: served.commits(scale.few, w, b, seconds),  # type: ignore[misc]
+            writers,
+            commits=True,
+        )
     for clients in (1, 8):
         for size in (scale.few, scale.many):
             what = f"content of {size:,}, {_many(clients)}"
-            yield _Row(what, lambda served, seconds, n=size, c=clients: served.contents(n, c, seconds), clients)  # type: ignore[misc]
-        yield _Row(f"log page, {_many(clients)}", lambda served, seconds, c=clients: served.logs(c, seconds), clients)  # type: ignore[misc]
+            yield _Row(
+                what,
+                lambda served, seconds, n=size, c=clients: served.contents(n, c, seconds),  # type: ignore[misc]
+                clients,
+            )
+        yield _Row(
+            f"log page, {_many(clients)}",
+            lambda served, seconds, c=clients: served.logs(c, seconds),  # type: ignore[misc]
+            clients,
+        )
         yield _Row(
             f"entries page of {scale.many:,}, {_many(clients)}",
             lambda served, seconds, c=clients: served.entries(scale.many, c, seconds),  # type: ignore[misc]
@@ -121,8 +144,18 @@ def _rows(scale: _Scale) -> Iterator[_Row]:
     for clients in (1, 8):
         for size in scale.sizes:
             what = f"of 10 in {size:,}, {_many(clients)}"
-            yield _Row(f"diff {what}", lambda served, seconds, n=size, c=clients: served.diffs(n, c, seconds), clients, clients == 1)  # type: ignore[misc]
-            yield _Row(f"merge {what}", lambda served, seconds, n=size, c=clients: served.merges(n, c, seconds), clients, clients == 1)  # type: ignore[misc]
+            yield _Row(
+                f"diff {what}",
+                lambda served, seconds, n=size, c=clients: served.diffs(n, c, seconds),  # type: ignore[misc]
+                clients,
+                clients == 1,
+            )
+            yield _Row(
+                f"merge {what}",
+                lambda served, seconds, n=size, c=clients: served.merges(n, c, seconds),  # type: ignore[misc]
+                clients,
+                clients == 1,
+            )
 
 
 def _many(clients: int) -> str:
@@ -167,15 +200,38 @@ def _lines(row: _Row, contestants: list[_Contestant], echo: _Echo, scale: _Scale
             taken[contestant.name] += drive(contestant.served.server, scripts)
             spent[contestant.name] += time.perf_counter() - begun
     # The time of one client's merge is without that of the commits which it needs; the rate of several clients' merges is with it.
-    times = {name: _Times(len(found) / (sum(found) if row.timed else spent[name]), sorted(found)) for name, found in taken.items()}
+    times = {
+        name: _Times(len(found) / (sum(found) if row.timed else spent[name]), sorted(found))
+        for name, found in taken.items()
+    }
     ours = times["ours"]
     for name, other in times.items():
         if name != "ours" and row.timed:
-            yield Line(f"{row.what}: ours : {name} (p50)", ours.at(0.5) / other.at(0.5), "x", _goal(name), f"{ours} : {other}")
+            yield Line(
+                f"{row.what}: ours : {name} (p50)",
+                ours.at(0.5) / other.at(0.5),
+                "x",
+                _goal(name),
+                f"{ours} : {other}",
+            )
         elif name != "ours":
-            yield Line(f"{row.what}: ours : {name} (rates)", ours.rate / other.rate, "x", _goal(name), f"{ours} : {other}", at_least=True)
+            yield Line(
+                f"{row.what}: ours : {name} (rates)",
+                ours.rate / other.rate,
+                "x",
+                _goal(name),
+                f"{ours} : {other}",
+                at_least=True,
+            )
     floor = echo.rate(row, contestants[0], scale)
-    yield Line(f"{row.what}: ours : echo (rates)", ours.rate / floor.rate, "x", None, f"{ours} : {floor}", at_least=True)
+    yield Line(
+        f"{row.what}: ours : echo (rates)",
+        ours.rate / floor.rate,
+        "x",
+        None,
+        f"{ours} : {floor}",
+        at_least=True,
+    )
 
 
 def _goal(name: str) -> float | None:
@@ -194,7 +250,9 @@ def _durable(ours: _Contestant, scratch: Path, scale: _Scale) -> Iterator[Line]:
     begun = time.perf_counter()
     count = len(drive(served.server, scripts))
     spent = time.perf_counter() - begun
-    copy.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000").fetchall()
+    copy.execute(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000"
+    ).fetchall()
     # The server's log has its full length already and is written over; a log that still grows costs the disk more.
     copy.execute(
         "CREATE TABLE growth (x); INSERT INTO growth VALUES (zeroblob(8000000)); DROP TABLE growth; PRAGMA wal_checkpoint(RESTART)"
@@ -206,7 +264,14 @@ def _durable(ours: _Contestant, scratch: Path, scale: _Scale) -> Iterator[Line]:
     copy.close()
     watcher.close()
     made_of = f"{MILLI * spent / count:.3f} ms, bare {MILLI * bare / count:.3f} ms per commit, mean of {count}"
-    yield Line("commits, 1 on 1 branch: ours : bare apsw loop (rates)", bare / spent, "x", None, made_of, at_least=True)
+    yield Line(
+        "commits, 1 on 1 branch: ours : bare apsw loop (rates)",
+        bare / spent,
+        "x",
+        None,
+        made_of,
+        at_least=True,
+    )
 
 
 def _limited(script: Script, most: int) -> Script:
@@ -223,7 +288,9 @@ class _Echo:
     """The route that echoes, in a process of its own."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen([sys.executable, "-m", "bench.echo"], stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.echo"], stdout=subprocess.PIPE, text=True
+        )
         assert self._process.stdout is not None
         self._server = Server(f"http://127.0.0.1:{self._process.stdout.readline().strip()}")
 
@@ -264,13 +331,28 @@ def _body(contestant: _Contestant, row: _Row) -> bytes:
 def _ours(path: Path, scale: _Scale, workers: int) -> Iterator[_Contestant]:
     """Our server over a new store, as a process; the catalog is made by its REST API."""
     create(f"sqlite:///{path}").close()
-    words = [sys.executable, "-m", "nessie_cli", "serve", "--store", str(path), "--port", "0", "--workers", str(workers)]
+    words = [
+        sys.executable,
+        "-m",
+        "nessie_cli",
+        "serve",
+        "--store",
+        str(path),
+        "--port",
+        "0",
+        "--workers",
+        str(workers),
+    ]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
         found = re.search(r"http://\S+?:\d+", process.stderr.readline())
         assert found
-        yield _Contestant("ours" if workers == 1 else "two workers", Served(found[0], _sizes(scale), scale.log), process.pid)
+        yield _Contestant(
+            "ours" if workers == 1 else "two workers",
+            Served(found[0], _sizes(scale), scale.log),
+            process.pid,
+        )
     finally:
         process.terminate()
         process.communicate()
@@ -278,6 +360,11 @@ def _ours(path: Path, scale: _Scale, workers: int) -> Iterator[_Contestant]:
 
 def _resident(pid: int) -> int:
     """MiB of a process and its children that are in memory; pages that they share count once for each."""
-    children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    sizes = [re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{one}/status").read_text()) for one in (pid, *children)]
+    children = [
+        int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    ]
+    sizes = [
+        re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{one}/status").read_text())
+        for one in (pid, *children)
+    ]
     return sum(int(size) for found in sizes for size in found) // 1024

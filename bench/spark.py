@@ -40,9 +40,17 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
     work = scratch / "spark"
     with connect(url) as repository, reading("local[2]", url, work / "local", 2) as spark:
         count = sum(1 for _ in repository.log("main"))
-        frame, here = interleaved(ROUNDS, spark.read, lambda: sum(1 for _ in repository.log("main")))
+        frame, here = interleaved(
+            ROUNDS, spark.read, lambda: sum(1 for _ in repository.log("main"))
+        )
     made_of = f"{median(frame):.2f} s / {median(here):.2f} s, medians of {ROUNDS}; {count:,} commits, the session is there already"
-    yield Line("a log into a DataFrame (local[2]) : Python API", ratio_of_medians(frame, here), "x", None, made_of)
+    yield Line(
+        "a log into a DataFrame (local[2]) : Python API",
+        ratio_of_medians(frame, here),
+        "x",
+        None,
+        made_of,
+    )
     with on_a_cluster(url, work / "one", 1) as single, on_a_cluster(url, work / "two", 2) as double:
         one, two = interleaved(ROUNDS, single.read, double.read)
     made_of = f"{median(one):.2f} s / {median(two):.2f} s, medians of {ROUNDS}; clusters of a master and two workers on this machine"
@@ -79,7 +87,9 @@ def reading(master: str, url: str, folder: Path, cores: int) -> Iterator[Reading
     log = folder / "spark.log"
     with (
         log.open("wb") as said,
-        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True) as process,
+        subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True
+        ) as process,
     ):
         found = Reading(process, log)
         for _ in range(WARMING_UP):
@@ -99,11 +109,17 @@ def serve(master: str, url: str, folder: Path, cores: str) -> None:
     """Read the log of `main`, all of its columns, and throw the rows away, once for each line of the input."""
     from nessie_cli.spark import register
 
-    more = {"spark__executorEnv__PYTHONPATH": str(ROOT), "spark__executor__memory": "512m", "spark__cores__max": cores}
+    more = {
+        "spark__executorEnv__PYTHONPATH": str(ROOT),
+        "spark__executor__memory": "512m",
+        "spark__cores__max": cores,
+    }
     with session(folder, master, **more) as spark:
         register(spark)
         for _ in sys.stdin:
-            spark.read.format("nessie").options(url=url, table="log", ref="main").load().write.format("noop").mode("overwrite").save()
+            spark.read.format("nessie").options(
+                url=url, table="log", ref="main"
+            ).load().write.format("noop").mode("overwrite").save()
             sys.stdout.write(_DONE)
             sys.stdout.flush()
 

@@ -30,5 +30,9 @@ def workspace_with_tables(folder: Path) -> Path:
     with repository, corpus.without_waiting(store):
         repository.commit("main", corpus.first_load(TABLES), corpus.meta("first load"))
         for number in range(COMMITS):
-            repository.commit("main", [corpus.update(repository, "main", number, 1)], corpus.meta(f"load of day {number}"))
+            repository.commit(
+                "main",
+                [corpus.update(repository, "main", number, 1)],
+                corpus.meta(f"load of day {number}"),
+            )
     return folder

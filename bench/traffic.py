@@ -53,7 +53,10 @@ class Server:
     def post(self, path: str, body: Any, *, method: str = "POST", api: str = "/api/v2") -> bytes:
         """A request with a JSON body (bytes are sent as they are)."""
         data = body if isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()
-        return f"{method} {api}{path} HTTP/1.1\r\n{self._head}content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n".encode() + data
+        return (
+            f"{method} {api}{path} HTTP/1.1\r\n{self._head}content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n".encode()
+            + data
+        )
 
     def ask(self, *requests: bytes) -> list[Answer]:
         """The answers to some requests, one after the other; raises for any that is refused."""
@@ -72,7 +75,9 @@ class Server:
 
     def head(self, branch: str) -> str:
         """Where a branch is."""
-        hash_: str = json.loads(self.ask(self.get(f"/trees/{quote(branch)}"))[0].body)["reference"]["hash"]
+        hash_: str = json.loads(self.ask(self.get(f"/trees/{quote(branch)}"))[0].body)["reference"][
+            "hash"
+        ]
         return hash_
 
 
@@ -119,9 +124,17 @@ def _parsed(data: bytearray) -> Answer | None:
     at = head.find(b"content-length:")
     if at >= 0:
         size = int(head[at + 15 :].split(b"\r\n", 1)[0])
-        return Answer(status, bytes(data[end + 4 : end + 4 + size])) if len(data) >= end + 4 + size else None
+        return (
+            Answer(status, bytes(data[end + 4 : end + 4 + size]))
+            if len(data) >= end + 4 + size
+            else None
+        )
     if b"transfer-encoding: chunked" in head:
-        return Answer(status, b"".join(_chunks(data, end + 4))) if data.endswith(b"0\r\n\r\n") else None
+        return (
+            Answer(status, b"".join(_chunks(data, end + 4)))
+            if data.endswith(b"0\r\n\r\n")
+            else None
+        )
     return Answer(status, b"")
 
 

@@ -37,11 +37,15 @@ class Folders(MetastoreCatalog, NoopCatalog):
         metadata = FromInputFile.table_metadata(file_io.new_input(metadata_file))
         return Table((name.parent.name, name.name), metadata, metadata_file, file_io, self)
 
-    def commit_table(self, table: Table, requirements: tuple[Any, ...], updates: tuple[Any, ...]) -> CommitTableResponse:
+    def commit_table(
+        self, table: Table, requirements: tuple[Any, ...], updates: tuple[Any, ...]
+    ) -> CommitTableResponse:
         """Write the next metadata file beside the one that the table was opened from; nobody's pointer moves."""
         staged = self._update_and_stage_table(table, table.name(), requirements, updates)
         self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
-        return CommitTableResponse(metadata=staged.metadata, metadata_location=staged.metadata_location)  # type: ignore[call-arg]
+        return CommitTableResponse(
+            metadata=staged.metadata, metadata_location=staged.metadata_location
+        )  # type: ignore[call-arg]
 
 
 def create(folder: str, *columns: str) -> str:

@@ -16,7 +16,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-BEGIN, END = "<!-- the demo's transcript; written by `make docs` -->\n```console\n", "```\n<!-- end of the transcript -->\n"
+BEGIN, END = (
+    "<!-- the demo's transcript; written by `make docs` -->\n```console\n",
+    "```\n<!-- end of the transcript -->\n",
+)
 ROWS, COLUMNS = 50, 110
 
 _SCRATCH = re.compile(r"/\S*/nessie-demo\.\w+")
@@ -41,9 +44,15 @@ def run() -> str:
 
 def _become_the_demo() -> None:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "FORCE_COLOR", "CLICOLOR_FORCE")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("COLUMNS", "LINES", "FORCE_COLOR", "CLICOLOR_FORCE")
+    }
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    os.execve(ROOT / "demo" / "run", ["run"], {**kept, "PATH": path, "NO_COLOR": "1", "TERM": "xterm"})  # noqa: S606
+    os.execve(  # noqa: S606
+        ROOT / "demo" / "run", ["run"], {**kept, "PATH": path, "NO_COLOR": "1", "TERM": "xterm"}
+    )  # noqa: RUF100, S606
 
 
 def _read(terminal: int) -> bytes:
@@ -55,7 +64,10 @@ def _read(terminal: int) -> bytes:
 
 def normalised(transcript: str) -> list[str]:
     """The lines without what differs from run to run: ids, cut texts, times, widths of columns."""
-    return [" ".join(_CHANGING.sub("<id>", _WHEN.sub("<when>", line)).split()) for line in transcript.splitlines()]
+    return [
+        " ".join(_CHANGING.sub("<id>", _WHEN.sub("<when>", line)).split())
+        for line in transcript.splitlines()
+    ]
 
 
 def in_readme(readme: str) -> str:

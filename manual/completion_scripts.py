@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from manual.tree import HELP, VERSION, Command, Option, every
-from nessie_cli.cli.completion.kinds import KINDS, KINDS_OF_COMMANDS, Kind, Words, kind_of, names_in, words_of
+from nessie_cli.cli.completion.kinds import (
+    KINDS,
+    KINDS_OF_COMMANDS,
+    Kind,
+    Words,
+    kind_of,
+    names_in,
+    words_of,
+)
 from nessie_cli.cli.completion.scripts import FILE_NAMES
 
 TEMPLATES = Path(__file__).parent / "completions"
@@ -37,7 +45,10 @@ def scripts(tree: Command) -> dict[str, str]:
     """Returns the files of `completions/`."""
     entries = [_entry(command, tree) for command in every(tree)]
     made = {"bash": _bash, "zsh": _zsh, "fish": _fish}
-    return {f"completions/{FILE_NAMES[shell]}": _filled(shell, entries, write) for shell, write in made.items()}
+    return {
+        f"completions/{FILE_NAMES[shell]}": _filled(shell, entries, write)
+        for shell, write in made.items()
+    }
 
 
 def unknown_words(tree: Command) -> list[str]:
@@ -47,7 +58,9 @@ def unknown_words(tree: Command) -> list[str]:
             f"{command.name}: {word}"
             for command in every(tree)
             for word in _metavars(command)
-            if word not in KINDS and word not in FREE and (_path(command), word) not in KINDS_OF_COMMANDS
+            if word not in KINDS
+            and word not in FREE
+            and (_path(command), word) not in KINDS_OF_COMMANDS
         }
     )
 
@@ -55,7 +68,9 @@ def unknown_words(tree: Command) -> list[str]:
 def _metavars(command: Command) -> Iterator[str]:
     for word in command.words:
         yield from names_in(word.metavar)
-    yield from (one.metavar.strip("[]") for one in command.options if one.metavar and not one.choices)
+    yield from (
+        one.metavar.strip("[]") for one in command.options if one.metavar and not one.choices
+    )
 
 
 def _path(command: Command) -> str:
@@ -132,10 +147,16 @@ def _described(texts: Mapping[str, str]) -> str:
 def _fish(entry: Entry) -> Iterator[str]:
     yield f"        case {_fish_quoted(entry.path)}"
     for name, texts in (("commands", entry.commands), ("options", entry.options)):
-        yield f"            set -g __nessie_{name} " + " ".join(_fish_quoted(f"{one}:{said}") for one, said in texts.items())
-    yield "            set -g __nessie_values " + " ".join(_fish_quoted(f"{one}:{kind}") for one, kind in entry.values.items())
+        yield f"            set -g __nessie_{name} " + " ".join(
+            _fish_quoted(f"{one}:{said}") for one, said in texts.items()
+        )
+    yield "            set -g __nessie_values " + " ".join(
+        _fish_quoted(f"{one}:{kind}") for one, kind in entry.values.items()
+    )
     yield "            set -g __nessie_repeatable " + " ".join(map(_fish_quoted, entry.repeatable))
-    yield "            set -g __nessie_kinds " + " ".join(_fish_quoted(_text(one)) for one in entry.words.kinds)
+    yield "            set -g __nessie_kinds " + " ".join(
+        _fish_quoted(_text(one)) for one in entry.words.kinds
+    )
     yield f"            set -g __nessie_repeats {int(entry.words.repeats)}"
     yield f"            set -g __nessie_behind {_fish_quoted(_text(entry.words.behind))}"
 

@@ -112,12 +112,18 @@ def _code(lines: list[str], position: int, indent: str) -> tuple[Code, int]:
     if end is None:
         raise Malformed(f"{lines[position]!r}: is never closed")
     language = lines[position].strip().removeprefix(FENCE)
-    return Code(language, tuple(line.removeprefix(indent) for line in lines[position + 1 : end])), end + 1
+    return Code(
+        language, tuple(line.removeprefix(indent) for line in lines[position + 1 : end])
+    ), end + 1
 
 
 def _filled(lines: list[str], position: int) -> tuple[str, int]:
     found = []
-    while position < len(lines) and lines[position].strip() and not lines[position].startswith(("- ", FENCE)):
+    while (
+        position < len(lines)
+        and lines[position].strip()
+        and not lines[position].startswith(("- ", FENCE))
+    ):
         found.append(lines[position].strip())
         position += 1
     return " ".join(found), position
@@ -137,7 +143,11 @@ def _items(lines: list[str], position: int) -> tuple[Items, int]:
         elif line.startswith("  "):
             items[-1] = items[-1]._replace(text=f"{items[-1].text} {line.strip()}")
             position += 1
-        elif not line.strip() and position + 1 < len(lines) and lines[position + 1].startswith(("- ", "  " + FENCE)):
+        elif (
+            not line.strip()
+            and position + 1 < len(lines)
+            and lines[position + 1].startswith(("- ", "  " + FENCE))
+        ):
             position += 1
         else:
             break

@@ -12,9 +12,18 @@ NOTE = "<!-- Written by `make docs`; the texts are in manual/ and in the command
 
 def page(of: Page) -> str:
     """The whole file."""
-    lines = [NOTE, f"# {of.title}", "", f"{linked(of.summary)[:1].upper()}{linked(of.summary)[1:]}", ""]
+    lines = [
+        NOTE,
+        f"# {of.title}",
+        "",
+        f"{linked(of.summary)[:1].upper()}{linked(of.summary)[1:]}",
+        "",
+    ]
     if of.aliases:
-        lines += ["Also: " + ", ".join(f"`{alias.replace('-', ' ', 1)}`" for alias in of.aliases), ""]
+        lines += [
+            "Also: " + ", ".join(f"`{alias.replace('-', ' ', 1)}`" for alias in of.aliases),
+            "",
+        ]
     for section in of.sections:
         heading = [f"## {section.title.capitalize()}", ""] if section.title else []
         lines += [*heading, *_blocks(section.blocks)]
@@ -23,10 +32,18 @@ def page(of: Page) -> str:
 
 def index(pages: Sequence[Page]) -> str:
     """The list of all pages."""
-    lines = [NOTE, "# Reference", "", "Every page is also a manual page: `nessie help log`, `nessie help revisions`, `man nessie-log`.", ""]
+    lines = [
+        NOTE,
+        "# Reference",
+        "",
+        "Every page is also a manual page: `nessie help log`, `nessie help revisions`, `man nessie-log`.",
+        "",
+    ]
     for number, title in ((1, "Commands"), (7, "Concepts")):
         lines += [f"## {title}", ""]
-        lines += [f"- [{p.title}]({p.name}.md): {linked(p.summary)}" for p in pages if p.number == number]
+        lines += [
+            f"- [{p.title}]({p.name}.md): {linked(p.summary)}" for p in pages if p.number == number
+        ]
         lines.append("")
     return "\n".join(lines)
 
@@ -39,7 +56,11 @@ def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
             yield from _code(block, "")
         else:
             for item in block.items:
-                yield f"- {linked(item.term)}: {linked(item.text)}" if item.term else f"- {linked(item.text)}"
+                yield (
+                    f"- {linked(item.term)}: {linked(item.text)}"
+                    if item.term
+                    else f"- {linked(item.text)}"
+                )
                 for code in item.blocks:
                     yield from _code(code, "  ")
         yield ""
@@ -53,7 +74,11 @@ def _code(block: Code, indent: str) -> Iterator[str]:
 
 def linked(text: str) -> str:
     """A text whose mentions of pages are links; words in capitals and angles stay what they are."""
-    return INLINE.sub(_link, text).replace("<", "&lt;") if "<" in re.sub(r"`[^`]*`", "", text) else INLINE.sub(_link, text)
+    return (
+        INLINE.sub(_link, text).replace("<", "&lt;")
+        if "<" in re.sub(r"`[^`]*`", "", text)
+        else INLINE.sub(_link, text)
+    )
 
 
 def _link(mark: re.Match[str]) -> str:

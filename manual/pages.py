@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from manual.document import Block, Code, Item, Items, Page, Paragraph, Section, blocks, read_page, sections
+from manual.document import (
+    Block,
+    Code,
+    Item,
+    Items,
+    Page,
+    Paragraph,
+    Section,
+    blocks,
+    read_page,
+    sections,
+)
 from manual.tree import HELP, VERSION, Command, Option, every
 from nessie_cli.workspace.known import KNOWN, REPOSITORY
 
@@ -17,13 +28,19 @@ _GLOBAL_ELSEWHERE = "Global options, such as `--store`, `--ref` and `--json`, st
 
 def every_page(tree: Command) -> list[Page]:
     """All pages: `nessie`, its commands in the order of help, the concepts."""
-    commands = [command for command in every(tree) if command.path and not command.hidden and not command.alias_of]
+    commands = [
+        command
+        for command in every(tree)
+        if command.path and not command.hidden and not command.alias_of
+    ]
     return [_overview(tree), *(_command_page(command, tree) for command in commands), *concepts()]
 
 
 def concepts() -> list[Page]:
     """The pages of section 7."""
-    return [read_page((TEXTS / f"nessie-{name}.md").read_text(encoding="utf-8")) for name in CONCEPTS]
+    return [
+        read_page((TEXTS / f"nessie-{name}.md").read_text(encoding="utf-8")) for name in CONCEPTS
+    ]
 
 
 def page_name(path: Iterable[str]) -> str:
@@ -43,18 +60,35 @@ def _command_page(command: Command, tree: Command) -> Page:
         *_options(command),
         *(Section(title, found) for title, found in written.items()),
         *_settings(command),
-        *([Section("EXAMPLES", (Code("console", tuple(f"$ {line}" for line in command.examples)),))] if command.examples else []),
-        Section("EXIT STATUS", (Paragraph("0 when it is done; nessie-exit-status(7) tells all others."),)),
+        *(
+            [
+                Section(
+                    "EXAMPLES", (Code("console", tuple(f"$ {line}" for line in command.examples)),)
+                )
+            ]
+            if command.examples
+            else []
+        ),
+        Section(
+            "EXIT STATUS",
+            (Paragraph("0 when it is done; nessie-exit-status(7) tells all others."),),
+        ),
         Section("SEE ALSO", (Paragraph(_see_also(command, tree)),)),
     ]
-    aliases = tuple(page_name(other.path) for other in every(tree) if other.alias_of == command.path)
+    aliases = tuple(
+        page_name(other.path) for other in every(tree) if other.alias_of == command.path
+    )
     return Page(page_name(command.path), 1, _summary(command.summary), tuple(parts), aliases)
 
 
 def _written(command: Command) -> dict[str, tuple[Block, ...]]:
     """What is written by hand for a command, by section; the part without a title belongs to the description."""
     file = TEXTS / f"{page_name(command.path)}.md"
-    return {part.title: part.blocks for part in sections(file.read_text(encoding="utf-8"))} if file.is_file() else {}
+    return (
+        {part.title: part.blocks for part in sections(file.read_text(encoding="utf-8"))}
+        if file.is_file()
+        else {}
+    )
 
 
 def _summary(sentence: str) -> str:
@@ -67,7 +101,9 @@ def _synopsis(command: Command) -> tuple[str, ...]:
     if command.children:
         return (f"{command.name} COMMAND ...",)
     words = " ".join(word.metavar for word in command.words)
-    return (" ".join(filter(None, (command.name, "[OPTION]..." if command.options else "", words))),)
+    return (
+        " ".join(filter(None, (command.name, "[OPTION]..." if command.options else "", words))),
+    )
 
 
 def _description(command: Command) -> Iterator[Block]:
@@ -90,13 +126,28 @@ def _options(command: Command) -> Iterator[Section]:
     words = [Item(f"`{word.metavar}`", word.help) for word in command.words if word.help]
     options = [_option(option) for option in command.options]
     if not command.children:
-        yield Section("OPTIONS", (*([Items((*words, *options))] if words or options else []), Paragraph(_GLOBAL_ELSEWHERE)))
+        yield Section(
+            "OPTIONS",
+            (
+                *([Items((*words, *options))] if words or options else []),
+                Paragraph(_GLOBAL_ELSEWHERE),
+            ),
+        )
 
 
 def _settings(command: Command) -> Iterator[Section]:
     if command.path == ("config",):
-        listed = [(KNOWN, "Of the workspace and of the user:"), (REPOSITORY, "Of the repository, with `--repository`:")]
-        found = [(Paragraph(title), Items(tuple(Item(f"`{s.name.replace('*', 'NAME')}`", s.help) for s in some))) for some, title in listed]
+        listed = [
+            (KNOWN, "Of the workspace and of the user:"),
+            (REPOSITORY, "Of the repository, with `--repository`:"),
+        ]
+        found = [
+            (
+                Paragraph(title),
+                Items(tuple(Item(f"`{s.name.replace('*', 'NAME')}`", s.help) for s in some)),
+            )
+            for some, title in listed
+        ]
         yield Section("SETTINGS", tuple(block for pair in found for block in pair))
 
 
@@ -104,12 +155,18 @@ def _option(option: Option) -> Item:
     value = f" {option.metavar}" if option.metavar else ""
     default = f" Default: `{option.default}`." if option.default else ""
     repeats = " It can be repeated." if option.many and "repeat" not in option.help else ""
-    return Item(", ".join(f"`{name}{value}`" for name in option.names), f"{option.help}{default}{repeats}")
+    return Item(
+        ", ".join(f"`{name}{value}`" for name in option.names), f"{option.help}{default}{repeats}"
+    )
 
 
 def _see_also(command: Command, tree: Command) -> str:
     above = page_name(command.path[:-1]) if len(command.path) > 1 else "nessie"
-    siblings = [page_name(other.path) for other in every(tree) if other.path in _RELATED.get(command.path, ())]
+    siblings = [
+        page_name(other.path)
+        for other in every(tree)
+        if other.path in _RELATED.get(command.path, ())
+    ]
     concepts = [f"nessie-{name}(7)" for name in _CONCEPTS_OF.get(command.path[0], ())]
     return ", ".join([f"{above}(1)", *(f"{name}(1)" for name in siblings), *concepts])
 
@@ -158,19 +215,32 @@ _CONCEPTS_OF: dict[str, tuple[str, ...]] = {
 
 
 def _overview(tree: Command) -> Page:
-    written = {part.title: part.blocks for part in sections((TEXTS / "nessie.md").read_text(encoding="utf-8"))}
+    written = {
+        part.title: part.blocks
+        for part in sections((TEXTS / "nessie.md").read_text(encoding="utf-8"))
+    }
     by_section: dict[str, list[Item]] = {}
-    for child, item in zip((c for c in tree.children if not c.hidden), _command_items(tree), strict=True):
+    for child, item in zip(
+        (c for c in tree.children if not c.hidden), _command_items(tree), strict=True
+    ):
         if not child.alias_of:
             by_section.setdefault(child.section, []).append(item)
     commands: list[Block] = []
     for title, items in by_section.items():
         commands += [Paragraph(f"**{title}**"), Items(tuple(items))]
     parts = [
-        Section("SYNOPSIS", (Code("", ("nessie [GLOBAL OPTION]... COMMAND [OPTION]... [WORD]...",)),)),
+        Section(
+            "SYNOPSIS", (Code("", ("nessie [GLOBAL OPTION]... COMMAND [OPTION]... [WORD]...",)),)
+        ),
         Section("DESCRIPTION", (Paragraph(tree.summary), *written.pop(""))),
         Section("COMMANDS", tuple(commands)),
-        Section("GLOBAL OPTIONS", (Paragraph(_GLOBAL), Items(tuple(_option(option) for option in (*tree.options, HELP, VERSION))))),
+        Section(
+            "GLOBAL OPTIONS",
+            (
+                Paragraph(_GLOBAL),
+                Items(tuple(_option(option) for option in (*tree.options, HELP, VERSION))),
+            ),
+        ),
         *(Section(title, found) for title, found in written.items()),
         Section("SEE ALSO", (Paragraph(", ".join(f"nessie-{name}(7)" for name in CONCEPTS)),)),
     ]

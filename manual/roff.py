@@ -101,7 +101,13 @@ def _literal(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("\\", "\\e").replace("'", "\\(aq").replace("^", "\\(ha").replace("~", "\\(ti").replace("`", "\\(ga")
+    return (
+        text.replace("\\", "\\e")
+        .replace("'", "\\(aq")
+        .replace("^", "\\(ha")
+        .replace("~", "\\(ti")
+        .replace("`", "\\(ga")
+    )
 
 
 def _line(text: str) -> str:

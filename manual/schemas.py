@@ -75,13 +75,17 @@ def schema_of(name: str, answer: Answer) -> Schema:
 
 
 def _any_of(*documents: Any) -> Schema:
-    return {"anyOf": [{"$ref": f"#/$defs/{document.__name__}"} for document in dict.fromkeys(documents)]}
+    return {
+        "anyOf": [{"$ref": f"#/$defs/{document.__name__}"} for document in dict.fromkeys(documents)]
+    }
 
 
 @cache
 def definitions() -> Schema:
     """The schema of every document, by its name."""
-    documents = [document for answer in ANSWERS.values() for document in (*answer.documents, *answer.records)]
+    documents = [
+        document for answer in ANSWERS.values() for document in (*answer.documents, *answer.records)
+    ]
     return wire.definitions((*documents, Text, ErrorAnswer))
 
 
@@ -114,15 +118,25 @@ def schemas() -> dict[str, Schema]:
 
 def files() -> dict[str, str]:
     """The generated files by their paths. The schemas of the commands refer to one file of definitions."""
-    found = {f"{FOLDER}/{name.replace(' ', '-')}.json": written(_shared(schema)) for name, schema in schemas().items()}
-    shared = {"$schema": DIALECT, "title": "Definitions of nessie's JSON", "$defs": dict(sorted(definitions().items()))}
+    found = {
+        f"{FOLDER}/{name.replace(' ', '-')}.json": written(_shared(schema))
+        for name, schema in schemas().items()
+    }
+    shared = {
+        "$schema": DIALECT,
+        "title": "Definitions of nessie's JSON",
+        "$defs": dict(sorted(definitions().items())),
+    }
     return {**found, f"{FOLDER}/{DEFINITIONS}": written(shared), f"{FOLDER}/README.md": _page()}
 
 
 def _shared(schema: Schema) -> Schema:
     """Returns a schema that refers to the file of definitions instead of repeating them."""
     lines = {name: body for name, body in schema["$defs"].items() if name == LINE}
-    found: Schema = _referring({name: body for name, body in schema.items() if name != "$defs"} | ({"$defs": lines} if lines else {}))
+    found: Schema = _referring(
+        {name: body for name, body in schema.items() if name != "$defs"}
+        | ({"$defs": lines} if lines else {})
+    )
     return found
 
 
@@ -131,7 +145,10 @@ def _referring(value: Any) -> Any:
         return [_referring(one) for one in value]
     if not isinstance(value, dict):
         return value
-    return {name: f"{DEFINITIONS}{body}" if name == "$ref" else _referring(body) for name, body in value.items()}
+    return {
+        name: f"{DEFINITIONS}{body}" if name == "$ref" else _referring(body)
+        for name, body in value.items()
+    }
 
 
 def written(document: Any) -> str:
@@ -144,7 +161,10 @@ def _written(value: Any, depth: int) -> str:
     if not value or not isinstance(value, dict | list) or (depth and len(line) + depth <= WIDTH):
         return line
     if isinstance(value, dict):
-        parts = [f"{json.dumps(name, ensure_ascii=False)}: {_written(item, depth + 1)}" for name, item in value.items()]
+        parts = [
+            f"{json.dumps(name, ensure_ascii=False)}: {_written(item, depth + 1)}"
+            for name, item in value.items()
+        ]
     else:
         parts = [_written(item, depth + 1) for item in value]
     indent = " " * (depth + 1)
@@ -154,7 +174,8 @@ def _written(value: Any, depth: int) -> str:
 
 def _page() -> str:
     rows = "\n".join(
-        f"| `nessie {name}` | [{name.replace(' ', '-')}.json]({name.replace(' ', '-')}.json) | {_words(answer)} |" for name, answer in ANSWERS.items()
+        f"| `nessie {name}` | [{name.replace(' ', '-')}.json]({name.replace(' ', '-')}.json) | {_words(answer)} |"
+        for name, answer in ANSWERS.items()
     )
     return f"""# JSON of the commands
 
@@ -184,7 +205,9 @@ def _words(answer: Answer) -> str:
 
 def fields() -> list[str]:
     """Every attribute of every document: `Document.attribute: type`, with `?` where it may be missing. What is listed once stays."""
-    return sorted(line for name, definition in definitions().items() for line in _attributes(name, definition))
+    return sorted(
+        line for name, definition in definitions().items() for line in _attributes(name, definition)
+    )
 
 
 def _attributes(name: str, definition: Schema) -> Iterator[str]:
@@ -217,4 +240,8 @@ def closed(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     found = {name: closed(value) for name, value in schema.items()}
-    return {"additionalProperties": False} | found if "properties" in found and found.get("type") == "object" else found
+    return (
+        {"additionalProperties": False} | found
+        if "properties" in found and found.get("type") == "object"
+        else found
+    )

@@ -22,8 +22,22 @@ class Option(NamedTuple):
     default: str
 
 
-HELP = Option(("-h", "--help"), "", (), many=False, help="Show what the command takes, with examples, and end.", default="")
-VERSION = Option(("--version",), "", (), many=False, help="Print the versions of nessie, of Python and of the store's format, and end.", default="")
+HELP = Option(
+    ("-h", "--help"),
+    "",
+    (),
+    many=False,
+    help="Show what the command takes, with examples, and end.",
+    default="",
+)
+VERSION = Option(
+    ("--version",),
+    "",
+    (),
+    many=False,
+    help="Print the versions of nessie, of Python and of the store's format, and end.",
+    default="",
+)
 """Options that the parser has no line for: the first one stands behind every command, the other one behind `nessie` alone."""
 
 
@@ -72,14 +86,18 @@ def every(command: Command) -> Iterator[Command]:
         yield from every(child)
 
 
-def _below(group: Any, table: Mapping[str, CommandEntry], above: tuple[str, ...]) -> Iterator[Command]:
+def _below(
+    group: Any, table: Mapping[str, CommandEntry], above: tuple[str, ...]
+) -> Iterator[Command]:
     first: dict[str, tuple[str, ...]] = {}
     for name, entry in table.items():
         command = group.get_command(None, name)
         path = (*above, name)
         if entry.children is not None:
             children = tuple(_below(command, entry.children, path))
-            yield Command(path, entry.help, "", entry.section, (), (), entry.examples, entry.hidden, children)
+            yield Command(
+                path, entry.help, "", entry.section, (), (), entry.examples, entry.hidden, children
+            )
             continue
         module = module_of(entry)
         text = inspect.getdoc(module.Options) or ""
@@ -88,7 +106,18 @@ def _below(group: Any, table: Mapping[str, CommandEntry], above: tuple[str, ...]
         same = first.setdefault(entry.module, path)
         alias_of = same if same != path else ()
         examples = module.EXAMPLES
-        yield Command(path, entry.help, rest, entry.section, options, tuple(_words(command)), examples, entry.hidden, (), alias_of)
+        yield Command(
+            path,
+            entry.help,
+            rest,
+            entry.section,
+            options,
+            tuple(_words(command)),
+            examples,
+            entry.hidden,
+            (),
+            alias_of,
+        )
 
 
 def module_of(entry: CommandEntry) -> Any:
@@ -103,13 +132,28 @@ def _options(command: Any, *, shared: bool) -> Iterator[Option]:
         flag = parameter.is_flag
         choices = tuple(getattr(parameter.type, "choices", ()))
         names = (*parameter.opts, *parameter.secondary_opts)
-        metavar = "" if flag else parameter.metavar or "|".join(map(str, choices)) or str(parameter.name).upper()
-        yield Option(names, metavar, tuple(map(str, choices)), bool(parameter.multiple), parameter.help or "", _default(parameter, flag=flag))
+        metavar = (
+            ""
+            if flag
+            else parameter.metavar or "|".join(map(str, choices)) or str(parameter.name).upper()
+        )
+        yield Option(
+            names,
+            metavar,
+            tuple(map(str, choices)),
+            bool(parameter.multiple),
+            parameter.help or "",
+            _default(parameter, flag=flag),
+        )
 
 
 def _default(parameter: Any, *, flag: bool) -> str:
     value = parameter.default
-    return "" if flag or value is None or callable(value) or isinstance(value, list | tuple) else str(getattr(value, "value", value))
+    return (
+        ""
+        if flag or value is None or callable(value) or isinstance(value, list | tuple)
+        else str(getattr(value, "value", value))
+    )
 
 
 def _words(command: Any) -> Iterator[Word]:

@@ -48,7 +48,12 @@ def write() -> list[str]:
 
 
 def _present() -> list[str]:
-    return [str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return [
+        str(path.relative_to(ROOT))
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file()
+    ]
 
 
 def _text(path: Path) -> str | None:

@@ -48,7 +48,9 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name[0].isupper() or name in _PACKAGE:
-        for package in [_PACKAGE[name]] if name in _PACKAGE else ["nessie_cli.model", "nessie_cli.errors"]:
+        for package in (
+            [_PACKAGE[name]] if name in _PACKAGE else ["nessie_cli.model", "nessie_cli.errors"]
+        ):
             found = getattr(import_module(package), name, None)
             if found is not None:
                 return found

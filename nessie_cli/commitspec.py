@@ -63,7 +63,11 @@ class CommitSpec(Struct, frozen=True):
 
     def __str__(self) -> str:
         """The text form; `parse` gives the value back."""
-        return (self.name or "") + (f"@{self.hash}" if self.hash else "") + "".join(map(str, self.steps))
+        return (
+            (self.name or "")
+            + (f"@{self.hash}" if self.hash else "")
+            + "".join(map(str, self.steps))
+        )
 
 
 class CommitRange(Struct, frozen=True):
@@ -86,14 +90,18 @@ def parse(text: str, now: datetime | None = None) -> CommitSpec:
     if not base:
         raise InvalidInput(f"revision {text!r}: names no reference and no commit")
     if at and hash_ and not re.fullmatch(_HASH, hash_):
-        raise InvalidInput(f"revision {text!r}: {hash_!r} is no commit hash (4 to 64 hexadecimal digits)")
+        raise InvalidInput(
+            f"revision {text!r}: {hash_!r} is no commit hash (4 to 64 hexadecimal digits)"
+        )
     if at and not name and not hash_:
         raise InvalidInput(f"revision {text!r}: neither a name before the '@' nor a hash behind it")
     if name and name != "-" and not re.fullmatch(_HASH, name):
         try:
             check_reference_name(name)
         except InvalidInput:
-            raise InvalidInput(f"revision {text!r}: {name!r} is neither a reference name nor a commit hash") from None
+            raise InvalidInput(
+                f"revision {text!r}: {name!r} is neither a reference name nor a commit hash"
+            ) from None
     return CommitSpec(name or None, hash_.lower() or None, _steps(text, rest, now))
 
 
@@ -103,14 +111,18 @@ def _steps(text: str, rest: str, now: datetime | None) -> tuple[Step, ...]:
     while position < len(rest):
         found = re.compile(_STEP).match(rest, position)
         if not found:
-            raise InvalidInput(f"revision {text!r}: {rest[position:]!r} is not understood; write ~N, ^N or *TIME")
+            raise InvalidInput(
+                f"revision {text!r}: {rest[position:]!r} is not understood; write ~N, ^N or *TIME"
+            )
         position = found.end()
         if found[3]:
             steps.append(Step(StepKind.TIME, time=parse_time(found[3], now)))
             continue
         count = int(found[2] or 1) if len(found[2]) <= _MOST_DIGITS else 0
         if not 0 < count < 2**31:
-            raise InvalidInput(f"revision {text!r}: the number in {found[0]!r} must be between 1 and {2**31 - 1}")
+            raise InvalidInput(
+                f"revision {text!r}: the number in {found[0]!r} must be between 1 and {2**31 - 1}"
+            )
         steps.append(Step(StepKind(found[1]), count))
     return tuple(steps)
 
@@ -120,7 +132,9 @@ def parse_range(text: str, now: datetime | None = None) -> CommitRange | CommitS
     for dots in ("...", ".."):
         start, found, end = text.partition(dots)
         if found:
-            return CommitRange(parse(start or HEAD, now), parse(end or HEAD, now), symmetric=dots == "...")
+            return CommitRange(
+                parse(start or HEAD, now), parse(end or HEAD, now), symmetric=dots == "..."
+            )
     return parse(text, now)
 
 
@@ -139,7 +153,9 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
         # An instant may carry nanoseconds; commit times have microseconds.
         when = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
     except (ValueError, OverflowError, OSError):
-        raise InvalidInput(f"time {text!r}: write an ISO instant (2026-01-31T12:00:00Z), epoch milliseconds, or '2 hours ago'") from None
+        raise InvalidInput(
+            f"time {text!r}: write an ISO instant (2026-01-31T12:00:00Z), epoch milliseconds, or '2 hours ago'"
+        ) from None
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 

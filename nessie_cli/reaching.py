@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nessie_cli.repository.access import CONNECT_TIMEOUT, TIMEOUT, Access, Basic, Bearer, Credentials, Grant, OAuth2, checked_url
+from nessie_cli.repository.access import (
+    CONNECT_TIMEOUT,
+    TIMEOUT,
+    Access,
+    Basic,
+    Bearer,
+    Credentials,
+    Grant,
+    OAuth2,
+    checked_url,
+)
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect
 from nessie_cli.workspace import environment
@@ -33,7 +43,13 @@ def opened(url: str, lookup: Lookup, place: Callable[[str], str]) -> Repository:
     return connect(url, who=environment.who(), access=access)
 
 
-def access_to(url: str, lookup: Lookup, place: Callable[[str], str], tell: Callable[[str], None] | None = None, origin: Origin = BY_USER) -> Access:
+def access_to(
+    url: str,
+    lookup: Lookup,
+    place: Callable[[str], str],
+    tell: Callable[[str], None] | None = None,
+    origin: Origin = BY_USER,
+) -> Access:
     """How a server is reached by settings; `tell` shows a line to a person who can sign in. `origin`: who said the URL and the settings.
 
     Raises `InvalidInput` for what is missing or wrong, and `NotAllowed` if credentials may not go there.
@@ -52,7 +68,9 @@ def access_to(url: str, lookup: Lookup, place: Callable[[str], str], tell: Calla
     )
 
 
-def _credentials(settings: AccessSettings, tell: Callable[[str], None] | None) -> Credentials | None:
+def _credentials(
+    settings: AccessSettings, tell: Callable[[str], None] | None
+) -> Credentials | None:
     kind = settings.auth_type()
     if kind == "basic":
         username, password = settings.text("username"), settings.secret("password")
@@ -72,7 +90,11 @@ def _credentials(settings: AccessSettings, tell: Callable[[str], None] | None) -
 def _oauth2(settings: AccessSettings, tell: Callable[[str], None] | None) -> OAuth2:
     from nessie_cli.workspace.tokens import token_file
 
-    client, issuer, endpoint = settings.text("client-id"), settings.text("issuer-url"), settings.text("token-endpoint")
+    client, issuer, endpoint = (
+        settings.text("client-id"),
+        settings.text("issuer-url"),
+        settings.text("token-endpoint"),
+    )
     if client is None:
         raise needed("oauth2", "client-id")
     if issuer is None and endpoint is None:

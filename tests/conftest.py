@@ -23,8 +23,16 @@ apsw.set_default_vfs(VFS)
 # A run in the background of a script is started with interrupts ignored, and so would be every program that a test starts and interrupts.
 for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
     if signal.getsignal(_number) is signal.SIG_IGN:
-        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+        signal.signal(
+            _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
+        )
 
 # Time is nothing that a random test may fail by: the machine that runs it may be busy with the rest of the suite.
-settings.register_profile("suite", settings.default, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "suite",
+    settings.default,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("suite")

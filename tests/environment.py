@@ -20,7 +20,11 @@ _GIVEN = "GIVEN_TO_TESTS"
 def pin() -> None:
     """Forget the machine: its proxies, certificates, locale, time zone, terminal, home and settings. What is kept does not change an answer."""
     found = json.dumps(given())
-    kept = {name: value for name, value in os.environ.items() if name in KEPT or name.startswith(KEPT_BEGINNINGS)}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in KEPT or name.startswith(KEPT_BEGINNINGS)
+    }
     home = tempfile.mkdtemp(prefix="nessie-tests-home-")
     atexit.register(_remove, home, os.getpid())
     _become(kept | {_GIVEN: found, "HOME": home, "LC_ALL": "C.UTF-8", "TERM": "xterm", "TZ": "UTC"})

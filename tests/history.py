@@ -48,7 +48,9 @@ class History:
         self.refused: set[Hashable] = set()
         self.unknown: set[Hashable] = set()
 
-    def add(self, register: str, called: float, state: Hashable, *, write: Hashable | None = None) -> None:
+    def add(
+        self, register: str, called: float, state: Hashable, *, write: Hashable | None = None
+    ) -> None:
         """Record an operation that is answered now."""
         event = Event(called, time.monotonic(), state, write)
         with self._lock:
@@ -79,7 +81,9 @@ class History:
         events = sorted(self._events.get(register, ()), key=lambda event: event.called)
         writes = {event.write: event for event in events if event.write is not None}
         assert writes.keys() <= place.keys(), "an acknowledged write is missing"
-        assert place.keys() <= self._acknowledged | self.unknown | {log[0].write}, "a write that nobody made"
+        assert place.keys() <= self._acknowledged | self.unknown | {log[0].write}, (
+            "a write that nobody made"
+        )
 
         answered: list[tuple[float, int]] = []
         newest = 0
@@ -88,13 +92,26 @@ class History:
                 newest = max(newest, heappop(answered)[1])
             if event.write is not None:
                 seen = place[event.write]
-                assert log[seen].state == event.state, "a write was answered with another state than it left"
+                assert log[seen].state == event.state, (
+                    "a write was answered with another state than it left"
+                )
                 assert seen > newest, "a write was put before what was acknowledged earlier"
             else:
                 # The earliest possible place leaves every other one to later reads.
-                seen = next((number for number in range(newest, len(log)) if log[number].state == event.state), -1)
-                assert seen >= 0, "a read did not see what was acknowledged before it, or saw what was never committed"
+                seen = next(
+                    (
+                        number
+                        for number in range(newest, len(log))
+                        if log[number].state == event.state
+                    ),
+                    -1,
+                )
+                assert seen >= 0, (
+                    "a read did not see what was acknowledged before it, or saw what was never committed"
+                )
             if log[seen].write in writes:
-                assert writes[log[seen].write].called <= event.answered, "a read has seen the future"
+                assert writes[log[seen].write].called <= event.answered, (
+                    "a read has seen the future"
+                )
             heappush(answered, (event.answered, seen))
         return len(events)

@@ -63,9 +63,13 @@ class Artifact(NamedTuple):
     @property
     def coordinates(self) -> str:
         """As Maven writes it."""
-        return ":".join([self.group, self.name, self.version, "jar", *filter(None, [self.classifier])])
+        return ":".join(
+            [self.group, self.name, self.version, "jar", *filter(None, [self.classifier])]
+        )
 
-    def fetched(self, into: Path | None = None, ways: Sequence[Fetch] = (), pauses: Sequence[float] = PAUSES) -> Path:
+    def fetched(
+        self, into: Path | None = None, ways: Sequence[Fetch] = (), pauses: Sequence[float] = PAUSES
+    ) -> Path:
         """Where it is; it is fetched when it is not there, by Maven where there is one, else over plain HTTPS. All of it is read once.
 
         `into` is another repository than the machine's, for `ways` that know it. Errors: Unavailable when several attempts have failed, Damaged
@@ -87,13 +91,19 @@ class Artifact(NamedTuple):
             return self._checked(path)
         if damaged:
             raise Damaged("\n".join([f"{self.title} is not what its checksum says", *faults]))
-        raise Unavailable("\n".join([f"{self.title} cannot be fetched from Maven Central; is there a network?", *faults]))
+        raise Unavailable(
+            "\n".join(
+                [f"{self.title} cannot be fetched from Maven Central; is there a network?", *faults]
+            )
+        )
 
     def _checked(self, path: Path) -> Path:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != self.sha256:
-            raise Damaged(f"{path} is not the released file: SHA-256 {found}; remove it, and it is fetched again")
+            raise Damaged(
+                f"{path} is not the released file: SHA-256 {found}; remove it, and it is fetched again"
+            )
         return path
 
 
@@ -109,9 +119,19 @@ def repository() -> Path:
 
 def by_maven(artifact: Artifact, path: Path) -> None:
     """Maven knows the mirrors and proxies of this machine; it checks what it has fetched, and moves it into place whole."""
-    words = ["mvn", "-q", "-B", "-U", "dependency:get", f"-Dmaven.repo.local={repository()}", "-Dtransitive=false"]
+    words = [
+        "mvn",
+        "-q",
+        "-B",
+        "-U",
+        "dependency:get",
+        f"-Dmaven.repo.local={repository()}",
+        "-Dtransitive=false",
+    ]
     words += [f"-Dartifact={artifact.coordinates}"]
-    told = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, timeout=LONGEST, check=False)
+    told = subprocess.run(
+        words, capture_output=True, stdin=subprocess.DEVNULL, timeout=LONGEST, check=False
+    )
     if told.returncode:
         raise Unavailable("Maven: " + (told.stdout + told.stderr).decode(errors="replace")[-500:])
     if not path.exists():
@@ -124,7 +144,10 @@ def by_https(artifact: Artifact, path: Path, central: str = CENTRAL) -> None:
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     digest, deadline = hashlib.sha256(), time.monotonic() + LONGEST
     try:
-        with requests.get(f"{central}/{artifact.place}", stream=True, timeout=PATIENCE) as answer, part.open("wb") as file:
+        with (
+            requests.get(f"{central}/{artifact.place}", stream=True, timeout=PATIENCE) as answer,
+            part.open("wb") as file,
+        ):
             answer.raise_for_status()
             for piece in answer.iter_content(1 << 20):
                 digest.update(piece)
@@ -132,7 +155,9 @@ def by_https(artifact: Artifact, path: Path, central: str = CENTRAL) -> None:
                 if time.monotonic() > deadline:
                     raise Unavailable(f"{central} is too slow: more than {LONGEST} seconds")
         if digest.hexdigest() != artifact.sha256:
-            raise Damaged(f"what {central} sends is not the released file: SHA-256 {digest.hexdigest()}")
+            raise Damaged(
+                f"what {central} sends is not the released file: SHA-256 {digest.hexdigest()}"
+            )
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -140,11 +165,17 @@ def by_https(artifact: Artifact, path: Path, central: str = CENTRAL) -> None:
 
 def attempts(first: Fetch = by_maven) -> list[Fetch]:
     """Maven and plain HTTPS in turn, with this machine's own proxies and certificates; only HTTPS if there is no Maven."""
-    ways = [first, by_https if first is by_maven else by_maven] if shutil.which("mvn") else [by_https]
+    ways = (
+        [first, by_https if first is by_maven else by_maven] if shutil.which("mvn") else [by_https]
+    )
     return [as_given()(ways[number % len(ways)]) for number in range(len(PAUSES))]
 
 
-def main(artifact: Artifact, fetch: Callable[[Artifact], Path] = Artifact.fetched, absent: Path | None = None) -> int:
+def main(
+    artifact: Artifact,
+    fetch: Callable[[Artifact], Path] = Artifact.fetched,
+    absent: Path | None = None,
+) -> int:
     """Fetch an artifact; the exit status of a program that does so.
 
     Where it is only the network that failed, that is written to the file `absent` as well (the one that the variable `ABSENT` names): what could not

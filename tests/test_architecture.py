@@ -20,7 +20,19 @@ PACKAGE = Path(nessie_cli.__file__).parent
 ROOT = "nessie_cli"
 
 _VALUES = frozenset({"errors", "model"})
-_EVERYTHING = _VALUES | {"commitspec", "kernel", "store", "repository", "wire", "iceberg", "workspace", "reaching", "gc", "audit", "render"}
+_EVERYTHING = _VALUES | {
+    "commitspec",
+    "kernel",
+    "store",
+    "repository",
+    "wire",
+    "iceberg",
+    "workspace",
+    "reaching",
+    "gc",
+    "audit",
+    "render",
+}
 ALLOWED: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
     "model": frozenset({"errors"}),
@@ -91,7 +103,22 @@ FACTS = frozenset({"__version__", "__file__"})
 """What any room may ask of the bare package."""
 
 PURE = frozenset({"errors", "model", "commitspec", "kernel"})
-IMPURE = frozenset({"os", "io", "pathlib", "shutil", "socket", "subprocess", "tempfile", "time", "random", "secrets", "threading", "platform"})
+IMPURE = frozenset(
+    {
+        "os",
+        "io",
+        "pathlib",
+        "shutil",
+        "socket",
+        "subprocess",
+        "tempfile",
+        "time",
+        "random",
+        "secrets",
+        "threading",
+        "platform",
+    }
+)
 """Modules that bring I/O, a clock or chance; the pure rooms import none of them."""
 
 MAX_FILE_LINES = 600
@@ -149,29 +176,53 @@ def imports_of(source: Source, known: Mapping[str, Source]) -> Iterator[Import]:
     for node, at_load in _walk(source.tree, at_load=True):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(alias.name, node.lineno, at_load, _root_facts(source.tree) if alias.name == ROOT else "")
+                yield Import(
+                    alias.name,
+                    node.lineno,
+                    at_load,
+                    _root_facts(source.tree) if alias.name == ROOT else "",
+                )
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 parents = package.split(".")
-                base = ".".join([*parents[: len(parents) - node.level + 1], *([base] if base else [])])
+                base = ".".join(
+                    [*parents[: len(parents) - node.level + 1], *([base] if base else [])]
+                )
             for alias in node.names:
                 full = f"{base}.{alias.name}"
-                yield Import(full if full in known or not base.startswith(ROOT) else base, node.lineno, at_load, alias.name)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(rf"{ROOT}(\.\w+)+", node.value):
+                yield Import(
+                    full if full in known or not base.startswith(ROOT) else base,
+                    node.lineno,
+                    at_load,
+                    alias.name,
+                )
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.fullmatch(rf"{ROOT}(\.\w+)+", node.value)
+        ):
             yield Import(node.value, node.lineno, at_load=False)
 
 
 def _root_facts(tree: ast.Module) -> str:
     """What a file takes of the bare package: a dunder name where it takes nothing else."""
-    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == ROOT}
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == ROOT
+    }
     return "__file__" if used and used <= FACTS else ""
 
 
 def _walk(node: ast.AST, *, at_load: bool) -> Iterator[tuple[ast.AST, bool]]:
     for child in ast.iter_child_nodes(node):
         function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        typing_only = isinstance(child, ast.If) and at_load and "TYPE_CHECKING" in ast.dump(child.test)
+        typing_only = (
+            isinstance(child, ast.If) and at_load and "TYPE_CHECKING" in ast.dump(child.test)
+        )
         inner = at_load and not function and not typing_only
         yield child, inner
         yield from _walk(child, at_load=inner)
@@ -193,9 +244,16 @@ def forbidden_imports(root: Path) -> list[str]:
             room = room_of(item.module)
             if room in (None, source.room) or (room == "__init__" and item.name in FACTS):
                 continue
-            started = source.room == "cli" and room in SERVED_BY_CLI and item.module.count(".") == 1 and not item.at_load
+            started = (
+                source.room == "cli"
+                and room in SERVED_BY_CLI
+                and item.module.count(".") == 1
+                and not item.at_load
+            )
             if room not in ALLOWED.get(source.room, frozenset()) and not started:
-                found.append(f"{source.path.relative_to(root)}:{item.line}: {source.room} may not import {item.module}")
+                found.append(
+                    f"{source.path.relative_to(root)}:{item.line}: {source.room} may not import {item.module}"
+                )
     return found
 
 
@@ -209,9 +267,18 @@ def misplaced_libraries(root: Path) -> list[str]:
             if top in ONLY_IN and source.room not in ONLY_IN[top]:
                 found.append(f"{where}: {top} belongs into {', '.join(sorted(ONLY_IN[top]))}")
             lazy = top in LAZY or any(item.module.startswith(name) for name in LAZY if "." in name)
-            if lazy and item.at_load and source.room not in LAZY_EXEMPT | ONLY_IN.get(top, frozenset()) and not source.name.startswith(LAZY_FOLDER):
+            if (
+                lazy
+                and item.at_load
+                and source.room not in LAZY_EXEMPT | ONLY_IN.get(top, frozenset())
+                and not source.name.startswith(LAZY_FOLDER)
+            ):
                 found.append(f"{where}: import {item.module} inside the function that needs it")
-            if item.module.startswith(LAZY_FOLDER) and item.at_load and not source.name.startswith(LAZY_FOLDER):
+            if (
+                item.module.startswith(LAZY_FOLDER)
+                and item.at_load
+                and not source.name.startswith(LAZY_FOLDER)
+            ):
                 found.append(f"{where}: import {item.module} inside the function that needs it")
             if source.room in PURE and top in IMPURE:
                 found.append(f"{where}: {source.room} does no I/O and knows no clock, so no {top}")
@@ -221,9 +288,14 @@ def misplaced_libraries(root: Path) -> list[str]:
 def cycles(root: Path) -> list[list[str]]:
     """Groups of modules that import each other, however lazily."""
     sources = read_package(root)
-    graph = {name: {i.module for i in imports} & sources.keys() - {name} for name, imports in imports_below(root).items()}
+    graph = {
+        name: {i.module for i in imports} & sources.keys() - {name}
+        for name, imports in imports_below(root).items()
+    }
     reach = {name: _reachable(name, graph) for name in graph}
-    knots = {frozenset({a} | {b for b in reach[a] if a in reach[b]}) for a in graph if a in reach[a]}
+    knots = {
+        frozenset({a} | {b for b in reach[a] if a in reach[b]}) for a in graph if a in reach[a]
+    }
     return sorted(sorted(knot) for knot in knots)
 
 
@@ -244,13 +316,31 @@ def readers_of_the_environment(root: Path) -> list[str]:
         if source.room == "workspace":
             continue
         # To set a variable, for a library that looks there, is not to read one.
-        written = {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)}
+        written = {
+            id(node.value)
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+        }
         for node in ast.walk(source.tree):
             if id(node) in written:
                 continue
-            attribute = isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv", "getenvb", "expanduser")
-            home = isinstance(node, ast.Attribute) and node.attr == "home" and ast.unparse(node.value).endswith("Path")
-            name = isinstance(node, ast.ImportFrom) and node.module == "os" and any(a.name in ("environ", "getenv") for a in node.names)
+            attribute = isinstance(node, ast.Attribute) and node.attr in (
+                "environ",
+                "environb",
+                "getenv",
+                "getenvb",
+                "expanduser",
+            )
+            home = (
+                isinstance(node, ast.Attribute)
+                and node.attr == "home"
+                and ast.unparse(node.value).endswith("Path")
+            )
+            name = (
+                isinstance(node, ast.ImportFrom)
+                and node.module == "os"
+                and any(a.name in ("environ", "getenv") for a in node.names)
+            )
             if attribute or home or name:
                 found.append(f"{source.path.relative_to(root)}:{node.lineno}")  # type: ignore[attr-defined]
     return found
@@ -276,12 +366,16 @@ def oversized(root: Path) -> list[str]:
     for source in read_package(root).values():
         where = source.path.relative_to(root)
         if source.lines > MAX_FILE_LINES and not is_generated(source):
-            found.append(f"{where}: {source.lines} lines; split it by subject (at most {MAX_FILE_LINES})")
+            found.append(
+                f"{where}: {source.lines} lines; split it by subject (at most {MAX_FILE_LINES})"
+            )
         for node in ast.walk(source.tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length > MAX_FUNCTION_LINES:
-                    found.append(f"{where}:{node.lineno}: {node.name} has {length} lines (at most {MAX_FUNCTION_LINES})")
+                    found.append(
+                        f"{where}:{node.lineno}: {node.name} has {length} lines (at most {MAX_FUNCTION_LINES})"
+                    )
     return found
 
 
@@ -321,15 +415,24 @@ def test_files_and_functions_stay_small() -> None:
 
 BAD_FILES = {
     "kernel/a.py": ("def f():\n    from nessie_cli.store import base\n", forbidden_imports),
-    "model/b.py": ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nessie_cli import commitspec\n", forbidden_imports),
+    "model/b.py": (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nessie_cli import commitspec\n",
+        forbidden_imports,
+    ),
     "server/c.py": ("from nessie_cli import connect\n", forbidden_imports),
     "render/c.py": ("from ..repository import base\n", forbidden_imports),
     "cli/d.py": ("LAZY = 'nessie_cli.server.app'\n", forbidden_imports),
     "cli/d2.py": ("from nessie_cli import server\n", forbidden_imports),
     "cli/e.py": ("import rich.table\n", misplaced_libraries),
     "repository/f.py": ("import requests\n", misplaced_libraries),
-    "repository/f2.py": ("from nessie_cli.repository.remote import transport\n", misplaced_libraries),
-    "server/c2.py": ("import nessie_cli\nREPOSITORY = nessie_cli.connect('memory:')\n", forbidden_imports),
+    "repository/f2.py": (
+        "from nessie_cli.repository.remote import transport\n",
+        misplaced_libraries,
+    ),
+    "server/c2.py": (
+        "import nessie_cli\nREPOSITORY = nessie_cli.connect('memory:')\n",
+        forbidden_imports,
+    ),
     "kernel/g.py": ("def f():\n    import time\n", misplaced_libraries),
     "model/g2.py": ("import importlib.metadata\n", misplaced_libraries),
     "store/h.py": ("from nessie_cli.store import i\n", cycles),
@@ -359,5 +462,7 @@ def test_a_command_may_start_the_server_inside_its_function(tmp_path: Path) -> N
     for package in ("cli", "server"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("")
-    (tmp_path / "cli/serve.py").write_text("def serve():\n    from nessie_cli.server import serve\n")
+    (tmp_path / "cli/serve.py").write_text(
+        "def serve():\n    from nessie_cli.server import serve\n"
+    )
     assert forbidden_imports(tmp_path) == []

@@ -16,14 +16,18 @@ from tests.original.jar import ORIGINAL
 from tests.remote.listening import Answer, listening
 
 DATA = b"the released file"
-RELEASED = Artifact("the thing", "org.example", "thing", "1.0", hashlib.sha256(DATA).hexdigest(), "runner")
+RELEASED = Artifact(
+    "the thing", "org.example", "thing", "1.0", hashlib.sha256(DATA).hexdigest(), "runner"
+)
 PATH = "org/example/thing/1.0/thing-1.0-runner.jar"
 ROOT = Path(__file__).parents[1]
 
 
 def fetch(central: str, folder: Path) -> Path:
     """Fetch as on a machine without Maven, from another place."""
-    return RELEASED.fetched(folder, [partial(by_https, central=central)] * len(PAUSES), [0] * len(PAUSES))
+    return RELEASED.fetched(
+        folder, [partial(by_https, central=central)] * len(PAUSES), [0] * len(PAUSES)
+    )
 
 
 def test_a_file_is_fetched_once_and_moved_into_place_whole(tmp_path: Path) -> None:
@@ -59,14 +63,34 @@ def test_no_network_is_told_in_the_file_that_the_run_looks_into(tmp_path: Path) 
             fetch(url, tmp_path)
         assert main(RELEASED, fetch=lambda _: fetch(url, tmp_path), absent=absent) == 1
     assert type(fault.value) is Unavailable
-    assert absent.read_text() == "the thing cannot be fetched from Maven Central; is there a network?\n"
+    assert (
+        absent.read_text()
+        == "the thing cannot be fetched from Maven Central; is there a network?\n"
+    )
 
 
 def test_the_program_says_it_to_the_run(tmp_path: Path) -> None:
     damaged = tmp_path / ORIGINAL.place
     damaged.parent.mkdir(parents=True)
     damaged.write_bytes(b"no jar")
-    env = {"MAVEN_REPOSITORY": str(tmp_path), ABSENT: str(tmp_path / "absent"), "PYTHONPATH": str(ROOT)}
+    env = {
+        "MAVEN_REPOSITORY": str(tmp_path),
+        ABSENT: str(tmp_path / "absent"),
+        "PYTHONPATH": str(ROOT),
+    }
     words = [sys.executable, "-m", "tests.original.jar"]
-    told = subprocess.run(words, env=env, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
-    assert (told.returncode, "SHA-256" in told.stderr, (tmp_path / "absent").exists()) == (1, True, False), told
+    told = subprocess.run(
+        words,
+        env=env,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+    )
+    assert (told.returncode, "SHA-256" in told.stderr, (tmp_path / "absent").exists()) == (
+        1,
+        True,
+        False,
+    ), told

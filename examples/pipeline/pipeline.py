@@ -38,7 +38,9 @@ def served(folder: Path) -> Iterator[str]:
     """The address of a `nessie serve` over the catalog of a folder, on a free port. Yours runs somewhere already."""
     store = f"sqlite:///{folder.absolute()}/catalog.sqlite"
     command = [sys.executable, "-m", "nessie_cli", "--store", store, "serve", "--port", "0"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as server:
         assert server.stderr
         try:
             said = server.stderr.readline()
@@ -71,14 +73,25 @@ def session(address: str, warehouse: Path) -> SparkSession:
 
 def load(spark: SparkSession, file: Path, orders: str) -> None:
     """Bring a delivery into the table: new orders, and new values of those that are there."""
-    spark.read.csv(str(file), schema=ORDERS, header=True, mode="FAILFAST").createOrReplaceTempView("delivery")
-    spark.sql(f"MERGE INTO {orders} t USING delivery s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
+    spark.read.csv(str(file), schema=ORDERS, header=True, mode="FAILFAST").createOrReplaceTempView(
+        "delivery"
+    )
+    spark.sql(
+        f"MERGE INTO {orders} t USING delivery s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
 
 
 def faults(spark: SparkSession, orders: str, before: str) -> list[str]:
     """What does not hold, and for which orders."""
-    found = {check: spark.sql(query.format(orders=orders, before=before)).limit(10).collect() for check, query in CHECKS.items()}
-    return [f"not so: {check} (id {', '.join(str(row.id) for row in rows)})" for check, rows in found.items() if rows]
+    found = {
+        check: spark.sql(query.format(orders=orders, before=before)).limit(10).collect()
+        for check, query in CHECKS.items()
+    }
+    return [
+        f"not so: {check} (id {', '.join(str(row.id) for row in rows)})"
+        for check, rows in found.items()
+        if rows
+    ]
 
 
 def release(spark: SparkSession, catalog: Repository, file: Path) -> bool:
@@ -89,9 +102,17 @@ def release(spark: SparkSession, catalog: Repository, file: Path) -> bool:
     load(spark, file, orders)
     wrong = faults(spark, orders, before="lake.shop.orders")
     if wrong:
-        print(*(f"{file.name}: {fault}" for fault in wrong), f"{file.name}: refused; the branch {branch} shows it", sep="\n")
+        print(
+            *(f"{file.name}: {fault}" for fault in wrong),
+            f"{file.name}: refused; the branch {branch} shows it",
+            sep="\n",
+        )
         return False
-    merged = catalog.merge("main", branch, MergeOptions(meta=CommitMeta(f"orders of {file.stem}", authors=("pipeline",))))
+    merged = catalog.merge(
+        "main",
+        branch,
+        MergeOptions(meta=CommitMeta(f"orders of {file.stem}", authors=("pipeline",))),
+    )
     assert merged.resultant_hash, "a conflict raises"
     catalog.create_reference(ReferenceType.TAG, f"release-{file.stem}", merged.resultant_hash)
     catalog.delete_reference(branch, expected_hash=catalog.reference(branch).hash)

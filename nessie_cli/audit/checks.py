@@ -28,7 +28,9 @@ def audit_content(key: ContentKey, content: Content, files: Files) -> Audited:
     if isinstance(content, IcebergTable | IcebergView):
         check.iceberg(content)
     elif isinstance(content, DeltaLakeTable):
-        check.files_are_there((*content.metadata_location_history, *content.checkpoint_location_history))
+        check.files_are_there(
+            (*content.metadata_location_history, *content.checkpoint_location_history)
+        )
     elif isinstance(content, UDF) and content.metadata_location:
         check.files_are_there((content.metadata_location,))
     return Audited(key, check.content_id, tuple(check.findings), check.uuid, check.looked_at)
@@ -39,7 +41,9 @@ def shared_uuid(uuid: str, holders: Sequence[Holder]) -> Iterator[Finding]:
     for holder in holders if len(holders) > 1 else ():
         key, content_id = holder
         others = [str(other) for other, _ in holders if other != key]
-        named = ", ".join(others[:_MOST_HOLDERS]) + (f" and {len(others) - _MOST_HOLDERS} more" if len(others) > _MOST_HOLDERS else "")
+        named = ", ".join(others[:_MOST_HOLDERS]) + (
+            f" and {len(others) - _MOST_HOLDERS} more" if len(others) > _MOST_HOLDERS else ""
+        )
         message = f"its uuid {shown(uuid)} is that of {named} as well: they share files, and whatever removes files of one breaks the other"
         yield Finding(FindingKind.UUID_SHARED, key, content_id, "", message)
 
@@ -65,7 +69,13 @@ class _Check:
     def found(self, kind: FindingKind, where: str, message: str) -> None:
         self.findings.append(Finding(kind, self.key, self.content_id, shown(where), message))
 
-    def failed(self, where: str, error: InvalidInput | StoreUnavailable, missing: FindingKind, unreadable: FindingKind) -> None:
+    def failed(
+        self,
+        where: str,
+        error: InvalidInput | StoreUnavailable,
+        missing: FindingKind,
+        unreadable: FindingKind,
+    ) -> None:
         """A file that could not be read."""
         unreachable = FindingKind.UNREACHABLE if isinstance(error, StoreUnavailable) else unreadable
         message = error.message.removeprefix(f"{shown(where)}: ")
@@ -91,7 +101,11 @@ class _Check:
         in_file = content_of(document, where)
         if type(in_file) is not type(content):
             names = {IcebergTable: "a table", IcebergView: "a view"}
-            self.found(FindingKind.WRONG_TYPE, where, f"is the metadata of {names[type(in_file)]}, and the content is {names[type(content)]}")
+            self.found(
+                FindingKind.WRONG_TYPE,
+                where,
+                f"is the metadata of {names[type(in_file)]}, and the content is {names[type(content)]}",
+            )
             return
         uuid = document.get("table-uuid" if isinstance(content, IcebergTable) else "view-uuid")
         self.uuid = uuid if isinstance(uuid, str) else None
@@ -102,7 +116,9 @@ class _Check:
             if snapshot is not None:
                 self._snapshot(where, snapshot)
 
-    def _ids(self, content: Content, in_file: Content, ids: Mapping[str, Sequence[Any] | None]) -> None:
+    def _ids(
+        self, content: Content, in_file: Content, ids: Mapping[str, Sequence[Any] | None]
+    ) -> None:
         """Each id of the content has to be in the file, and to be the one that the file calls current."""
         missing: list[str] = []
         other: list[str] = []
@@ -111,18 +127,26 @@ class _Check:
             ours, current = getattr(content, field), getattr(in_file, field)
             if ours == current:
                 continue
-            (missing if there is not None and ours not in there else other).append(f"{name} {ours} (the file's current one is {current})")
+            (missing if there is not None and ours not in there else other).append(
+                f"{name} {ours} (the file's current one is {current})"
+            )
         where = getattr(content, "metadata_location", "")
         if missing:
             self.found(FindingKind.ID_MISSING, where, f"has no {', no '.join(missing)}")
         if other:
-            self.found(FindingKind.ID_DIFFERS, where, f"another one is current: the content says {', '.join(other)}")
+            self.found(
+                FindingKind.ID_DIFFERS,
+                where,
+                f"another one is current: the content says {', '.join(other)}",
+            )
 
     def _snapshot(self, metadata: str, snapshot: Document) -> None:
         """The manifest list of a snapshot and its manifests; format version 1 may name the manifests in the snapshot itself."""
         where = snapshot.get("manifest-list")
         if where is None:
-            self._manifests(metadata, [_Manifest(path, 0) for path in snapshot.get("manifests") or ()])
+            self._manifests(
+                metadata, [_Manifest(path, 0) for path in snapshot.get("manifests") or ()]
+            )
             return
         self.looked_at += 1
         reachable = _reachable()
@@ -130,12 +154,20 @@ class _Check:
             manifests = reachable.read_manifest_list(self._files, where)
         except reachable.Broken as error:
             missing = error.fault is reachable.Fault.MISSING
-            kind = FindingKind.MANIFEST_LIST_MISSING if missing else FindingKind.MANIFEST_LIST_UNREADABLE
+            kind = (
+                FindingKind.MANIFEST_LIST_MISSING
+                if missing
+                else FindingKind.MANIFEST_LIST_UNREADABLE
+            )
             # What could not be read for whatever reason is one fault there; a file system that does not answer says nothing about the file.
-            kind = FindingKind.UNREACHABLE if isinstance(error.__context__, StoreUnavailable) else kind
+            kind = (
+                FindingKind.UNREACHABLE if isinstance(error.__context__, StoreUnavailable) else kind
+            )
             self.found(kind, where, error.message.removeprefix(f"{shown(where)}: "))
             return
-        self._manifests(where, [_Manifest(manifest.file.location, manifest.length) for manifest in manifests])
+        self._manifests(
+            where, [_Manifest(manifest.file.location, manifest.length) for manifest in manifests]
+        )
 
     def _manifests(self, named_by: str, manifests: Sequence[_Manifest]) -> None:
         """One finding for each thing that is wrong, however many manifests have it: the first of them is named."""
@@ -145,17 +177,34 @@ class _Check:
             try:
                 size = self._files.size(manifest.where)
             except StoreUnavailable as error:
-                bad.setdefault(FindingKind.UNREACHABLE, []).append((manifest.where, error.message.removeprefix(f"{shown(manifest.where)}: ")))
+                bad.setdefault(FindingKind.UNREACHABLE, []).append(
+                    (manifest.where, error.message.removeprefix(f"{shown(manifest.where)}: "))
+                )
             except InvalidInput as error:
-                kind = FindingKind.MANIFEST_MISSING if isinstance(error, MissingFile) else FindingKind.MANIFEST_DAMAGED
-                bad.setdefault(kind, []).append((manifest.where, error.message.removeprefix(f"{shown(manifest.where)}: ")))
+                kind = (
+                    FindingKind.MANIFEST_MISSING
+                    if isinstance(error, MissingFile)
+                    else FindingKind.MANIFEST_DAMAGED
+                )
+                bad.setdefault(kind, []).append(
+                    (manifest.where, error.message.removeprefix(f"{shown(manifest.where)}: "))
+                )
             else:
                 if manifest.length not in (0, size):
                     why = f"has {size:,} bytes, and {shown(named_by)} says {manifest.length:,}"
                     bad.setdefault(FindingKind.MANIFEST_DAMAGED, []).append((manifest.where, why))
         for kind, found in bad.items():
             where, why = found[0]
-            self.found(kind, where, why + (f"; so it is with {len(found)} of its {len(manifests)} manifests" if len(found) > 1 else ""))
+            self.found(
+                kind,
+                where,
+                why
+                + (
+                    f"; so it is with {len(found)} of its {len(manifests)} manifests"
+                    if len(found) > 1
+                    else ""
+                ),
+            )
 
     # -- others -------------------------------------------------------------------------------------------------------------------
 
@@ -174,7 +223,9 @@ def _reachable() -> Any:
     try:
         from nessie_cli.iceberg import reachable
     except ImportError:
-        raise InvalidInput("manifest lists are read by fastavro. Hint: `pip install 'nessie-cli[iceberg]'`") from None
+        raise InvalidInput(
+            "manifest lists are read by fastavro. Hint: `pip install 'nessie-cli[iceberg]'`"
+        ) from None
     return reachable
 
 
@@ -189,7 +240,10 @@ def _table_ids(document: Document) -> dict[str, Sequence[Any] | None]:
 
 
 def _view_ids(document: Document) -> dict[str, Sequence[Any] | None]:
-    return {"version-id": list(_by_id(document, "versions", "version-id")), "schema-id": _ids_in(document, "schemas", "schema-id")}
+    return {
+        "version-id": list(_by_id(document, "versions", "version-id")),
+        "schema-id": _ids_in(document, "schemas", "schema-id"),
+    }
 
 
 def _ids_in(document: Document, items: str, item_id: str) -> list[Any] | None:

@@ -21,7 +21,9 @@ THREADS = 16
 _AHEAD = 4 * THREADS
 
 
-def findings(entries: Iterable[Entry], counts: Counts, progress: Progress | None = None) -> Generator[Finding]:
+def findings(
+    entries: Iterable[Entry], counts: Counts, progress: Progress | None = None
+) -> Generator[Finding]:
     """What is wrong with these contents, in their order, and then what is wrong with several of them together; `counts` grows meanwhile.
 
     Entries come with their contents. What reading them raises is raised; what is wrong with a content is a finding. Memory: a uuid for each table.
@@ -30,7 +32,11 @@ def findings(entries: Iterable[Entry], counts: Counts, progress: Progress | None
     files = Files()
 
     def audit(entry: Entry) -> Audited:
-        return audit_content(entry.key, entry.content, files) if entry.content else Audited(entry.key, entry.content_id)
+        return (
+            audit_content(entry.key, entry.content, files)
+            if entry.content
+            else Audited(entry.key, entry.content_id)
+        )
 
     for audited in each(entries, audit, progress):
         counts.add(audited)
@@ -41,7 +47,9 @@ def findings(entries: Iterable[Entry], counts: Counts, progress: Progress | None
     yield from sorted(shared, key=lambda finding: finding.key)
 
 
-def each(items: Iterable[S], work: Callable[[S], T], progress: Progress | None = None) -> Iterator[T]:
+def each(
+    items: Iterable[S], work: Callable[[S], T], progress: Progress | None = None
+) -> Iterator[T]:
     """What `work` answers for each item, in their order; items are taken in this thread, work is done in others."""
     waiting: deque[Future[T]] = deque()
     done = 0

@@ -54,15 +54,23 @@ def size_of_table(key: ContentKey, content: IcebergTable, files: Files) -> Size:
     except (InvalidInput, StoreUnavailable) as error:
         return Size(key, problem=error.message)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
-        return Size(key, problem=f"{shown(content.metadata_location)}: is no sound Iceberg metadata file")
+        return Size(
+            key, problem=f"{shown(content.metadata_location)}: is no sound Iceberg metadata file"
+        )
 
 
 def _told(document: Any, snapshot_id: int) -> tuple[int | None, int | None, int | None]:
     if snapshot_id == NO_SNAPSHOT:
         return 0, 0, 0
-    summaries = (snapshot.get("summary") for snapshot in document.get("snapshots") or () if snapshot.get("snapshot-id") == snapshot_id)
+    summaries = (
+        snapshot.get("summary")
+        for snapshot in document.get("snapshots") or ()
+        if snapshot.get("snapshot-id") == snapshot_id
+    )
     summary = next(summaries, None) or {}
-    rows, files, size = (None if summary.get(name) is None else int(summary[name]) for name in _TOLD)
+    rows, files, size = (
+        None if summary.get(name) is None else int(summary[name]) for name in _TOLD
+    )
     return rows, files, size
 
 
@@ -70,15 +78,27 @@ def sizes(found: Iterable[Size], most: int) -> Sizes:
     """The sums, and the largest tables. Memory: one tenth of a kilobyte for each table."""
     every = list(found)
     readable = [size for size in every if size.problem is None]
-    rows, files, total = (sum(getattr(size, name) or 0 for size in readable) for name in ("rows", "files", "bytes"))
-    return Sizes(len(every), len(every) - len(readable), rows, files, total, tuple(nsmallest(most, readable, key=lambda size: size.rank)))
+    rows, files, total = (
+        sum(getattr(size, name) or 0 for size in readable) for name in ("rows", "files", "bytes")
+    )
+    return Sizes(
+        len(every),
+        len(every) - len(readable),
+        rows,
+        files,
+        total,
+        tuple(nsmallest(most, readable, key=lambda size: size.rank)),
+    )
 
 
 def together(parts: Iterable[Sizes], most: int) -> Sizes:
     """The sums of several parts of a state, each with the largest of its own tables."""
     every = list(parts)
     number, unreadable, rows, files, total = (
-        sum(getattr(part, name) for part in every) for name in ("tables", "unreadable", "rows", "files", "bytes")
+        sum(getattr(part, name) for part in every)
+        for name in ("tables", "unreadable", "rows", "files", "bytes")
     )
-    largest = nsmallest(most, (size for part in every for size in part.largest), key=lambda size: size.rank)
+    largest = nsmallest(
+        most, (size for part in every for size in part.largest), key=lambda size: size.rank
+    )
     return Sizes(number, unreadable, rows, files, total, tuple(largest))

@@ -13,7 +13,16 @@ from typing import NamedTuple
 
 from msgspec import Struct, structs
 
-from nessie_cli.model import CommitMeta, ContentKey, DeltaLakeTable, Entry, IcebergTable, LogEntry, Namespace, Put
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    DeltaLakeTable,
+    Entry,
+    IcebergTable,
+    LogEntry,
+    Namespace,
+    Put,
+)
 
 TABLE_TYPES = frozenset({IcebergTable.type, DeltaLakeTable.type})
 """Contents that are counted as tables."""
@@ -30,7 +39,9 @@ class Commits(Struct, frozen=True):
         """Those of both."""
         firsts = [time for time in (self.first, other.first) if time]
         lasts = [time for time in (self.last, other.last) if time]
-        return Commits(self.commits + other.commits, min(firsts, default=None), max(lasts, default=None))
+        return Commits(
+            self.commits + other.commits, min(firsts, default=None), max(lasts, default=None)
+        )
 
 
 class Changes(Struct, frozen=True):
@@ -44,7 +55,12 @@ class Changes(Struct, frozen=True):
 
     def __add__(self, other: Changes) -> Changes:
         """Both."""
-        return Changes(*(mine + theirs for mine, theirs in zip(structs.astuple(self), structs.astuple(other), strict=True)))
+        return Changes(
+            *(
+                mine + theirs
+                for mine, theirs in zip(structs.astuple(self), structs.astuple(other), strict=True)
+            )
+        )
 
 
 class KeyChanges(Struct, frozen=True):
@@ -157,15 +173,29 @@ class _Key:
 
     def happened(self, before: str | None) -> Changes:
         after = self.step.type
-        created, updated, deleted = int(after is not None and before is None), int(after is not None and before is not None), int(after is None)
+        created, updated, deleted = (
+            int(after is not None and before is None),
+            int(after is not None and before is not None),
+            int(after is None),
+        )
         self.created += created
         self.updated += updated
         self.deleted += deleted
-        tables, contents = (_counts(after, kinds) - _counts(before, kinds) for kinds in (_is_table, _is_content))
+        tables, contents = (
+            _counts(after, kinds) - _counts(before, kinds) for kinds in (_is_table, _is_content)
+        )
         return Changes(created, updated, deleted, tables, contents)
 
     def changes(self, key: ContentKey, before: str) -> KeyChanges:
-        return KeyChanges(key, self.type or before, self.commits, self.created, self.updated, self.deleted, self.last)
+        return KeyChanges(
+            key,
+            self.type or before,
+            self.commits,
+            self.created,
+            self.updated,
+            self.deleted,
+            self.last,
+        )
 
 
 def _counts(type_: str | None, kind: Callable[[str], bool]) -> int:
@@ -234,7 +264,14 @@ def steps_of(entry: LogEntry) -> Iterator[tuple[ContentKey, Step]]:
     time = time_of(entry.meta)
     # Operations are told deletions first: a key that is made anew was deleted before.
     for operation in reversed(entry.operations or ()):
-        yield operation.key, Step(entry.hash, time, operation.content.type_name if isinstance(operation, Put) else None)
+        yield (
+            operation.key,
+            Step(
+                entry.hash,
+                time,
+                operation.content.type_name if isinstance(operation, Put) else None,
+            ),
+        )
 
 
 class KeyList(NamedTuple):
@@ -244,15 +281,30 @@ class KeyList(NamedTuple):
     changes: Iterable[KeyChanges]
 
 
-def assembled(count: CommitCount, days: Mapping[str, Changes], start: Changes, keys: KeyList, most: int) -> History:
+def assembled(
+    count: CommitCount, days: Mapping[str, Changes], start: Changes, keys: KeyList, most: int
+) -> History:
     """A history of what was counted; `start` is how many tables and contents there were before."""
     found, there = [], start
     for day in sorted({*count.days, *days}):
         change = days.get(day, _NO_CHANGES)
         there += change
         commits = count.days.get(day, _NO_COMMITS).commits
-        found.append(Day(day, commits, change.created, change.updated, change.deleted, there.tables, there.contents))
-    authors = sorted((Author(name, commits) for name, commits in count.authors.items()), key=lambda author: (-author.commits.commits, author.author))
+        found.append(
+            Day(
+                day,
+                commits,
+                change.created,
+                change.updated,
+                change.deleted,
+                there.tables,
+                there.contents,
+            )
+        )
+    authors = sorted(
+        (Author(name, commits) for name, commits in count.authors.items()),
+        key=lambda author: (-author.commits.commits, author.author),
+    )
     return History(
         commits=sum(count.days.values(), _NO_COMMITS),
         changes=sum(days.values(), _NO_CHANGES),

@@ -33,21 +33,39 @@ HINTS: Mapping[tuple[str, str], str] = {
     ("branch", "-u"): _NO_REMOTE,
     ("cherry-pick", "--abort"): _ATOMIC,
     ("cherry-pick", "--continue"): _ATOMIC,
-    ("cherry-pick", "-n"): "--dry-run shows what would happen; `nessie restore KEY --at REV` stages",
-    ("commit", "--amend"): "commits are immutable; `nessie undo` takes the last one back, `nessie revert HEAD` commits its inverse",
+    (
+        "cherry-pick",
+        "-n",
+    ): "--dry-run shows what would happen; `nessie restore KEY --at REV` stages",
+    (
+        "commit",
+        "--amend",
+    ): "commits are immutable; `nessie undo` takes the last one back, `nessie revert HEAD` commits its inverse",
     ("init", "--bare"): "`nessie init --store URL` creates a workspace on a store elsewhere",
     ("log", "--follow"): "`nessie content history KEY` follows a content through renames",
     ("log", "-S"): "--filter searches operations: \"operations.exists(op, op.name == 'orders')\"",
     ("merge", "--abort"): _ATOMIC,
     ("merge", "--continue"): _ATOMIC,
-    ("merge", "--ff-only"): "a merge is always a commit; `nessie branch -f BRANCH FROM` moves a branch forward",
-    ("merge", "--squash"): "`nessie restore KEY --at FROM -m MSG` takes a state over without its history",
-    ("merge", "-X"): "--theirs KEY and --ours KEY decide one key, --behavior force takes the source's side of all keys",
+    (
+        "merge",
+        "--ff-only",
+    ): "a merge is always a commit; `nessie branch -f BRANCH FROM` moves a branch forward",
+    (
+        "merge",
+        "--squash",
+    ): "`nessie restore KEY --at FROM -m MSG` takes a state over without its history",
+    (
+        "merge",
+        "-X",
+    ): "--theirs KEY and --ours KEY decide one key, --behavior force takes the source's side of all keys",
     ("reset", "--hard"): _MOVES,
     ("reset", "--soft"): _MOVES,
     ("restore", "--staged"): "`nessie reset KEY` unstages a key",
     ("revert", "--abort"): _ATOMIC,
-    ("switch", "--detach"): "`nessie switch -c NAME REV` creates a branch there, --ref REV reads there",
+    (
+        "switch",
+        "--detach",
+    ): "`nessie switch -c NAME REV` creates a branch there, --ref REV reads there",
 }
 """The hint for an option that a command does not have."""
 
@@ -103,7 +121,12 @@ def _config(words: Words) -> Words:
     if not words:
         return ["list", *before] if before else []
     if words[0] in verbs:
-        return [verbs[words[0]], *words[1:], *(["--add"] if words[0] == "--add" and words[1:2] and words[1] in _LISTS else []), *before]
+        return [
+            verbs[words[0]],
+            *words[1:],
+            *(["--add"] if words[0] == "--add" and words[1:2] and words[1] in _LISTS else []),
+            *before,
+        ]
     known = COMMANDS["config"].children or {}
     if words[0].startswith("-") or words[0] in known:
         return [words[0], *before, *_values_last(words[1:])]
@@ -134,7 +157,12 @@ def _branch(words: Words) -> Words:
 def _tag(words: Words) -> Words:
     """`-c` is the expected hash, as in the other commands."""
     end = words.index("--") if "--" in words else len(words)
-    return _listing(["--expected-hash" if word == "-c" and place < end else word for place, word in enumerate(words)])
+    return _listing(
+        [
+            "--expected-hash" if word == "-c" and place < end else word
+            for place, word in enumerate(words)
+        ]
+    )
 
 
 def _listing(words: Words) -> Words:
@@ -160,13 +188,31 @@ def _log(words: Words) -> Words:
     found: Words = []
     for place, word in enumerate(words):
         follows_value = place > 0 and words[place - 1] in _OPTIONS_OF_LOG
-        is_count = place < end and not follows_value and word[:1] == "-" and word[1:].isdecimal() and word.isascii()
+        is_count = (
+            place < end
+            and not follows_value
+            and word[:1] == "-"
+            and word[1:].isdecimal()
+            and word.isascii()
+        )
         found += ["-n", word[1:]] if is_count else [word]
     return found
 
 
 _OPTIONS_OF_LOG = frozenset(
-    {"--skip", "--since", "--until", "--after", "--before", "--author", "--committer", "--grep", "--filter", "--format", "--pretty"}
+    {
+        "--skip",
+        "--since",
+        "--until",
+        "--after",
+        "--before",
+        "--author",
+        "--committer",
+        "--grep",
+        "--filter",
+        "--format",
+        "--pretty",
+    }
 )
 
 
@@ -176,14 +222,24 @@ def _reset(words: Words) -> Words:
     end = words.index("--") if "--" in words else len(words)
     found = [word for word in words[:end] if word not in how]
     found = found[1:] if found[:1] in (["HEAD"], ["@"]) else found
-    moves = len(found) < end and bool(how & set(words[:end])) and any(not word.startswith("-") for word in found)
+    moves = (
+        len(found) < end
+        and bool(how & set(words[:end]))
+        and any(not word.startswith("-") for word in found)
+    )
     return words if moves else found + words[end:]
 
 
 def _stash(words: Words) -> Words:
     """`stash` pushes; `stash@{1}` is the batch with this number."""
-    words = [word[7:-1] if word.startswith("stash@{") and word.endswith("}") else word for word in words]
-    return ["push", *words] if not words or (words[0].startswith("-") and words[0] not in ("--help", "-h")) else words
+    words = [
+        word[7:-1] if word.startswith("stash@{") and word.endswith("}") else word for word in words
+    ]
+    return (
+        ["push", *words]
+        if not words or (words[0].startswith("-") and words[0] not in ("--help", "-h"))
+        else words
+    )
 
 
 def _reflog(words: Words) -> Words:

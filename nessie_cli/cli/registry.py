@@ -44,7 +44,9 @@ COLLECTING = "Collect"
 MAINTENANCE = "Maintenance"
 
 CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
-    "put": CommandEntry("content.put", "Stage a content: create the key, or update its content.", STAGING),
+    "put": CommandEntry(
+        "content.put", "Stage a content: create the key, or update its content.", STAGING
+    ),
     "delete": CommandEntry("content.delete", "Stage the deletion of keys.", STAGING),
     "rename": CommandEntry(
         "content.rename",
@@ -61,7 +63,11 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
         "Stage a check of keys: the commit fails if one of them has changed by then.",
         STAGING,
     ),
-    "show": CommandEntry("content.show", "Show one content: its fields, content id, cache key and last change.", READING),
+    "show": CommandEntry(
+        "content.show",
+        "Show one content: its fields, content id, cache key and last change.",
+        READING,
+    ),
     "view": CommandEntry(
         "content.show",
         "Show one content: its fields, content id, cache key and last change.",
@@ -88,32 +94,78 @@ CONFIG_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 STASH_COMMANDS: Mapping[str, CommandEntry] = {
-    "push": CommandEntry("staging.stash_push", "Put the staged batch aside, or the operations of some keys.", STAGING),
-    "list": CommandEntry("staging.stash_list", "List the batches that were put aside, newest first.", READING),
-    "show": CommandEntry("staging.stash_show", "Show the operations of a batch that was put aside.", READING),
-    "pop": CommandEntry("staging.stash_pop", "Stage a batch that was put aside, and delete it from the stash.", STAGING),
-    "apply": CommandEntry("staging.stash_apply", "Stage a batch that was put aside, and keep it in the stash.", STAGING),
+    "push": CommandEntry(
+        "staging.stash_push", "Put the staged batch aside, or the operations of some keys.", STAGING
+    ),
+    "list": CommandEntry(
+        "staging.stash_list", "List the batches that were put aside, newest first.", READING
+    ),
+    "show": CommandEntry(
+        "staging.stash_show", "Show the operations of a batch that was put aside.", READING
+    ),
+    "pop": CommandEntry(
+        "staging.stash_pop",
+        "Stage a batch that was put aside, and delete it from the stash.",
+        STAGING,
+    ),
+    "apply": CommandEntry(
+        "staging.stash_apply",
+        "Stage a batch that was put aside, and keep it in the stash.",
+        STAGING,
+    ),
     "drop": CommandEntry("staging.stash_drop", "Delete a batch that was put aside.", STAGING),
 }
 
 GC_COMMANDS: Mapping[str, CommandEntry] = {
-    "mark": CommandEntry("gc.mark", "Begin a run: find every table file that a live commit can reach.", COLLECTING),
-    "plan": CommandEntry("gc.plan", "Find the candidates of a run: files that are neither live nor within the grace period.", COLLECTING),
-    "show": CommandEntry("gc.show", "Show a run: its settings, counts, candidates by location, and unreadable contents.", READING),
-    "approve": CommandEntry("gc.approve", "Approve the deletion of the candidates of a run.", COLLECTING),
-    "apply": CommandEntry("gc.apply", "Mark again, and delete the approved files of a run that are still unreachable.", COLLECTING),
-    "list": CommandEntry("gc.list", "List the runs, newest first: state, time and counts.", READING),
+    "mark": CommandEntry(
+        "gc.mark", "Begin a run: find every table file that a live commit can reach.", COLLECTING
+    ),
+    "plan": CommandEntry(
+        "gc.plan",
+        "Find the candidates of a run: files that are neither live nor within the grace period.",
+        COLLECTING,
+    ),
+    "show": CommandEntry(
+        "gc.show",
+        "Show a run: its settings, counts, candidates by location, and unreadable contents.",
+        READING,
+    ),
+    "approve": CommandEntry(
+        "gc.approve", "Approve the deletion of the candidates of a run.", COLLECTING
+    ),
+    "apply": CommandEntry(
+        "gc.apply",
+        "Mark again, and delete the approved files of a run that are still unreachable.",
+        COLLECTING,
+    ),
+    "list": CommandEntry(
+        "gc.list", "List the runs, newest first: state, time and counts.", READING
+    ),
 }
 
 TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
-    "new": CommandEntry("serve.token_new", "Create a token for a caller of `nessie serve`, and print it once.", SETTINGS),
-    "list": CommandEntry("serve.token_list", "List the tokens of a file: name, roles, creation and expiry.", SETTINGS),
-    "revoke": CommandEntry("serve.token_revoke", "Remove tokens from a file. A running server refuses them from its next request on.", SETTINGS),
+    "new": CommandEntry(
+        "serve.token_new",
+        "Create a token for a caller of `nessie serve`, and print it once.",
+        SETTINGS,
+    ),
+    "list": CommandEntry(
+        "serve.token_list", "List the tokens of a file: name, roles, creation and expiry.", SETTINGS
+    ),
+    "revoke": CommandEntry(
+        "serve.token_revoke",
+        "Remove tokens from a file. A running server refuses them from its next request on.",
+        SETTINGS,
+    ),
 }
 
 STORE_COMMANDS: Mapping[str, CommandEntry] = {
-    "backup": CommandEntry("store.backup", "Write one consistent state of the store to a new SQLite file.", MAINTENANCE),
-    "load": CommandEntry("store.load", "Load a backup, or any SQLite store, into an empty store.", MAINTENANCE),
+    "backup": CommandEntry(
+        "store.backup", "Write one consistent state of the store to a new SQLite file.", MAINTENANCE
+    ),
+    "load": CommandEntry(
+        "store.load", "Load a backup, or any SQLite store, into an empty store.", MAINTENANCE
+    ),
     "maintain": CommandEntry(
         "store.maintain",
         "Delete unreachable objects, expired reflog entries and request ids.",
@@ -122,14 +174,20 @@ STORE_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 COMMANDS: Mapping[str, CommandEntry] = {
-    "init": CommandEntry("workspace.init", "Create a workspace, and its store if there is none.", WORKSPACE),
+    "init": CommandEntry(
+        "workspace.init", "Create a workspace, and its store if there is none.", WORKSPACE
+    ),
     "status": CommandEntry(
         "staging.status",
         "Show the current reference, the staged batch, and the conflicts that a commit would have.",
         WORKSPACE,
     ),
-    "switch": CommandEntry("references.switch", "Change the workspace's current reference.", WORKSPACE),
-    "login": CommandEntry("workspace.login", "Trust a server with credentials, and store a token for it.", WORKSPACE),
+    "switch": CommandEntry(
+        "references.switch", "Change the workspace's current reference.", WORKSPACE
+    ),
+    "login": CommandEntry(
+        "workspace.login", "Trust a server with credentials, and store a token for it.", WORKSPACE
+    ),
     "config": CommandEntry(
         "",
         "List, read and change settings, profiles and aliases.",
@@ -148,14 +206,22 @@ COMMANDS: Mapping[str, CommandEntry] = {
             "nessie content put finance --type namespace -m 'add finance'",
         ),
     ),
-    "reset": CommandEntry("staging.reset", "Remove operations from the staged batch. The store does not change.", CONTENT),
+    "reset": CommandEntry(
+        "staging.reset",
+        "Remove operations from the staged batch. The store does not change.",
+        CONTENT,
+    ),
     "commit": CommandEntry(
         "staging.commit",
         "Commit the staged batch, or the operations of a file: all of them or, on a conflict, none.",
         CONTENT,
     ),
     "restore": CommandEntry("staging.restore", "Stage the earlier state of keys.", CONTENT),
-    "revert": CommandEntry("merge.revert", "Commit the inverse of a commit; keys that have changed since conflict.", CONTENT),
+    "revert": CommandEntry(
+        "merge.revert",
+        "Commit the inverse of a commit; keys that have changed since conflict.",
+        CONTENT,
+    ),
     "stash": CommandEntry(
         "",
         "Put the staged batch aside, and take it up again.",
@@ -165,30 +231,71 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "log": CommandEntry("log.log", "Show the history, newest commit first.", HISTORY),
     "show": CommandEntry("log.show", "Show a commit's metadata and changes.", HISTORY),
-    "diff": CommandEntry("log.diff", "Show the contents that differ between two revisions, field by field.", HISTORY),
-    "branch": CommandEntry("references.branch", "List, create, delete, rename or assign branches.", REFERENCES),
-    "tag": CommandEntry("references.tag", "List, create, delete, rename or assign tags.", REFERENCES),
-    "merge": CommandEntry("merge.merge", "Merge the changes of a branch into another, as one commit.", REFERENCES),
-    "resolve": CommandEntry("merge.resolve", "Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.", REFERENCES),
-    "transplant": CommandEntry("merge.transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
-    "cherry-pick": CommandEntry("merge.transplant", "Apply commits to a branch once more, each as a commit of its own.", REFERENCES),
-    "blame": CommandEntry("log.blame", "Show for each key the commit that changed it last.", HISTORY),
-    "reflog": CommandEntry("undo.reflog", "Show the operations on a reference, newest first: when, by whom and why.", HISTORY),
-    "undo": CommandEntry("undo.undo", "Undo your last operation on the store, or the last operation on a reference.", HISTORY),
-    "serve": CommandEntry("serve.serve", "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.", CARE),
+    "diff": CommandEntry(
+        "log.diff", "Show the contents that differ between two revisions, field by field.", HISTORY
+    ),
+    "branch": CommandEntry(
+        "references.branch", "List, create, delete, rename or assign branches.", REFERENCES
+    ),
+    "tag": CommandEntry(
+        "references.tag", "List, create, delete, rename or assign tags.", REFERENCES
+    ),
+    "merge": CommandEntry(
+        "merge.merge", "Merge the changes of a branch into another, as one commit.", REFERENCES
+    ),
+    "resolve": CommandEntry(
+        "merge.resolve",
+        "Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.",
+        REFERENCES,
+    ),
+    "transplant": CommandEntry(
+        "merge.transplant",
+        "Apply commits to a branch once more, each as a commit of its own.",
+        REFERENCES,
+    ),
+    "cherry-pick": CommandEntry(
+        "merge.transplant",
+        "Apply commits to a branch once more, each as a commit of its own.",
+        REFERENCES,
+    ),
+    "blame": CommandEntry(
+        "log.blame", "Show for each key the commit that changed it last.", HISTORY
+    ),
+    "reflog": CommandEntry(
+        "undo.reflog",
+        "Show the operations on a reference, newest first: when, by whom and why.",
+        HISTORY,
+    ),
+    "undo": CommandEntry(
+        "undo.undo",
+        "Undo your last operation on the store, or the last operation on a reference.",
+        HISTORY,
+    ),
+    "serve": CommandEntry(
+        "serve.serve",
+        "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.",
+        CARE,
+    ),
     "token": CommandEntry(
         "",
         "Make, list and revoke the tokens of the callers of `nessie serve`.",
         CARE,
         TOKEN_COMMANDS,
-        examples=("nessie token new ada --roles reader,writer --file tokens", "nessie token list --file tokens"),
+        examples=(
+            "nessie token new ada --roles reader,writer --file tokens",
+            "nessie token list --file tokens",
+        ),
     ),
     "gc": CommandEntry(
         "",
         "Find the table files that no live commit can reach, and delete them after approval.",
         CARE,
         GC_COMMANDS,
-        examples=("nessie gc mark --default-cutoff P30D", "nessie gc plan --warehouse s3://lake/warehouse", "nessie gc list"),
+        examples=(
+            "nessie gc mark --default-cutoff P30D",
+            "nessie gc plan --warehouse s3://lake/warehouse",
+            "nessie gc list",
+        ),
     ),
     "store": CommandEntry(
         "",
@@ -201,16 +308,26 @@ COMMANDS: Mapping[str, CommandEntry] = {
             "nessie store maintain --dry-run",
         ),
     ),
-    "fsck": CommandEntry("store.fsck", "Verify every object, reference and link of the store.", CARE),
+    "fsck": CommandEntry(
+        "store.fsck", "Verify every object, reference and link of the store.", CARE
+    ),
     "audit": CommandEntry(
         "audit.audit",
         "Check the metadata files, manifest lists and manifests of every table and view.",
         CARE,
     ),
-    "stats": CommandEntry("log.stats", "Count commits by author, day and key, with contents created and deleted and tables per day.", CARE),
+    "stats": CommandEntry(
+        "log.stats",
+        "Count commits by author, day and key, with contents created and deleted and tables per day.",
+        CARE,
+    ),
     "help": CommandEntry("help.help", "Show the manual page of a command or topic.", CARE),
-    "completion": CommandEntry("completion.completion", "Print the completion script of a shell.", CARE),
-    "version": CommandEntry("help.version", "Print the versions of nessie, of Python and of the store's format.", CARE),
+    "completion": CommandEntry(
+        "completion.completion", "Print the completion script of a shell.", CARE
+    ),
+    "version": CommandEntry(
+        "help.version", "Print the versions of nessie, of Python and of the store's format.", CARE
+    ),
 }
 """Every command, in the order of `nessie --help`."""
 EXAMPLES = ("nessie init", "nessie status", "nessie log -n 5 --oneline", "nessie branch feature")

@@ -81,9 +81,15 @@ def approve(run: Run, by: str, now: datetime, digest: str | None = None) -> Appr
         )
     found = run.digest()
     if digest is not None and not (digest and found.startswith(digest)):
-        raise NotAllowed(f"run {run.id}: the candidates have the digest {found[:12]}, not {digest[:12]!r}. Hint: review them again")
+        raise NotAllowed(
+            f"run {run.id}: the candidates have the digest {found[:12]}, not {digest[:12]!r}. Hint: review them again"
+        )
     approval = Approval(
-        by=by, time=now, digest=found, candidates=run.info.counts.get("candidates", 0), bytes=run.info.counts.get("candidateBytes", 0)
+        by=by,
+        time=now,
+        digest=found,
+        candidates=run.info.counts.get("candidates", 0),
+        bytes=run.info.counts.get("candidateBytes", 0),
     )
     run.approve(approval)
     return approval
@@ -93,9 +99,13 @@ def need_approval(run: Run) -> Approval:
     """The approval of what there is to be deleted now; raises `NotAllowed` where nobody has given it, or for something else."""
     approval = run.approval()
     if run.info.state not in APPLICABLE or approval is None:
-        raise NotAllowed(f"run {run.id} is {run.info.state}: it has not been approved. Hint: `nessie gc show {run.id}` shows the next step")
+        raise NotAllowed(
+            f"run {run.id} is {run.info.state}: it has not been approved. Hint: `nessie gc show {run.id}` shows the next step"
+        )
     if approval.digest != run.digest():
-        raise NotAllowed(f"run {run.id}: the candidates have changed since {approval.by} approved them. Hint: review and approve them again")
+        raise NotAllowed(
+            f"run {run.id}: the candidates have changed since {approval.by} approved them. Hint: review and approve them again"
+        )
     return approval
 
 
@@ -112,11 +122,19 @@ class Applied(NamedTuple):
     @property
     def counts(self) -> dict[str, int]:
         """For `run.json` and people."""
-        return {_COUNTS[outcome]: self.outcomes.get(outcome, 0) for outcome in Outcome} | {"deletedBytes": self.deleted_bytes}
+        return {_COUNTS[outcome]: self.outcomes.get(outcome, 0) for outcome in Outcome} | {
+            "deletedBytes": self.deleted_bytes
+        }
 
 
 def apply(
-    run: Run, marker: Marker, properties: Mapping[str, str], clock: Callable[[], datetime], progress: Progress, *, dry_run: bool = False
+    run: Run,
+    marker: Marker,
+    properties: Mapping[str, str],
+    clock: Callable[[], datetime],
+    progress: Progress,
+    *,
+    dry_run: bool = False,
 ) -> Applied:
     """Delete the approved candidates of a run that are still garbage; to be called under the run's lock.
 
@@ -130,7 +148,12 @@ def apply(
         return _rehearsed(run, _judge(run, marker), progress)
     with run.failing():
         run.reach(State.APPLYING, clock())
-        removing = _Removing(run, marker, _judge(run, marker), Remover(Scope(run.info.settings.warehouse), properties))
+        removing = _Removing(
+            run,
+            marker,
+            _judge(run, marker),
+            Remover(Scope(run.info.settings.warehouse), properties),
+        )
         applied = removing.remove(clock, progress)
         partly = applied.outcomes.get(Outcome.FAILED, 0) > 0
         run.reach(State.PARTLY if partly else State.APPLIED, clock(), applied.counts)
@@ -143,7 +166,9 @@ def apply(
 class _Judge:
     """Says of each candidate why it stays; None for one that is to be removed. `wanted` are all candidates, by digest of their paths."""
 
-    def __init__(self, settled: set[int], wanted: set[int], live: set[int], protected: Iterable[str]) -> None:
+    def __init__(
+        self, settled: set[int], wanted: set[int], live: set[int], protected: Iterable[str]
+    ) -> None:
         self._settled = settled
         self._wanted = wanted
         self._live = live
@@ -160,7 +185,11 @@ class _Judge:
         if _digest(path) in self._live:
             return Removed(candidate.location, Outcome.LIVE, "has become live since the plan")
         if path.startswith(self._protected):
-            return Removed(candidate.location, Outcome.PROTECTED, "belongs to a content that cannot be read now")
+            return Removed(
+                candidate.location,
+                Outcome.PROTECTED,
+                "belongs to a content that cannot be read now",
+            )
         return None
 
     def need_dead(self, revived: Iterable[Revived], going: Iterable[tuple[Candidate, str]]) -> None:
@@ -188,9 +217,23 @@ def _judge(run: Run, marker: Marker) -> _Judge:
     marks = run.marks(again=True)
     run.forget(*marks)
     marker.mark(marks)
-    wanted = {_digest(path) for batch in run.dataset("candidates").batches(["path"]) for path in batch.column("path").to_pylist()}
-    live = {found for batch in marks.live.batches(["path"]) for found in map(_digest, batch.column("path").to_pylist()) if found in wanted}
-    return _Judge({_digest(location) for location in Trail(run.audit_path).settled()}, wanted, live, _protected(marks.findings))
+    wanted = {
+        _digest(path)
+        for batch in run.dataset("candidates").batches(["path"])
+        for path in batch.column("path").to_pylist()
+    }
+    live = {
+        found
+        for batch in marks.live.batches(["path"])
+        for found in map(_digest, batch.column("path").to_pylist())
+        if found in wanted
+    }
+    return _Judge(
+        {_digest(location) for location in Trail(run.audit_path).settled()},
+        wanted,
+        live,
+        _protected(marks.findings),
+    )
 
 
 def _protected(findings: Dataset) -> Iterator[str]:
@@ -235,13 +278,19 @@ class _Removing:
             for batch in _batches(candidates(self._run)):
                 results = list(self._batch(batch, clock))
                 outcomes.update(one.outcome for one in results)
-                keep(_kept_rows(one for one in results if one.outcome not in (Outcome.DELETED, Outcome.GONE)))
+                keep(
+                    _kept_rows(
+                        one for one in results if one.outcome not in (Outcome.DELETED, Outcome.GONE)
+                    )
+                )
                 done += len(batch)
                 progress(done, total)
         deleted, gone, deleted_bytes = self._trail.totals()
         return Applied({**outcomes, Outcome.DELETED: deleted, Outcome.GONE: gone}, deleted_bytes)
 
-    def _batch(self, batch: Sequence[tuple[Candidate, str]], clock: Callable[[], datetime]) -> Iterator[Removed]:
+    def _batch(
+        self, batch: Sequence[tuple[Candidate, str]], clock: Callable[[], datetime]
+    ) -> Iterator[Removed]:
         going = []
         for candidate, path in batch:
             if self._judge.is_settled(candidate):
@@ -256,7 +305,10 @@ class _Removing:
         self._judge.need_dead(self._marker.revived(), going)
         self._number += 1
         self._trail.begin(self._number, clock(), [candidate for candidate, _ in going])
-        removed = [_of_before(one, self._interrupted) for one in self._remover.remove([candidate for candidate, _ in going])]
+        removed = [
+            _of_before(one, self._interrupted)
+            for one in self._remover.remove([candidate for candidate, _ in going])
+        ]
         self._trail.end(self._number, clock(), removed)
         _need_answer(removed)
         yield from removed
@@ -271,7 +323,11 @@ def _need_answer(removed: Iterable[Removed]) -> None:
 
 def _of_before(one: Removed, interrupted: set[str]) -> Removed:
     """A file that is gone, of a batch that was begun and interrupted, was removed by that."""
-    return one._replace(outcome=Outcome.DELETED) if one.outcome is Outcome.GONE and one.location in interrupted else one
+    return (
+        one._replace(outcome=Outcome.DELETED)
+        if one.outcome is Outcome.GONE and one.location in interrupted
+        else one
+    )
 
 
 def _rehearsed(run: Run, judge: _Judge, progress: Progress) -> Applied:
@@ -281,7 +337,13 @@ def _rehearsed(run: Run, judge: _Judge, progress: Progress) -> Applied:
     for done, (candidate, path) in enumerate(candidates(run), 1):
         why = judge.stays(candidate, path)
         if not judge.is_settled(candidate):
-            outcome = why.outcome if why else Outcome.DELETED if scope.holds(candidate.location) else Outcome.OUTSIDE
+            outcome = (
+                why.outcome
+                if why
+                else Outcome.DELETED
+                if scope.holds(candidate.location)
+                else Outcome.OUTSIDE
+            )
             outcomes[outcome] += 1
             size += candidate.size if outcome is Outcome.DELETED else 0
         progress(done, run.info.counts.get("candidates"))
@@ -296,10 +358,14 @@ def _batches(items: Iterator[tuple[Candidate, str]]) -> Iterator[list[tuple[Cand
 def _kept_schema() -> Any:
     import pyarrow as pa
 
-    return pa.schema([("location", pa.string()), ("outcome", pa.string()), ("message", pa.string())])
+    return pa.schema(
+        [("location", pa.string()), ("outcome", pa.string()), ("message", pa.string())]
+    )
 
 
 def _kept_rows(kept: Iterable[Removed]) -> Any:
     import pyarrow as pa
 
-    return pa.Table.from_pylist([one._asdict() | {"outcome": one.outcome.value} for one in kept], schema=_kept_schema())
+    return pa.Table.from_pylist(
+        [one._asdict() | {"outcome": one.outcome.value} for one in kept], schema=_kept_schema()
+    )

@@ -44,7 +44,11 @@ class Trail:
         """The locations of files that were removed, or were found to be gone."""
         for entry in self.entries():
             if entry["event"] == "end":
-                yield from (file["location"] for file in entry["files"] if file["outcome"] in (Outcome.DELETED, Outcome.GONE))
+                yield from (
+                    file["location"]
+                    for file in entry["files"]
+                    if file["outcome"] in (Outcome.DELETED, Outcome.GONE)
+                )
 
     def begun(self) -> set[str]:
         """The locations of the batch that was begun and not ended."""
@@ -73,12 +77,19 @@ class Trail:
 
     def begin(self, batch: int, time: datetime, candidates: Sequence[Candidate]) -> None:
         """Note what is about to be removed."""
-        files = [{"location": one.location, "size": one.size, "modified": one.modified} for one in candidates]
+        files = [
+            {"location": one.location, "size": one.size, "modified": one.modified}
+            for one in candidates
+        ]
         self._append({"event": "begin", "time": time, "batch": batch, "files": files})
 
     def end(self, batch: int, time: datetime, removed: Sequence[Removed]) -> None:
         """Note what became of it."""
-        files = [{"location": one.location, "outcome": one.outcome} | ({"message": one.message} if one.message else {}) for one in removed]
+        files = [
+            {"location": one.location, "outcome": one.outcome}
+            | ({"message": one.message} if one.message else {})
+            for one in removed
+        ]
         self._append({"event": "end", "time": time, "batch": batch, "files": files})
 
     def _append(self, entry: dict[str, Any]) -> None:
@@ -89,7 +100,9 @@ class Trail:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise StoreUnavailable(f"{self._path}: cannot be written, so nothing is deleted: {error.strerror}") from None
+            raise StoreUnavailable(
+                f"{self._path}: cannot be written, so nothing is deleted: {error.strerror}"
+            ) from None
 
 
 def _drop_cut_line(file: BinaryIO) -> None:

@@ -22,7 +22,13 @@ ROWS_PER_BATCH = 65_536
 class Dataset:
     """One table of a run. `current` tells the name of the folder that holds it, None where there is none; `becomes` makes another one current."""
 
-    def __init__(self, run: Path, name: str, current: Callable[[str], str | None], becomes: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        run: Path,
+        name: str,
+        current: Callable[[str], str | None],
+        becomes: Callable[[str, str], None],
+    ) -> None:
         self.name = name
         self._run = run
         self._current = current
@@ -40,7 +46,9 @@ class Dataset:
         if current is None:
             raise InvalidInput(f"{self._run}: the run has no {self.name} yet")
         if not (self._run / current).is_dir():
-            raise InvalidInput(f"{self._run / current}: is gone, though the run needs it; make a new run")
+            raise InvalidInput(
+                f"{self._run / current}: is gone, though the run needs it; make a new run"
+            )
         return self._run / current
 
     @property
@@ -51,7 +59,9 @@ class Dataset:
     @property
     def files(self) -> list[Path]:
         """Its Parquet files, in an order that does not change."""
-        return sorted(path for path in self.folder.rglob("*.parquet") if not path.name.startswith((".", "_")))
+        return sorted(
+            path for path in self.folder.rglob("*.parquet") if not path.name.startswith((".", "_"))
+        )
 
     @property
     def rows(self) -> int:
@@ -78,9 +88,13 @@ class Dataset:
         for path in self.files:
             try:
                 with parquet.ParquetFile(path) as file:
-                    yield from file.iter_batches(ROWS_PER_BATCH, columns=None if columns is None else list(columns))
+                    yield from file.iter_batches(
+                        ROWS_PER_BATCH, columns=None if columns is None else list(columns)
+                    )
             except (pa.ArrowInvalid, OSError) as error:
-                raise InvalidInput(f"{path}: cannot be read: {str(error).partition(chr(10))[0]}") from None
+                raise InvalidInput(
+                    f"{path}: cannot be read: {str(error).partition(chr(10))[0]}"
+                ) from None
 
     def records(self, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
         """Its rows, one by one."""
@@ -111,7 +125,9 @@ class Dataset:
             make_durable(folder)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
-            raise StoreUnavailable(f"{folder}: cannot be written: {error.strerror or error}") from None
+            raise StoreUnavailable(
+                f"{folder}: cannot be written: {error.strerror or error}"
+            ) from None
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -121,7 +137,9 @@ class Dataset:
 
 
 @contextmanager
-def parquet_writer(folder: Path, schema: Any, name: str = "part-00000.parquet") -> Iterator[Callable[[Any], None]]:
+def parquet_writer(
+    folder: Path, schema: Any, name: str = "part-00000.parquet"
+) -> Iterator[Callable[[Any], None]]:
     """Write one Parquet file: the block is given a function that takes a `pyarrow.RecordBatch` or `Table` of this schema."""
     from pyarrow import parquet
 

@@ -25,7 +25,17 @@ from nessie_cli.gc.run import Marks
 from nessie_cli.gc.schemas import BASES, FINDINGS, LIVE
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import normalised
-from nessie_cli.iceberg.reachable import Broken, Fault, Kind, Needed, Snapshots, TableFiles, Walker, needed, read_table
+from nessie_cli.iceberg.reachable import (
+    Broken,
+    Fault,
+    Kind,
+    Needed,
+    Snapshots,
+    TableFiles,
+    Walker,
+    needed,
+    read_table,
+)
 from nessie_cli.model import IcebergTable, IcebergView, type_label
 
 BROKEN = "BROKEN"
@@ -59,7 +69,15 @@ class Rows:
         """Write what waits."""
         if self._waiting:
             columns = zip(*self._waiting, strict=True)
-            self._write(pa.table([pa.array(values, field.type) for values, field in zip(columns, self._schema, strict=True)], schema=self._schema))
+            self._write(
+                pa.table(
+                    [
+                        pa.array(values, field.type)
+                        for values, field in zip(columns, self._schema, strict=True)
+                    ],
+                    schema=self._schema,
+                )
+            )
             self._waiting.clear()
 
 
@@ -96,7 +114,15 @@ class Places:
         for finding in self._broken.values():
             bases = self._bases.get(finding.content_id or "") or {}
             for base in bases:
-                yield Finding(finding.kind, finding.content_id, finding.key, finding.reference, finding.location, base, finding.message)
+                yield Finding(
+                    finding.kind,
+                    finding.content_id,
+                    finding.key,
+                    finding.reference,
+                    finding.location,
+                    base,
+                    finding.message,
+                )
 
 
 def bases_of(table: TableFiles, location: str) -> list[str]:
@@ -109,7 +135,9 @@ def place_of(location: str) -> str:
     folder, _, _ = location.rstrip("/").rpartition("/")
     around, _, name = folder.rpartition("/")
     try:
-        return normalised(around if name in ("metadata", "_delta_log") and around else folder or location)
+        return normalised(
+            around if name in ("metadata", "_delta_log") and around else folder or location
+        )
     except InvalidInput:
         return location
 
@@ -117,7 +145,15 @@ def place_of(location: str) -> str:
 def foreign(state: TableState) -> Finding:
     """About a live content of another format: its place is left alone."""
     message = f"{state.key}: the files of a {type_label(state.type)} cannot be followed"
-    return Finding(FOREIGN, state.content_id, state.key, state.reference, state.metadata_location, place_of(state.metadata_location), message)
+    return Finding(
+        FOREIGN,
+        state.content_id,
+        state.key,
+        state.reference,
+        state.metadata_location,
+        place_of(state.metadata_location),
+        message,
+    )
 
 
 def is_followed(state: TableState) -> bool:
@@ -127,7 +163,15 @@ def is_followed(state: TableState) -> bool:
 
 def broken(state: TableState, found: Broken) -> Finding:
     """About a live content that is broken; the places to be left alone are told later, when all are known."""
-    return Finding(BROKEN, state.content_id, state.key, state.reference, found.location, None, f"{state.key} on {state.reference}: {found.message}")
+    return Finding(
+        BROKEN,
+        state.content_id,
+        state.key,
+        state.reference,
+        found.location,
+        None,
+        f"{state.key} on {state.reference}: {found.message}",
+    )
 
 
 def folder_of(location: str) -> str:
@@ -156,7 +200,17 @@ def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], 
             need_answer(files, found)
             if found.fault is not Fault.MISSING:
                 message = f"{state.key}, dead: where its files are is not known: {found.message}"
-                findings.append(Finding(UNKNOWN_PLACE, state.content_id, state.key, state.reference, found.location, None, message))
+                findings.append(
+                    Finding(
+                        UNKNOWN_PLACE,
+                        state.content_id,
+                        state.key,
+                        state.reference,
+                        found.location,
+                        None,
+                        message,
+                    )
+                )
     return [], findings
 
 
@@ -180,7 +234,9 @@ class Follower:
             else:
                 notes.findings.append(foreign(state))
 
-    def dead(self, groups: Sequence[Sequence[TableState]], notes: Notes) -> Iterator[tuple[Needed, str]]:
+    def dead(
+        self, groups: Sequence[Sequence[TableState]], notes: Notes
+    ) -> Iterator[tuple[Needed, str]]:
         """Look for the places of what is dead, which needs no files; each group are states of one content with their metadata files in one folder."""
         for states in groups:
             bases, findings = dead_places(self._files, states)
@@ -207,7 +263,11 @@ class Follower:
         found: dict[tuple[str, str], list[TableState]] = {}
         for state in states:
             place = (state.content_id, folder_of(state.metadata_location))
-            if is_followed(state) and place not in self._settled and len(group := found.setdefault(place, [])) < TRIES:
+            if (
+                is_followed(state)
+                and place not in self._settled
+                and len(group := found.setdefault(place, [])) < TRIES
+            ):
                 group.append(state)
         return list(found.values())
 
@@ -216,7 +276,9 @@ class Follower:
         try:
             yield needed(location, Kind.METADATA, location), state.content_id
             table = read_table(self._files, location)
-            notes.bases += [(state.content_id, state.key, base) for base in bases_of(table, location)]
+            notes.bases += [
+                (state.content_id, state.key, base) for base in bases_of(table, location)
+            ]
         except Broken as found:
             need_answer(self._files, found)
             notes.bases.append((state.content_id, state.key, place_of(location)))
@@ -233,7 +295,10 @@ class Follower:
 
 def write_places(marks: Marks, places: Places, findings: Sequence[Finding]) -> dict[str, int]:
     """Write the datasets `bases` and `findings`; answers counts."""
-    with marks.bases.writing(BASES) as write_bases, marks.findings.writing(FINDINGS) as write_findings:
+    with (
+        marks.bases.writing(BASES) as write_bases,
+        marks.findings.writing(FINDINGS) as write_findings,
+    ):
         bases, told = Rows(BASES, write_bases), Rows(FINDINGS, write_findings)
         for row in sorted(places.rows()):
             bases.add(*row)
@@ -244,12 +309,23 @@ def write_places(marks: Marks, places: Places, findings: Sequence[Finding]) -> d
     return {"bases": bases.count, "broken": places.broken}
 
 
-def follow(marks: Marks, properties: Mapping[str, str], snapshots: Snapshots, told: Callable[[int], None], states_per_piece: int) -> dict[str, int]:
+def follow(
+    marks: Marks,
+    properties: Mapping[str, str],
+    snapshots: Snapshots,
+    told: Callable[[int], None],
+    states_per_piece: int,
+) -> dict[str, int]:
     """Read the dataset `contents`, and write the other three; what was finished when it was stopped is not done again.
 
     Memory: some 200 bytes for each manifest and each place of a table.
     """
-    pieces, follower, count, number = Pieces(marks.live.pieces), Follower(properties, snapshots), 0, 0
+    pieces, follower, count, number = (
+        Pieces(marks.live.pieces),
+        Follower(properties, snapshots),
+        0,
+        0,
+    )
 
     def piece(needed_files: Callable[[Notes], Iterator[tuple[Needed, str]]]) -> None:
         nonlocal count, number

@@ -16,7 +16,16 @@ from msgspec import Struct
 from nessie_cli.errors import DamagedObject, NotFound
 from nessie_cli.gc.policies import Policies, Policy
 from nessie_cli.gc.roots import EVER, Root, Roots
-from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView, LogEntry, Put
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    Content,
+    ContentKey,
+    DeltaLakeTable,
+    IcebergTable,
+    IcebergView,
+    LogEntry,
+    Put,
+)
 from nessie_cli.repository.base import Repository
 
 _NO_ANCESTOR = bytes.fromhex(NO_ANCESTOR)
@@ -266,12 +275,41 @@ def _puts(entry: LogEntry, reference: str, *, live: bool) -> Iterable[TableState
             yield from states_of(operation.key, operation.content, reference, entry.hash, live=live)
 
 
-def states_of(key: ContentKey, content: Content | None, reference: str, commit: str, *, live: bool) -> Iterable[TableState]:
+def states_of(
+    key: ContentKey, content: Content | None, reference: str, commit: str, *, live: bool
+) -> Iterable[TableState]:
     """The states that a content names; none if it has no files."""
     if isinstance(content, IcebergTable):
-        yield TableState(content.id or "", str(key), content.type, content.metadata_location, content.snapshot_id, live, reference, commit)
+        yield TableState(
+            content.id or "",
+            str(key),
+            content.type,
+            content.metadata_location,
+            content.snapshot_id,
+            live,
+            reference,
+            commit,
+        )
     elif isinstance(content, IcebergView):
-        yield TableState(content.id or "", str(key), content.type, content.metadata_location, None, live, reference, commit)
+        yield TableState(
+            content.id or "",
+            str(key),
+            content.type,
+            content.metadata_location,
+            None,
+            live,
+            reference,
+            commit,
+        )
     elif isinstance(content, DeltaLakeTable):
-        for location in filter(None, (content.last_checkpoint, *content.metadata_location_history, *content.checkpoint_location_history)):
-            yield TableState(content.id or "", str(key), content.type, location, None, live, reference, commit)
+        for location in filter(
+            None,
+            (
+                content.last_checkpoint,
+                *content.metadata_location_history,
+                *content.checkpoint_location_history,
+            ),
+        ):
+            yield TableState(
+                content.id or "", str(key), content.type, location, None, live, reference, commit
+            )

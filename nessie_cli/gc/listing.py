@@ -12,7 +12,14 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import NessieError
-from nessie_cli.iceberg.files import NoAnswer, absolute_location, first_line, is_no_answer, local_path, scheme_of
+from nessie_cli.iceberg.files import (
+    NoAnswer,
+    absolute_location,
+    first_line,
+    is_no_answer,
+    local_path,
+    scheme_of,
+)
 from nessie_cli.iceberg.filesystems import filesystem
 
 
@@ -127,7 +134,9 @@ def _remote(found: Any, root: str, stem: str) -> Iterator[Found]:
                 else:
                     yield Unlisted(f"{location}//", "folders without a name cannot be listed")
             elif entry.type == fs.FileType.File:
-                yield Listed(f"{stem}{entry.path.lstrip('/')[above:]}", entry.size or 0, _modified(entry))
+                yield Listed(
+                    f"{stem}{entry.path.lstrip('/')[above:]}", entry.size or 0, _modified(entry)
+                )
 
 
 def _modified(entry: Any) -> datetime:

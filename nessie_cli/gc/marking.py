@@ -49,11 +49,22 @@ def mark(
     cannot be read is a finding. Cost: each commit of the repository once, each metadata file of a live commit and each manifest once.
     """
     marked = contents_of(repository, settings, marks, told)
-    files = follow(marks, properties, Snapshots(settings.snapshots), lambda count: told("live files", count, None), states_per_piece)
+    files = follow(
+        marks,
+        properties,
+        Snapshots(settings.snapshots),
+        lambda count: told("live files", count, None),
+        states_per_piece,
+    )
     return structs.replace(marked, counts={**marked.counts, **files})
 
 
-def history_of(repository: Repository, settings: Settings, told: Told, staged: Callable[[], Iterable[TableState]] = no_staged) -> History:
+def history_of(
+    repository: Repository,
+    settings: Settings,
+    told: Told,
+    staged: Callable[[], Iterable[TableState]] = no_staged,
+) -> History:
     """The walk over the history of a repository that the settings of a run ask for."""
     return History(
         repository,
@@ -64,7 +75,13 @@ def history_of(repository: Repository, settings: Settings, told: Told, staged: C
     )
 
 
-def contents_of(repository: Repository, settings: Settings, marks: Marks, told: Told, history: History | None = None) -> Marked:
+def contents_of(
+    repository: Repository,
+    settings: Settings,
+    marks: Marks,
+    told: Told,
+    history: History | None = None,
+) -> Marked:
     """The first half: the dataset `contents`, as it is where that has been written, else by this history or one by the settings."""
     if marks.contents.exists and (marks.contents.folder / _FOUND).exists():
         found: Marked = json.decode((marks.contents.folder / _FOUND).read_bytes(), type=Marked)

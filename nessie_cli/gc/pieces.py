@@ -78,7 +78,9 @@ class Pieces:
                 yield write
             make_durable(self._folder)
         except OSError as error:
-            raise StoreUnavailable(f"{self._folder}: cannot be written: {error.strerror or error}") from None
+            raise StoreUnavailable(
+                f"{self._folder}: cannot be written: {error.strerror or error}"
+            ) from None
         replace_text(self._notes(number), msgspec.json.encode(notes).decode())
 
     def move_into(self, folder: Path) -> None:

@@ -71,7 +71,14 @@ class Scope(Struct, frozen=True):
         return self.untouched.around(path) is None
 
 
-def plan(run: Run, settings: Settings, properties: Properties, told: Told, *, paths_at_once: int = PATHS_AT_ONCE) -> dict[str, int]:
+def plan(
+    run: Run,
+    settings: Settings,
+    properties: Properties,
+    told: Told,
+    *,
+    paths_at_once: int = PATHS_AT_ONCE,
+) -> dict[str, int]:
     """Write the datasets `listed`, `candidates` and `plan-findings` of a run that is marked; answers counts.
 
     Candidates are in the order in which they should be deleted: metadata files come last, so that what is left of a table is found again by them.
@@ -91,7 +98,9 @@ def plan(run: Run, settings: Settings, properties: Properties, told: Told, *, pa
 
 def finding_into(rows: Rows) -> Callable[[Finding], None]:
     """Adds findings to rows of `FINDINGS`."""
-    return lambda finding: rows.add(*(getattr(finding, field) for field in Finding.__struct_fields__))
+    return lambda finding: rows.add(
+        *(getattr(finding, field) for field in Finding.__struct_fields__)
+    )
 
 
 def scope_of(run: Run, settings: Settings, find: Callable[[Finding], None]) -> Scope:
@@ -106,7 +115,15 @@ def scope_of(run: Run, settings: Settings, find: Callable[[Finding], None]) -> S
             inside[base] = tuple(sorted(content_id for content_id, _ in contents))
         else:
             content_id, key = contents[0]
-            find(Finding(OUTSIDE, content_id, key, location=base, message=f"{key}: lies at {base}, {reason}; no file there is collected"))
+            find(
+                Finding(
+                    OUTSIDE,
+                    content_id,
+                    key,
+                    location=base,
+                    message=f"{key}: lies at {base}, {reason}; no file there is collected",
+                )
+            )
     untouched = Places([*_untouched(marks), *_own_files(run, settings)])
     roots = tuple(root for root in Places(inside).outermost if untouched.around(root) is None)
     return Scope(roots, inside, untouched, run.info.created - timedelta(seconds=settings.grace))
@@ -114,7 +131,9 @@ def scope_of(run: Run, settings: Settings, find: Callable[[Finding], None]) -> S
 
 def _warehouses(given: Sequence[str]) -> list[str]:
     if not given:
-        raise InvalidInput("no warehouse is named: files are deleted only below locations that you name; give --warehouse s3://bucket/path")
+        raise InvalidInput(
+            "no warehouse is named: files are deleted only below locations that you name; give --warehouse s3://bucket/path"
+        )
     found = []
     for location in given:
         try:
@@ -157,7 +176,9 @@ def _own_files(run: Run, settings: Settings) -> Iterator[str]:
 # -- what is there -----------------------------------------------------------------------------------------------------------------------------
 
 
-def rows_below(root: str, scope: Scope, properties: Properties) -> Iterator[tuple[Any, ...] | Finding]:
+def rows_below(
+    root: str, scope: Scope, properties: Properties
+) -> Iterator[tuple[Any, ...] | Finding]:
     """The files below a place as rows of `LISTED`; what cannot be listed is a finding. Raises `StoreUnavailable` where nobody answers."""
     for found in files_below(root, properties):
         if isinstance(found, Unlisted):
@@ -169,12 +190,16 @@ def rows_below(root: str, scope: Scope, properties: Properties) -> Iterator[tupl
         try:
             path = normalised(found.location)
         except InvalidInput as error:
-            yield Finding(UNCLEAR, location=found.location, message=f"{error.message}; it is left alone")
+            yield Finding(
+                UNCLEAR, location=found.location, message=f"{error.message}; it is left alone"
+            )
         else:
             yield path, found.location, found.size, found.modified, scope.place_of(path)
 
 
-def _list(run: Run, scope: Scope, properties: Properties, find: Callable[[Finding], None], told: Told) -> dict[str, int]:
+def _list(
+    run: Run, scope: Scope, properties: Properties, find: Callable[[Finding], None], told: Told
+) -> dict[str, int]:
     size = 0
     with run.dataset("listed").writing(LISTED) as write:
         rows = Rows(LISTED, write)
@@ -198,7 +223,9 @@ def is_metadata(path: str) -> bool:
     return path.endswith(METADATA)
 
 
-def differ(run: Run, scope: Scope, told: Told, paths_at_once: int = PATHS_AT_ONCE) -> dict[str, int]:
+def differ(
+    run: Run, scope: Scope, told: Told, paths_at_once: int = PATHS_AT_ONCE
+) -> dict[str, int]:
     """Write what is listed and neither live nor to be left alone. What is listed is looked through once for each lot of live paths."""
     listed = run.dataset("listed")
     needed = _needed(listed, run.marks().live, paths_at_once, told)
@@ -227,7 +254,9 @@ def _needed(listed: Dataset, live: Dataset, paths_at_once: int, told: Told) -> l
     compared, total = 0, live.rows
     for lot in _lots(live, paths_at_once):
         for number, batch in enumerate(listed.batches(["path"])):
-            whose = pc.replace_substring_regex(batch.column("path"), pattern=CHECKSUM, replacement=r"/\1")
+            whose = pc.replace_substring_regex(
+                batch.column("path"), pattern=CHECKSUM, replacement=r"/\1"
+            )
             found = pc.is_in(whose, value_set=lot)
             if number == len(needed):
                 needed.append(found)

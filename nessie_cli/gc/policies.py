@@ -39,15 +39,22 @@ class Policies(Struct, frozen=True):
 
     def of(self, name: str) -> Policy:
         """The policy of a branch or tag."""
-        return next((policy for pattern, policy in self.rules if pattern.fullmatch(name)), self.default)
+        return next(
+            (policy for pattern, policy in self.rules if pattern.fullmatch(name)), self.default
+        )
 
 
-def policies(default: str, cutoffs: Sequence[tuple[str, str]], reference_time: datetime) -> Policies:
+def policies(
+    default: str, cutoffs: Sequence[tuple[str, str]], reference_time: datetime
+) -> Policies:
     """Policies from texts; durations count back from `reference_time`. `cutoffs` are (regular expression, policy).
 
     Raises `InvalidInput` that names the text which is none.
     """
-    return Policies(policy(default, reference_time), tuple((_pattern(name), policy(text, reference_time)) for name, text in cutoffs))
+    return Policies(
+        policy(default, reference_time),
+        tuple((_pattern(name), policy(text, reference_time)) for name, text in cutoffs),
+    )
 
 
 def policy(text: str, reference_time: datetime) -> Policy:
@@ -57,13 +64,20 @@ def policy(text: str, reference_time: datetime) -> Policy:
         return Policy("NONE")
     if given.isascii() and given.isdigit():
         if not given.strip("0") or len(given) > _MOST_DIGITS:
-            raise InvalidInput(f"cut-off {text!r}: a number of commits is from 1 to 999999999; the newest commit is always live")
+            raise InvalidInput(
+                f"cut-off {text!r}: a number of commits is from 1 to 999999999; the newest commit is always live"
+            )
         return Policy(given, commits=int(given))
     back = find_duration(given)
     if back is not None:
         if not timedelta(0) <= back <= LONGEST:
-            raise InvalidInput(f"cut-off {text!r}: a duration is neither negative nor longer than {LONGEST.days} days")
-        return Policy(given, since=reference_time - min(back, reference_time - datetime.min.replace(tzinfo=UTC)))
+            raise InvalidInput(
+                f"cut-off {text!r}: a duration is neither negative nor longer than {LONGEST.days} days"
+            )
+        return Policy(
+            given,
+            since=reference_time - min(back, reference_time - datetime.min.replace(tzinfo=UTC)),
+        )
     return Policy(given, since=_instant(text, given))
 
 
@@ -74,7 +88,9 @@ def _instant(text: str, given: str) -> datetime:
         raise InvalidInput(f"cut-off {text!r}: is no policy; {_RULE}") from None
     if since.tzinfo is None:
         raise InvalidInput(
-            f"cut-off {text!r}: an instant says its time zone; write {given}Z for UTC" if "T" in given else f"cut-off {text!r}: {_RULE}"
+            f"cut-off {text!r}: an instant says its time zone; write {given}Z for UTC"
+            if "T" in given
+            else f"cut-off {text!r}: {_RULE}"
         )
     return since.astimezone(UTC)
 
@@ -117,5 +133,15 @@ def repository_defaults(config: RepositoryConfig) -> Defaults:
         stored = json.decode(text, type=_Stored)
     except DecodeError as error:
         raise InvalidInput(f"the repository's setting {_SETTING} is damaged: {error}") from None
-    grace = None if stored.new_files_grace_period is None else int(parse_duration(stored.new_files_grace_period).total_seconds())
-    return Defaults(stored.default_cutoff_policy, tuple((rule.reference_name_pattern, rule.policy) for rule in stored.per_ref_cutoff_policies), grace)
+    grace = (
+        None
+        if stored.new_files_grace_period is None
+        else int(parse_duration(stored.new_files_grace_period).total_seconds())
+    )
+    return Defaults(
+        stored.default_cutoff_policy,
+        tuple(
+            (rule.reference_name_pattern, rule.policy) for rule in stored.per_ref_cutoff_policies
+        ),
+        grace,
+    )

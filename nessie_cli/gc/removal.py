@@ -82,23 +82,38 @@ class Remover:
         """
         found: dict[str, Removed] = {}
         for metadata in (False, True):
-            found |= {one.location: one for one in self._removed([c for c in candidates if c.location.endswith(METADATA) == metadata])}
+            found |= {
+                one.location: one
+                for one in self._removed(
+                    [c for c in candidates if c.location.endswith(METADATA) == metadata]
+                )
+            }
         return [found[candidate.location] for candidate in candidates]
 
     def _removed(self, candidates: Sequence[Candidate]) -> Iterator[Removed]:
         remote = [candidate for candidate in candidates if not is_local(candidate.location)]
-        yield from map(self._one, (candidate for candidate in candidates if is_local(candidate.location)))
+        yield from map(
+            self._one, (candidate for candidate in candidates if is_local(candidate.location))
+        )
         if remote:
             with ThreadPoolExecutor(min(AT_A_TIME, len(remote))) as pool:
                 yield from pool.map(self._one, remote)
 
     def _one(self, candidate: Candidate) -> Removed:
         if not self._scope.holds(candidate.location):
-            return Removed(candidate.location, Outcome.OUTSIDE, "is outside of the locations that are allowed")
+            return Removed(
+                candidate.location, Outcome.OUTSIDE, "is outside of the locations that are allowed"
+            )
         try:
-            return _remove_local(candidate) if is_local(candidate.location) else self._remove_remote(candidate)
+            return (
+                _remove_local(candidate)
+                if is_local(candidate.location)
+                else self._remove_remote(candidate)
+            )
         except NessieError as error:
-            return Removed(candidate.location, Outcome.FAILED, error.message, isinstance(error, NoAnswer))
+            return Removed(
+                candidate.location, Outcome.FAILED, error.message, isinstance(error, NoAnswer)
+            )
 
     def _remove_remote(self, candidate: Candidate) -> Removed:
         found, path = filesystem(candidate.location, self._properties)
@@ -111,7 +126,9 @@ class Remover:
             # Some make the folder of a removed file again, and fail where only that is forbidden: the file is what counts.
             if _is_gone(found, path):
                 return Removed(candidate.location, Outcome.DELETED)
-            return Removed(candidate.location, Outcome.FAILED, first_line(error), is_no_answer(error))
+            return Removed(
+                candidate.location, Outcome.FAILED, first_line(error), is_no_answer(error)
+            )
 
 
 def _remove_local(candidate: Candidate) -> Removed:
@@ -132,8 +149,12 @@ def _remove_below(root: str, name: str, candidate: Candidate) -> Removed:
     descriptor = os.open(f"{root}{below}", os.O_RDONLY | os.O_DIRECTORY)
     try:
         plain = f"{os.path.realpath(root)}{below}"
-        if os.path.realpath(f"{root}{below}") != plain or not os.path.samestat(os.fstat(descriptor), os.lstat(plain)):
-            return Removed(candidate.location, Outcome.CHANGED, "a folder on the way has become a link")
+        if os.path.realpath(f"{root}{below}") != plain or not os.path.samestat(
+            os.fstat(descriptor), os.lstat(plain)
+        ):
+            return Removed(
+                candidate.location, Outcome.CHANGED, "a folder on the way has become a link"
+            )
         return _remove_in(descriptor, name, candidate)
     finally:
         os.close(descriptor)
@@ -158,7 +179,10 @@ def _state(found: Any, path: str, candidate: Candidate) -> Outcome | None:
     if there.type != fs.FileType.File:
         return Outcome.GONE if there.type == fs.FileType.NotFound else Outcome.CHANGED
     # A listing tells the time more exactly than the answer about one object does.
-    same = there.mtime is None or abs((there.mtime.astimezone(UTC) - candidate.modified).total_seconds()) < 1
+    same = (
+        there.mtime is None
+        or abs((there.mtime.astimezone(UTC) - candidate.modified).total_seconds()) < 1
+    )
     return None if there.size == candidate.size and same else Outcome.CHANGED
 
 

@@ -149,14 +149,22 @@ class Run:
         Raises `StoreUnavailable` where something is left that would be taken for finished: by that a live file could be missed.
         """
         names = {dataset.name for dataset in datasets}
-        gone = [self.folder / folder for name, folder in self.info.datasets.items() if name in names]
+        gone = [
+            self.folder / folder for name, folder in self.info.datasets.items() if name in names
+        ]
         gone += [dataset.pieces for dataset in datasets]
-        self.update(datasets={name: folder for name, folder in self.info.datasets.items() if name not in names})
+        self.update(
+            datasets={
+                name: folder for name, folder in self.info.datasets.items() if name not in names
+            }
+        )
         for folder in gone:
             shutil.rmtree(folder, ignore_errors=True)
         for dataset in datasets:
             if os.path.lexists(dataset.pieces):
-                raise StoreUnavailable(f"{dataset.pieces}: cannot be removed; it holds what an earlier mark has found, so remove it and try again")
+                raise StoreUnavailable(
+                    f"{dataset.pieces}: cannot be removed; it holds what an earlier mark has found, so remove it and try again"
+                )
 
     def _folder_of(self, name: str) -> str | None:
         return self.info.datasets.get(name)
@@ -167,13 +175,24 @@ class Run:
     def update(self, **changes: Any) -> None:
         """Change what `run.json` says, durably; `changes` are attributes of `RunInfo`."""
         info = msgspec.structs.replace(self.info, **changes)
-        replace_text(self.folder / RUN_FILE, msgspec.json.format(msgspec.json.encode(info), indent=1).decode() + "\n")
+        replace_text(
+            self.folder / RUN_FILE,
+            msgspec.json.format(msgspec.json.encode(info), indent=1).decode() + "\n",
+        )
         self.info = info
 
-    def reach(self, state: State, now: datetime, counts: Mapping[str, int] | None = None, **changes: Any) -> None:
+    def reach(
+        self, state: State, now: datetime, counts: Mapping[str, int] | None = None, **changes: Any
+    ) -> None:
         """It is as far as this from now on."""
         times = {**self.info.times, state.value.lower(): now}
-        self.update(state=state, times=times, counts={**self.info.counts, **(counts or {})}, error=None, **changes)
+        self.update(
+            state=state,
+            times=times,
+            counts={**self.info.counts, **(counts or {})},
+            error=None,
+            **changes,
+        )
 
     @contextmanager
     def changing(self) -> Iterator[Run]:
@@ -209,7 +228,10 @@ class Run:
 
     def approve(self, approval: Approval) -> None:
         """Keep an approval."""
-        replace_text(self.folder / APPROVAL_FILE, msgspec.json.format(msgspec.json.encode(approval), indent=1).decode() + "\n")
+        replace_text(
+            self.folder / APPROVAL_FILE,
+            msgspec.json.format(msgspec.json.encode(approval), indent=1).decode() + "\n",
+        )
         self.reach(State.APPROVED, approval.time)
 
     def disapprove(self) -> None:
@@ -245,18 +267,30 @@ class Runs:
         """The names of all runs, the newest first. A folder without `run.json` is the beginning of one whose process was killed, and is none."""
         if not self.folder.is_dir():
             return []
-        return sorted((path.parent.name for path in self.folder.glob(f"*/{RUN_FILE}")), key=_by_time, reverse=True)
+        return sorted(
+            (path.parent.name for path in self.folder.glob(f"*/{RUN_FILE}")),
+            key=_by_time,
+            reverse=True,
+        )
 
     def open(self, id_: str | None = None) -> Run:
         """A run by its name or the beginning of it, None: the newest one. Raises `RunNotFound`, and `InvalidInput` for an ambiguous name."""
         ids = self.ids()
         if not ids:
-            raise RunNotFound(f"{self.folder}: there is no run yet; `nessie gc mark` begins one", id_ or "")
-        found = [one for one in ids if one == id_] or [one for one in ids if one.startswith(id_ or "")]
+            raise RunNotFound(
+                f"{self.folder}: there is no run yet; `nessie gc mark` begins one", id_ or ""
+            )
+        found = [one for one in ids if one == id_] or [
+            one for one in ids if one.startswith(id_ or "")
+        ]
         if not found:
-            raise RunNotFound(f"there is no run '{id_}' in {self.folder}; `nessie gc list` lists them", id_ or "")
+            raise RunNotFound(
+                f"there is no run '{id_}' in {self.folder}; `nessie gc list` lists them", id_ or ""
+            )
         if id_ is not None and len(found) > 1:
-            raise InvalidInput(f"'{id_}' are the first letters of {len(found)} runs: {', '.join(found[:5])}")
+            raise InvalidInput(
+                f"'{id_}' are the first letters of {len(found)} runs: {', '.join(found[:5])}"
+            )
         folder = self.folder / found[0]
         return Run(folder, _read(folder))
 
@@ -275,7 +309,9 @@ def _read(folder: Path) -> RunInfo:
     if found is None:
         raise RunNotFound(f"{folder / RUN_FILE}: is gone", folder.name)
     if found.format != FORMAT:
-        raise InvalidInput(f"{folder / RUN_FILE}: is of format {found.format}; this program knows format {FORMAT}")
+        raise InvalidInput(
+            f"{folder / RUN_FILE}: is of format {found.format}; this program knows format {FORMAT}"
+        )
     return found
 
 

@@ -26,7 +26,15 @@ LIVE = pa.schema([("path", pa.string()), ("kind", pa.string()), ("content_id", p
 BASES = pa.schema([("base", pa.string()), ("content_id", pa.string()), ("key", pa.string())])
 """Where tables lie, those that nobody has any more included; normal forms."""
 
-LISTED = pa.schema([("path", pa.string()), ("location", pa.string()), ("size", pa.int64()), ("modified", _TIME), ("base", pa.string())])
+LISTED = pa.schema(
+    [
+        ("path", pa.string()),
+        ("location", pa.string()),
+        ("size", pa.int64()),
+        ("modified", _TIME),
+        ("base", pa.string()),
+    ]
+)
 """What is there: `path` is the normal form, `location` the name by which the file system knows it."""
 
 CANDIDATES = LISTED.append(pa.field("content_ids", pa.list_(pa.string())))

@@ -17,7 +17,10 @@ def check_ids(key: ContentKey, content: Content) -> None:
     Only a local file is read: a put waits for no network. A file that cannot be read proves
     nothing, and neither does a table without a current snapshot.
     """
-    if not isinstance(content, IcebergTable) or scheme_of(content.metadata_location) not in ("", "file"):
+    if not isinstance(content, IcebergTable) or scheme_of(content.metadata_location) not in (
+        "",
+        "file",
+    ):
         return
     try:
         document = read_document(content.metadata_location)
@@ -28,11 +31,19 @@ def check_ids(key: ContentKey, content: Content) -> None:
         return
     where = shown(content.metadata_location)
     if content.snapshot_id not in _ids(document, "snapshots", "snapshot-id"):
-        raise InvalidInput(f"{key}: snapshot {content.snapshot_id} is not in {where}, whose current snapshot is {current}")
+        raise InvalidInput(
+            f"{key}: snapshot {content.snapshot_id} is not in {where}, whose current snapshot is {current}"
+        )
     schemas = _ids(document, "schemas", "schema-id")
     if schemas and content.schema_id not in schemas:
-        raise InvalidInput(f"{key}: schema {content.schema_id} is not in {where}, whose current schema is {document.get('current-schema-id')}")
+        raise InvalidInput(
+            f"{key}: schema {content.schema_id} is not in {where}, whose current schema is {document.get('current-schema-id')}"
+        )
 
 
 def _ids(document: Mapping[str, Any], items: str, item_id: str) -> list[int]:
-    return [one[item_id] for one in document.get(items) or () if isinstance(one, Mapping) and item_id in one]
+    return [
+        one[item_id]
+        for one in document.get(items) or ()
+        if isinstance(one, Mapping) and item_id in one
+    ]

@@ -11,7 +11,13 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from pyiceberg.catalog import LOCATION, URI, WAREHOUSE_LOCATION, MetastoreCatalog, PropertiesUpdateSummary
+from pyiceberg.catalog import (
+    LOCATION,
+    URI,
+    WAREHOUSE_LOCATION,
+    MetastoreCatalog,
+    PropertiesUpdateSummary,
+)
 from pyiceberg.exceptions import (
     NoSuchIcebergTableError,
     NoSuchNamespaceError,
@@ -40,7 +46,17 @@ from nessie_cli.iceberg.failures import as_pyiceberg_says, reading_metadata
 from nessie_cli.iceberg.line import Change, Line, State
 from nessie_cli.iceberg.metadata import read_content, read_document
 from nessie_cli.iceberg.names import key_of, location_in, namespace_key
-from nessie_cli.model import Content, ContentKey, Delete, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Put, type_label
+from nessie_cli.model import (
+    Content,
+    ContentKey,
+    Delete,
+    DeltaLakeTable,
+    IcebergTable,
+    IcebergView,
+    Namespace,
+    Put,
+    type_label,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,8 +97,14 @@ class NessieCatalog(MetastoreCatalog):
         """Tables and scans may be handed to other processes: each opens the store anew, at the same branch or commit, with its own environment."""
         url = self._line.repository.url
         if url == "memory:":
-            raise TypeError("memory: is a store of this process alone; a catalog that others are handed needs a file or a server")
-        return _opened_again, (type(self), self.name, {**self.properties, URI: url, options.REF: self._line.revision})
+            raise TypeError(
+                "memory: is a store of this process alone; a catalog that others are handed needs a file or a server"
+            )
+        return _opened_again, (
+            type(self),
+            self.name,
+            {**self.properties, URI: url, options.REF: self._line.revision},
+        )
 
     # -- tables ------------------------------------------------------------------------------------------------------------------
 
@@ -96,7 +118,9 @@ class NessieCatalog(MetastoreCatalog):
         properties: Properties = EMPTY_DICT,
     ) -> Table:
         """See PyIceberg. Raises `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
-        staged = self._create_staged_table(identifier, schema, location, partition_spec, sort_order, properties)
+        staged = self._create_staged_table(
+            identifier, schema, location, partition_spec, sort_order, properties
+        )
         key, made = key_of(identifier), tables.content_of(staged.metadata, staged.metadata_location)
 
         def make(state: State) -> Change[None]:
@@ -106,7 +130,9 @@ class NessieCatalog(MetastoreCatalog):
         self._line.change(make)
         return self._table(key, made)
 
-    def register_table(self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False) -> Table:
+    def register_table(
+        self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False
+    ) -> Table:
         """See PyIceberg. With `overwrite` another state of the same table keeps its content id, another table gets a new one."""
         key, content = key_of(identifier), self._read(metadata_location, IcebergTable)
 
@@ -114,7 +140,11 @@ class NessieCatalog(MetastoreCatalog):
             there = state.content(key)
             if overwrite and isinstance(there, IcebergTable):
                 same = self._uuid(there) == self._uuid(content)
-                return Change(f"register table {key} again", [Put(key, content.with_id(there.id if same else str(uuid.uuid4())), there)], None)
+                return Change(
+                    f"register table {key} again",
+                    [Put(key, content.with_id(there.id if same else str(uuid.uuid4())), there)],
+                    None,
+                )
             self._check_free(state, key)
             return Change(f"register table {key}", [Put(key, content)], None)
 
@@ -141,9 +171,14 @@ class NessieCatalog(MetastoreCatalog):
     def purge_table(self, identifier: str | Identifier) -> None:
         """Drop a table; no file is deleted, because only garbage collection over all references knows which of them nobody needs."""
         self.drop_table(identifier)
-        logger.warning("%s is dropped, its files are kept: other references and older commits may need them", key_of(identifier))
+        logger.warning(
+            "%s is dropped, its files are kept: other references and older commits may need them",
+            key_of(identifier),
+        )
 
-    def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
+    def rename_table(
+        self, from_identifier: str | Identifier, to_identifier: str | Identifier
+    ) -> Table:
         """See PyIceberg. The table keeps its content id, so that a merge knows it again."""
         old, new = key_of(from_identifier, NoSuchTableError), key_of(to_identifier)
 
@@ -157,7 +192,12 @@ class NessieCatalog(MetastoreCatalog):
         self._line.change(make)
         return self.load_table(new.elements)
 
-    def commit_table(self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]) -> CommitTableResponse:
+    def commit_table(
+        self,
+        table: Table,
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
+    ) -> CommitTableResponse:
         """See PyIceberg. What others commit meanwhile is no conflict as long as the requirements hold on it: then the updates are made on that."""
         key = key_of(table.name(), NoSuchTableError)
 
@@ -167,13 +207,19 @@ class NessieCatalog(MetastoreCatalog):
             staged = self._update_and_stage_table(base, key.elements, requirements, updates)
             if base is not None and staged.metadata == base.metadata:
                 return Change("", (), _response(base))
-            made = tables.content_of(staged.metadata, staged.metadata_location, current.id if current else None)
+            made = tables.content_of(
+                staged.metadata, staged.metadata_location, current.id if current else None
+            )
             message = messages.changed(key, updates) if current else messages.created(key, updates)
-            return self._written(staged, Change(message, [Put(key, made, current)], _response(staged)))
+            return self._written(
+                staged, Change(message, [Put(key, made, current)], _response(staged))
+            )
 
         return self._line.change(make)
 
-    def _to_change(self, state: State, key: ContentKey, requirements: tuple[TableRequirement, ...]) -> IcebergTable | None:
+    def _to_change(
+        self, state: State, key: ContentKey, requirements: tuple[TableRequirement, ...]
+    ) -> IcebergTable | None:
         """The table that updates are made on, None for one that they create."""
         if not any(isinstance(requirement, AssertCreate) for requirement in requirements):
             return self._need_table(state, key)
@@ -200,7 +246,9 @@ class NessieCatalog(MetastoreCatalog):
         """See PyIceberg. Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
         key, given = key_of(identifier), transform_dict_value_to_str(properties)
         place = self._location(key, location)
-        metadata = views.new_metadata(self._convert_schema_if_needed(schema), view_version, place, given)
+        metadata = views.new_metadata(
+            self._convert_schema_if_needed(schema), view_version, place, given
+        )
         file = load_location_provider(place, given).new_table_metadata_file_location()
         io = self._load_file_io(given, file)
         content = views.content(metadata, file)
@@ -208,7 +256,9 @@ class NessieCatalog(MetastoreCatalog):
         def make(state: State) -> Change[None]:
             self._check_free(state, key, view=True)
             views.write(metadata, io, file)
-            return Change(f"create view {key}", [Put(key, content)], None, lambda: self._remove(io, file))
+            return Change(
+                f"create view {key}", [Put(key, content)], None, lambda: self._remove(io, file)
+            )
 
         self._line.change(make)
         return views.read(key, content, self.properties)
@@ -243,7 +293,9 @@ class NessieCatalog(MetastoreCatalog):
 
     # -- namespaces --------------------------------------------------------------------------------------------------------------
 
-    def create_namespace(self, namespace: str | Identifier, properties: Properties = EMPTY_DICT) -> None:
+    def create_namespace(
+        self, namespace: str | Identifier, properties: Properties = EMPTY_DICT
+    ) -> None:
         """See PyIceberg; namespaces above it that are missing are made in the same commit."""
         key = key_of(namespace, NoSuchNamespaceError)
         self._line.change(lambda state: namespaces.creation(state, key, properties))
@@ -259,18 +311,31 @@ class NessieCatalog(MetastoreCatalog):
 
     def load_namespace_properties(self, namespace: str | Identifier) -> Properties:
         """See PyIceberg."""
-        return dict(namespaces.found(self._line.state(), key_of(namespace, NoSuchNamespaceError)).properties)
+        return dict(
+            namespaces.found(self._line.state(), key_of(namespace, NoSuchNamespaceError)).properties
+        )
 
     def update_namespace_properties(
-        self, namespace: str | Identifier, removals: set[str] | None = None, updates: Properties = EMPTY_DICT
+        self,
+        namespace: str | Identifier,
+        removals: set[str] | None = None,
+        updates: Properties = EMPTY_DICT,
     ) -> PropertiesUpdateSummary:
         """See PyIceberg."""
         key = key_of(namespace, NoSuchNamespaceError)
 
         def make(state: State) -> Change[PropertiesUpdateSummary]:
             there = namespaces.found(state, key)
-            summary, properties = self._get_updated_props_and_update_summary(dict(there.properties), removals, updates)
-            return namespaces.replacement(key, there, properties, messages.names({*summary.updated, *summary.removed}), summary)
+            summary, properties = self._get_updated_props_and_update_summary(
+                dict(there.properties), removals, updates
+            )
+            return namespaces.replacement(
+                key,
+                there,
+                properties,
+                messages.names({*summary.updated, *summary.removed}),
+                summary,
+            )
 
         return self._line.change(make)
 
@@ -290,14 +355,18 @@ class NessieCatalog(MetastoreCatalog):
             return there
         if isinstance(there, DeltaLakeTable):
             raise NoSuchIcebergTableError(f"{key} is a Delta Lake table, not an Iceberg table")
-        raise NoSuchTableError(f"Table does not exist: {key}{f' (its type is {type_label(there.type_name)})' if there else ''}")
+        raise NoSuchTableError(
+            f"Table does not exist: {key}{f' (its type is {type_label(there.type_name)})' if there else ''}"
+        )
 
     @staticmethod
     def _need_view(state: State, key: ContentKey) -> IcebergView:
         there = state.content(key)
         if isinstance(there, IcebergView):
             return there
-        raise NoSuchViewError(f"View does not exist: {key}{f' (its type is {type_label(there.type_name)})' if there else ''}")
+        raise NoSuchViewError(
+            f"View does not exist: {key}{f' (its type is {type_label(there.type_name)})' if there else ''}"
+        )
 
     def _check_free(self, state: State, key: ContentKey, *, view: bool = False) -> None:
         """Raise where something has this key, or where the namespace that has to hold it is missing."""
@@ -306,7 +375,9 @@ class NessieCatalog(MetastoreCatalog):
             _raise_existing(key, there, view=view)
         namespaces.check_parent(state, key)
 
-    def _drop(self, what: str, key: ContentKey, need: Callable[[State, ContentKey], Content]) -> None:
+    def _drop(
+        self, what: str, key: ContentKey, need: Callable[[State, ContentKey], Content]
+    ) -> None:
         """Delete a key under which `need` finds what is dropped."""
 
         def make(state: State) -> Change[None]:
@@ -328,7 +399,9 @@ class NessieCatalog(MetastoreCatalog):
     ) -> StagedTable:
         """As PyIceberg's, for namespaces of any depth; nothing is written."""
         key, given = key_of(identifier), {tables.GC_ENABLED: "false", **properties}
-        version = int(given.get(TableProperties.FORMAT_VERSION, TableProperties.DEFAULT_FORMAT_VERSION))
+        version = int(
+            given.get(TableProperties.FORMAT_VERSION, TableProperties.DEFAULT_FORMAT_VERSION)
+        )
         converted = self._convert_schema_if_needed(schema, version)  # type: ignore[arg-type]
         self._check_free(self._line.state(), key)
         place = self._location(key, location)
@@ -340,17 +413,27 @@ class NessieCatalog(MetastoreCatalog):
         """Where a new table or view lies: as given, else below its namespace's `location`, else below the warehouse."""
         if given:
             return given.rstrip("/")
-        if key.parent and (folder := namespaces.found(self._line.state(), key.parent).properties.get(LOCATION)):
+        if key.parent and (
+            folder := namespaces.found(self._line.state(), key.parent).properties.get(LOCATION)
+        ):
             return location_in(folder, key, below=len(key.elements) - 1)
         if folder := self.properties.get(WAREHOUSE_LOCATION):
             return location_in(folder, key)
-        raise ValueError("No default path is set, please specify a location when creating a table, or the option warehouse")
+        raise ValueError(
+            "No default path is set, please specify a location when creating a table, or the option warehouse"
+        )
 
     def _table(self, key: ContentKey, content: IcebergTable) -> Table:
         """The table that a content stands for."""
         location = content.metadata_location
         metadata = tables.read(content, self.properties)
-        return Table(key.elements, metadata, location, self._load_file_io(metadata.properties, location), self)
+        return Table(
+            key.elements,
+            metadata,
+            location,
+            self._load_file_io(metadata.properties, location),
+            self,
+        )
 
     def _read(self, metadata_location: str, type_: type[C]) -> C:
         """The content that a metadata file stands for; raises `ValidationError` where it is one of another type."""
@@ -359,7 +442,9 @@ class NessieCatalog(MetastoreCatalog):
         if isinstance(content, type_):
             return content
         view = isinstance(content, IcebergView)
-        raise ValidationError(f"{metadata_location}: is the metadata of a {'view' if view else 'table'}, not of a {'table' if view else 'view'}")
+        raise ValidationError(
+            f"{metadata_location}: is the metadata of a {'view' if view else 'table'}, not of a {'table' if view else 'view'}"
+        )
 
     def _uuid(self, content: IcebergTable) -> object:
         """The UUID of a table; of one whose file cannot be read, something that equals nothing."""
@@ -380,15 +465,23 @@ class NessieCatalog(MetastoreCatalog):
             io.delete(file)
         except Exception:
             # Each file system has its own errors; none may hide the error of the commit.
-            logger.warning("Failed to delete the metadata file %s of a commit that was refused", file, exc_info=logger.isEnabledFor(logging.DEBUG))
+            logger.warning(
+                "Failed to delete the metadata file %s of a commit that was refused",
+                file,
+                exc_info=logger.isEnabledFor(logging.DEBUG),
+            )
 
 
-def _opened_again(kind: type[NessieCatalog], name: str, properties: dict[str, str]) -> NessieCatalog:
+def _opened_again(
+    kind: type[NessieCatalog], name: str, properties: dict[str, str]
+) -> NessieCatalog:
     return kind(name, **properties)
 
 
 def _response(table: Table) -> CommitTableResponse:
-    return CommitTableResponse.model_validate({"metadata": table.metadata, "metadata-location": table.metadata_location})
+    return CommitTableResponse.model_validate(
+        {"metadata": table.metadata, "metadata-location": table.metadata_location}
+    )
 
 
 def _raise_existing(key: ContentKey, there: Content, *, view: bool) -> NoReturn:
@@ -396,5 +489,9 @@ def _raise_existing(key: ContentKey, there: Content, *, view: bool) -> NoReturn:
     if isinstance(there, IcebergTable):
         raise TableAlreadyExistsError(f"Table {key} already exists")
     if isinstance(there, IcebergView):
-        raise (ViewAlreadyExistsError if view else TableAlreadyExistsError)(f"View {key} already exists")
-    raise (ViewAlreadyExistsError if view else TableAlreadyExistsError)(f"{key} already exists with type {type_label(there.type_name)}")
+        raise (ViewAlreadyExistsError if view else TableAlreadyExistsError)(
+            f"View {key} already exists"
+        )
+    raise (ViewAlreadyExistsError if view else TableAlreadyExistsError)(
+        f"{key} already exists with type {type_label(there.type_name)}"
+    )

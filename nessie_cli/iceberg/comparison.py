@@ -41,7 +41,9 @@ class _Side(Struct, frozen=True):
     document: Document
 
 
-def compare(before: Content | None, after: Content | None, read: Callable[[str], Document] = read_document) -> Comparison:
+def compare(
+    before: Content | None, after: Content | None, read: Callable[[str], Document] = read_document
+) -> Comparison:
     """Compares two contents by their metadata files, which only Iceberg contents have. Costs one `read` per side.
 
     Equal contents have equal metadata files, so nothing is read.
@@ -55,11 +57,15 @@ def compare(before: Content | None, after: Content | None, read: Callable[[str],
     try:
         return Comparison(tuple(_facts(*sides)))
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
-        where = " or ".join(dict.fromkeys(shown(side.content.metadata_location) for side in sides if side))
+        where = " or ".join(
+            dict.fromkeys(shown(side.content.metadata_location) for side in sides if side)
+        )
         return Comparison(problems=(f"{where}: is no sound Iceberg metadata file",))
 
 
-def _side(content: Content | None, problems: list[str], read: Callable[[str], Document]) -> _Side | None:
+def _side(
+    content: Content | None, problems: list[str], read: Callable[[str], Document]
+) -> _Side | None:
     if not isinstance(content, IcebergTable | IcebergView):
         return None
     try:
@@ -70,26 +76,44 @@ def _side(content: Content | None, problems: list[str], read: Callable[[str], Do
 
 
 def _facts(before: _Side | None, after: _Side | None) -> Iterator[Fact]:
-    for what, read in (("column", _columns), ("partition", _partition), ("sort-order", _order), ("property", _properties), ("sql", _sql)):
+    for what, read in (
+        ("column", _columns),
+        ("partition", _partition),
+        ("sort-order", _order),
+        ("property", _properties),
+        ("sql", _sql),
+    ):
         old, new = ({} if side is None else read(side) for side in (before, after))
         yield from _differing(what, old, new)
     for what, attribute in (("format-version", "format-version"), ("location", "location")):
-        old_text, new_text = (None if side is None else _text(side.document.get(attribute)) for side in (before, after))
+        old_text, new_text = (
+            None if side is None else _text(side.document.get(attribute))
+            for side in (before, after)
+        )
         if old_text != new_text:
             yield Fact(what, "", old_text, new_text)
     yield from _snapshots(before, after)
 
 
-def _differing(what: str, old: Mapping[Any, tuple[str, str]], new: Mapping[Any, tuple[str, str]]) -> Iterator[Fact]:
+def _differing(
+    what: str, old: Mapping[Any, tuple[str, str]], new: Mapping[Any, tuple[str, str]]
+) -> Iterator[Fact]:
     """Facts about named things; the same thing (by its id) under another name is told with both names."""
     for id_ in dict.fromkeys([*old, *new]):
         before, after = old.get(id_), new.get(id_)
         if before == after:
             continue
         if before and after and before[0] != after[0]:
-            yield Fact(what, after[0], " ".join(filter(None, before)), " ".join(filter(None, after)))
+            yield Fact(
+                what, after[0], " ".join(filter(None, before)), " ".join(filter(None, after))
+            )
         else:
-            yield Fact(what, (after or before or ("", ""))[0], before[1] if before else None, after[1] if after else None)
+            yield Fact(
+                what,
+                (after or before or ("", ""))[0],
+                before[1] if before else None,
+                after[1] if after else None,
+            )
 
 
 def _text(value: Any) -> str | None:
@@ -106,14 +130,23 @@ def _columns(side: _Side) -> dict[Any, tuple[str, str]]:
 
 def _schema(side: _Side) -> Document:
     schemas = {schema.get("schema-id", 0): schema for schema in side.document.get("schemas", ())}
-    found = schemas.get(side.content.schema_id) or schemas.get(side.document.get("current-schema-id")) or side.document.get("schema") or {}
+    found = (
+        schemas.get(side.content.schema_id)
+        or schemas.get(side.document.get("current-schema-id"))
+        or side.document.get("schema")
+        or {}
+    )
     return dict(found)
 
 
 def _fields(struct: Document, above: str) -> Iterator[tuple[Any, str, str]]:
     for field in struct.get("fields", ()):
         path = f"{above}{field['name']}"
-        yield field["id"], path, _type_text(field["type"]) + (" required" if field.get("required") else "")
+        yield (
+            field["id"],
+            path,
+            _type_text(field["type"]) + (" required" if field.get("required") else ""),
+        )
         for inner, name in _structs(field["type"], ""):
             yield from _fields(inner, f"{path}.{name}")
 
@@ -135,25 +168,38 @@ def _type_text(type_: Any) -> str:
     kind = str(type_.get("type"))
     if kind == "list":
         return f"list<{_type_text(type_['element'])}>"
-    return f"map<{_type_text(type_['key'])}, {_type_text(type_['value'])}>" if kind == "map" else kind
+    return (
+        f"map<{_type_text(type_['key'])}, {_type_text(type_['value'])}>" if kind == "map" else kind
+    )
 
 
 # -- partitions, order, properties, views ---------------------------------------------------------------------------------------------------
 
 
 def _partition(side: _Side) -> dict[Any, tuple[str, str]]:
-    specs = {spec.get("spec-id"): spec.get("fields", ()) for spec in side.document.get("partition-specs", ())}
+    specs = {
+        spec.get("spec-id"): spec.get("fields", ())
+        for spec in side.document.get("partition-specs", ())
+    }
     wanted = side.content.spec_id if isinstance(side.content, IcebergTable) else None
     fields: Sequence[Document] = specs.get(wanted) or side.document.get("partition-spec") or ()
     return _one(_transforms(fields, _names(side)))
 
 
 def _order(side: _Side) -> dict[Any, tuple[str, str]]:
-    orders = {order.get("order-id"): order.get("fields", ()) for order in side.document.get("sort-orders", ())}
+    orders = {
+        order.get("order-id"): order.get("fields", ())
+        for order in side.document.get("sort-orders", ())
+    }
     wanted = side.content.sort_order_id if isinstance(side.content, IcebergTable) else None
     fields = orders.get(wanted, ())
     names = _names(side)
-    return _one([f"{_transform(field, names)} {field.get('direction', 'asc')} {field.get('null-order', '')}".rstrip() for field in fields])
+    return _one(
+        [
+            f"{_transform(field, names)} {field.get('direction', 'asc')} {field.get('null-order', '')}".rstrip()
+            for field in fields
+        ]
+    )
 
 
 def _one(texts: Sequence[str]) -> dict[Any, tuple[str, str]]:
@@ -176,7 +222,10 @@ def _transform(field: Document, names: Mapping[Any, str]) -> str:
 
 
 def _properties(side: _Side) -> dict[Any, tuple[str, str]]:
-    return {name: (str(name), str(value)) for name, value in sorted((side.document.get("properties") or {}).items())}
+    return {
+        name: (str(name), str(value))
+        for name, value in sorted((side.document.get("properties") or {}).items())
+    }
 
 
 def _sql(side: _Side) -> dict[Any, tuple[str, str]]:
@@ -184,13 +233,26 @@ def _sql(side: _Side) -> dict[Any, tuple[str, str]]:
     if not isinstance(side.content, IcebergView):
         return {}
     versions = {version.get("version-id"): version for version in side.document.get("versions", ())}
-    version = versions.get(side.content.version_id) or versions.get(side.document.get("current-version-id")) or {}
-    return {r.get("dialect"): (str(r.get("dialect")), str(r.get("sql"))) for r in version.get("representations", ()) if r.get("type") == "sql"}
+    version = (
+        versions.get(side.content.version_id)
+        or versions.get(side.document.get("current-version-id"))
+        or {}
+    )
+    return {
+        r.get("dialect"): (str(r.get("dialect")), str(r.get("sql")))
+        for r in version.get("representations", ())
+        if r.get("type") == "sql"
+    }
 
 
 # -- snapshots ------------------------------------------------------------------------------------------------------------------------------
 
-_COUNTS = (("rows", "total-records"), ("data-files", "total-data-files"), ("delete-files", "total-delete-files"), ("bytes", "total-files-size"))
+_COUNTS = (
+    ("rows", "total-records"),
+    ("data-files", "total-data-files"),
+    ("delete-files", "total-delete-files"),
+    ("bytes", "total-files-size"),
+)
 
 
 def _snapshots(before: _Side | None, after: _Side | None) -> Iterator[Fact]:
@@ -204,7 +266,9 @@ def _snapshots(before: _Side | None, after: _Side | None) -> Iterator[Fact]:
 
 
 def _snapshot_of(side: _Side) -> dict[Any, Document]:
-    return {snapshot.get("snapshot-id"): snapshot for snapshot in side.document.get("snapshots", ())}
+    return {
+        snapshot.get("snapshot-id"): snapshot for snapshot in side.document.get("snapshots", ())
+    }
 
 
 def _summary(side: _Side | None) -> Document:
@@ -220,7 +284,9 @@ def _operations(before: _Side | None, after: _Side | None) -> list[str]:
     """What was done to the table since the older snapshot, the oldest first; only the last where one does not descend from the other."""
     if after is None or not isinstance(after.content, IcebergTable):
         return []
-    start = before.content.snapshot_id if before and isinstance(before.content, IcebergTable) else -1
+    start = (
+        before.content.snapshot_id if before and isinstance(before.content, IcebergTable) else -1
+    )
     snapshots, where = _snapshot_of(after), after.content.snapshot_id
     found: list[str] = []
     while where != start and where in snapshots and len(found) < MOST_SNAPSHOTS:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyiceberg.exceptions import CommitStateUnknownException, ForbiddenError, ServiceUnavailableError, ValidationError
+from pyiceberg.exceptions import (
+    CommitStateUnknownException,
+    ForbiddenError,
+    ServiceUnavailableError,
+    ValidationError,
+)
 
 from nessie_cli.errors import InvalidInput, NotAllowed, OutcomeUnknown, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile, first_line, shown
@@ -36,12 +41,25 @@ def reading_metadata(location: str) -> Iterator[None]:
             raise FileNotFoundError(error.message) from error
         except InvalidInput as error:
             raise ValidationError(error.message) from error
-        except (ValidationError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (
+            ValidationError,
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             # PyIceberg's models have looked at all of it, and do not know where it comes from.
-            raise ValidationError(f"{shown(location)}: is no sound Iceberg metadata file: {_first_fault(error)}") from error
+            raise ValidationError(
+                f"{shown(location)}: is no sound Iceberg metadata file: {_first_fault(error)}"
+            ) from error
 
 
 def _first_fault(error: Exception) -> str:
     """What an error says in one line; of the faults that pydantic has found, where the first one is and what it is."""
     lines = str(error).splitlines()
-    return f"{lines[1].strip()}: {lines[2].strip().partition(' [type=')[0]}" if len(lines) > 2 else first_line(error)  # noqa: PLR2004
+    return (
+        f"{lines[1].strip()}: {lines[2].strip().partition(' [type=')[0]}"
+        if len(lines) > 2  # noqa: PLR2004
+        else first_line(error)
+    )

@@ -83,7 +83,9 @@ class Files:
         """
         data = self._asked(uri, _read_whole, _read_through)
         if len(data) > MAX_BYTES:
-            raise InvalidInput(f"{shown(uri)}: is larger than {MAX_BYTES // 2**20} MiB, no metadata file is")
+            raise InvalidInput(
+                f"{shown(uri)}: is larger than {MAX_BYTES // 2**20} MiB, no metadata file is"
+            )
         return data
 
     def size(self, uri: str) -> int:
@@ -94,16 +96,24 @@ class Files:
         if not uri.strip():
             raise InvalidInput("the name of the metadata file is empty")
         scheme = scheme_of(uri)
-        return _asked_locally(uri, local) if scheme in ("", "file") else self._asked_remotely(uri, scheme, remote)
+        return (
+            _asked_locally(uri, local)
+            if scheme in ("", "file")
+            else self._asked_remotely(uri, scheme, remote)
+        )
 
     def _asked_remotely(self, uri: str, scheme: str, asked: Callable[[Any], T]) -> T:
         try:
             from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO
         except ImportError:
-            raise InvalidInput(f"{shown(uri)}: files behind {scheme}: are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`") from None
+            raise InvalidInput(
+                f"{shown(uri)}: files behind {scheme}: are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`"
+            ) from None
         _leave_warnings_to_programs()
         if scheme not in SCHEMA_TO_FILE_IO and PY_IO_IMPL not in self._properties:
-            raise InvalidInput(f"{shown(uri)}: PyIceberg reads nothing behind {scheme}: (it knows {', '.join(SCHEMA_TO_FILE_IO)})")
+            raise InvalidInput(
+                f"{shown(uri)}: PyIceberg reads nothing behind {scheme}: (it knows {', '.join(SCHEMA_TO_FILE_IO)})"
+            )
         if not _path_of(uri).strip("/"):
             raise InvalidInput(f"{shown(uri)}: names no file")
         if self._silent[authority_of(uri)] >= TRIES:
@@ -155,12 +165,20 @@ def local_path(uri: str) -> Path:
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")
         if host not in ("", "localhost"):
-            raise InvalidInput(f"{shown(uri)}: names the host {host!r}; write file:/absolute/path or file:///absolute/path")
+            raise InvalidInput(
+                f"{shown(uri)}: names the host {host!r}; write file:/absolute/path or file:///absolute/path"
+            )
         rest = slash + path
     if not rest.startswith("/"):
-        raise InvalidInput(f"{shown(uri)}: is a relative URI; write file:/absolute/path, or the path without 'file:'")
+        raise InvalidInput(
+            f"{shown(uri)}: is a relative URI; write file:/absolute/path, or the path without 'file:'"
+        )
     decoded = unquote(rest) if "%" in rest else rest
-    return Path(rest) if decoded == rest or os.path.lexists(rest) or not os.path.lexists(decoded) else Path(decoded)
+    return (
+        Path(rest)
+        if decoded == rest or os.path.lexists(rest) or not os.path.lexists(decoded)
+        else Path(decoded)
+    )
 
 
 def _asked_locally(uri: str, asked: Callable[[Path], T]) -> T:
@@ -168,7 +186,9 @@ def _asked_locally(uri: str, asked: Callable[[Path], T]) -> T:
         path = local_path(uri)
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
-            raise InvalidInput(f"{shown(uri)}: is a folder; name the metadata file in it{_suggestion(path)}")
+            raise InvalidInput(
+                f"{shown(uri)}: is a folder; name the metadata file in it{_suggestion(path)}"
+            )
         if not stat.S_ISREG(kind):
             raise InvalidInput(f"{shown(uri)}: is no regular file")
         return asked(path)
@@ -190,7 +210,9 @@ def _size_of(path: Path) -> int:
 def _suggestion(folder: Path) -> str:
     """The newest metadata file of a table's folder, to be named in a message."""
     found = [p for place in (folder, folder / "metadata") for p in place.glob("*.metadata.json*")]
-    return f", for example {max(found, key=lambda p: (p.stat().st_mtime_ns, p.name))}" if found else ""
+    return (
+        f", for example {max(found, key=lambda p: (p.stat().st_mtime_ns, p.name))}" if found else ""
+    )
 
 
 # -- remote -------------------------------------------------------------------------------------------------------------------------------
@@ -225,7 +247,10 @@ _SILENCE = re.compile(
 
 def is_no_answer(error: BaseException) -> bool:
     """Whether an error of a file system says that nobody answers there, as against a refusal or a file that is not there."""
-    return isinstance(error, (ConnectionError, TimeoutError)) or _SILENCE.search(str(error)) is not None
+    return (
+        isinstance(error, (ConnectionError, TimeoutError))
+        or _SILENCE.search(str(error)) is not None
+    )
 
 
 def first_line(error: BaseException) -> str:

@@ -24,11 +24,15 @@ def properties_of(catalog: str | None) -> dict[str, str]:
     try:
         from pyiceberg.utils.config import Config
     except ImportError:
-        raise InvalidInput("the properties of a catalog are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`") from None
+        raise InvalidInput(
+            "the properties of a catalog are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`"
+        ) from None
     try:
         found = Config().get_catalog_config(catalog)
     except (ValueError, OSError) as error:
-        raise InvalidInput(f"PyIceberg's configuration cannot be read: {str(error).partition(chr(10))[0]}") from None
+        raise InvalidInput(
+            f"PyIceberg's configuration cannot be read: {str(error).partition(chr(10))[0]}"
+        ) from None
     if found is None:
         raise InvalidInput(f"PyIceberg's configuration has no catalog '{catalog}'")
     return {str(name): str(value) for name, value in found.items() if value is not None}
@@ -43,10 +47,14 @@ def filesystem(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
     try:
         from pyiceberg.io.pyarrow import PyArrowFileIO
     except ImportError:
-        raise InvalidInput(f"{shown(location)}: files behind {scheme}: are reached by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`") from None
+        raise InvalidInput(
+            f"{shown(location)}: files behind {scheme}: are reached by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`"
+        ) from None
     try:
         scheme, host, path = PyArrowFileIO.parse_location(location)
-        return _known(scheme, host, dict(properties)) or _by_fsspec(scheme), path + _TAIL.findall(location)[0]
+        return _known(scheme, host, dict(properties)) or _by_fsspec(scheme), path + _TAIL.findall(
+            location
+        )[0]
     except (ImportError, ValueError) as error:
         raise InvalidInput(f"{shown(location)}: cannot be listed: {first_line(error)}") from None
     except OSError as error:

@@ -9,9 +9,25 @@ from typing import Generic, NamedTuple, TypeVar
 
 from pyiceberg.exceptions import CommitFailedException, ForbiddenError
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, NessieError, NotFound, OutcomeUnknown, ReferenceConflict
+from nessie_cli.errors import (
+    CommitNotFound,
+    InvalidInput,
+    NessieError,
+    NotFound,
+    OutcomeUnknown,
+    ReferenceConflict,
+)
 from nessie_cli.iceberg.failures import as_pyiceberg_says
-from nessie_cli.model import CommitMeta, Content, ContentKey, Entry, KeyRange, Operation, Reference, ReferenceType
+from nessie_cli.model import (
+    CommitMeta,
+    Content,
+    ContentKey,
+    Entry,
+    KeyRange,
+    Operation,
+    Reference,
+    ReferenceType,
+)
 from nessie_cli.repository.base import Repository
 
 MOST_TRIES = 20
@@ -61,7 +77,9 @@ class State:
         while keys is not None:
             keys = yield from self._inside(namespace, keys)
 
-    def _inside(self, namespace: ContentKey | None, keys: KeyRange) -> Generator[Entry, None, KeyRange | None]:
+    def _inside(
+        self, namespace: ContentKey | None, keys: KeyRange
+    ) -> Generator[Entry, None, KeyRange | None]:
         """Those in a range of keys, up to many keys that lie deeper; answers the range that is left behind these."""
         depth = len(namespace.elements) + 1 if namespace else 1
         passed = 0
@@ -146,17 +164,25 @@ class Line:
 
     def _check_writable(self, reference: Reference) -> None:
         if self._pinned is not None:
-            raise ForbiddenError(f"{self._name} is a commit and can only be read; name a branch as ref")
+            raise ForbiddenError(
+                f"{self._name} is a commit and can only be read; name a branch as ref"
+            )
         if reference.type is not ReferenceType.BRANCH:
-            raise ForbiddenError(f"{self._name} is a tag and can only be read; name a branch as ref")
+            raise ForbiddenError(
+                f"{self._name} is a tag and can only be read; name a branch as ref"
+            )
 
     def _write(self, branch: Reference, change: Change[T]) -> None:
         if not change.operations:
             return
-        meta = CommitMeta(change.message, authors=(self._author,) if self._author else (), properties=_APPLICATION)
+        meta = CommitMeta(
+            change.message, authors=(self._author,) if self._author else (), properties=_APPLICATION
+        )
         request = uuid.uuid4().hex
         try:
-            self.repository.commit(branch.name, change.operations, meta, expected_hash=branch.hash, request_id=request)
+            self.repository.commit(
+                branch.name, change.operations, meta, expected_hash=branch.hash, request_id=request
+            )
         except OutcomeUnknown:
             # What may have been committed is left as it is.
             if not self._happened(branch.name, request):

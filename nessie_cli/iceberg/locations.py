@@ -30,7 +30,9 @@ def normalised(location: str) -> str:
     if scheme in ("", "file"):
         return _local(location)
     if "?" in location or "#" in location:
-        raise InvalidInput(f"{shown(location)}: which file this is cannot be told, because of '?' or '#' in it")
+        raise InvalidInput(
+            f"{shown(location)}: which file this is cannot be told, because of '?' or '#' in it"
+        )
     authority, slash, path = location.partition(":")[2].removeprefix("//").partition("/")
     scheme = _SAME_AS.get(scheme, scheme)
     return f"{scheme}://{authority}{_SLASHES.sub('/', slash + path).rstrip('/')}"
@@ -74,7 +76,11 @@ class Places:
         """The base that a normal location lies in, None for none."""
         prefix = _as_prefix(location)
         place = bisect_right(self._prefixes, prefix)
-        return self.outermost[place - 1] if place and prefix.startswith(self._prefixes[place - 1]) else None
+        return (
+            self.outermost[place - 1]
+            if place and prefix.startswith(self._prefixes[place - 1])
+            else None
+        )
 
 
 def _as_prefix(base: str) -> str:

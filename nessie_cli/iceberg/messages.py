@@ -21,12 +21,22 @@ from pyiceberg.table.update import (
 from nessie_cli.model import ContentKey
 
 _MOST_NAMES = 5
-_VERBS = {Operation.APPEND: "append to", Operation.DELETE: "delete from", Operation.REPLACE: "rewrite files of", Operation.OVERWRITE: "overwrite"}
+_VERBS = {
+    Operation.APPEND: "append to",
+    Operation.DELETE: "delete from",
+    Operation.REPLACE: "rewrite files of",
+    Operation.OVERWRITE: "overwrite",
+}
 _PARTS = {
     "schema": ("add-schema", "set-current-schema", "remove-schemas"),
     "partitions": ("add-spec", "set-default-spec", "remove-partition-specs"),
     "sort order": ("add-sort-order", "set-default-sort-order"),
-    "statistics": ("set-statistics", "remove-statistics", "set-partition-statistics", "remove-partition-statistics"),
+    "statistics": (
+        "set-statistics",
+        "remove-statistics",
+        "set-partition-statistics",
+        "remove-partition-statistics",
+    ),
 }
 """What several updates are about, by their actions."""
 
@@ -44,7 +54,11 @@ def changed(key: ContentKey, updates: Sequence[TableUpdate]) -> str:
         return f"change {key}{f': {rest}' if rest else ''}"
     operations = {_operation(snapshot) for snapshot in snapshots}
     verb = _VERBS[operations.pop() if len(operations) == 1 else Operation.OVERWRITE]
-    branches = [update.ref_name for update in updates if isinstance(update, SetSnapshotRefUpdate) and update.ref_name != MAIN_BRANCH]
+    branches = [
+        update.ref_name
+        for update in updates
+        if isinstance(update, SetSnapshotRefUpdate) and update.ref_name != MAIN_BRANCH
+    ]
     where = f" (branch {branches[0]} of the table)" if branches else ""
     return f"{verb} {key}{where}: {_rows(snapshots)}{f'; {rest}' if rest else ''}"
 
@@ -59,7 +73,10 @@ def _operation(snapshot: Snapshot) -> Operation:
 
 def _rows(snapshots: Sequence[Snapshot]) -> str:
     """The rows of these snapshots: added, deleted, or both."""
-    added, deleted = (sum(_count(snapshot, name) for snapshot in snapshots) for name in ("added-records", "deleted-records"))
+    added, deleted = (
+        sum(_count(snapshot, name) for snapshot in snapshots)
+        for name in ("added-records", "deleted-records")
+    )
     if added and deleted:
         return f"{_number(added)} added, {deleted:,} deleted"
     return _number(added or deleted)

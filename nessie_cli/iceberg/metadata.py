@@ -24,12 +24,18 @@ _NEWEST_VIEW_FORMAT = 1
 _FIRST_FORMAT_WITH_REQUIRED_IDS = 2
 _GZIP = b"\x1f\x8b"
 _STRUCTURE = re.compile(r"[\s,:{\[]\S|[}\]]")
-_OTHER_FORMATS = {b"Obj\x01": "an Avro file (a manifest or a manifest list)", b"PAR1": "a Parquet data file", b"ORC": "an ORC data file"}
+_OTHER_FORMATS = {
+    b"Obj\x01": "an Avro file (a manifest or a manifest list)",
+    b"PAR1": "a Parquet data file",
+    b"ORC": "an ORC data file",
+}
 
 Document = Mapping[str, Any]
 
 
-def read_content(uri: str, properties: Mapping[str, str] | None = None) -> IcebergTable | IcebergView:
+def read_content(
+    uri: str, properties: Mapping[str, str] | None = None
+) -> IcebergTable | IcebergView:
     """Read a metadata file, plain or gzip-compressed, and say what the catalog would hold for it; the content has no id yet.
 
     `uri` is a path, a `file:` URI, or, with the extra `iceberg`, whatever PyIceberg's FileIO reads; `properties` are passed to that. The
@@ -84,10 +90,16 @@ def _document(data: bytes) -> Any:
         raise InvalidInput("is no text in UTF-8, so no Iceberg metadata file") from None
     except json.JSONDecodeError as error:
         if _is_cut_off(error):
-            raise InvalidInput(f"is cut off: the JSON ends in line {error.lineno}, in the middle of a value") from None
-        raise InvalidInput(f"is no Iceberg metadata file: no JSON at line {error.lineno} column {error.colno}") from None
+            raise InvalidInput(
+                f"is cut off: the JSON ends in line {error.lineno}, in the middle of a value"
+            ) from None
+        raise InvalidInput(
+            f"is no Iceberg metadata file: no JSON at line {error.lineno} column {error.colno}"
+        ) from None
     except (RecursionError, ValueError):
-        raise InvalidInput("is no Iceberg metadata file: its JSON is nested too deeply or has a number of too many digits") from None
+        raise InvalidInput(
+            "is no Iceberg metadata file: its JSON is nested too deeply or has a number of too many digits"
+        ) from None
 
 
 def _is_cut_off(error: json.JSONDecodeError) -> bool:
@@ -105,7 +117,9 @@ def _decompressed(data: bytes) -> bytes:
     except (OSError, zlib.error):
         raise InvalidInput("is damaged: the gzip data cannot be decompressed") from None
     if len(plain) > MAX_BYTES:
-        raise InvalidInput(f"is larger than {MAX_BYTES // 2**20} MiB when decompressed, no metadata file is")
+        raise InvalidInput(
+            f"is larger than {MAX_BYTES // 2**20} MiB when decompressed, no metadata file is"
+        )
     return plain
 
 
@@ -117,10 +131,26 @@ def _table(document: Document, location: str) -> IcebergTable:
     _need(document, "location", str, "text")
     _whole_number(document, "last-column-id")
     required = version >= _FIRST_FORMAT_WITH_REQUIRED_IDS
-    schema = _identified(document, "current-schema-id", "schemas", "schema-id", None if required else _old_schema_id(document))
-    spec = _identified(document, "default-spec-id", "partition-specs", "spec-id", None if required else 0)
-    order = _identified(document, "default-sort-order-id", "sort-orders", "order-id", None if required else 0)
-    return IcebergTable(metadata_location=location, snapshot_id=_snapshot_id(document), schema_id=schema, spec_id=spec, sort_order_id=order)
+    schema = _identified(
+        document,
+        "current-schema-id",
+        "schemas",
+        "schema-id",
+        None if required else _old_schema_id(document),
+    )
+    spec = _identified(
+        document, "default-spec-id", "partition-specs", "spec-id", None if required else 0
+    )
+    order = _identified(
+        document, "default-sort-order-id", "sort-orders", "order-id", None if required else 0
+    )
+    return IcebergTable(
+        metadata_location=location,
+        snapshot_id=_snapshot_id(document),
+        schema_id=schema,
+        spec_id=spec,
+        sort_order_id=order,
+    )
 
 
 def _old_schema_id(document: Document) -> int | None:
@@ -140,7 +170,9 @@ def _snapshot_id(document: Document) -> int:
     return current
 
 
-def _identified(document: Document, attribute: str, items: str, item_id: str, default: int | None) -> int:
+def _identified(
+    document: Document, attribute: str, items: str, item_id: str, default: int | None
+) -> int:
     """An id that names one of `items`; `default` where older formats may leave it out."""
     if default is not None and attribute not in document:
         return default
@@ -158,7 +190,11 @@ def _view(document: Document, location: str) -> IcebergView:
     _need(document, "view-uuid", str, "text")
     current = _whole_number(document, "current-version-id")
     version = _find(document, "current-version-id", current, "versions", "version-id")
-    sql = [r for r in _need(version, "representations", list, "a list") if isinstance(r, dict) and r.get("type") == "sql"]
+    sql = [
+        r
+        for r in _need(version, "representations", list, "a list")
+        if isinstance(r, dict) and r.get("type") == "sql"
+    ]
     only = sql[0] if len(sql) == 1 else {}
     return IcebergView(
         metadata_location=location,
@@ -177,7 +213,9 @@ def _format(document: Document, what: str, newest: int) -> int:
     if version < 1:
         raise InvalidInput(f"is no Iceberg metadata file: 'format-version' is {version}")
     if version > newest:
-        raise InvalidInput(f"is Iceberg {what} metadata of format version {version}; this program knows them up to {newest}")
+        raise InvalidInput(
+            f"is Iceberg {what} metadata of format version {version}; this program knows them up to {newest}"
+        )
     return version
 
 
@@ -199,4 +237,6 @@ def _find(document: Document, attribute: str, wanted: int, items: str, item_id: 
     for item in _need(document, items, list, "a list"):
         if isinstance(item, dict) and item.get(item_id) == wanted:
             return item
-    raise InvalidInput(f"is no sound Iceberg metadata file: {attribute!r} is {wanted}, which is not among its {items!r}")
+    raise InvalidInput(
+        f"is no sound Iceberg metadata file: {attribute!r} is {wanted}, which is not among its {items!r}"
+    )

@@ -18,7 +18,9 @@ _NOT_FOR_FOLDERS = re.compile(r"[^\w.-]|^\.+")
 def key_of(identifier: str | Identifier, error: type[Exception] = ValueError) -> ContentKey:
     """The key that an identifier names: a text is split at its dots, a tuple is taken as it is. Raises `error` for one that can name nothing."""
     elements = tuple(Catalog.identifier_to_tuple(identifier))
-    if not elements or not all(isinstance(element, str) and element.strip() for element in elements):
+    if not elements or not all(
+        isinstance(element, str) and element.strip() for element in elements
+    ):
         raise error(f"Identifier is empty, or has an empty part: {identifier!r}")
     try:
         return ContentKey(elements)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from pyiceberg.exceptions import NamespaceAlreadyExistsError, NamespaceNotEmptyError, NoSuchNamespaceError
+from pyiceberg.exceptions import (
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+)
 from pyiceberg.typedef import Properties
 from pyiceberg.types import transform_dict_value_to_str
 
@@ -21,7 +25,9 @@ def found(state: State, key: ContentKey) -> Namespace:
     content = state.content(key)
     if not isinstance(content, Namespace):
         raise NoSuchNamespaceError(
-            f"Namespace {key} does not exists" if content is None else f"{key} is no namespace; its type is {type_label(content.type_name)}"
+            f"Namespace {key} does not exists"
+            if content is None
+            else f"{key} is no namespace; its type is {type_label(content.type_name)}"
         )
     return content
 
@@ -43,14 +49,24 @@ def creation(state: State, key: ContentKey, properties: Properties) -> Change[No
     contents = state.contents([key, *above])
     if (there := contents.get(key)) is not None:
         raise NamespaceAlreadyExistsError(
-            f"Namespace {key} already exists" if isinstance(there, Namespace) else f"{key} exists with type {type_label(there.type_name)}"
+            f"Namespace {key} already exists"
+            if isinstance(there, Namespace)
+            else f"{key} exists with type {type_label(there.type_name)}"
         )
     for parent in above:
         if not isinstance(contents.get(parent), Namespace | None):
-            raise NoSuchNamespaceError(f"{parent} is no namespace; its type is {type_label(contents[parent].type_name)}")
-    missing = [Put(parent, Namespace(elements=parent.elements)) for parent in above if parent not in contents]
+            raise NoSuchNamespaceError(
+                f"{parent} is no namespace; its type is {type_label(contents[parent].type_name)}"
+            )
+    missing = [
+        Put(parent, Namespace(elements=parent.elements))
+        for parent in above
+        if parent not in contents
+    ]
     with as_pyiceberg_says():
-        content = Namespace(elements=key.elements, properties=transform_dict_value_to_str(properties))
+        content = Namespace(
+            elements=key.elements, properties=transform_dict_value_to_str(properties)
+        )
     return Change(f"create namespace {key}", [*missing, Put(key, content)], None)
 
 
@@ -66,10 +82,14 @@ def removal(state: State, key: ContentKey) -> Change[None]:
     return Change(f"drop namespace {key}", [Delete(key)], None)
 
 
-def replacement(key: ContentKey, there: Namespace, properties: Properties, names: str, answer: T) -> Change[T]:
+def replacement(
+    key: ContentKey, there: Namespace, properties: Properties, names: str, answer: T
+) -> Change[T]:
     """Give a namespace other properties; `names` are those that differ."""
     if properties == there.properties:
         return Change("", (), answer)
     with as_pyiceberg_says():
-        content = Namespace(id=there.id, elements=there.elements, properties=transform_dict_value_to_str(properties))
+        content = Namespace(
+            id=there.id, elements=there.elements, properties=transform_dict_value_to_str(properties)
+        )
     return Change(f"change namespace {key}: {names}", [Put(key, content, there)], answer)

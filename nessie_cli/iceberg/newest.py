@@ -35,8 +35,12 @@ def newest_metadata(folder: str) -> str:
         if len(found_names) == 1:
             return f"{place}/{found_names[0]}"
         if not found_names:
-            raise InvalidInput(f"{shown(place)}: {_HINT} names version {wanted}, which does not exist")
-        raise InvalidInput(f"{shown(place)}: several files have version {wanted}: {', '.join(sorted(found_names))}. Hint: name one of them")
+            raise InvalidInput(
+                f"{shown(place)}: {_HINT} names version {wanted}, which does not exist"
+            )
+        raise InvalidInput(
+            f"{shown(place)}: several files have version {wanted}: {', '.join(sorted(found_names))}. Hint: name one of them"
+        )
     raise InvalidInput(f"{shown(folder)}: has no metadata file of an Iceberg table or view")
 
 

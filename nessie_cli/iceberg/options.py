@@ -29,7 +29,9 @@ def checked(properties: Mapping[str, str | None]) -> dict[str, str]:
     """
     given = {name: value for name, value in properties.items() if value is not None}
     if not given.get(URI):
-        raise NoSuchPropertyException("uri is missing: the store of the catalog, such as sqlite:////data/catalog.sqlite or https://host/api/v2")
+        raise NoSuchPropertyException(
+            "uri is missing: the store of the catalog, such as sqlite:////data/catalog.sqlite or https://host/api/v2"
+        )
     for name, value in given.items():
         if not isinstance(value, str):
             raise ValueError(f"{name}: must be text, not {value!r}")  # noqa: TRY004 - what PyIceberg raises for options
@@ -44,18 +46,38 @@ def checked(properties: Mapping[str, str | None]) -> dict[str, str]:
 
 def _check_name(name: str, *, custom_io: bool) -> None:
     settings = [f"{ACCESS}{setting}" for setting in reaching.SETTINGS]
-    if name in ("token", "credential", "password", f"{ACCESS}token", f"{ACCESS}password", f"{ACCESS}client-secret"):
-        raise ValueError(f"{name}: a secret is no option; NESSIE_AUTH_TOKEN and NESSIE_AUTH_PASSWORD hold one, or {ACCESS}token-file names a file")
-    if name in _OWN or name in settings or ("." in name and not name.startswith(ACCESS)) or (custom_io and "." not in name):
+    if name in (
+        "token",
+        "credential",
+        "password",
+        f"{ACCESS}token",
+        f"{ACCESS}password",
+        f"{ACCESS}client-secret",
+    ):
+        raise ValueError(
+            f"{name}: a secret is no option; NESSIE_AUTH_TOKEN and NESSIE_AUTH_PASSWORD hold one, or {ACCESS}token-file names a file"
+        )
+    if (
+        name in _OWN
+        or name in settings
+        or ("." in name and not name.startswith(ACCESS))
+        or (custom_io and "." not in name)
+    ):
         return
     near = get_close_matches(name, [*_OWN, *settings], n=1)
-    hint = f"; did you mean {near[0]}?" if near else f" (there are {', '.join(_OWN)}, {ACCESS}* and those of FileIO)"
+    hint = (
+        f"; did you mean {near[0]}?"
+        if near
+        else f" (there are {', '.join(_OWN)}, {ACCESS}* and those of FileIO)"
+    )
     raise ValueError(f"{name}: there is no such option{hint}")
 
 
 def opened(options: Mapping[str, str]) -> Repository:
     """The repository of `uri`; a server is reached by `access.*`, the environment before them."""
-    return reaching.opened(options[URI], lambda name: options.get(f"{ACCESS}{name}"), lambda name: f"{ACCESS}{name}")
+    return reaching.opened(
+        options[URI], lambda name: options.get(f"{ACCESS}{name}"), lambda name: f"{ACCESS}{name}"
+    )
 
 
 def author(options: Mapping[str, str]) -> str | None:

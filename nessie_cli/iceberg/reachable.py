@@ -119,9 +119,17 @@ class TableFiles(Struct, frozen=True):
 
     def missing(self, snapshot_id: int | None, location: str) -> Broken | None:
         """The fault of a metadata file that does not list the snapshot which the catalog names."""
-        if snapshot_id is None or snapshot_id < 0 or any(snapshot.id == snapshot_id for snapshot in self.snapshots):
+        if (
+            snapshot_id is None
+            or snapshot_id < 0
+            or any(snapshot.id == snapshot_id for snapshot in self.snapshots)
+        ):
             return None
-        return Broken(Fault.NO_SNAPSHOT, location, f"{shown(location)}: does not list the snapshot {snapshot_id} that the catalog names")
+        return Broken(
+            Fault.NO_SNAPSHOT,
+            location,
+            f"{shown(location)}: does not list the snapshot {snapshot_id} that the catalog names",
+        )
 
 
 class Manifest(Struct, frozen=True):
@@ -135,7 +143,12 @@ T = TypeVar("T")
 Row: TypeAlias = Mapping[str, Any]
 Found: TypeAlias = Needed | Broken
 
-_BASES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+_BASES = (
+    "write.data.path",
+    "write.metadata.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
 """Properties that name folders beside the location of a table; the last two are those of older writers."""
 
 
@@ -144,7 +157,11 @@ def needed(location: str, kind: Kind, inside: str) -> Needed:
     try:
         return Needed(location, normalised(location), kind)
     except InvalidInput as error:
-        raise Broken(Fault.DAMAGED, inside, f"{shown(inside)}: names a file that cannot be told: {error.message}") from None
+        raise Broken(
+            Fault.DAMAGED,
+            inside,
+            f"{shown(inside)}: names a file that cannot be told: {error.message}",
+        ) from None
 
 
 def _read(files: Files, location: str) -> bytes:
@@ -171,7 +188,11 @@ def read_table(files: Files, location: str) -> TableFiles:
     try:
         return _table_files(document, location)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise Broken(Fault.DAMAGED, location, f"{shown(location)}: is no sound Iceberg metadata file: {error!r}") from None
+        raise Broken(
+            Fault.DAMAGED,
+            location,
+            f"{shown(location)}: is no sound Iceberg metadata file: {error!r}",
+        ) from None
 
 
 def _table_files(document: Document, location: str) -> TableFiles:
@@ -183,7 +204,13 @@ def _table_files(document: Document, location: str) -> TableFiles:
     named = {int(reference["snapshot-id"]) for reference in (document.get("refs") or {}).values()}
     snapshots = tuple(_snapshot(snapshot, named) for snapshot in document.get("snapshots") or ())
     current = document.get("current-snapshot-id")
-    return TableFiles(base, bases, NO_SNAPSHOT if current is None else int(current), snapshots, tuple(_statistics(document, location)))
+    return TableFiles(
+        base,
+        bases,
+        NO_SNAPSHOT if current is None else int(current),
+        snapshots,
+        tuple(_statistics(document, location)),
+    )
 
 
 def _snapshot(snapshot: Document, named: set[int]) -> Snapshot:
@@ -194,7 +221,10 @@ def _snapshot(snapshot: Document, named: set[int]) -> Snapshot:
 
 
 def _statistics(document: Document, location: str) -> Iterator[tuple[int, Needed]]:
-    for attribute, kind in (("statistics", Kind.STATISTICS), ("partition-statistics", Kind.PARTITION_STATISTICS)):
+    for attribute, kind in (
+        ("statistics", Kind.STATISTICS),
+        ("partition-statistics", Kind.PARTITION_STATISTICS),
+    ):
         for item in document.get(attribute) or ():
             yield int(item["snapshot-id"]), needed(_text(item["statistics-path"]), kind, location)
 
@@ -212,9 +242,18 @@ def read_manifest_list(files: Files, location: str) -> list[Manifest]:
     """The manifests of a snapshot, of data and of deletes; raises `Broken`. Cost: one read."""
 
     def manifest(row: Row) -> Manifest:
-        return Manifest(needed(_text(row["manifest_path"]), Kind.MANIFEST, location), row.get("manifest_length") or 0)
+        return Manifest(
+            needed(_text(row["manifest_path"]), Kind.MANIFEST, location),
+            row.get("manifest_length") or 0,
+        )
 
-    return _rows(_read(files, location), location, "manifest list", {"manifest_path": None, "manifest_length": None}, manifest)
+    return _rows(
+        _read(files, location),
+        location,
+        "manifest list",
+        {"manifest_path": None, "manifest_length": None},
+        manifest,
+    )
 
 
 def manifests_of(files: Files, snapshot: Snapshot, inside: str) -> list[Manifest]:
@@ -226,7 +265,10 @@ def manifests_of(files: Files, snapshot: Snapshot, inside: str) -> list[Manifest
 
 _DELETED = 2
 """The status of an entry for a file that its snapshot has removed: no reader of that snapshot opens it."""
-_OF_ENTRY: Mapping[str, Any] = {"status": None, "data_file": {"content": None, "file_path": None, "file_format": None}}
+_OF_ENTRY: Mapping[str, Any] = {
+    "status": None,
+    "data_file": {"content": None, "file_path": None, "file_format": None},
+}
 
 
 def read_manifest(files: Files, manifest: Manifest) -> list[Needed]:
@@ -234,13 +276,23 @@ def read_manifest(files: Files, manifest: Manifest) -> list[Needed]:
     location = manifest.file.location
     data = _read(files, location)
     if len(data) < manifest.length:
-        raise Broken(Fault.DAMAGED, location, f"{shown(location)}: is cut off: {len(data)} of {manifest.length} bytes are there")
+        raise Broken(
+            Fault.DAMAGED,
+            location,
+            f"{shown(location)}: is cut off: {len(data)} of {manifest.length} bytes are there",
+        )
 
     def file(row: Row) -> Needed | None:
         described = row["data_file"]
-        return None if row["status"] == _DELETED else needed(_text(described["file_path"]), _kind(described), location)
+        return (
+            None
+            if row["status"] == _DELETED
+            else needed(_text(described["file_path"]), _kind(described), location)
+        )
 
-    return [found for found in _rows(data, location, "manifest", _OF_ENTRY, file) if found is not None]
+    return [
+        found for found in _rows(data, location, "manifest", _OF_ENTRY, file) if found is not None
+    ]
 
 
 def _kind(file: Row) -> Kind:
@@ -252,7 +304,9 @@ def _kind(file: Row) -> Kind:
     return Kind.POSITION_DELETES if content == 1 else Kind.EQUALITY_DELETES
 
 
-def _rows(data: bytes, location: str, what: str, wanted: Mapping[str, Any], make: Callable[[Row], T]) -> list[T]:
+def _rows(
+    data: bytes, location: str, what: str, wanted: Mapping[str, Any], make: Callable[[Row], T]
+) -> list[T]:
     """The rows of an Avro file, read with the wanted fields alone: not to decode the others is half of the time."""
     try:
         written: Any = fastavro.reader(io.BytesIO(data)).writer_schema
@@ -261,7 +315,9 @@ def _rows(data: bytes, location: str, what: str, wanted: Mapping[str, Any], make
     except Broken:
         raise
     except Exception as error:  # noqa: BLE001 - damaged bytes end in whatever the decoder stumbles over
-        raise Broken(Fault.DAMAGED, location, f"{shown(location)}: is no sound {what}: {first_line(error)}") from None
+        raise Broken(
+            Fault.DAMAGED, location, f"{shown(location)}: is no sound {what}: {first_line(error)}"
+        ) from None
 
 
 def _projected(schema: Any, wanted: Mapping[str, Any]) -> Any:
@@ -270,7 +326,12 @@ def _projected(schema: Any, wanted: Mapping[str, Any]) -> Any:
     for field in schema["fields"]:
         if field["name"] in wanted:
             inner = wanted[field["name"]]
-            fields.append({"name": field["name"], "type": field["type"] if inner is None else _projected(field["type"], inner)})
+            fields.append(
+                {
+                    "name": field["name"],
+                    "type": field["type"] if inner is None else _projected(field["type"], inner),
+                }
+            )
     if not fields:
         raise ValueError(f"its records have none of the fields {', '.join(wanted)}")
     return {"type": "record", "name": schema["name"], "fields": fields}
@@ -307,7 +368,9 @@ class Walker:
             return
         yield from self.below(table, location, snapshot_id)
 
-    def below(self, table: TableFiles, location: str, snapshot_id: int | None = None) -> Iterator[Found]:
+    def below(
+        self, table: TableFiles, location: str, snapshot_id: int | None = None
+    ) -> Iterator[Found]:
         """As `follow`, for a metadata file that is already read; its own location is not told."""
         if (missing := table.missing(snapshot_id, location)) is not None:
             yield missing

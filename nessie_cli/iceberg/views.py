@@ -16,7 +16,9 @@ from nessie_cli.iceberg.metadata import content_of, read_document
 from nessie_cli.model import ContentKey, IcebergView
 
 
-def new_metadata(schema: Schema, version: ViewVersion, location: str, properties: Mapping[str, str]) -> ViewMetadata:
+def new_metadata(
+    schema: Schema, version: ViewVersion, location: str, properties: Mapping[str, str]
+) -> ViewMetadata:
     """The metadata of a new view with one version; the ids of its schema are given anew."""
     fresh = assign_fresh_schema_ids(schema)
     current = version.model_copy(update={"schema_id": fresh.schema_id})
@@ -28,7 +30,9 @@ def new_metadata(schema: Schema, version: ViewVersion, location: str, properties
             "schemas": [fresh],
             "current-version-id": current.version_id,
             "versions": [current],
-            "version-log": [{"timestamp-ms": current.timestamp_ms, "version-id": current.version_id}],
+            "version-log": [
+                {"timestamp-ms": current.timestamp_ms, "version-id": current.version_id}
+            ],
             "properties": dict(properties),
         }
     )

@@ -57,7 +57,10 @@ class _Line:
     def learn(self, objects: Objects, heights: Iterable[int]) -> None:
         """Cache the commits of many heights, in few round trips."""
         known = self._known
-        new = sorted({height for height in heights if self.bottom < height < self.top} - {height for height, _ in known})
+        new = sorted(
+            {height for height in heights if self.bottom < height < self.top}
+            - {height for height, _ in known}
+        )
         found = history.ancestors_at(objects, self.tip, new[: max(0, _REMEMBERED - len(known))])
         self._known = sorted([*known, *found.items()])
 
@@ -87,7 +90,10 @@ class _Lines:
         if id_ in self._tips:
             return True
         height = self._objects.commit(id_).height
-        return any(line.holds(self._objects, id_, height) for line in (self.first, *self._others.get(height // _SPAN, ())))
+        return any(
+            line.holds(self._objects, id_, height)
+            for line in (self.first, *self._others.get(height // _SPAN, ()))
+        )
 
 
 class AncestryIndex:
@@ -134,7 +140,9 @@ class AncestryIndex:
             return trivial.union(id_ for id_ in others if self.is_ancestor(id_, commit))
         try:
             lines = self._known_lines(commit)
-            lines.first.learn(self._objects, [found.height for found in self._objects.commits(others)])
+            lines.first.learn(
+                self._objects, [found.height for found in self._objects.commits(others)]
+            )
             return trivial.union(filter(lines.hold, others))
         except DamagedObject:
             return trivial | history.ancestors_past_damage(self._objects, set(others), commit)
@@ -169,15 +177,26 @@ class AncestryIndex:
         """Merges that brought a commit into other lines: its descendants have it or one of these among their first parents."""
         objects = self._objects
         oldest = objects.commit(ancestor).generation
-        merges = {id_: parents for batch in self._merges_newest_first() for id_, parents in batch if objects.commit(id_).generation > oldest}
+        merges = {
+            id_: parents
+            for batch in self._merges_newest_first()
+            for id_, parents in batch
+            if objects.commit(id_).generation > oldest
+        }
         entries: set[Id] = set()
         entry = ancestor
         while True:
-            asked = {*merges, *(parent for parents in merges.values() for parent in parents)} - {NO_COMMIT}
+            asked = {*merges, *(parent for parents in merges.values() for parent in parents)} - {
+                NO_COMMIT
+            }
             reached = history.passing(objects, asked, entry)
             # Merges that have this entry among their first parents bring nothing new to its line.
             merges = {id_: parents for id_, parents in merges.items() if id_ not in reached}
-            entries = {id_ for id_, parents in merges.items() if id_ in entries or not reached.isdisjoint(parents)}
+            entries = {
+                id_
+                for id_, parents in merges.items()
+                if id_ in entries or not reached.isdisjoint(parents)
+            }
             if not entries:
                 return
             entry = min(entries, key=lambda id_: (objects.commit(id_).generation, id_))
@@ -202,7 +221,9 @@ class AncestryIndex:
                 if lines.hold(id_):
                     for parent in parents:
                         if parent != NO_COMMIT and not lines.hold(parent):
-                            fork = forks.get((id_, parent)) or history.common_first_parent(objects, parent, id_)
+                            fork = forks.get((id_, parent)) or history.common_first_parent(
+                                objects, parent, id_
+                            )
                             lines.add(parent, history.height_of(objects, fork))
         return lines
 
@@ -212,9 +233,18 @@ class AncestryIndex:
         heights = {id_: objects.commit(id_).height for id_, _ in merges}
         beside = objects.find_commits([parent for _, parents in merges for parent in parents])
         line.learn(objects, [*heights.values(), *(commit.height for commit in beside.values())])
-        on_line = [(id_, parents) for id_, parents in merges if line.holds(objects, id_, heights[id_])]
-        pairs = [(id_, parent) for id_, parents in on_line for parent in parents if parent in beside and beside[parent].height <= heights[id_]]
-        forks = history.common_first_parents(objects, [(parent, line.at(objects, beside[parent].height)) for _, parent in pairs])
+        on_line = [
+            (id_, parents) for id_, parents in merges if line.holds(objects, id_, heights[id_])
+        ]
+        pairs = [
+            (id_, parent)
+            for id_, parents in on_line
+            for parent in parents
+            if parent in beside and beside[parent].height <= heights[id_]
+        ]
+        forks = history.common_first_parents(
+            objects, [(parent, line.at(objects, beside[parent].height)) for _, parent in pairs]
+        )
         objects.find_commits(list(set(forks)))
         return dict(zip(pairs, forks, strict=True))
 

@@ -63,7 +63,9 @@ class _Known:
     def __init__(self) -> None:
         self.values: set[Id] = set()
         self.nodes: dict[Id, _NodeFacts] = {tree.EMPTY: _NodeFacts(0, b"", 0)}
-        self.commits: dict[Id, _CommitFacts] = {NO_COMMIT: _CommitFacts(0, 0, -1, NO_COMMIT, NO_COMMIT)}
+        self.commits: dict[Id, _CommitFacts] = {
+            NO_COMMIT: _CommitFacts(0, 0, -1, NO_COMMIT, NO_COMMIT)
+        }
         self.bad: set[Id] = set()
 
 
@@ -99,7 +101,11 @@ def check(
             yield from problems or _check_state(Objects(fetch, cache), id_, commit, indexed)
     for name, target in references:
         if target not in known.commits:
-            yield Problem(ProblemKind.BAD_REFERENCE, name, f"reference '{name}' points at {_short(target)}, which is no commit of this store")
+            yield Problem(
+                ProblemKind.BAD_REFERENCE,
+                name,
+                f"reference '{name}' points at {_short(target)}, which is no commit of this store",
+            )
 
 
 def _short(id_: Id) -> str:
@@ -110,15 +116,25 @@ def _take(known: _Known, id_: Id, kind: int, data: bytes | str) -> Problem | Non
     try:
         name = Kind(kind).name.lower()
     except ValueError:
-        return Problem(ProblemKind.DAMAGED, id_.hex(), f"object {_short(id_)} is of the unknown kind {kind}")
+        return Problem(
+            ProblemKind.DAMAGED, id_.hex(), f"object {_short(id_)} is of the unknown kind {kind}"
+        )
     if isinstance(data, str):
-        return Problem(ProblemKind.DAMAGED, id_.hex(), f"{name} {_short(id_)} cannot be read: {data}")
+        return Problem(
+            ProblemKind.DAMAGED, id_.hex(), f"{name} {_short(id_)} cannot be read: {data}"
+        )
     if object_id(Kind(kind), data) != id_:
-        return Problem(ProblemKind.DAMAGED, id_.hex(), f"{name} {_short(id_)} is damaged: its bytes do not have this id")
+        return Problem(
+            ProblemKind.DAMAGED,
+            id_.hex(),
+            f"{name} {_short(id_)} is damaged: its bytes do not have this id",
+        )
     try:
         _remember(known, id_, Kind(kind), data)
     except (MsgspecError, NessieError, ValueError, LookupError, TypeError, AttributeError) as fault:
-        return Problem(ProblemKind.WRONG_SHAPE, id_.hex(), f"{name} {_short(id_)} is not understood: {fault}")
+        return Problem(
+            ProblemKind.WRONG_SHAPE, id_.hex(), f"{name} {_short(id_)} is not understood: {fault}"
+        )
     return None
 
 
@@ -133,7 +149,9 @@ def _remember(known: _Known, id_: Id, kind: Kind, data: bytes) -> None:
         known.nodes[id_] = _NodeFacts(node.level, node.keys[-1], node.count())
     else:
         commit = decode_commit(data)
-        known.commits[id_] = _CommitFacts(commit.height, commit.generation, commit.time, commit.jump, commit.parents[0])
+        known.commits[id_] = _CommitFacts(
+            commit.height, commit.generation, commit.time, commit.jump, commit.parents[0]
+        )
 
 
 def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
@@ -172,7 +190,9 @@ def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
     if missing:
         return
     parents = [known.commits[parent] for parent in commit.parents]
-    if commit.height != parents[0].height + 1 or commit.generation != 1 + max(p.generation for p in parents):
+    if commit.height != parents[0].height + 1 or commit.generation != 1 + max(
+        p.generation for p in parents
+    ):
         yield wrong("height or generation do not follow from the parents")
     if commit.time <= max(p.time for p in parents):
         yield wrong("is not younger than its parents")
@@ -180,20 +200,39 @@ def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
         yield wrong("the jump pointer leads to the wrong ancestor")
 
 
-def _check_state(objects: Objects, id_: Id, commit: Commit, indexed: Container[bytes]) -> Iterator[Problem]:
+def _check_state(
+    objects: Objects, id_: Id, commit: Commit, indexed: Container[bytes]
+) -> Iterator[Problem]:
     """Whether a commit's state is its first parent's with its operations done, and whether it is found by the keys it touched."""
     try:
-        edits = {key: None if is_deletion(record) else record for key, record in operations_of(objects, commit)}
+        edits = {
+            key: None if is_deletion(record) else record
+            for key, record in operations_of(objects, commit)
+        }
         if edit(objects, root_of(objects, commit.parents[0]), edits) != commit.root:
-            yield Problem(ProblemKind.BROKEN_LINK, id_.hex(), f"commit {_short(id_)}: its state is not its parent's with its operations done")
+            yield Problem(
+                ProblemKind.BROKEN_LINK,
+                id_.hex(),
+                f"commit {_short(id_)}: its state is not its parent's with its operations done",
+            )
         if any(term + id_ not in indexed for term in terms_of(edits, commit.parents)):
-            yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: the index of keys and merges does not lead to it")
+            yield Problem(
+                ProblemKind.MISSING,
+                id_.hex(),
+                f"commit {_short(id_)}: the index of keys and merges does not lead to it",
+            )
     except (NessieError, MsgspecError, LookupError, ValueError, TypeError) as fault:
         # Nodes of the wrong shape are problems of their own.
-        yield Problem(ProblemKind.MISSING, id_.hex(), f"commit {_short(id_)}: its state cannot be read: {fault}")
+        yield Problem(
+            ProblemKind.MISSING,
+            id_.hex(),
+            f"commit {_short(id_)}: its state cannot be read: {fault}",
+        )
 
 
-def _check_operations(known: _Known, commit: Commit, wrong: Callable[[str, ProblemKind], Problem]) -> Iterator[Problem]:
+def _check_operations(
+    known: _Known, commit: Commit, wrong: Callable[[str, ProblemKind], Problem]
+) -> Iterator[Problem]:
     stored = commit.operations
     if len(stored) == len(NO_COMMIT):
         if stored not in known.nodes:
@@ -210,7 +249,10 @@ def _check_operations(known: _Known, commit: Commit, wrong: Callable[[str, Probl
             yield wrong("the number of operations is wrong", ProblemKind.BROKEN_LINK)
         for index in range(len(node.keys)):
             if value_id_of(node.slice(index)) not in known.values:
-                yield wrong(f"the value of the operation on {node.keys[index]!r} is missing", ProblemKind.MISSING)
+                yield wrong(
+                    f"the value of the operation on {node.keys[index]!r} is missing",
+                    ProblemKind.MISSING,
+                )
 
 
 def _right_jump(known: _Known, commit: Commit) -> Id | None:

@@ -72,7 +72,11 @@ class Chunker:
         self._size = size = self._size + entry
         hasher = self._hash.copy()
         hasher.update(key)
-        if int.from_bytes(hasher.digest(), "big") * self._scale < (size * size * size * entry) << 34 and len(self._keys) >= self._at_least:
+        if (
+            int.from_bytes(hasher.digest(), "big") * self._scale
+            < (size * size * size * entry) << 34
+            and len(self._keys) >= self._at_least
+        ):
             self.finish()
 
     def finish(self) -> None:

@@ -57,18 +57,26 @@ def terms_of(keys: Collection[bytes], parents: Sequence[Id]) -> tuple[bytes, ...
     return (*of_keys, MERGE_COMMIT) if len(parents) > 1 else of_keys
 
 
-def commits_of_key(objects: Objects, lookup: IndexLookup, head: Id, key: bytes) -> Iterator[tuple[Id, Commit]]:
+def commits_of_key(
+    objects: Objects, lookup: IndexLookup, head: Id, key: bytes
+) -> Iterator[tuple[Id, Commit]]:
     """The commits with an operation on a key, from `head` on along first parents, newest first.
 
     O(log commits) for each commit that has the term, also for those elsewhere in history.
     """
-    candidates = merge(*(indexed(lookup, term, _FIRST) for term in (term_of(key), LARGE_COMMIT)), reverse=True)
+    candidates = merge(
+        *(indexed(lookup, term, _FIRST) for term in (term_of(key), LARGE_COMMIT)), reverse=True
+    )
     for _, id_ in candidates:
         if head == NO_COMMIT:
             return
         height = objects.commit(head).height
         commit = objects.find_commit(id_)
-        if commit is None or commit.height > height or ancestor_at(objects, head, commit.height) != id_:
+        if (
+            commit is None
+            or commit.height > height
+            or ancestor_at(objects, head, commit.height) != id_
+        ):
             continue
         # Ancestors of a commit are always written before it, so the search never has to go up again.
         head = id_

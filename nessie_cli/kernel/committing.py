@@ -17,11 +17,26 @@ from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import deletion
 from nessie_cli.kernel.conflicts import KeyConflict, demanded, difference
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_ID, Id, content_id_of, format_content_id, payload_of, with_content_id
+from nessie_cli.kernel.forms import (
+    NO_ID,
+    Id,
+    content_id_of,
+    format_content_id,
+    payload_of,
+    with_content_id,
+)
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import ConflictType, Content, Delete, Operation, Put, Unchanged, check_writable
+from nessie_cli.model import (
+    ConflictType,
+    Content,
+    Delete,
+    Operation,
+    Put,
+    Unchanged,
+    check_writable,
+)
 from nessie_cli.model.progress import Progress, with_progress
 
 NewId = Callable[[bytes], bytes]
@@ -51,7 +66,9 @@ class Action(IntEnum):
     AGAIN = 3
 
 
-_PUT, _DELETE, _UNCHANGED, _AGAIN = Action  # looking a member up takes longer than what is done with it
+_PUT, _DELETE, _UNCHANGED, _AGAIN = (
+    Action  # looking a member up takes longer than what is done with it
+)
 
 
 class Change(Struct, frozen=True, gc=False):
@@ -65,18 +82,27 @@ class Change(Struct, frozen=True, gc=False):
     def displaces(self, state: bytes) -> bool:
         """Whether the content of this record no longer is under the key after the change."""
         if self.action is _PUT:
-            return self.expected is not None and self.record is not None and self.has_id and content_id_of(self.record) != content_id_of(state)
+            return (
+                self.expected is not None
+                and self.record is not None
+                and self.has_id
+                and content_id_of(self.record) != content_id_of(state)
+            )
         return self.action is not _UNCHANGED
 
 
 class Batch:
     """Operations, validated one by one and reduced to records; their values are pending in `objects`."""
 
-    def __init__(self, objects: Objects, operations: Iterable[Operation], progress: Progress | None = None) -> None:
+    def __init__(
+        self, objects: Objects, operations: Iterable[Operation], progress: Progress | None = None
+    ) -> None:
         self._objects = objects
         self.changes: dict[bytes, Change] = {}
         # Each is read now and judged later.
-        total = 2 * len(operations) if progress is not None and isinstance(operations, Sized) else None
+        total = (
+            2 * len(operations) if progress is not None and isinstance(operations, Sized) else None
+        )
         for operation in with_progress(operations, progress, total):
             self._add(operation)
         if not self.changes:
@@ -108,7 +134,9 @@ class Batch:
         content, expected = operation.content, operation.expected_content
         check_writable(content)
         seen = self._objects.compared(expected, _id_of(expected)) if expected is not None else None
-        return Change(_PUT, self._objects.add_content(content, _id_of(content)), seen, content.id is not None)
+        return Change(
+            _PUT, self._objects.add_content(content, _id_of(content)), seen, content.id is not None
+        )
 
 
 def _id_of(content: Content) -> bytes:
@@ -131,18 +159,32 @@ class _Judge:
     """One batch against one expected state and one HEAD."""
 
     def __init__(
-        self, objects: Objects, batch: Batch, expected: Id, head: Id, new_id: NewId, *, demand_expected: bool, validate_namespaces: bool
+        self,
+        objects: Objects,
+        batch: Batch,
+        expected: Id,
+        head: Id,
+        new_id: NewId,
+        *,
+        demand_expected: bool,
+        validate_namespaces: bool,
     ) -> None:
         self._objects = objects
         self._changes = batch.changes
         self._head = head
         self._expected_state = tree.get(objects, expected, batch.changes)
-        self._head_state = self._expected_state if expected == head else tree.get(objects, head, batch.changes)
+        self._head_state = (
+            self._expected_state if expected == head else tree.get(objects, head, batch.changes)
+        )
         self._new_id = new_id
         self._demand_expected = demand_expected
         self._validate_namespaces = validate_namespaces
         # The contents that this batch takes from their keys: another key may take them over.
-        self._dropped = {content_id_of(state): state for key, state in self._expected_state.items() if batch.changes[key].displaces(state)}
+        self._dropped = {
+            content_id_of(state): state
+            for key, state in self._expected_state.items()
+            if batch.changes[key].displaces(state)
+        }
         self._ids_put: set[bytes] = set()
         self._created: list[bytes] = []
         self.edits: dict[bytes, bytes | None] = {}
@@ -152,16 +194,34 @@ class _Judge:
 
     def judge(self, progress: Progress | None) -> None:
         self._refuse_recreation_after_rename()
-        rules = {_PUT: self._put, _DELETE: self._delete, _UNCHANGED: self._unchanged, _AGAIN: self._again}
-        for key, change in with_progress(self._in_order(), progress, 2 * len(self._changes), len(self._changes)):
-            rules[change.action](key, change, self._expected_state.get(key), self._head_state.get(key))
+        rules = {
+            _PUT: self._put,
+            _DELETE: self._delete,
+            _UNCHANGED: self._unchanged,
+            _AGAIN: self._again,
+        }
+        for key, change in with_progress(
+            self._in_order(), progress, 2 * len(self._changes), len(self._changes)
+        ):
+            rules[change.action](
+                key, change, self._expected_state.get(key), self._head_state.get(key)
+            )
         if not self._validate_namespaces:
             return
         spaces = [key for key in self.edits if is_namespace(self._head_state.get(key))]
         if self._created or spaces:
-            gone = {key for key, change in self._changes.items() if change.action in (_DELETE, _AGAIN)}
+            gone = {
+                key for key, change in self._changes.items() if change.action in (_DELETE, _AGAIN)
+            }
             removed = [key for key in spaces if key in gone or not is_namespace(self.edits[key])]
-            self.conflicts[:0] = namespace_conflicts(self._objects, self._head, self.edits, created=self._created, removed=removed, gone=gone)
+            self.conflicts[:0] = namespace_conflicts(
+                self._objects,
+                self._head,
+                self.edits,
+                created=self._created,
+                removed=removed,
+                gone=gone,
+            )
 
     def _refuse_recreation_after_rename(self) -> None:
         """A Put that takes the content of a deleted key over makes the deletion a rename: no later Put creates that key again."""
@@ -170,10 +230,21 @@ class _Judge:
         taken: set[bytes] = set()
         for key, change in self._changes.items():
             expected = self._expected_state.get(key)
-            if change.action is _PUT and change.has_id and change.record is not None and expected is None:
+            if (
+                change.action is _PUT
+                and change.has_id
+                and change.record is not None
+                and expected is None
+            ):
                 taken.add(content_id_of(change.record))
-            elif change.action is _AGAIN and expected is not None and content_id_of(expected) in taken:
-                raise InvalidInput(f"New value to update existing key '{_plain(key)}' has no content ID")
+            elif (
+                change.action is _AGAIN
+                and expected is not None
+                and content_id_of(expected) in taken
+            ):
+                raise InvalidInput(
+                    f"New value to update existing key '{_plain(key)}' has no content ID"
+                )
 
     def _in_order(self) -> Iterator[tuple[bytes, Change]]:
         """The changes in the order in which the original reports conflicts."""
@@ -182,7 +253,14 @@ class _Judge:
                 if change.action is action:
                     yield key, change
 
-    def _conflict(self, type_: ConflictType | None, key: bytes, expected: bytes | None, actual: bytes | None, proposed: bytes | None) -> None:
+    def _conflict(
+        self,
+        type_: ConflictType | None,
+        key: bytes,
+        expected: bytes | None,
+        actual: bytes | None,
+        proposed: bytes | None,
+    ) -> None:
         if type_ is not None:
             self.conflicts.append(KeyConflict(type_, key, expected, actual, proposed))
 
@@ -205,16 +283,22 @@ class _Judge:
         content_id = content_id_of(record)
         if change.has_id:
             if content_id in self._ids_put:
-                raise InvalidInput(f"content id {format_content_id(content_id)} is put under two keys, the second is '{_plain(key)}'")
+                raise InvalidInput(
+                    f"content id {format_content_id(content_id)} is put under two keys, the second is '{_plain(key)}'"
+                )
             self._ids_put.add(content_id)
         if expected is None:
             self._put_new(key, change, record, head)
         elif not change.has_id:
-            raise InvalidInput(f"New value to update existing key '{_plain(key)}' has no content ID")
+            raise InvalidInput(
+                f"New value to update existing key '{_plain(key)}' has no content ID"
+            )
         elif content_id == content_id_of(expected):
             self._update(key, change, record, expected, head)
         elif change.expected is not None:
-            self._conflict(self._against_expected(change.expected, head), key, change.expected, head, record)
+            self._conflict(
+                self._against_expected(change.expected, head), key, change.expected, head, record
+            )
             if content_id not in self._dropped:
                 self.added[key] = content_id
             self._create(key, record, content_id)
@@ -230,20 +314,36 @@ class _Judge:
             self._assign_id(key, record)
         elif content_id in self._dropped:
             if not self._same_type(record, self._dropped[content_id]):
-                raise InvalidInput(f"Key '{_plain(key)}' cannot take over content ID {format_content_id(content_id)}: its type is another")
+                raise InvalidInput(
+                    f"Key '{_plain(key)}' cannot take over content ID {format_content_id(content_id)}: its type is another"
+                )
             self._create(key, record, content_id)
         else:
             raise InvalidInput(f"New value for key '{_plain(key)}' must not have a content ID")
-        type_ = difference(None, head) if change.expected is None else self._against_expected(change.expected, head)
+        type_ = (
+            difference(None, head)
+            if change.expected is None
+            else self._against_expected(change.expected, head)
+        )
         self._conflict(type_, key, change.expected, head, record)
 
-    def _update(self, key: bytes, change: Change, record: bytes, expected: bytes, head: bytes | None) -> None:
+    def _update(
+        self, key: bytes, change: Change, record: bytes, expected: bytes, head: bytes | None
+    ) -> None:
         if change.expected is None and self._demand_expected:
-            raise InvalidInput(f"Put of existing key '{_plain(key)}' must carry expectedContent (repository setting require-expected-content)")
+            raise InvalidInput(
+                f"Put of existing key '{_plain(key)}' must carry expectedContent (repository setting require-expected-content)"
+            )
         if not self._same_type(record, expected):
-            raise InvalidInput(f"Key '{_plain(key)}' already exists with another type than that of the content in the operation")
+            raise InvalidInput(
+                f"Key '{_plain(key)}' already exists with another type than that of the content in the operation"
+            )
         seen = expected if change.expected is None else change.expected
-        type_ = difference(expected, head) if change.expected is None else self._against_expected(change.expected, head)
+        type_ = (
+            difference(expected, head)
+            if change.expected is None
+            else self._against_expected(change.expected, head)
+        )
         self._conflict(type_, key, seen, head, record)
         self._write(key, record)
 
@@ -261,7 +361,9 @@ class _Judge:
             expected = with_content_id(expected, content_id_of(head))
         return difference(expected, head)
 
-    def _again(self, key: bytes, change: Change, expected: bytes | None, head: bytes | None) -> None:
+    def _again(
+        self, key: bytes, change: Change, expected: bytes | None, head: bytes | None
+    ) -> None:
         assert change.record is not None
         self._assign_id(key, change.record)
         self._conflict(demanded(expected, head), key, expected, head, change.record)
@@ -295,7 +397,15 @@ def apply_batch(
 
     Raises `InvalidInput` for what no state of the branch could make right. O(operations · log keys).
     """
-    judge = _Judge(objects, batch, expected, head, new_id, demand_expected=demand_expected, validate_namespaces=validate_namespaces)
+    judge = _Judge(
+        objects,
+        batch,
+        expected,
+        head,
+        new_id,
+        demand_expected=demand_expected,
+        validate_namespaces=validate_namespaces,
+    )
     judge.judge(progress)
     root = head if judge.conflicts else edit(objects, head, judge.edits)
     return Applied(root, judge.operations, judge.added, judge.conflicts)

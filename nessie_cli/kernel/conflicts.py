@@ -49,7 +49,11 @@ def difference(expected: bytes | None, actual: bytes | None) -> ConflictType | N
         return ConflictType.KEY_DOES_NOT_EXIST
     if payload_of(expected) != payload_of(actual):
         return ConflictType.PAYLOAD_DIFFERS
-    return ConflictType.CONTENT_ID_DIFFERS if content_id_of(expected) != content_id_of(actual) else ConflictType.VALUE_DIFFERS
+    return (
+        ConflictType.CONTENT_ID_DIFFERS
+        if content_id_of(expected) != content_id_of(actual)
+        else ConflictType.VALUE_DIFFERS
+    )
 
 
 def demanded(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
@@ -59,7 +63,12 @@ def demanded(expected: bytes | None, actual: bytes | None) -> ConflictType | Non
     return difference(expected, actual)
 
 
-def describe(objects: Objects, conflicts: Sequence[KeyConflict], source_change: ChangedBy, target_change: ChangedBy) -> tuple[Conflict, ...]:
+def describe(
+    objects: Objects,
+    conflicts: Sequence[KeyConflict],
+    source_change: ChangedBy,
+    target_change: ChangedBy,
+) -> tuple[Conflict, ...]:
     """The conflicts with their contents and the commits that made them, for diagnostics.
 
     `target_change` names the commit that last changed a key where the operation should go, `source_change` the one on the side that it came from.
@@ -68,7 +77,9 @@ def describe(objects: Objects, conflicts: Sequence[KeyConflict], source_change: 
     contents = dict(zip(records, objects.contents(records), strict=True))
 
     def rename(pair: tuple[bytes, bytes] | None, changed_by: ChangedBy) -> Rename | None:
-        return Rename(decode_key(pair[0]), decode_key(pair[1]), changed_by(pair[1])) if pair else None
+        return (
+            Rename(decode_key(pair[0]), decode_key(pair[1]), changed_by(pair[1])) if pair else None
+        )
 
     described = []
     for c in conflicts:
@@ -96,7 +107,9 @@ def conflict_text(type_: ConflictType, key: ContentKey) -> str:
 
 def _rename_text(conflict: KeyConflict) -> str:
     sides = (("source", conflict.source_rename), ("target", conflict.target_rename))
-    return "".join(f"; renamed to '{decode_key(pair[1]).plain}' on the {side}" for side, pair in sides if pair)
+    return "".join(
+        f"; renamed to '{decode_key(pair[1]).plain}' on the {side}" for side, pair in sides if pair
+    )
 
 
 def commit_message(conflicts: Sequence[Conflict]) -> str:
@@ -104,10 +117,16 @@ def commit_message(conflicts: Sequence[Conflict]) -> str:
     if len(conflicts) == 1:
         text = conflicts[0].message
         return text[:1].upper() + text[1:] + "."
-    return "There are multiple conflicts that prevent committing the provided operations: " + ", ".join(c.message for c in conflicts) + "."
+    return (
+        "There are multiple conflicts that prevent committing the provided operations: "
+        + ", ".join(c.message for c in conflicts)
+        + "."
+    )
 
 
 def merge_message(conflicts: Sequence[Conflict]) -> str:
     """The one-line message of a merge's or transplant's conflicts."""
     keys = sorted(c.key for c in conflicts if c.key)
-    return "The following keys have been changed in conflict: " + ", ".join(f"'{key.plain}'" for key in keys)
+    return "The following keys have been changed in conflict: " + ", ".join(
+        f"'{key.plain}'" for key in keys
+    )

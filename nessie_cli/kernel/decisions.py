@@ -44,7 +44,9 @@ class Outcome(Struct):
 
     def edits_if_source_wins(self) -> dict[bytes, bytes | None]:
         """The edits if the source wins every conflict. Later checks use them, so that one fault is reported once."""
-        return self.edits | {key: detail.source for key, detail in self.details.items() if detail.conflict}
+        return self.edits | {
+            key: detail.source for key, detail in self.details.items() if detail.conflict
+        }
 
     def settle(self, key: bytes, edits: Mapping[bytes, bytes | None]) -> None:
         """Take the conflict off a key and write these edits instead."""
@@ -62,5 +64,9 @@ class Outcome(Struct):
         """
         put = {key: record for key, record in self.edits.items() if record is not None}
         before = {**self.removed, **target}
-        gone = {key: deletion(before[key]) for key, record in self.edits.items() if record is None and key in before}
+        gone = {
+            key: deletion(before[key])
+            for key, record in self.edits.items()
+            if record is None and key in before
+        }
         return put | gone

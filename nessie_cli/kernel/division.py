@@ -9,7 +9,9 @@ from nessie_cli.kernel.forms import Id, Node
 from nessie_cli.kernel.objects import Objects
 
 
-def divide(objects: Objects, root: Id, most: int, start: bytes = b"", stop: bytes | None = None) -> list[bytes]:
+def divide(
+    objects: Objects, root: Id, most: int, start: bytes = b"", stop: bytes | None = None
+) -> list[bytes]:
     """Keys that cut a range into pieces of at most `most` keys, and of no fewer than half as many where nodes are small beside that.
 
     A cut is the last key of its piece. Only nodes that hold more than `most` keys are read: O(pieces + log N), one round trip per level.
@@ -17,7 +19,11 @@ def divide(objects: Objects, root: Id, most: int, start: bytes = b"", stop: byte
     pieces = _pieces(tree.root_node(objects, root), start, stop)
     while large := [piece.node for piece in pieces if piece.node and piece.held > most]:
         read = dict(zip(large, objects.nodes(large), strict=True))
-        pieces = [part for piece in pieces for part in (_pieces(read[piece.node], start, stop) if piece.node in read else [piece])]
+        pieces = [
+            part
+            for piece in pieces
+            for part in (_pieces(read[piece.node], start, stop) if piece.node in read else [piece])
+        ]
     cuts: list[bytes] = []
     size, last = 0, b""
     for piece in pieces:
@@ -39,6 +45,13 @@ class _Piece(NamedTuple):
 def _pieces(node: Node, start: bytes, stop: bytes | None) -> list[_Piece]:
     """What lies below a node in a range, child by child, or key by key."""
     if not node.level:
-        return [_Piece(b"", key, 1) for key in node.keys if key >= start and (stop is None or key < stop)]
+        return [
+            _Piece(b"", key, 1)
+            for key in node.keys
+            if key >= start and (stop is None or key < stop)
+        ]
     first, last = tree.child_range(node, start, stop)
-    return [_Piece(node.child(i), node.keys[i], node.count_of(i)) for i in range(first, min(last, len(node.keys)))]
+    return [
+        _Piece(node.child(i), node.keys[i], node.count_of(i))
+        for i in range(first, min(last, len(node.keys)))
+    ]

@@ -53,7 +53,15 @@ def _set_by_server(what: str) -> InvalidInput:
     return InvalidInput(f"Cannot set the {what} on the client side. It is set by the server.")
 
 
-def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: Mapping[bytes, bytes], *, meta: CommitMeta, stamp: Stamp) -> Id:
+def draft_commit(
+    objects: Objects,
+    parents: Sequence[Id],
+    root: Id,
+    operations: Mapping[bytes, bytes],
+    *,
+    meta: CommitMeta,
+    stamp: Stamp,
+) -> Id:
     """Add a commit with this state and these operations; its time is later than those of all its parents. Returns its id."""
     known = [objects.commit(parent) for parent in parents if parent != NO_COMMIT]
     first = known[0] if parents[0] != NO_COMMIT else None
@@ -68,7 +76,9 @@ def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: 
             generation=generation,
             jump=jump_of_child(objects, parents[0]),
             root=root,
-            operations=_encode_operations(objects, operations, root if first is None or first.root == tree.EMPTY else None),
+            operations=_encode_operations(
+                objects, operations, root if first is None or first.root == tree.EMPTY else None
+            ),
             operation_count=len(operations),
             time=time,
             author_time=micros(meta.author_time) if meta.author_time else time,
@@ -76,16 +86,24 @@ def draft_commit(objects: Objects, parents: Sequence[Id], root: Id, operations: 
             committer=stamp.committer,
             authors=tuple(meta.authors) or (stamp.committer,),
             signed_off_by=tuple(meta.signed_off_by),
-            properties=tuple(sorted(lower_names(meta.properties).items())) if meta.properties else (),
+            properties=tuple(sorted(lower_names(meta.properties).items()))
+            if meta.properties
+            else (),
         )
     )
     objects.index_terms[id_] = terms_of(operations, parents)
     return id_
 
 
-def _encode_operations(objects: Objects, operations: Mapping[bytes, bytes], first_state: Id | None) -> bytes:
+def _encode_operations(
+    objects: Objects, operations: Mapping[bytes, bytes], first_state: Id | None
+) -> bytes:
     """`first_state` is the new state where the one before was empty: the operations that made it are the same map, and need no tree again."""
-    if first_state is not None and len(operations) > INLINE_OPERATIONS and tree.count(objects, first_state) == len(operations):
+    if (
+        first_state is not None
+        and len(operations) > INLINE_OPERATIONS
+        and tree.count(objects, first_state) == len(operations)
+    ):
         return first_state
     items = sorted(operations.items())
     if not items:

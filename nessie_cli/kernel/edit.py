@@ -110,7 +110,9 @@ def _replace_one(objects: Objects, root: Id, key: bytes, record: bytes | None) -
         end = start + len(replacement)
         if payload[start:end] == replacement:
             return root
-        root = objects.add_node(Node(node.level, node.keys, payload[:start] + replacement + payload[end:]))
+        root = objects.add_node(
+            Node(node.level, node.keys, payload[:start] + replacement + payload[end:])
+        )
         # The number of keys behind the child's id stays as it is.
         replacement, size = root, CHILD_SIZE
     return root

@@ -45,16 +45,23 @@ def merges_of_store(objects: Objects, lookup: IndexLookup, height: int) -> list[
         found = objects.find_commits(ids)
     except DamagedObject:
         return None
-    return sorted(((id_, commit) for id_, commit in found.items() if len(commit.parents) > 1), key=newest_first)
+    return sorted(
+        ((id_, commit) for id_, commit in found.items() if len(commit.parents) > 1),
+        key=newest_first,
+    )
 
 
-def those_in(objects: Objects, is_ancestor: IsAncestor, start: Id, found: Sequence[Found]) -> Iterator[Found]:
+def those_in(
+    objects: Objects, is_ancestor: IsAncestor, start: Id, found: Sequence[Found]
+) -> Iterator[Found]:
     """The commits that are reachable from `start` over all parents, in their order. O(log commits) for each on first parents."""
     line = start
     top = history.height_of(objects, start)
     for first in range(0, len(found), _BATCH):
         batch = found[first : first + _BATCH]
-        at = history.ancestors_at(objects, line, {commit.height for _, commit in batch if commit.height <= top})
+        at = history.ancestors_at(
+            objects, line, {commit.height for _, commit in batch if commit.height <= top}
+        )
         for id_, commit in batch:
             if at.get(commit.height) == id_:
                 yield id_, commit
@@ -74,13 +81,19 @@ def at_height(objects: Objects, commits: Iterable[Id], height: int) -> dict[Id, 
             if commit.height <= height:
                 found.update(dict.fromkeys(ways[at], at))
             else:
-                after = commit.jump if history.jump_height(commit.height) >= height else commit.parents[0]
+                after = (
+                    commit.jump
+                    if history.jump_height(commit.height) >= height
+                    else commit.parents[0]
+                )
                 further.setdefault(after, []).extend(ways[at])
         ways = further
     return found
 
 
-def heads_at(objects: Objects, is_ancestor: IsAncestor, start: Id, merges: Sequence[Found], time: int) -> list[Id]:
+def heads_at(
+    objects: Objects, is_ancestor: IsAncestor, start: Id, merges: Sequence[Found], time: int
+) -> list[Id]:
     """Commits not younger than `time` that reach all such commits that `start` reaches; `merges` are all, newest first.
 
     A younger merge matters only if its merge parent left the first parents of `start` before that time. Most did not,
@@ -91,9 +104,17 @@ def heads_at(objects: Objects, is_ancestor: IsAncestor, start: Id, merges: Seque
         return [start] if start != NO_COMMIT else []
     fork = history.height_of(objects, first) + 1
     younger = history.ancestor_at(objects, start, fork)
-    later = [(id_, parent) for id_, commit in merges if commit.time > time for parent in commit.parents[1:] if parent != NO_COMMIT]
+    later = [
+        (id_, parent)
+        for id_, commit in merges
+        if commit.time > time
+        for parent in commit.parents[1:]
+        if parent != NO_COMMIT
+    ]
     beside = objects.find_commits(list({parent for _, parent in later}))
-    through = at_height(objects, (id_ for id_, commit in beside.items() if commit.height >= fork), fork)
+    through = at_height(
+        objects, (id_ for id_, commit in beside.items() if commit.height >= fork), fork
+    )
     heads = {first}
     for id_, parent in later:
         if through.get(parent) != younger and is_ancestor(id_, start):
@@ -101,7 +122,9 @@ def heads_at(objects: Objects, is_ancestor: IsAncestor, start: Id, merges: Seque
     return [head for head in heads if head != NO_COMMIT]
 
 
-def near_merge_base(objects: Objects, lookup: IndexLookup, a: Id, b: Id, short: int = SHORT) -> Id | None:
+def near_merge_base(
+    objects: Objects, lookup: IndexLookup, a: Id, b: Id, short: int = SHORT
+) -> Id | None:
     """The result of `history.merge_base` if first parents part at that commit and one of the two is near it; otherwise None.
 
     The commits of the nearer one since then must not be merges, and must not be merged into the other.
@@ -126,9 +149,19 @@ def near_merge_base(objects: Objects, lookup: IndexLookup, a: Id, b: Id, short: 
     merges = merges_of_store(objects, lookup, beyond)
     if merges is None:
         return None
-    parents = {parent for _, commit in merges if commit.time > since for parent in commit.parents[1:] if parent != NO_COMMIT}
+    parents = {
+        parent
+        for _, commit in merges
+        if commit.time > since
+        for parent in commit.parents[1:]
+        if parent != NO_COMMIT
+    }
     try:
-        high = [id_ for id_, commit in objects.find_commits(list(parents)).items() if commit.height > level]
+        high = [
+            id_
+            for id_, commit in objects.find_commits(list(parents)).items()
+            if commit.height > level
+        ]
         return None if lowest in at_height(objects, high, level + 1).values() else fork
     except DamagedObject:
         # The damaged commit may be on a branch that a walk does not meet.

@@ -63,7 +63,9 @@ def encode_value(content: Content) -> bytes:
     # A foreign type may hold numbers that only Python's own encoder writes without loss.
     import json
 
-    return json.dumps(attributes, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps(
+        attributes, ensure_ascii=False, sort_keys=True, separators=(",", ":")
+    ).encode()
 
 
 def decode_value(data: bytes, content_id: str | None, payload: int = 0) -> Content:
@@ -217,7 +219,11 @@ class Node(Struct, frozen=True, array_like=True, gc=False):
 
     def count(self) -> int:
         """How many keys lie at or below this node."""
-        return sum(chain.from_iterable(_COUNTS.iter_unpack(self.payload))) if self.level else len(self.keys)
+        return (
+            sum(chain.from_iterable(_COUNTS.iter_unpack(self.payload)))
+            if self.level
+            else len(self.keys)
+        )
 
 
 CHILD_SIZE = 36

@@ -54,7 +54,9 @@ def ancestor_at(objects: Objects, commit: Id, height: int) -> Id:
     here = objects.commit(commit)
     while here.height > height:
         reached = jump_height(here.height)
-        commit, reached = (here.jump, reached) if reached >= height else (here.parents[0], here.height - 1)
+        commit, reached = (
+            (here.jump, reached) if reached >= height else (here.parents[0], here.height - 1)
+        )
         if reached == height:
             return commit
         here = objects.commit(commit)
@@ -72,7 +74,10 @@ def ancestors_at(objects: Objects, commit: Id, heights: Iterable[int]) -> dict[i
         for here, wanted in zip(objects.commits(list(waiting)), waiting.values(), strict=True):
             reached = jump_height(here.height)
             near = bisect_right(wanted, reached)
-            ways += (here.jump, reached, wanted[:near]), (here.parents[0], here.height - 1, wanted[near:])
+            ways += (
+                (here.jump, reached, wanted[:near]),
+                (here.parents[0], here.height - 1, wanted[near:]),
+            )
         waiting = {}
         for id_, reached, wanted in ways:
             if wanted and wanted[-1] == reached:
@@ -89,7 +94,11 @@ def at_time(objects: Objects, commit: Id, time: int) -> Id:
         here = objects.commit(commit)
         if here.time <= time:
             return commit
-        commit = here.jump if here.jump != NO_COMMIT and objects.commit(here.jump).time > time else here.parents[0]
+        commit = (
+            here.jump
+            if here.jump != NO_COMMIT and objects.commit(here.jump).time > time
+            else here.parents[0]
+        )
     return NO_COMMIT
 
 
@@ -104,7 +113,8 @@ def parent_number(objects: Objects, commit: Id, number: int) -> Id:
 def on_first_parents(objects: Objects, ancestor: Id, commit: Id) -> bool:
     """Whether `ancestor` is the commit or one of its ancestors along first parents. O(log commits)."""
     return ancestor in (NO_COMMIT, commit) or (
-        commit != NO_COMMIT and ancestor_at(objects, commit, objects.commit(ancestor).height) == ancestor != NO_COMMIT
+        commit != NO_COMMIT
+        and ancestor_at(objects, commit, objects.commit(ancestor).height) == ancestor != NO_COMMIT
     )
 
 
@@ -117,7 +127,11 @@ def is_near_ancestor(objects: Objects, ancestor: Id, commit: Id, most: int) -> b
         for parent in objects.commit(waiting.pop()).parents:
             if parent == ancestor:
                 return True
-            if parent not in seen and parent != NO_COMMIT and objects.commit(parent).generation > limit:
+            if (
+                parent not in seen
+                and parent != NO_COMMIT
+                and objects.commit(parent).generation > limit
+            ):
                 if len(seen) >= most:
                     return None
                 seen.add(parent)
@@ -142,7 +156,11 @@ def ancestors_past_damage(objects: Objects, ids: Collection[Id], commit: Id) -> 
             damage = damage or error
             continue
         found.update(parent for parent in here.parents if parent in ids)
-        new = [parent for parent in here.parents if parent not in seen and parent != NO_COMMIT] if here.generation > limit else []
+        new = (
+            [parent for parent in here.parents if parent not in seen and parent != NO_COMMIT]
+            if here.generation > limit
+            else []
+        )
         seen.update(new)
         waiting += new
     if damage and len(found) < len(ids):
@@ -156,7 +174,11 @@ def common_first_parent(objects: Objects, a: Id, b: Id) -> Id:
     a, b = ancestor_at(objects, a, height), ancestor_at(objects, b, height)
     while a != b:
         left, right = objects.commit(a), objects.commit(b)
-        a, b = (left.jump, right.jump) if left.jump != right.jump else (left.parents[0], right.parents[0])
+        a, b = (
+            (left.jump, right.jump)
+            if left.jump != right.jump
+            else (left.parents[0], right.parents[0])
+        )
         # Equal jumps may lie beyond the newest common commit, parents never do.
     return a
 
@@ -170,7 +192,11 @@ def common_first_parents(objects: Objects, pairs: Iterable[tuple[Id, Id]]) -> li
         commits = dict(zip(ids, objects.commits(ids), strict=True))
         for place in apart:
             left, right = (commits[id_] for id_ in found[place])
-            found[place] = (left.jump, right.jump) if left.jump != right.jump else (left.parents[0], right.parents[0])
+            found[place] = (
+                (left.jump, right.jump)
+                if left.jump != right.jump
+                else (left.parents[0], right.parents[0])
+            )
         apart = [place for place in apart if found[place][0] != found[place][1]]
     return [a for a, _ in found]
 
@@ -208,7 +234,10 @@ def gained(objects: Objects, commit: Id, before: Id, most: int) -> set[Id] | Non
             found.add(id_)
             # What leads on from a first parent of the commit is an ancestor of `before`, or found on the first line.
             beside = [parent for parent in here.parents[1:] if parent != NO_COMMIT]
-            lines += [(parent, height_of(objects, common_first_parent(objects, parent, commit))) for parent in beside]
+            lines += [
+                (parent, height_of(objects, common_first_parent(objects, parent, commit)))
+                for parent in beside
+            ]
             id_ = here.parents[0]
             if id_ == NO_COMMIT:
                 break
@@ -301,7 +330,12 @@ def first_parents(objects: Objects, commit: Id) -> Iterator[tuple[Id, Commit]]:
 
 
 def reachable(
-    objects: Objects, starts: Sequence[Id], exclude: Sequence[Id] = (), *, most: int | None = None, times: Mapping[Id, int] | None = None
+    objects: Objects,
+    starts: Sequence[Id],
+    exclude: Sequence[Id] = (),
+    *,
+    most: int | None = None,
+    times: Mapping[Id, int] | None = None,
 ) -> Iterator[tuple[Id, Commit]]:
     """Commits reachable over all parents from `starts` and from none of `exclude`, newest first, each once.
 
@@ -314,7 +348,9 @@ def reachable(
     known = {id_: times[id_] for id_ in seen if id_ in times} if times else {}
     first = [id_ for id_ in seen if id_ not in known]
     queue: list[tuple[int, Id, Commit | None]] = [(-time, id_, None) for id_, time in known.items()]
-    queue += [(-here.time, id_, here) for id_, here in zip(first, objects.commits(first), strict=True)]
+    queue += [
+        (-here.time, id_, here) for id_, here in zip(first, objects.commits(first), strict=True)
+    ]
     heapify(queue)
     wanted = len(seen - excluded)
     while queue and wanted:
@@ -346,7 +382,10 @@ def only_in_one(objects: Objects, a: Id, b: Id) -> Iterator[tuple[Id, Commit]]:
     sides = {a: 1}
     sides[b] = sides.get(b, 0) | 2
     sides.pop(NO_COMMIT, None)
-    queue = [(-here.time, id_, here) for id_, here in zip(sides, objects.commits(list(sides)), strict=True)]
+    queue = [
+        (-here.time, id_, here)
+        for id_, here in zip(sides, objects.commits(list(sides)), strict=True)
+    ]
     heapify(queue)
     wanted = sum(side != _BOTH for side in sides.values())
     while queue and wanted:

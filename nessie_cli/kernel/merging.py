@@ -34,14 +34,18 @@ class KeyChoice(Struct, frozen=True):
 class KeyChoices:
     """The behaviors of a merge or transplant; raises `InvalidInput` for combinations that have no meaning."""
 
-    def __init__(self, objects: Objects, behaviors: Iterable[KeyBehavior], default: MergeBehavior) -> None:
+    def __init__(
+        self, objects: Objects, behaviors: Iterable[KeyBehavior], default: MergeBehavior
+    ) -> None:
         self._default = KeyChoice(default)
         self._by_key: dict[bytes, KeyChoice] = {}
         self._objects = objects
         for behavior in behaviors:
             self._add(behavior)
         # Leaving out what is not there leaves out nothing.
-        self.unused = {key for key, choice in self._by_key.items() if choice.behavior is not MergeBehavior.DROP}
+        self.unused = {
+            key for key, choice in self._by_key.items() if choice.behavior is not MergeBehavior.DROP
+        }
         self.unresolved = {key for key, choice in self._by_key.items() if choice.resolved}
 
     def _add(self, wanted: KeyBehavior) -> None:
@@ -49,21 +53,31 @@ class KeyChoices:
         if key in self._by_key:
             raise InvalidInput(f"Merge behavior for key {wanted.key.plain} is given twice")
         if wanted.resolved is not None and wanted.behavior is not MergeBehavior.NORMAL:
-            raise InvalidInput(f"MergeKeyBehavior.resolvedContent must be null for MergeBehavior.{wanted.behavior} for {wanted.key.plain}")
+            raise InvalidInput(
+                f"MergeKeyBehavior.resolvedContent must be null for MergeBehavior.{wanted.behavior} for {wanted.key.plain}"
+            )
         if wanted.resolved is not None and wanted.expected_target is None:
             raise InvalidInput(
                 f"MergeKeyBehavior.resolvedContent requires setting MergeKeyBehavior.expectedTarget as well for key {wanted.key.plain}"
             )
         expected = resolved = None
         if wanted.resolved is not None and wanted.resolved.id is None:
-            raise InvalidInput(f"Content to store must have a non-null content ID: the resolved content of {wanted.key.plain}")
+            raise InvalidInput(
+                f"Content to store must have a non-null content ID: the resolved content of {wanted.key.plain}"
+            )
         if wanted.expected_target is not None:
             if wanted.expected_target.id is None:
-                raise InvalidInput(f"MergeKeyBehavior.expectedTarget for key {wanted.key.plain} has no content ID")
-            expected = self._objects.compared(wanted.expected_target, parse_content_id(wanted.expected_target.id))
+                raise InvalidInput(
+                    f"MergeKeyBehavior.expectedTarget for key {wanted.key.plain} has no content ID"
+                )
+            expected = self._objects.compared(
+                wanted.expected_target, parse_content_id(wanted.expected_target.id)
+            )
         if wanted.resolved is not None and wanted.resolved.id is not None:
             check_writable(wanted.resolved)
-            resolved = self._objects.add_content(wanted.resolved, parse_content_id(wanted.resolved.id))
+            resolved = self._objects.add_content(
+                wanted.resolved, parse_content_id(wanted.resolved.id)
+            )
         self._by_key[key] = KeyChoice(wanted.behavior, expected, resolved)
 
     def of(self, key: bytes) -> KeyChoice:
@@ -75,12 +89,16 @@ class KeyChoices:
         """Raise `InvalidInput` if a behavior was chosen for a key that the source did not change."""
         if self.unused:
             keys = ", ".join(sorted(decode_key(key).plain for key in self.unused))
-            raise InvalidInput(f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{keys}]")
+            raise InvalidInput(
+                f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{keys}]"
+            )
 
     def check_resolutions_used(self) -> None:
         """Raise `InvalidInput` if resolved content was given for a key that is not written."""
         for key in sorted(self.unresolved - self.unused):
-            raise InvalidInput(f"The merge behavior for key {decode_key(key).plain} has an unused resolvedContent attribute.")
+            raise InvalidInput(
+                f"The merge behavior for key {decode_key(key).plain} has an unused resolvedContent attribute."
+            )
 
 
 def combine(
@@ -121,18 +139,30 @@ def _is_done(change: ThreeWay, choice: KeyChoice, *, transplant: bool, moved: bo
     A transplanted commit is done only if it creates: an update is known by the content that it updates. FORCE writes an update again.
     A key that is gone on both sides because one of them renamed it (`moved`) was not deleted by both.
     """
-    if choice.expected is not None or change.target != change.after or change.target == change.before:
+    if (
+        choice.expected is not None
+        or change.target != change.after
+        or change.target == change.before
+    ):
         return False
     if change.before is None:
         return transplant or choice.behavior is not MergeBehavior.DROP
     return choice.behavior is MergeBehavior.NORMAL and not transplant and not moved
 
 
-def _decide(outcome: Outcome, change: ThreeWay, choice: KeyChoice, choices: KeyChoices, *, transplant: bool) -> None:
+def _decide(
+    outcome: Outcome, change: ThreeWay, choice: KeyChoice, choices: KeyChoices, *, transplant: bool
+) -> None:
     key, before, target, after = change.key, change.before, change.target, change.after
-    both_namespaces = before is None and choice.expected is None and is_namespace(after) and is_namespace(target)
-    type_ = None if both_namespaces else _conflict_type(change, choice.expected, transplant=transplant)
-    if choice.behavior is MergeBehavior.DROP and (not transplant or (type_ and choice.expected is None)):
+    both_namespaces = (
+        before is None and choice.expected is None and is_namespace(after) and is_namespace(target)
+    )
+    type_ = (
+        None if both_namespaces else _conflict_type(change, choice.expected, transplant=transplant)
+    )
+    if choice.behavior is MergeBehavior.DROP and (
+        not transplant or (type_ and choice.expected is None)
+    ):
         outcome.details[key] = Detail(choice.behavior, after, target)
         return
     if choice.behavior is MergeBehavior.FORCE and choice.expected is None:
@@ -146,7 +176,9 @@ def _decide(outcome: Outcome, change: ThreeWay, choice: KeyChoice, choices: KeyC
         outcome.edits[key] = _resolved(choice, after, target, key, choices)
 
 
-def _conflict_type(change: ThreeWay, expected: bytes | None, *, transplant: bool) -> ConflictType | None:
+def _conflict_type(
+    change: ThreeWay, expected: bytes | None, *, transplant: bool
+) -> ConflictType | None:
     """What is in the way of a change: the target must have the type and id of the changed content, and the value that was there before.
 
     A content that the caller expects on the target takes the place of the one from before. Its type and id do not count, under every
@@ -156,35 +188,68 @@ def _conflict_type(change: ThreeWay, expected: bytes | None, *, transplant: bool
     if seen is None or change.target is None:
         return difference(seen, change.target)
     changed = change.after or change.before
-    if not transplant and change.before and change.after and content_id_of(change.before) != content_id_of(change.after):
+    if (
+        not transplant
+        and change.before
+        and change.after
+        and content_id_of(change.before) != content_id_of(change.after)
+    ):
         changed = change.before  # deleted, then created again: only the deletion can conflict
     assert changed is not None
-    return difference(with_value_of(changed, seen), change.target) or (difference(seen, change.target) and ConflictType.VALUE_DIFFERS)
+    return difference(with_value_of(changed, seen), change.target) or (
+        difference(seen, change.target) and ConflictType.VALUE_DIFFERS
+    )
 
 
-def _resolved(choice: KeyChoice, after: bytes | None, target: bytes | None, key: bytes, choices: KeyChoices) -> bytes | None:
+def _resolved(
+    choice: KeyChoice, after: bytes | None, target: bytes | None, key: bytes, choices: KeyChoices
+) -> bytes | None:
     if choice.resolved is None or after is None:
         return after
     choices.unresolved.discard(key)
     return with_content_id(choice.resolved, content_id_of(target or after))
 
 
-def _judge_namespaces(objects: Objects, outcome: Outcome, target: Id, contested: Collection[bytes], *, with_dropped: bool) -> None:
+def _judge_namespaces(
+    objects: Objects,
+    outcome: Outcome,
+    target: Id,
+    contested: Collection[bytes],
+    *,
+    with_dropped: bool,
+) -> None:
     """`contested` are the keys that both sides created: a namespace forced over the target's content does not serve the source's keys below it."""
     written = outcome.edits_if_source_wins()
-    dropped = {key: d.source for key, d in outcome.details.items() if d.behavior is MergeBehavior.DROP and key not in written}
+    dropped = {
+        key: d.source
+        for key, d in outcome.details.items()
+        if d.behavior is MergeBehavior.DROP and key not in written
+    }
     for edits in [written | dropped, written] if with_dropped and dropped else [written]:
         outcome.namespace_conflicts = _namespace_conflicts(objects, edits, target, contested)
         if outcome.namespace_conflicts:
             return
 
 
-def _namespace_conflicts(objects: Objects, edits: Mapping[bytes, bytes | None], target: Id, contested: Collection[bytes]) -> list[KeyConflict]:
+def _namespace_conflicts(
+    objects: Objects, edits: Mapping[bytes, bytes | None], target: Id, contested: Collection[bytes]
+) -> list[KeyConflict]:
     before = tree.get(objects, target, edits)
-    edits = {key: r for key, r in edits.items() if not (key in contested and is_namespace(r) and not is_namespace(before.get(key)))}
+    edits = {
+        key: r
+        for key, r in edits.items()
+        if not (key in contested and is_namespace(r) and not is_namespace(before.get(key)))
+    }
     created = [
-        key for key, record in edits.items() if record is not None and (key not in before or content_id_of(before[key]) != content_id_of(record))
+        key
+        for key, record in edits.items()
+        if record is not None
+        and (key not in before or content_id_of(before[key]) != content_id_of(record))
     ]
-    removed = [key for key, record in edits.items() if is_namespace(before.get(key)) and not is_namespace(record)]
+    removed = [
+        key
+        for key, record in edits.items()
+        if is_namespace(before.get(key)) and not is_namespace(record)
+    ]
     gone = {key for key, record in edits.items() if record is None}
     return namespace_conflicts(objects, target, edits, created=created, removed=removed, gone=gone)

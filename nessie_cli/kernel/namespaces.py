@@ -24,7 +24,13 @@ def is_namespace(record: bytes | None) -> bool:
 
 
 def namespace_conflicts(
-    objects: Objects, head: Id, edits: Edits, *, created: Sequence[bytes], removed: Sequence[bytes], gone: Collection[bytes]
+    objects: Objects,
+    head: Id,
+    edits: Edits,
+    *,
+    created: Sequence[bytes],
+    removed: Sequence[bytes],
+    gone: Collection[bytes],
 ) -> list[KeyConflict]:
     """All violations that the edits of a commit on the state `head` would cause.
 
@@ -45,7 +51,9 @@ def _parent(key: bytes) -> bytes | None:
     return key.rpartition(_SEPARATOR)[0] or None
 
 
-def _missing_parents(objects: Objects, head: Id, edits: Edits, created: Sequence[bytes]) -> list[KeyConflict]:
+def _missing_parents(
+    objects: Objects, head: Id, edits: Edits, created: Sequence[bytes]
+) -> list[KeyConflict]:
     parents = dict.fromkeys(parent for key in created if (parent := _parent(key)) is not None)
     new = {key for key in created if is_namespace(edits.get(key))}
     # A namespace that is only changed has to be there.
@@ -69,19 +77,29 @@ def _absent(objects: Objects, head: Id, key: bytes) -> list[KeyConflict]:
     while ancestor is not None:
         state = tree.get(objects, head, [ancestor]).get(ancestor)
         if state is not None:
-            return conflicts if is_namespace(state) else [*conflicts, KeyConflict(ConflictType.NOT_A_NAMESPACE, ancestor, actual=state)]
+            return (
+                conflicts
+                if is_namespace(state)
+                else [*conflicts, KeyConflict(ConflictType.NOT_A_NAMESPACE, ancestor, actual=state)]
+            )
         conflicts.append(KeyConflict(ConflictType.NAMESPACE_ABSENT, ancestor))
         ancestor = _parent(ancestor)
     return conflicts
 
 
-def _not_empty(objects: Objects, head: Id, gone: Collection[bytes], removed: Sequence[bytes]) -> list[KeyConflict]:
+def _not_empty(
+    objects: Objects, head: Id, gone: Collection[bytes], removed: Sequence[bytes]
+) -> list[KeyConflict]:
     conflicts = []
     for key in removed:
         start, stop = below(key + _SEPARATOR)[0], below(key)[1]
         for child, _ in tree.scan(objects, head, start, stop):
             if child not in gone:
                 before = tree.get(objects, head, [key]).get(key)
-                conflicts.append(KeyConflict(ConflictType.NAMESPACE_NOT_EMPTY, key, expected=before, actual=before))
+                conflicts.append(
+                    KeyConflict(
+                        ConflictType.NAMESPACE_NOT_EMPTY, key, expected=before, actual=before
+                    )
+                )
                 break
     return conflicts

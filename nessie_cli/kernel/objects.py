@@ -168,13 +168,19 @@ class Objects:
             try:
                 found[id_] = decoded = decode(data)
             except MsgspecError:
-                raise DamagedObject(f"object {id_.hex()[:16]} is not what it should be; nessie fsck lists what is affected", id_.hex()) from None
+                raise DamagedObject(
+                    f"object {id_.hex()[:16]} is not what it should be; nessie fsck lists what is affected",
+                    id_.hex(),
+                ) from None
             self._cache.put(id_, decoded)
 
     def contents(self, records: Sequence[bytes]) -> list[Content]:
         """The contents of records (the deleted mark is ignored), their values fetched in one round trip."""
         values = self._raw(list(set(map(value_id_of, records))))
-        return [decode_value(values[value_id_of(record)], _shown_id(record), payload_of(record)) for record in records]
+        return [
+            decode_value(values[value_id_of(record)], _shown_id(record), payload_of(record))
+            for record in records
+        ]
 
     def _raw(self, ids: Sequence[Id]) -> Mapping[Id, bytes]:
         pending, compared = self.pending, self._compared
@@ -186,7 +192,10 @@ class Objects:
         found.update(own)
         for id_ in ids:
             if id_ not in found:
-                raise DamagedObject(f"object {id_.hex()[:16]} is missing from the store; nessie fsck lists what is affected", id_.hex())
+                raise DamagedObject(
+                    f"object {id_.hex()[:16]} is missing from the store; nessie fsck lists what is affected",
+                    id_.hex(),
+                )
         return found
 
     # -- adding --

@@ -8,7 +8,18 @@ from msgspec import MsgspecError
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, Kind, Node, decode_commit, decode_node, decode_value, object_id, value_id_of
+from nessie_cli.kernel.forms import (
+    NO_COMMIT,
+    Commit,
+    Id,
+    Kind,
+    Node,
+    decode_commit,
+    decode_node,
+    decode_value,
+    object_id,
+    value_id_of,
+)
 from nessie_cli.kernel.objects import Fetch
 
 _BATCH = 500
@@ -24,7 +35,9 @@ class Reachable:
     object must have its id.
     """
 
-    def __init__(self, fetch: Fetch, progress: Callable[[int], None] | None = None, *, verify: bool = False) -> None:
+    def __init__(
+        self, fetch: Fetch, progress: Callable[[int], None] | None = None, *, verify: bool = False
+    ) -> None:
         self._fetch = fetch
         self._progress = progress
         self._verify = verify
@@ -87,8 +100,13 @@ class Reachable:
         if node.level:
             self._reach(Kind.NODE, node.children())
         else:
-            self._reach(Kind.VALUE, [value_id_of(node.slice(index)) for index in range(len(node.keys))])
+            self._reach(
+                Kind.VALUE, [value_id_of(node.slice(index)) for index in range(len(node.keys))]
+            )
 
 
 def _damaged(kind: Kind, id_: Id, reason: str) -> DamagedObject:
-    return DamagedObject(f"{kind.name.lower()} {id_.hex()[:16]} is {reason}; nessie fsck lists what is affected", id_.hex())
+    return DamagedObject(
+        f"{kind.name.lower()} {id_.hex()[:16]} is {reason}; nessie fsck lists what is affected",
+        id_.hex(),
+    )

@@ -93,11 +93,21 @@ class Renames:
         elif _same_value(source, change.before):
             outcome.settle(new, {})
         else:
-            outcome.blame(structs.replace(here.conflict, type=ConflictType.VALUE_DIFFERS, expected=change.before))
+            outcome.blame(
+                structs.replace(
+                    here.conflict, type=ConflictType.VALUE_DIFFERS, expected=change.before
+                )
+            )
 
-    def _forced(self, outcome: Outcome, key: bytes, source_new: bytes | None, target_new: bytes | None) -> None:
+    def _forced(
+        self, outcome: Outcome, key: bytes, source_new: bytes | None, target_new: bytes | None
+    ) -> None:
         """The source's state was forced over a rename on the target: one content must not end under two keys."""
-        if outcome.details[key].behavior is MergeBehavior.FORCE and target_new and target_new != source_new:
+        if (
+            outcome.details[key].behavior is MergeBehavior.FORCE
+            and target_new
+            and target_new != source_new
+        ):
             outcome.edits.setdefault(target_new, None)
 
     def follow(self, outcome: Outcome) -> None:
@@ -113,8 +123,17 @@ class Renames:
 
     def _follow_source(self, outcome: Outcome, change: ThreeWay, new: bytes) -> None:
         renamed = self._changes[new].after
-        same_content = change.target is not None and change.before is not None and content_id_of(change.target) == content_id_of(change.before)
-        if same_content and renamed is not None and _same_value(renamed, change.before) and new in outcome.edits:
+        same_content = (
+            change.target is not None
+            and change.before is not None
+            and content_id_of(change.target) == content_id_of(change.before)
+        )
+        if (
+            same_content
+            and renamed is not None
+            and _same_value(renamed, change.before)
+            and new in outcome.edits
+        ):
             outcome.settle(change.key, {change.key: None, new: change.target})
 
     def _follow_target(self, outcome: Outcome, change: ThreeWay, new: bytes) -> None:

@@ -98,7 +98,9 @@ def _by_child(node: Node, keys: Sequence[bytes]) -> Iterator[tuple[int, list[byt
         position = end
 
 
-def scan(objects: Objects, root: Id, start: bytes = b"", stop: bytes | None = None) -> Iterator[Item]:
+def scan(
+    objects: Objects, root: Id, start: bytes = b"", stop: bytes | None = None
+) -> Iterator[Item]:
     """Keys and records from `start` on, before `stop`, ascending. O(log N + what is consumed); constant memory."""
     for node in _leaves(objects, [root] if root != EMPTY else [], start, stop, _ReadAhead()):
         keys, payload = node.keys, node.payload
@@ -123,7 +125,9 @@ class _ReadAhead:
             first += size
 
 
-def _leaves(objects: Objects, ids: Sequence[Id], start: bytes, stop: bytes | None, ahead: _ReadAhead) -> Iterator[Node]:
+def _leaves(
+    objects: Objects, ids: Sequence[Id], start: bytes, stop: bytes | None, ahead: _ReadAhead
+) -> Iterator[Node]:
     for batch in ahead.batches(ids):
         for node in objects.nodes(batch):
             if node.level:
@@ -148,7 +152,9 @@ Change = tuple[bytes, bytes | None, bytes | None]
 """A key and its records before and after; None where it is absent."""
 
 
-def diff(objects: Objects, a: Id, b: Id, start: bytes = b"", stop: bytes | None = None) -> Iterator[Change]:
+def diff(
+    objects: Objects, a: Id, b: Id, start: bytes = b"", stop: bytes | None = None
+) -> Iterator[Change]:
     """Keys whose records differ, with both records (None: absent), ascending. O(d log N): equal subtrees are not read."""
     left, right = _unshared_leaves(objects, a, b, start, stop)
     if len(left) == len(right):
@@ -165,7 +171,9 @@ def diff(objects: Objects, a: Id, b: Id, start: bytes = b"", stop: bytes | None 
     yield from _join(_items(objects, left, start, stop), _items(objects, right, start, stop))
 
 
-def _pairwise(ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: bytes | None) -> Iterator[Change]:
+def _pairwise(
+    ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: bytes | None
+) -> Iterator[Change]:
     """The everyday case: leaves with the same keys, in which some records were replaced."""
     for mine, other in zip(ours, theirs, strict=True):
         for index in _differing(mine.payload, other.payload, RECORD_SIZE):
@@ -190,7 +198,9 @@ def _join(ours: Iterator[Item], theirs: Iterator[Item]) -> Iterator[Change]:
             mine, other = next(ours, None), next(theirs, None)
 
 
-def _items(objects: Objects, leaves: Sequence[Id], start: bytes, stop: bytes | None) -> Iterator[Item]:
+def _items(
+    objects: Objects, leaves: Sequence[Id], start: bytes, stop: bytes | None
+) -> Iterator[Item]:
     for some in _ReadAhead().batches(leaves):
         for node in objects.nodes(some):
             for index, key in enumerate(node.keys):
@@ -215,7 +225,9 @@ def _differing(ours: bytes, theirs: bytes, size: int) -> list[int]:
     return found
 
 
-def _unshared_leaves(objects: Objects, a: Id, b: Id, start: bytes, stop: bytes | None) -> tuple[list[Id], list[Id]]:
+def _unshared_leaves(
+    objects: Objects, a: Id, b: Id, start: bytes, stop: bytes | None
+) -> tuple[list[Id], list[Id]]:
     """The leaves of each map that the other does not have, found a level at a time.
 
     An id occurs in both lists only for the same keys and records, whatever stands around it: such a subtree holds no difference.
@@ -232,14 +244,20 @@ def _unshared_leaves(objects: Objects, a: Id, b: Id, start: bytes, stop: bytes |
             return left, right
         if not ours or not theirs or ours[0].level != theirs[0].level:
             if ours and ours[0].level == top:
-                left = [child for node in objects.nodes(left) for child in _children(node, start, stop)]
+                left = [
+                    child for node in objects.nodes(left) for child in _children(node, start, stop)
+                ]
             else:
-                right = [child for node in objects.nodes(right) for child in _children(node, start, stop)]
+                right = [
+                    child for node in objects.nodes(right) for child in _children(node, start, stop)
+                ]
         else:
             left, right = _descend(objects.nodes(left), objects.nodes(right), start, stop)
 
 
-def _descend(ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: bytes | None) -> tuple[list[Id], list[Id]]:
+def _descend(
+    ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: bytes | None
+) -> tuple[list[Id], list[Id]]:
     """The children of inner nodes that may differ; of two nodes with the same keys only those that do."""
     partner = {node.keys[-1]: node for node in theirs}
     narrowed: dict[bytes, list[Id]] = {}
@@ -250,7 +268,9 @@ def _descend(ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: b
             left += _children(node, start, stop)
             continue
         low, high = child_range(node, start, stop)
-        changed = [i for i in _differing(node.payload, other.payload, CHILD_SIZE) if low <= i < high]
+        changed = [
+            i for i in _differing(node.payload, other.payload, CHILD_SIZE) if low <= i < high
+        ]
         left += [node.child(i) for i in changed]
         narrowed[other.keys[-1]] = [other.child(i) for i in changed]
     right: list[Id] = []
@@ -260,7 +280,9 @@ def _descend(ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: b
     return left, right
 
 
-def three_way(objects: Objects, base: Id, target: Id, source: Id) -> Iterator[tuple[bytes, bytes | None, bytes | None, bytes | None]]:
+def three_way(
+    objects: Objects, base: Id, target: Id, source: Id
+) -> Iterator[tuple[bytes, bytes | None, bytes | None, bytes | None]]:
     """For each key that `source` changed since `base`: key and the records in base, target and source. O(d log N)."""
     changes = list(diff(objects, base, source))
     at_target = get(objects, target, [key for key, _, _ in changes])

@@ -36,7 +36,9 @@ def _camel(name: str) -> str:
 
 def _int(owner: str, name: str, value: object, allowed: range) -> None:
     if type(value) is not int or value not in allowed:
-        raise InvalidInput(f"{owner}.{_camel(name)}: must be a whole number of {allowed.stop.bit_length()} bits, not {value!r}")
+        raise InvalidInput(
+            f"{owner}.{_camel(name)}: must be a whole number of {allowed.stop.bit_length()} bits, not {value!r}"
+        )
 
 
 def _text(owner: str, name: str, value: object, *, optional: bool = False) -> None:
@@ -48,7 +50,9 @@ def _text(owner: str, name: str, value: object, *, optional: bool = False) -> No
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise InvalidInput(f"{owner}.{_camel(name)}: {value!r} is not valid Unicode text") from None
+            raise InvalidInput(
+                f"{owner}.{_camel(name)}: {value!r} is not valid Unicode text"
+            ) from None
 
 
 def _texts(owner: str, name: str, values: object) -> None:
@@ -78,7 +82,10 @@ class Content(Struct, frozen=True, kw_only=True):
     def attributes(self) -> dict[str, Any]:
         """All attributes but `type` and `id`, under their JSON names, None included."""
         names = _attribute_names(type(self))
-        return {name: list(value) if type(value) is tuple else value for (_, name), value in zip(names, structs.astuple(self)[1:], strict=True)}
+        return {
+            name: list(value) if type(value) is tuple else value
+            for (_, name), value in zip(names, structs.astuple(self)[1:], strict=True)
+        }
 
 
 _NAMES: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -162,7 +169,9 @@ class Namespace(Content, frozen=True, kw_only=True):
         """Raise `InvalidInput` for a value that the REST API would refuse."""
         _texts(self.type, "elements", self.elements)
         if not isinstance(self.properties, Mapping):
-            raise InvalidInput(f"{self.type}.properties: must map texts to texts, not {self.properties!r}")
+            raise InvalidInput(
+                f"{self.type}.properties: must map texts to texts, not {self.properties!r}"
+            )
         if self.elements and self.elements[-1] == ".":
             raise InvalidInput("NAMESPACE.elements: the last element must not be '.'")
         for name, value in self.properties.items():
@@ -216,7 +225,9 @@ class UnknownContent(Content, frozen=True, kw_only=True):
         return dict(self.foreign_attributes)
 
 
-CONTENT_TYPES: Mapping[str, type[Content]] = {c.type: c for c in (IcebergTable, DeltaLakeTable, IcebergView, Namespace, UDF)}
+CONTENT_TYPES: Mapping[str, type[Content]] = {
+    c.type: c for c in (IcebergTable, DeltaLakeTable, IcebergView, Namespace, UDF)
+}
 """The known content types by their discriminator."""
 
 TYPE_OF_PAYLOAD: Mapping[int, str] = {c.payload: c.type for c in CONTENT_TYPES.values()}
@@ -229,10 +240,14 @@ def check_writable(content: Content) -> None:
         try:
             ContentKey(content.elements)
         except InvalidInput as error:
-            raise InvalidInput(f"{content.type}.elements: {error.message.removeprefix('Content key ')}") from None
+            raise InvalidInput(
+                f"{content.type}.elements: {error.message.removeprefix('Content key ')}"
+            ) from None
 
 
-_COLLECTIONS = frozenset({"metadata_location_history", "checkpoint_location_history", "elements", "properties"})
+_COLLECTIONS = frozenset(
+    {"metadata_location_history", "checkpoint_location_history", "elements", "properties"}
+)
 
 
 def content_from(type_name: str, content_id: str | None, attributes: Mapping[str, Any]) -> Content:
@@ -242,7 +257,9 @@ def content_from(type_name: str, content_id: str | None, attributes: Mapping[str
     """
     cls = CONTENT_TYPES.get(type_name)
     if cls is None:
-        return UnknownContent(id=content_id, foreign_type=type_name, foreign_attributes=dict(attributes))
+        return UnknownContent(
+            id=content_id, foreign_type=type_name, foreign_attributes=dict(attributes)
+        )
     values: dict[str, Any] = {}
     for field_name, name in _attribute_names(cls):
         if name in attributes:

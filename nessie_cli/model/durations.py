@@ -15,7 +15,10 @@ _DURATION = re.compile(
     r"(?P<time>T(?:(?P<hours>[+-]?\d{1,15})H)?(?:(?P<minutes>[+-]?\d{1,12})M)?(?:(?P<seconds>[+-]?\d{1,12})(?P<fraction>\.\d{0,9})?S)?)?",
     re.IGNORECASE,
 )
-_SHORT = re.compile(r"(?:(\d{1,6})w)?\s*(?:(\d{1,6})d)?\s*(?:(\d{1,7})h)?\s*(?:(\d{1,9})m)?\s*(?:(\d{1,11})s)?", re.IGNORECASE)
+_SHORT = re.compile(
+    r"(?:(\d{1,6})w)?\s*(?:(\d{1,6})d)?\s*(?:(\d{1,7})h)?\s*(?:(\d{1,9})m)?\s*(?:(\d{1,11})s)?",
+    re.IGNORECASE,
+)
 _UNITS = ("weeks", "days", "hours", "minutes", "seconds")
 _NANOS = 10**9
 
@@ -24,7 +27,9 @@ def parse_duration(text: str) -> timedelta:
     """Returns a duration that is not negative; raises `InvalidInput`."""
     found = find_duration(text.strip())
     if found is None:
-        raise InvalidInput(f"duration {text!r}: write it as P3D or PT36H, or in short as 3d, 36h, 1d 12h")
+        raise InvalidInput(
+            f"duration {text!r}: write it as P3D or PT36H, or in short as 3d, 36h, 1d 12h"
+        )
     if not timedelta(0) <= found <= LONGEST:
         raise InvalidInput(f"duration {text!r}: is negative or longer than {LONGEST.days} days")
     return found
@@ -35,7 +40,12 @@ def find_duration(text: str) -> timedelta | None:
     short = _SHORT.fullmatch(text)
     try:
         if short and any(short.groups()):
-            return timedelta(**{unit: int(value or 0) for unit, value in zip(_UNITS, short.groups(), strict=True)})
+            return timedelta(
+                **{
+                    unit: int(value or 0)
+                    for unit, value in zip(_UNITS, short.groups(), strict=True)
+                }
+            )
         nanos = duration_nanos(text)
         return None if nanos is None else timedelta(microseconds=nanos // 1000)
     except OverflowError:
@@ -48,7 +58,9 @@ def duration_nanos(text: str) -> int | None:
     if not found or text.upper().rstrip("+-").endswith(("P", "T")):
         return None
     parts = {name: int(found[name] or 0) for name in ("days", "hours", "minutes", "seconds")}
-    seconds = parts["days"] * 86400 + parts["hours"] * 3600 + parts["minutes"] * 60 + parts["seconds"]
+    seconds = (
+        parts["days"] * 86400 + parts["hours"] * 3600 + parts["minutes"] * 60 + parts["seconds"]
+    )
     nanos = int((found["fraction"] or ".")[1:].ljust(9, "0"))
     if (found["seconds"] or "").startswith("-"):
         nanos = -nanos

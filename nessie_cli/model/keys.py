@@ -38,13 +38,20 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
         """Refuse what no catalog may hold; raises `InvalidInput`."""
         elements = self.elements
         if len(elements) > MAX_ELEMENTS:
-            raise InvalidInput(f"Key '{'.'.join(elements)}' has {len(elements)} elements, max allowed number of elements: {MAX_ELEMENTS}")
+            raise InvalidInput(
+                f"Key '{'.'.join(elements)}' has {len(elements)} elements, max allowed number of elements: {MAX_ELEMENTS}"
+            )
         joined = "".join(elements)
         # A UTF-16 unit count is never below the code point count and at most twice it; only long keys pay for the exact one.
-        if 2 * len(joined) > MAX_LENGTH and len(joined.encode("utf-16-le", "surrogatepass")) > 2 * MAX_LENGTH:
+        if (
+            2 * len(joined) > MAX_LENGTH
+            and len(joined.encode("utf-16-le", "surrogatepass")) > 2 * MAX_LENGTH
+        ):
             raise InvalidInput(f"Content key too long, max allowed length: {MAX_LENGTH}")
         if not all(elements):
-            raise InvalidInput(f"Content key '[{', '.join(elements)}]' must not contain an empty element")
+            raise InvalidInput(
+                f"Content key '[{', '.join(elements)}]' must not contain an empty element"
+            )
         if not joined.isprintable() and any(c < " " or c == "\x7f" for c in joined):
             what = "the character 0x7F" if "\x7f" in joined else "characters less than 0x20"
             raise InvalidInput(f"Content key {list(elements)!r} must not contain {what}")
@@ -52,7 +59,9 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
             try:
                 joined.encode()
             except UnicodeEncodeError:
-                raise InvalidInput(f"Content key {list(elements)!r} is not valid Unicode text") from None
+                raise InvalidInput(
+                    f"Content key {list(elements)!r} is not valid Unicode text"
+                ) from None
 
     @classmethod
     def parse(cls, text: str) -> ContentKey:
@@ -63,7 +72,9 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
             if text.startswith('"', position):
                 found = re.compile(_QUOTED).match(text, position)
                 if not found:
-                    raise InvalidInput(f"key {text!r}: the quote at position {position + 1} is not closed")
+                    raise InvalidInput(
+                        f"key {text!r}: the quote at position {position + 1} is not closed"
+                    )
                 elements.append(found[1].replace('""', '"'))
                 position = found.end()
             else:
@@ -71,7 +82,9 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
                 end = len(text) if end < 0 else end
                 element = text[position:end]
                 if '"' in element:
-                    raise InvalidInput(f"key {text!r}: a quote in the middle of an element; write the whole element in quotes")
+                    raise InvalidInput(
+                        f"key {text!r}: a quote in the middle of an element; write the whole element in quotes"
+                    )
                 elements.append(element)
                 position = end
             if not elements[-1]:
@@ -84,7 +97,9 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
 
     def __str__(self) -> str:
         """The text form; `parse` gives the key back."""
-        return ".".join('"' + e.replace('"', '""') + '"' if _needs_quotes(e) else e for e in self.elements)
+        return ".".join(
+            '"' + e.replace('"', '""') + '"' if _needs_quotes(e) else e for e in self.elements
+        )
 
     @property
     def plain(self) -> str:

@@ -15,12 +15,20 @@ FEW = 1000
 _PACE = 100
 
 
-def with_progress(items: Iterable[T], progress: Progress | None, total: int | None, before: int = 0) -> Iterable[T]:
+def with_progress(
+    items: Iterable[T], progress: Progress | None, total: int | None, before: int = 0
+) -> Iterable[T]:
     """The items; `progress` is called with how many of `total` were consumed, counted from `before`. Does nothing if no callback is set."""
-    return items if progress is None or (total is not None and total < FEW) else _reported(items, progress, total, before)
+    return (
+        items
+        if progress is None or (total is not None and total < FEW)
+        else _reported(items, progress, total, before)
+    )
 
 
-def _reported(items: Iterable[T], progress: Progress, total: int | None, before: int) -> Iterator[T]:
+def _reported(
+    items: Iterable[T], progress: Progress, total: int | None, before: int
+) -> Iterator[T]:
     for number, item in enumerate(items, before):
         if not number % _PACE:
             progress(number, total)

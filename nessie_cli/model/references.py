@@ -13,9 +13,7 @@ from nessie_cli.model.commits import CommitMeta
 
 _NAME = r"[A-Za-z](?:(?:(?!\.\.)[A-Za-z0-9./_-])*[A-Za-z0-9_-])?"
 _LOOKS_LIKE_HASH = r"[0-9a-fA-F]{8,64}"
-NAME_RULE = (
-    "Reference name must start with a letter, followed by letters, digits, one of the ./_- characters, not end with a slash or dot, not contain '..'"
-)
+NAME_RULE = "Reference name must start with a letter, followed by letters, digits, one of the ./_- characters, not end with a slash or dot, not contain '..'"
 
 
 class ReferenceType(StrEnum):
@@ -37,7 +35,9 @@ def check_new_reference_name(name: str) -> str:
     """As `check_reference_name`, and refuse names that could be taken for a hash or a keyword."""
     check_reference_name(name)
     if name.upper() in ("HEAD", "DETACHED") or re.fullmatch(_LOOKS_LIKE_HASH, name):
-        raise InvalidInput(f"Reference name mut not be HEAD, DETACHED or a potential commit ID representation. - but was {name}")
+        raise InvalidInput(
+            f"Reference name mut not be HEAD, DETACHED or a potential commit ID representation. - but was {name}"
+        )
     return name
 
 

@@ -131,7 +131,9 @@ class Busy:
 
     def _watch(self) -> None:
         while not self._ended.wait(_PACE):
-            if self._shown is None and (not self._works or time.monotonic() - self._quiet_since < QUIET):
+            if self._shown is None and (
+                not self._works or time.monotonic() - self._quiet_since < QUIET
+            ):
                 continue
             # Before the lock is taken: whoever wants to write must not wait for this.
             import rich.progress  # noqa: F401
@@ -192,4 +194,9 @@ def _tell(line: Drawn, seen: Seen) -> None:
     task = line.tasks[0]
     # `update` takes None for "as before".
     task.total = seen.total or None
-    line.update(task.id, completed=seen.done if seen.total else 0, description=seen.what, how_far=seen.how_far)
+    line.update(
+        task.id,
+        completed=seen.done if seen.total else 0,
+        description=seen.what,
+        how_far=seen.how_far,
+    )

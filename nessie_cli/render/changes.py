@@ -25,7 +25,12 @@ class ChangeKind(StrEnum):
         return self.name.lower()
 
 
-_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.UPDATED: "~", ChangeKind.DELETED: "-", ChangeKind.RENAMED: ">"}
+_SIGNS = {
+    ChangeKind.CREATED: "+",
+    ChangeKind.UPDATED: "~",
+    ChangeKind.DELETED: "-",
+    ChangeKind.RENAMED: ">",
+}
 
 
 class Fact(NamedTuple):
@@ -64,14 +69,27 @@ class Change(NamedTuple):
 
     def touches(self, keys: Collection[ContentKey]) -> bool:
         """Whether one of its keys is one of these or below one. Every change touches no keys at all."""
-        return not keys or any(touched.starts_with(key) for key in keys for touched in (self.key, self.old_key) if touched)
+        return not keys or any(
+            touched.starts_with(key)
+            for key in keys
+            for touched in (self.key, self.old_key)
+            if touched
+        )
 
 
 def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
     """Diff entries as changes, ascending by key; a deleted and a created key of one content id become one rename."""
     found = list(entries)
-    left = {entry.before.id: entry for entry in found if entry.after is None and entry.before and entry.before.id}
-    renamed = {e.key: left[e.after.id] for e in found if e.before is None and e.after and e.after.id in left}
+    left = {
+        entry.before.id: entry
+        for entry in found
+        if entry.after is None and entry.before and entry.before.id
+    }
+    renamed = {
+        e.key: left[e.after.id]
+        for e in found
+        if e.before is None and e.after and e.after.id in left
+    }
     gone = {entry.key for entry in renamed.values()}
     return [_change(entry, renamed.get(entry.key)) for entry in found if entry.key not in gone]
 
@@ -79,21 +97,45 @@ def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
 def outlined(found: Sequence[ChangedKey]) -> list[Change]:
     """The same from what a commit changed without contents: none of these changes has any."""
     left = {change.content_id: change for change in found if not change.after}
-    renamed = {change.key: left[change.content_id].key for change in found if not change.before and change.content_id in left} if left else {}
+    renamed = (
+        {
+            change.key: left[change.content_id].key
+            for change in found
+            if not change.before and change.content_id in left
+        }
+        if left
+        else {}
+    )
     gone = set(renamed.values())
-    return [Change(_kind(change, renamed), change.key, None, None, renamed.get(change.key)) for change in found if change.key not in gone]
+    return [
+        Change(_kind(change, renamed), change.key, None, None, renamed.get(change.key))
+        for change in found
+        if change.key not in gone
+    ]
 
 
 def _kind(change: ChangedKey, renamed: Container[ContentKey]) -> ChangeKind:
     if change.key in renamed:
         return ChangeKind.RENAMED
-    return ChangeKind.CREATED if not change.before else ChangeKind.UPDATED if change.after else ChangeKind.DELETED
+    return (
+        ChangeKind.CREATED
+        if not change.before
+        else ChangeKind.UPDATED
+        if change.after
+        else ChangeKind.DELETED
+    )
 
 
 def _change(entry: DiffEntry, old: DiffEntry | None) -> Change:
     if old:
         return Change(ChangeKind.RENAMED, entry.key, old.before, entry.after, old.key)
-    kind = ChangeKind.CREATED if entry.before is None else ChangeKind.DELETED if entry.after is None else ChangeKind.UPDATED
+    kind = (
+        ChangeKind.CREATED
+        if entry.before is None
+        else ChangeKind.DELETED
+        if entry.after is None
+        else ChangeKind.UPDATED
+    )
     return Change(kind, entry.key, entry.before, entry.after)
 
 
@@ -120,4 +162,8 @@ def count_line(changes: Iterable[Change]) -> Line:
 
 def _signed(changes: Iterable[Change]) -> list[Span]:
     counted = Counter(change.kind for change in changes)
-    return [Span(f"{sign}{counted[kind]} ", kind.style) for kind, sign in _SIGNS.items() if counted[kind]]
+    return [
+        Span(f"{sign}{counted[kind]} ", kind.style)
+        for kind, sign in _SIGNS.items()
+        if counted[kind]
+    ]

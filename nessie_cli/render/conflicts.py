@@ -63,14 +63,24 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
 def _title(report: ConflictReport, terminal: Terminal) -> Line:
     count = len(report.conflicts)
     many = f"{count} keys would conflict" if report.would else f"{count} conflicts"
-    spans = [Span(many if count != 1 else "would conflict" if report.would else "conflict", "conflict")]
+    spans = [
+        Span(many if count != 1 else "would conflict" if report.would else "conflict", "conflict")
+    ]
     if report.reference:
         spans += [Span(" on "), Span(report.reference, "name")]
     if report.head:
         spans += [Span(" at "), Span(terminal.hash(report.head), "hash")]
     if report.expected_hash and report.expected_hash != report.head:
-        since = f", {report.distance} commit{'' if report.distance == 1 else 's'} ago" if report.distance else ""
-        spans += [Span(" (you started from "), Span(terminal.hash(report.expected_hash), "hash"), Span(f"{since})")]
+        since = (
+            f", {report.distance} commit{'' if report.distance == 1 else 's'} ago"
+            if report.distance
+            else ""
+        )
+        spans += [
+            Span(" (you started from "),
+            Span(terminal.hash(report.expected_hash), "hash"),
+            Span(f"{since})"),
+        ]
     return spans
 
 
@@ -80,15 +90,24 @@ def _block(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> It
     yield from table.lines
     if not table.lines or not conflict.changed_by:
         reason = visible(conflict.message)
-        for part in wrap(reason, terminal.width - _LABELS - 1) if terminal.is_terminal else [reason]:
+        for part in (
+            wrap(reason, terminal.width - _LABELS - 1) if terminal.is_terminal else [reason]
+        ):
             yield _row("reason" if reason.startswith(part) else "", Span(part))
-    for side, rename in (("in the source", conflict.source_rename), ("on the target", conflict.target_rename)):
+    for side, rename in (
+        ("in the source", conflict.source_rename),
+        ("on the target", conflict.target_rename),
+    ):
         if rename:
             yield _row("renamed", *_renamed(rename, side, terminal))
     if conflict.changed_by:
-        for number, spans in enumerate(commit_lines(conflict.changed_by, terminal, room=terminal.width - _LABELS - 1)):
+        for number, spans in enumerate(
+            commit_lines(conflict.changed_by, terminal, room=terminal.width - _LABELS - 1)
+        ):
             yield trimmed(_row("" if number else "changed by", *spans))
-    yield from _resolve_lines(report.resolutions(conflict), report.resolver if conflict.key else "", terminal)
+    yield from _resolve_lines(
+        report.resolutions(conflict), report.resolver if conflict.key else "", terminal
+    )
 
 
 def _row(label: str, *spans: Span) -> Line:
@@ -108,13 +127,23 @@ def _comparison(conflict: Conflict, sides: Sequence[str], terminal: Terminal) ->
     found = [(visible(label), _spelled(label, texts)) for label, texts in differences(states)]
     labels = max([_LABELS, *(cells(label) + 1 for label, _ in found)])
     room = (terminal.width - 1 - labels) // len(sides) - _GAP
-    rows = [fit_alike(texts, max(room, _LEAST)) if terminal.is_terminal else texts for _, texts in found]
-    titles = [shorten_end(side, max(room, _LEAST)) for side in sides] if terminal.is_terminal else sides
+    rows = [
+        fit_alike(texts, max(room, _LEAST)) if terminal.is_terminal else texts for _, texts in found
+    ]
+    titles = (
+        [shorten_end(side, max(room, _LEAST)) for side in sides] if terminal.is_terminal else sides
+    )
     widths = [max(cells(row[i]) for row in [titles, *rows]) + _GAP for i in range(len(sides))]
-    heading = [Span(" " * (labels + 1)), *(Span(pad(title, width), "label") for title, width in zip(titles, widths, strict=True))]
+    heading = [
+        Span(" " * (labels + 1)),
+        *(Span(pad(title, width), "label") for title, width in zip(titles, widths, strict=True)),
+    ]
     lines: list[Line] = [heading]
     for (label, _), row in zip(found, rows, strict=True):
-        values = [Span(pad(text, width), style) for text, width, style in zip(row, widths, _STYLES, strict=True)]
+        values = [
+            Span(pad(text, width), style)
+            for text, width, style in zip(row, widths, _STYLES, strict=True)
+        ]
         lines.append([Span(" "), Span(pad(label, labels), "label"), *values])
     return _Table(widths, [trimmed(line) for line in lines])
 
@@ -124,17 +153,28 @@ def _spelled(label: str, texts: Sequence[str | None]) -> list[str]:
     return [missing if text is None else visible(text) for text in texts]
 
 
-def _headline(conflict: Conflict, report: ConflictReport, widths: Sequence[int], terminal: Terminal) -> Line:
-    label, name = ("key", str(conflict.key)) if conflict.key else ("reference", report.reference or "")
+def _headline(
+    conflict: Conflict, report: ConflictReport, widths: Sequence[int], terminal: Terminal
+) -> Line:
+    label, name = (
+        ("key", str(conflict.key)) if conflict.key else ("reference", report.reference or "")
+    )
     name = visible(name)
     column = max(sum(widths[:2]), cells(name) + _GAP)
     if terminal.is_terminal:
-        column = max(min(column, terminal.width - _LABELS - 1 - len(conflict.type)), cells(name) + 1)
+        column = max(
+            min(column, terminal.width - _LABELS - 1 - len(conflict.type)), cells(name) + 1
+        )
     return _row(label, Span(pad(name, column), "key"), Span(conflict.type.value, "conflict"))
 
 
 def _renamed(rename: Rename, side: str, terminal: Terminal) -> list[Span]:
-    spans = [Span(str(rename.old), "key"), Span(" to "), Span(str(rename.new), "key"), Span(f" {side}")]
+    spans = [
+        Span(str(rename.old), "key"),
+        Span(" to "),
+        Span(str(rename.new), "key"),
+        Span(f" {side}"),
+    ]
     if rename.by and rename.by.hash:
         spans += [Span(" by "), Span(terminal.hash(rename.by.hash), "hash")]
     return spans
@@ -143,7 +183,18 @@ def _renamed(rename: Rename, side: str, terminal: Terminal) -> list[Span]:
 def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Span]:
     """A commit in one line: hash, subject, author, when. On a terminal the subject is shortened to fit into `room` columns."""
     hash_ = Span(terminal.hash(meta.hash or ""), "hash")
-    tail = Span(", ".join(filter(None, [visible(terminal.person(meta.author or meta.committer or "")), terminal.time(meta.commit_time)])), "author")
+    tail = Span(
+        ", ".join(
+            filter(
+                None,
+                [
+                    visible(terminal.person(meta.author or meta.committer or "")),
+                    terminal.time(meta.commit_time),
+                ],
+            )
+        ),
+        "author",
+    )
     subject = visible(meta.subject)
     if terminal.is_terminal:
         beside = room - cells(hash_.text) - cells(tail.text) - 4
@@ -162,7 +213,11 @@ def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[lis
 def _resolve_lines(commands: Sequence[str], resolver: str, terminal: Terminal) -> Iterator[Line]:
     """Command lines are never shortened: they are there to be pasted."""
     if resolver:
-        yield _row("resolve", Span(resolver, "command"), *([Span("   (one by one)", "label")] if terminal.is_terminal else []))
+        yield _row(
+            "resolve",
+            Span(resolver, "command"),
+            *([Span("   (one by one)", "label")] if terminal.is_terminal else []),
+        )
         for command in commands:
             yield _row("or", Span(command, "command"))
         return
@@ -170,7 +225,9 @@ def _resolve_lines(commands: Sequence[str], resolver: str, terminal: Terminal) -
         return
     joined = _LABELS + 1 + cells(_BETWEEN.join(commands))
     if terminal.is_terminal and joined <= terminal.width:
-        spans = [span for command in commands for span in (Span(_BETWEEN), Span(command, "command"))]
+        spans = [
+            span for command in commands for span in (Span(_BETWEEN), Span(command, "command"))
+        ]
         yield _row("resolve", *spans[1:])
         return
     for number, command in enumerate(commands):

@@ -18,7 +18,12 @@ from nessie_cli.render.text import cells, fit_alike, pad, shorten_middle, visibl
 _INDENT = 2
 _ARROW = " -> "
 _LEAST = 10
-_WORDS = {ChangeKind.CREATED: "created", ChangeKind.UPDATED: "updated", ChangeKind.DELETED: "deleted", ChangeKind.RENAMED: "renamed"}
+_WORDS = {
+    ChangeKind.CREATED: "created",
+    ChangeKind.UPDATED: "updated",
+    ChangeKind.DELETED: "deleted",
+    ChangeKind.RENAMED: "renamed",
+}
 _RECORD = (Column("CHANGE"), Column("KEY"), Column("FIELD"), Column("BEFORE"), Column("AFTER"))
 _SUMMARY = (Column("CHANGE"), Column("KEY", "key", "fold"), Column("FIELDS", room="cut"))
 
@@ -26,7 +31,9 @@ _SUMMARY = (Column("CHANGE"), Column("KEY", "key", "fold"), Column("FIELDS", roo
 def print_diff(changes: Iterable[Change], terminal: Terminal) -> None:
     """Field by field."""
     if terminal.is_terminal:
-        terminal.print_lines((line for change in changes for line in change_lines(change, terminal)), paged=True)
+        terminal.print_lines(
+            (line for change in changes for line in change_lines(change, terminal)), paged=True
+        )
     else:
         terminal.print_table(_RECORD, (record for change in changes for record in _records(change)))
 
@@ -42,7 +49,10 @@ def print_names(changes: Iterable[Change], terminal: Terminal) -> None:
 
 
 def _name_status(change: Change) -> Line:
-    return [Span(change.kind.value, change.kind.style), *(Span(str(key), "key") for key in (change.old_key, change.key) if key)]
+    return [
+        Span(change.kind.value, change.kind.style),
+        *(Span(str(key), "key") for key in (change.old_key, change.key) if key),
+    ]
 
 
 def print_summary(changes: Iterable[Change], terminal: Terminal) -> None:
@@ -55,15 +65,21 @@ def print_summary(changes: Iterable[Change], terminal: Terminal) -> None:
 
     terminal.print_table(_SUMMARY, map(row, changes), paged=True)
     if terminal.is_terminal and counted:
-        terminal.print_line(", ".join(f"{counted[kind]} {word}" for kind, word in _WORDS.items() if counted[kind]))
+        terminal.print_line(
+            ", ".join(f"{counted[kind]} {word}" for kind, word in _WORDS.items() if counted[kind])
+        )
 
 
 def changed_labels(change: Change) -> str:
     """The names of the fields that differ, with commas; the type where a content came or went."""
     if change.before and change.after:
         key = ["key"] if change.old_key else []
-        return ",".join([*key, *(difference.label for difference in differences((change.before, change.after)))])
-    return "".join(type_label(content.type_name) for content in (change.before, change.after) if content)
+        return ",".join(
+            [*key, *(difference.label for difference in differences((change.before, change.after)))]
+        )
+    return "".join(
+        type_label(content.type_name) for content in (change.before, change.after) if content
+    )
 
 
 def change_lines(change: Change, terminal: Terminal, *, used: int = 0) -> Iterator[Line]:
@@ -97,7 +113,12 @@ def _field_changes(found: Sequence[Difference], terminal: Terminal, width: int) 
         rows = [fit_alike(row, room) for row in rows]
     before_width = max((cells(row[0]) for row in rows), default=0)
     for difference, (before, after) in zip(found, rows, strict=True):
-        yield [*_label(difference.label, labels), Span(pad(before, before_width), "before"), Span(_ARROW), Span(after, "after")]
+        yield [
+            *_label(difference.label, labels),
+            Span(pad(before, before_width), "before"),
+            Span(_ARROW),
+            Span(after, "after"),
+        ]
 
 
 def _field_values(content: Content, style: str, terminal: Terminal, width: int) -> Iterator[Line]:
@@ -107,7 +128,10 @@ def _field_values(content: Content, style: str, terminal: Terminal, width: int) 
     room = max(width - _INDENT - labels - 2, _LEAST)
     for label, text in values.items():
         shown = visible(text)
-        yield [*_label(label, labels), Span(shorten_middle(shown, room) if terminal.is_terminal else shown, style)]
+        yield [
+            *_label(label, labels),
+            Span(shorten_middle(shown, room) if terminal.is_terminal else shown, style),
+        ]
 
 
 def _label(label: str, width: int) -> list[Span]:
@@ -119,11 +143,16 @@ def _records(change: Change) -> Iterator[Sequence[str]]:
     if change.old_key:
         yield letter, key, "key", str(change.old_key), key
     if change.before and change.after:
-        yield from ((letter, key, d.label, d.texts[0] or "", d.texts[1] or "") for d in differences((change.before, change.after)))
+        yield from (
+            (letter, key, d.label, d.texts[0] or "", d.texts[1] or "")
+            for d in differences((change.before, change.after))
+        )
     elif change.after:
         yield from ((letter, key, label, "", text) for label, text in fields(change.after).items())
     elif change.before:
         yield from ((letter, key, label, text, "") for label, text in fields(change.before).items())
     inside = change.inside or NOTHING_INSIDE
-    yield from ((letter, key, fact.label, fact.before or "", fact.after or "") for fact in inside.facts)
+    yield from (
+        (letter, key, fact.label, fact.before or "", fact.after or "") for fact in inside.facts
+    )
     yield from ((letter, key, "metadata", "", problem) for problem in inside.problems)

@@ -68,7 +68,9 @@ def differences(contents: Sequence[Content | None]) -> list[Difference]:
     return list(_differing(labels, sides))
 
 
-def _differing(labels: Sequence[str], sides: Sequence[dict[str, str] | None]) -> Iterator[Difference]:
+def _differing(
+    labels: Sequence[str], sides: Sequence[dict[str, str] | None]
+) -> Iterator[Difference]:
     for label in labels:
         texts = tuple(side.get(label) if side else None for side in sides)
         present = {text for text, side in zip(texts, sides, strict=True) if side}

@@ -74,7 +74,11 @@ class Graph:
         return self._open(hash, avoid=self._ended)
 
     def _open(self, hash: str, avoid: int | None = None) -> int:
-        free = next(lane for lane in range(len(self._lanes) + 2) if lane != avoid and not any(self._lanes[lane : lane + 1]))
+        free = next(
+            lane
+            for lane in range(len(self._lanes) + 2)
+            if lane != avoid and not any(self._lanes[lane : lane + 1])
+        )
         self._lanes += [None] * (free + 1 - len(self._lanes))
         self._lanes[free] = hash
         return free
@@ -94,11 +98,18 @@ class Graph:
         known = parent in self._lanes
         lane = self._lanes.index(parent) if known else self._open(parent)
         if lane > here:
-            return self._line(here, lane, marks.from_left, marks.from_right if known else marks.opens_right)
-        return self._line(lane, here, marks.from_left if known else marks.opens_left, marks.from_right)
+            return self._line(
+                here, lane, marks.from_left, marks.from_right if known else marks.opens_right
+            )
+        return self._line(
+            lane, here, marks.from_left if known else marks.opens_left, marks.from_right
+        )
 
     def _line(self, left: int, right: int, left_mark: str, right_mark: str) -> Spans:
-        middle = {lane: self._marks.through if self._lanes[lane] else self._marks.across for lane in range(left + 1, right)}
+        middle = {
+            lane: self._marks.through if self._lanes[lane] else self._marks.across
+            for lane in range(left + 1, right)
+        }
         return self._row({left: left_mark, right: right_mark} | middle, left, right)
 
     def _row(self, marks: dict[int, str], left: int = 0, right: int = 0) -> Spans:
@@ -107,5 +118,7 @@ class Graph:
         for lane, waiting in enumerate(self._lanes):
             mark = marks.get(lane, self._marks.down if waiting else " ")
             gap = self._marks.across if left <= lane < right else " "
-            spans.append(Span(mark + gap, f"lane{(right if left <= lane < right else lane) % LANES}"))
+            spans.append(
+                Span(mark + gap, f"lane{(right if left <= lane < right else lane) % LANES}")
+            )
         return spans

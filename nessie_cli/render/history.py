@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from nessie_cli.render.changes import Change
     from nessie_cli.render.graph import Graph
 
-_RECORD = (Column("HASH", "hash"), Column("TIME", "time"), Column("AUTHOR", "author"), Column("SUBJECT"), Column("CHANGES"))
+_RECORD = (
+    Column("HASH", "hash"),
+    Column("TIME", "time"),
+    Column("AUTHOR", "author"),
+    Column("SUBJECT"),
+    Column("CHANGES"),
+)
 _MESSAGE_INDENT = "    "
 _READABLE = 16
 """Digits of a hash where the whole one does not fit."""
@@ -58,7 +64,9 @@ class Names:
 
     def spans(self, hash: str) -> list[Span]:
         """` (HEAD -> main, tag: v1)`, or nothing."""
-        found = sorted(self._by_hash.get(hash, ()), key=lambda reference: reference.name != self._current)
+        found = sorted(
+            self._by_hash.get(hash, ()), key=lambda reference: reference.name != self._current
+        )
         if not found:
             return []
         inner = [span for reference in found for span in (Span(", "), *self._name(reference))]
@@ -75,24 +83,43 @@ class Names:
 NO_NAMES = Names()
 
 
-def print_log(commits: Iterable[LoggedCommit], form: LogForm, terminal: Terminal, names: Names = NO_NAMES) -> None:
+def print_log(
+    commits: Iterable[LoggedCommit], form: LogForm, terminal: Terminal, names: Names = NO_NAMES
+) -> None:
     """Writes a log while it is read."""
     if form.text is not None:
-        lines = _beside_graph(commits, form.text, _graph(terminal), terminal) if form.graph else (form.text(commit.entry) for commit in commits)
+        lines = (
+            _beside_graph(commits, form.text, _graph(terminal), terminal)
+            if form.graph
+            else (form.text(commit.entry) for commit in commits)
+        )
         terminal.print_texts(lines)
     elif terminal.is_terminal or form.graph or form.names or form.patch:
         terminal.print_lines(_log_lines(commits, form, terminal, names), paged=True)
     elif form.oneline:
-        columns = (Column("HASH", "hash"), Column("SUBJECT"), Column("CHANGES"))[: 3 if form.stat else 2]
-        terminal.print_table(columns, ((c.entry.hash, c.entry.meta.subject, _counts(c))[: len(columns)] for c in commits))
+        columns = (Column("HASH", "hash"), Column("SUBJECT"), Column("CHANGES"))[
+            : 3 if form.stat else 2
+        ]
+        terminal.print_table(
+            columns,
+            ((c.entry.hash, c.entry.meta.subject, _counts(c))[: len(columns)] for c in commits),
+        )
     else:
         columns = _RECORD[: 5 if form.stat else 4]
-        terminal.print_table(columns, (_record(commit, terminal)[: len(columns)] for commit in commits))
+        terminal.print_table(
+            columns, (_record(commit, terminal)[: len(columns)] for commit in commits)
+        )
 
 
 def _record(commit: LoggedCommit, terminal: Terminal) -> tuple[str, ...]:
     meta = commit.entry.meta
-    return commit.entry.hash, terminal.time(meta.commit_time), meta.author, meta.subject, _counts(commit)
+    return (
+        commit.entry.hash,
+        terminal.time(meta.commit_time),
+        meta.author,
+        meta.subject,
+        _counts(commit),
+    )
 
 
 def _counts(commit: LoggedCommit) -> str:
@@ -116,7 +143,12 @@ def _graph(terminal: Terminal) -> Graph:
     return Graph(NO_ANCESTOR, UNICODE if terminal.unicode else ASCII)
 
 
-def _beside_graph(commits: Iterable[LoggedCommit], text: Callable[[LogEntry], str], graph: Graph, terminal: Terminal) -> Iterator[str]:
+def _beside_graph(
+    commits: Iterable[LoggedCommit],
+    text: Callable[[LogEntry], str],
+    graph: Graph,
+    terminal: Terminal,
+) -> Iterator[str]:
     """The text of each commit to the right of its graph."""
     for commit in commits:
         entry = commit.entry
@@ -128,10 +160,15 @@ def _beside_graph(commits: Iterable[LoggedCommit], text: Callable[[LogEntry], st
         yield from map(terminal.painted, map(trimmed, drawn.above))
         yield terminal.painted(drawn.own) + first
         yield from map(terminal.painted, map(trimmed, drawn.below))
-        yield from (terminal.painted(drawn.beside if line else trimmed(drawn.beside)) + line for line in others)
+        yield from (
+            terminal.painted(drawn.beside if line else trimmed(drawn.beside)) + line
+            for line in others
+        )
 
 
-def _log_lines(commits: Iterable[LoggedCommit], form: LogForm, terminal: Terminal, names: Names) -> Iterator[Line]:
+def _log_lines(
+    commits: Iterable[LoggedCommit], form: LogForm, terminal: Terminal, names: Names
+) -> Iterator[Line]:
     graph = _graph(terminal) if form.graph else None
     first = True
     for commit in commits:
@@ -142,15 +179,35 @@ def _log_lines(commits: Iterable[LoggedCommit], form: LogForm, terminal: Termina
         drawn = graph.add(commit.entry.hash, commit.entry.meta.parents) if graph else _NO_GRAPH
         yield from map(trimmed, drawn.above)
         if form.oneline:
-            yield trimmed([*drawn.own, *_one_line(commit, form, terminal, names, used=sum(cells(span.text) for span in drawn.own))])
+            yield trimmed(
+                [
+                    *drawn.own,
+                    *_one_line(
+                        commit,
+                        form,
+                        terminal,
+                        names,
+                        used=sum(cells(span.text) for span in drawn.own),
+                    ),
+                ]
+            )
             yield from map(trimmed, drawn.below)
             beside = sum(cells(span.text) for span in drawn.beside)
-            yield from (trimmed([*drawn.beside, *line]) for line in _changes(commit, form, terminal, used=beside))
+            yield from (
+                trimmed([*drawn.beside, *line])
+                for line in _changes(commit, form, terminal, used=beside)
+            )
             continue
         if not first and not graph:
             yield []
         first = False
-        yield from _beside(drawn, _full(commit, form, terminal, names, used=sum(cells(span.text) for span in drawn.beside)), last=bool(graph))
+        yield from _beside(
+            drawn,
+            _full(
+                commit, form, terminal, names, used=sum(cells(span.text) for span in drawn.beside)
+            ),
+            last=bool(graph),
+        )
 
 
 def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]:
@@ -163,10 +220,14 @@ def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]
         yield trimmed(drawn.beside)
 
 
-def _one_line(commit: LoggedCommit, form: LogForm, terminal: Terminal, names: Names, used: int) -> Line:
+def _one_line(
+    commit: LoggedCommit, form: LogForm, terminal: Terminal, names: Names, used: int
+) -> Line:
     hash_ = Span(terminal.hash(commit.entry.hash), "hash")
     decoration = names.spans(commit.entry.hash)
-    stat = [] if commit.changes is None or not form.stat else [Span(" "), *_count_line(commit.changes)]
+    stat = (
+        [] if commit.changes is None or not form.stat else [Span(" "), *_count_line(commit.changes)]
+    )
     taken = used + sum(cells(span.text) for span in (hash_, *decoration, *stat)) + 1
     subject = visible(commit.entry.meta.subject)
     if terminal.is_terminal:
@@ -174,7 +235,9 @@ def _one_line(commit: LoggedCommit, form: LogForm, terminal: Terminal, names: Na
     return [hash_, *decoration, Span(" "), Span(subject), *stat]
 
 
-def _full(commit: LoggedCommit, form: LogForm, terminal: Terminal, names: Names, used: int) -> Iterator[Line]:
+def _full(
+    commit: LoggedCommit, form: LogForm, terminal: Terminal, names: Names, used: int
+) -> Iterator[Line]:
     """The commit as git shows it, its changes below the message; `used` columns are taken by the graph."""
     yield from _heading(commit.entry, terminal, names, used)
     yield []
@@ -210,7 +273,11 @@ def _heading(entry: LogEntry, terminal: Terminal, names: Names, used: int = 0) -
     decoration = names.spans(entry.hash)
     room = terminal.width - used - len("commit ") - sum(cells(span.text) for span in decoration)
     # The whole hash where it fits, for whoever copies it from the screen.
-    hash_ = entry.hash if not terminal.is_terminal or room >= len(entry.hash) else entry.hash[:_READABLE]
+    hash_ = (
+        entry.hash
+        if not terminal.is_terminal or room >= len(entry.hash)
+        else entry.hash[:_READABLE]
+    )
     yield [Span("commit ", "hash"), Span(hash_, "hash"), *decoration]
     if len(meta.parents) > 1:
         yield _labelled("Merge", " ".join(map(terminal.hash, meta.parents)))
@@ -227,7 +294,10 @@ def _message(entry: LogEntry, terminal: Terminal, used: int = 0) -> Iterator[Lin
     room = terminal.width - used - len(_MESSAGE_INDENT)
     for line in entry.meta.message.rstrip("\n").split("\n"):
         shown = visible(line)
-        yield from ([Span(_MESSAGE_INDENT), Span(part)] if part else [] for part in (wrap(shown, room) if terminal.is_terminal else [shown]))
+        yield from (
+            [Span(_MESSAGE_INDENT), Span(part)] if part else []
+            for part in (wrap(shown, room) if terminal.is_terminal else [shown])
+        )
 
 
 # -- one commit -------------------------------------------------------------------------------------------------------------------------

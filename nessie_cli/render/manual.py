@@ -15,7 +15,17 @@ INDENT = 4
 HANG = 8
 WIDEST = 100
 """Longer lines are hard to read, however wide the terminal is."""
-_CHARACTERS = {"\\-": "-", "\\e": "\\", "\\&": "", "\\%": "", "\\(aq": "'", "\\(ga": "`", "\\(ha": "^", "\\(ti": "~", "\\(bu": "-"}
+_CHARACTERS = {
+    "\\-": "-",
+    "\\e": "\\",
+    "\\&": "",
+    "\\%": "",
+    "\\(aq": "'",
+    "\\(ga": "`",
+    "\\(ha": "^",
+    "\\(ti": "~",
+    "\\(bu": "-",
+}
 _ESCAPE = r"\\f[BIR]|\\\(..|\\."
 _STYLES = {"\\fB": "key", "\\fI": "label", "\\fR": ""}
 

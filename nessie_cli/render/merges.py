@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nessie_cli.model import Content, IcebergTable, IcebergView, MergeDetail, MergeResult, type_label
+from nessie_cli.model import (
+    Content,
+    IcebergTable,
+    IcebergView,
+    MergeDetail,
+    MergeResult,
+    type_label,
+)
 from nessie_cli.render.spans import Column, Line, Span
 from nessie_cli.render.terminal import Terminal
 
@@ -20,25 +27,56 @@ _NOTHING = "-"
 
 def print_merge(result: MergeResult, terminal: Terminal) -> None:
     """Each key: behavior, both sides before the merge, conflict. A person is shown the last column where there is something in it."""
-    count = len(_COLUMNS) - (terminal.is_terminal and not any(detail.conflict for detail in result.details))
-    terminal.print_table(_COLUMNS[:count], (_row(detail)[:count] for detail in result.details), paged=True)
+    count = len(_COLUMNS) - (
+        terminal.is_terminal and not any(detail.conflict for detail in result.details)
+    )
+    terminal.print_table(
+        _COLUMNS[:count], (_row(detail)[:count] for detail in result.details), paged=True
+    )
 
 
 def merge_headline(result: MergeResult, verb: str, source: str, terminal: Terminal) -> Line:
     """What happened, in one line; `verb` is `merged` or `transplanted`."""
     where = [Span(" into "), Span(result.target_branch, "name")]
     if result.applied and result.resultant_hash:
-        return [Span(f"{verb} "), Span(source, "name"), *where, Span(": now at "), Span(terminal.hash(result.resultant_hash), "hash")]
+        return [
+            Span(f"{verb} "),
+            Span(source, "name"),
+            *where,
+            Span(": now at "),
+            Span(terminal.hash(result.resultant_hash), "hash"),
+        ]
     if not result.successful:
-        return [Span("nothing was written: ", "conflict"), Span(source, "name"), Span(" conflicts with "), Span(result.target_branch, "name")]
+        return [
+            Span("nothing was written: ", "conflict"),
+            Span(source, "name"),
+            Span(" conflicts with "),
+            Span(result.target_branch, "name"),
+        ]
     if result.resultant_hash:
-        return [Span("nothing to do: "), Span(result.target_branch, "name"), Span(" has everything of "), Span(source, "name")]
-    return [Span("dry run, no conflicts: nothing was written; would have "), Span(f"{verb} "), Span(source, "name"), *where]
+        return [
+            Span("nothing to do: "),
+            Span(result.target_branch, "name"),
+            Span(" has everything of "),
+            Span(source, "name"),
+        ]
+    return [
+        Span("dry run, no conflicts: nothing was written; would have "),
+        Span(f"{verb} "),
+        Span(source, "name"),
+        *where,
+    ]
 
 
 def _row(detail: MergeDetail) -> Sequence[str]:
     conflict = detail.conflict.type.value if detail.conflict else ""
-    return str(detail.key), detail.behavior.value, summary(detail.source), summary(detail.target), conflict
+    return (
+        str(detail.key),
+        detail.behavior.value,
+        summary(detail.source),
+        summary(detail.target),
+        conflict,
+    )
 
 
 def summary(content: Content | None) -> str:

@@ -25,7 +25,10 @@ _RECORD = (
 def print_moments(moments: Iterable[tuple[LogEntry, Change]], terminal: Terminal) -> None:
     """Prints commits with their changes; when stdout is not a terminal, one line each."""
     if terminal.is_terminal:
-        terminal.print_lines((line for entry, change in moments for line in _lines(entry, change, terminal)), paged=True)
+        terminal.print_lines(
+            (line for entry, change in moments for line in _lines(entry, change, terminal)),
+            paged=True,
+        )
         return
     rows = (
         (

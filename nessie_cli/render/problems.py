@@ -19,5 +19,7 @@ def print_problems(problems: Iterable[Problem], terminal: Terminal) -> None:
             kind = Span(found.kind.value.ljust(_WIDTH), "conflict")
             terminal.print_line(kind, " ", Span(found.where, "key"), f"  {found.message}")
         else:
-            terminal.print_records([[Span(found.kind.value), Span(found.where), Span(found.message)]])
+            terminal.print_records(
+                [[Span(found.kind.value), Span(found.where), Span(found.message)]]
+            )
         terminal.flush()

@@ -50,9 +50,18 @@ def print_references(
     long = _LONG_OF_TAGS if tags else _LONG
     columns = long if verbose else _SHORT
     if not terminal.is_terminal:
-        terminal.print_table(columns, ((reference.name, *_rest(reference, terminal, verbose=verbose)) for reference in references))
+        terminal.print_table(
+            columns,
+            (
+                (reference.name, *_rest(reference, terminal, verbose=verbose))
+                for reference in references
+            ),
+        )
         return
-    rows = (_marked(reference, current, _rest(reference, terminal, verbose=verbose)) for reference in references)
+    rows = (
+        _marked(reference, current, _rest(reference, terminal, verbose=verbose))
+        for reference in references
+    )
     terminal.print_table((Column("", "current"), *columns), rows, paged=True)
 
 
@@ -68,7 +77,10 @@ def _rest(reference: Reference, terminal: Terminal, *, verbose: bool) -> tuple[s
         return (hash_,)
     found = reference.metadata
     head = found.head if found else None
-    ahead, behind = ("" if count is None else str(count) for count in ((found.ahead, found.behind) if found else (None, None)))
+    ahead, behind = (
+        "" if count is None else str(count)
+        for count in ((found.ahead, found.behind) if found else (None, None))
+    )
     message = reference.message if isinstance(reference, Tag) else None
     subject = message.partition("\n")[0] if message else ""
     if head is None:
@@ -81,11 +93,25 @@ def print_reflog(entries: Iterable[ReflogEntry], terminal: Terminal) -> None:
     """Moves, newest first; the number is what `undo --to` takes."""
     skipped = (_BEFORE,) if terminal.is_terminal else ()
     columns = [column for number, column in enumerate(_REFLOG) if number not in skipped]
-    rows = ([cell for number, cell in enumerate(_move(entry, terminal)) if number not in skipped] for entry in entries)
+    rows = (
+        [cell for number, cell in enumerate(_move(entry, terminal)) if number not in skipped]
+        for entry in entries
+    )
     terminal.print_table(columns, rows, paged=True)
 
 
 def _move(entry: ReflogEntry, terminal: Terminal) -> Sequence[str]:
-    before, after = (terminal.hash(where) if where else _NOWHERE for where in (entry.before, entry.after))
+    before, after = (
+        terminal.hash(where) if where else _NOWHERE for where in (entry.before, entry.after)
+    )
     who = terminal.person(entry.who)
-    return str(entry.number), entry.reference, before, after, terminal.time(entry.time), who, entry.operation, entry.message
+    return (
+        str(entry.number),
+        entry.reference,
+        before,
+        after,
+        terminal.time(entry.time),
+        who,
+        entry.operation,
+        entry.message,
+    )

@@ -26,8 +26,13 @@ def table_lines(
     heading: bool,
 ) -> Iterator[str]:
     """The lines of a table of at most `width` columns."""
-    cells = [[_text(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows]
-    wanted = [max(cell_len(column.heading), *(row[i].cell_len for row in cells)) for i, column in enumerate(columns)]
+    cells = [
+        [_text(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows
+    ]
+    wanted = [
+        max(cell_len(column.heading), *(row[i].cell_len for row in cells))
+        for i, column in enumerate(columns)
+    ]
     widths = _widths(columns, wanted, width)
     table = Table(box=None, show_header=heading, pad_edge=False, padding=(0, GAP, 0, 0))
     for number, column_width in widths.items():
@@ -35,11 +40,22 @@ def table_lines(
         justify: JustifyMethod = "right" if column.right else "left"
         fold = column.room == "fold"
         table.add_column(
-            column.heading, width=column_width, justify=justify, overflow="fold" if fold else "ellipsis", no_wrap=not fold, header_style="bold"
+            column.heading,
+            width=column_width,
+            justify=justify,
+            overflow="fold" if fold else "ellipsis",
+            no_wrap=not fold,
+            header_style="bold",
         )
     for row in cells:
         table.add_row(*(row[number] for number in widths))
-    console = Console(width=width, color_system="standard" if colored else None, force_terminal=colored, no_color=not colored, legacy_windows=False)
+    console = Console(
+        width=width,
+        color_system="standard" if colored else None,
+        force_terminal=colored,
+        no_color=not colored,
+        legacy_windows=False,
+    )
     with console.capture() as capture:
         console.print(table)
     return (line.rstrip() for line in capture.get().splitlines())
@@ -52,7 +68,10 @@ def _text(cell: Span | str, column: Column) -> Text:
 
 def _widths(columns: Sequence[Column], wanted: Sequence[int], width: int) -> dict[int, int]:
     """The width of each column that is shown. What is too much is taken from spare columns, then from what may be cut, then from what folds."""
-    least = [min(want, _LEAST.get(column.room, want)) for column, want in zip(columns, wanted, strict=True)]
+    least = [
+        min(want, _LEAST.get(column.room, want))
+        for column, want in zip(columns, wanted, strict=True)
+    ]
     shown = list(range(len(columns)))
     for number in reversed(range(len(columns))):
         if columns[number].room == "spare" and _total(least[i] for i in shown) > width:

@@ -121,7 +121,9 @@ class Template:
         for prefix in _PREFIXES:
             text = text.removeprefix(prefix)
         if "%" not in text:
-            raise InvalidInput(f"--format {visible(text)!r}: is not a form. Hint: write oneline, or a template such as '%h %an %s'")
+            raise InvalidInput(
+                f"--format {visible(text)!r}: is not a form. Hint: write oneline, or a template such as '%h %an %s'"
+            )
         self._text = text
         self._used = {found[1] for found in re.finditer(_PLACEHOLDER, text)}
         for name in sorted(self._used):

@@ -29,7 +29,16 @@ NARROWEST = 20
 _DEFAULT_HEIGHT = 24
 _ROWS_AT_ONCE = 500
 """Rows of which a table on a terminal computes its column widths; a longer listing goes on below with the widths it needs there."""
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
 
 
 def json_text(document: Any, indent: int | None = None) -> str:
@@ -75,7 +84,9 @@ class Terminal:
         self.is_terminal = out.isatty()
         self._busy = busy if self.is_terminal else None
         self.colored = _colored(color, self._environment, terminal=self.is_terminal)
-        self.unicode = (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
+        self.unicode = (
+            (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
+        )
         self._pager = pager and self.is_terminal
         columns, lines = _size(out, self._environment)
         self.width = max(columns, NARROWEST)
@@ -115,7 +126,9 @@ class Terminal:
 
     def print_json(self, document: Any) -> None:
         """One JSON document: indented for a person, on one line for a program."""
-        self.write((json_text(document, indent=2) if self.is_terminal else json_text(document)) + "\n")
+        self.write(
+            (json_text(document, indent=2) if self.is_terminal else json_text(document)) + "\n"
+        )
 
     def print_json_lines(self, documents: Iterable[Any]) -> None:
         """JSON documents, one per line, written as they come."""
@@ -138,12 +151,17 @@ class Terminal:
         """Lines as they come; `paged` for listings that may be long: on a terminal they go through the pager when they do not fit."""
         self._write((self.painted(line) for line in lines), paged=paged)
 
-    def print_table(self, columns: Sequence[Column], rows: Iterable[Row], *, paged: bool = False) -> None:
+    def print_table(
+        self, columns: Sequence[Column], rows: Iterable[Row], *, paged: bool = False
+    ) -> None:
         """Rows under headings on a terminal; else one record per line with tabs between the cells."""
         if self.is_terminal:
             self._write(self._table_lines(columns, iter(rows)), paged=paged)
         else:
-            self.print_records([_cell(column, cell) for column, cell in zip(columns, row, strict=True)] for row in rows)
+            self.print_records(
+                [_cell(column, cell) for column, cell in zip(columns, row, strict=True)]
+                for row in rows
+            )
 
     def print_tables(self, tables: Iterable[tuple[str, Sequence[Column], Iterable[Row]]]) -> None:
         """Tables below each other, each under its title, through one pager; else records whose first cell is the title of their table."""
@@ -151,9 +169,17 @@ class Terminal:
             self._write(self._titled(tables), paged=True)
         else:
             for title, columns, rows in tables:
-                self.print_records([Span(title), *(_cell(column, cell) for column, cell in zip(columns, row, strict=True))] for row in rows)
+                self.print_records(
+                    [
+                        Span(title),
+                        *(_cell(column, cell) for column, cell in zip(columns, row, strict=True)),
+                    ]
+                    for row in rows
+                )
 
-    def _titled(self, tables: Iterable[tuple[str, Sequence[Column], Iterable[Row]]]) -> Iterator[str]:
+    def _titled(
+        self, tables: Iterable[tuple[str, Sequence[Column], Iterable[Row]]]
+    ) -> Iterator[str]:
         between = ""
         for title, columns, rows in tables:
             first = next(lines := self._table_lines(columns, iter(rows)), None)
@@ -166,7 +192,9 @@ class Terminal:
 
     def print_records(self, records: Iterable[Sequence[Span]], *, paged: bool = False) -> None:
         """One record per line with tabs between its cells, on a terminal as well."""
-        self._write(("\t".join(self.painted([cell]) for cell in record) for record in records), paged=paged)
+        self._write(
+            ("\t".join(self.painted([cell]) for cell in record) for record in records), paged=paged
+        )
 
     def print_texts(self, texts: Iterable[str]) -> None:
         """Texts that are ready: what they hold of stored data has been made visible already. They may be long, so they go through the pager."""
@@ -188,7 +216,9 @@ class Terminal:
 
         heading = True
         while some := list(islice(rows, _ROWS_AT_ONCE)):
-            yield from table_lines(columns, some, width=self.width, colored=self.colored, heading=heading)
+            yield from table_lines(
+                columns, some, width=self.width, colored=self.colored, heading=heading
+            )
             heading = False
 
     def _write(self, lines: Iterator[str], *, paged: bool) -> None:
@@ -209,7 +239,11 @@ class Terminal:
             words = shlex.split(text)
         except ValueError:
             return None
-        if not words or words == ["cat"] or not shutil.which(words[0], path=self._environment.get("PATH")):
+        if (
+            not words
+            or words == ["cat"]
+            or not shutil.which(words[0], path=self._environment.get("PATH"))
+        ):
             return None
         return words
 
@@ -225,7 +259,9 @@ class Terminal:
             self._busy.stop()
         with _interrupts_left_to_the_pager() as started:
             # The command is the user's own setting, run as the user.
-            with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8") as process:  # noqa: S603
+            with subprocess.Popen(  # noqa: S603
+                command, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8"
+            ) as process:  # noqa: RUF100, S603
                 started.append(process)
                 _feed(process.stdin, first, rest)
             ended_by = -process.returncode
@@ -276,7 +312,9 @@ def _interrupts_left_to_the_pager() -> Iterator[list[Popen[str]]]:
 
 def _paint(text: str, style: str) -> str:
     words = STYLES.get(style, "").split()
-    return f"\x1b[{';'.join(_CODES[word] for word in words)}m{text}\x1b[0m" if words and text else text
+    return (
+        f"\x1b[{';'.join(_CODES[word] for word in words)}m{text}\x1b[0m" if words and text else text
+    )
 
 
 def _colored(color: str, environment: Mapping[str, str], *, terminal: bool) -> bool:
@@ -303,7 +341,14 @@ def _number(text: str | None, default: int) -> int:
     return int(text) if text and text.isascii() and text.isdigit() and int(text) > 0 else default
 
 
-_STEPS = (("year", 365 * 86400), ("month", 30 * 86400), ("week", 7 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60))
+_STEPS = (
+    ("year", 365 * 86400),
+    ("month", 30 * 86400),
+    ("week", 7 * 86400),
+    ("day", 86400),
+    ("hour", 3600),
+    ("minute", 60),
+)
 
 
 def ago(when: datetime, now: datetime) -> str:

@@ -35,7 +35,13 @@ def visible(text: str) -> str:
 def _escape(found: re.Match[str]) -> str:
     char = found[0]
     code = ord(char)
-    return _NAMED.get(char) or (f"\\x{code:02x}" if code < _BYTE else f"\\u{code:04x}" if code < _PLANE else f"\\U{code:08x}")
+    return _NAMED.get(char) or (
+        f"\\x{code:02x}"
+        if code < _BYTE
+        else f"\\u{code:04x}"
+        if code < _PLANE
+        else f"\\U{code:08x}"
+    )
 
 
 SHORT_HASH = 12
@@ -163,14 +169,22 @@ def fit_alike(texts: Sequence[str], width: int) -> list[str]:
 
 
 def _from(text: str, start: int, width: int) -> str:
-    return text if cells(text) <= width else shorten_end((ELLIPSIS if start else "") + text[start:], width)
+    return (
+        text
+        if cells(text) <= width
+        else shorten_end((ELLIPSIS if start else "") + text[start:], width)
+    )
 
 
 def _parting(text: str, others: Sequence[str], width: int) -> int:
     """From where to show a text so that one sees where it parts from the one most like it: from its folder on, where that is near enough."""
     place = max((len(_common_start([text, other])) for other in others if other != text), default=0)
     folder = text.rfind("/", 0, place)
-    return folder if folder >= 0 and place - folder < width - 2 * len(ELLIPSIS) else max(0, place - _BEFORE)
+    return (
+        folder
+        if folder >= 0 and place - folder < width - 2 * len(ELLIPSIS)
+        else max(0, place - _BEFORE)
+    )
 
 
 def _common_start(texts: Sequence[str]) -> str:

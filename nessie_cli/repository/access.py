@@ -97,11 +97,21 @@ def checked_url(url: str) -> str:
         parts = urlsplit(url)
         port_is_number = parts.port is None or parts.port > 0
     except ValueError:
-        raise InvalidInput(f"server {shown(url)}: is no URL; write http(s)://host[:port]/api/v2") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_number or not url.isprintable() or " " in url:
+        raise InvalidInput(
+            f"server {shown(url)}: is no URL; write http(s)://host[:port]/api/v2"
+        ) from None
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or not port_is_number
+        or not url.isprintable()
+        or " " in url
+    ):
         raise InvalidInput(f"server {shown(url)}: write http(s)://host[:port]/api/v2")
     if parts.username is not None or parts.password is not None:
-        raise InvalidInput(f"server {shown(url)}: a URL must hold no user and no password; NESSIE_AUTH_USERNAME and NESSIE_AUTH_PASSWORD may")
+        raise InvalidInput(
+            f"server {shown(url)}: a URL must hold no user and no password; NESSIE_AUTH_USERNAME and NESSIE_AUTH_PASSWORD may"
+        )
     if parts.query or parts.fragment:
         raise InvalidInput(f"server {shown(url)}: the address of an API has no ? and no #")
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") or "/api/v2", "", ""))
@@ -130,7 +140,9 @@ def header_of(credentials: Basic | Bearer) -> str:
 def bearer(token: str) -> str:
     """The header of a token."""
     if not token.isascii() or not token.isprintable() or " " in token or not token:
-        raise InvalidInput("the bearer token is empty, or holds characters that no header can carry")
+        raise InvalidInput(
+            "the bearer token is empty, or holds characters that no header can carry"
+        )
     return f"Bearer {token}"
 
 
@@ -140,7 +152,11 @@ def header_at_hand(access: Access, now: float | None = None) -> str | None:
     if not isinstance(credentials, OAuth2):
         return header_of(credentials) if credentials else None
     kept = read_tokens(credentials.cache)
-    return f"Bearer {kept.access.reveal()}" if kept and kept.usable(time.time() if now is None else now) else None
+    return (
+        f"Bearer {kept.access.reveal()}"
+        if kept and kept.usable(time.time() if now is None else now)
+        else None
+    )
 
 
 # -- tokens of an OAuth2 server ------------------------------------------------------------------------------------------------------------
@@ -160,11 +176,15 @@ class Tokens(NamedTuple):
 
     def usable(self, now: float) -> bool:
         """Whether the access token is good for another request: not within the margin of its end, nor in the second half of a short life."""
-        return now < self.end - min(MARGIN, (self.end - self.begin) / 2) and now >= self.begin - MARGIN
+        return (
+            now < self.end - min(MARGIN, (self.end - self.begin) / 2) and now >= self.begin - MARGIN
+        )
 
     def refreshable(self, now: float) -> bool:
         """Whether the refresh token may still be good."""
-        return self.refresh is not None and (self.refresh_end is None or now < self.refresh_end - MARGIN)
+        return self.refresh is not None and (
+            self.refresh_end is None or now < self.refresh_end - MARGIN
+        )
 
 
 def read_tokens(cache: TokenCache | None) -> Tokens | None:

@@ -128,7 +128,14 @@ class Repository(ABC):
         """One branch or tag; raises `ReferenceNotFound`."""
 
     @abstractmethod
-    def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
+    def references(
+        self,
+        type: ReferenceType | None = None,
+        *,
+        prefix: str = "",
+        start: str = "",
+        metadata: bool = False,
+    ) -> Iterator[Reference]:
         """Branches, then tags, each sorted by name, from the name `start` on. Reads only indexed rows, unless `metadata` is set."""
 
     @abstractmethod
@@ -142,18 +149,29 @@ class Repository(ABC):
     # -- reading -----------------------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
+    def log(
+        self,
+        start: Revision,
+        *,
+        until: str | None = None,
+        operations: bool = False,
+        all_parents: bool = False,
+    ) -> Iterator[LogEntry]:
         """Commits along first parents, or along all parents, newest first, up to and including the hash `until`.
 
         The empty history has no entries. Cost: one small read for each commit.
         """
 
     @abstractmethod
-    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
+    def log_excluding(
+        self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False
+    ) -> Iterator[LogEntry]:
         """Commits reachable from `start` over all parents, but from none of `exclude`: the range `A..B`."""
 
     @abstractmethod
-    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
+    def log_of_key(
+        self, start: Revision, key: ContentKey, *, operations: bool = False
+    ) -> Iterator[LogEntry]:
         """Commits along first parents with an operation on this key, newest first. Cost O(log commits) for each."""
 
     @abstractmethod
@@ -161,7 +179,9 @@ class Repository(ABC):
         """One commit with its operations; raises `CommitNotFound` for the empty history."""
 
     @abstractmethod
-    def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
+    def entries(
+        self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False
+    ) -> Iterator[Entry]:
         """The keys of a commit's state, ascending. Cost O(log keys + what is consumed)."""
 
     @abstractmethod
@@ -173,7 +193,9 @@ class Repository(ABC):
         """One content; raises `ContentNotFound`."""
 
     @abstractmethod
-    def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
+    def diff(
+        self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS
+    ) -> Iterator[DiffEntry]:
         """Contents that differ, ascending by key. Cost O(differences · log keys)."""
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
@@ -197,14 +219,20 @@ class Repository(ABC):
 
     # -- reading that follows from the verbs above ---------------------------------------------------------------------------------
 
-    def filtered_log(self, walk: Walk, wanted: LogFilter, *, operations: bool = False) -> Iterator[LogEntry | None]:
+    def filtered_log(
+        self, walk: Walk, wanted: LogFilter, *, operations: bool = False
+    ) -> Iterator[LogEntry | None]:
         """The commits of a walk that pass a filter, newest first; None for others that were read.
 
         Ends when no more can pass. Cost: at most one small read for each commit of the walk.
         """
         needed = operations or bool(wanted.keys)
         for entry in log_filter.filtered(self._walked(walk, wanted, operations=needed), wanted):
-            yield LogEntry(entry.meta, entry.height) if entry is not None and needed and not operations else entry
+            yield (
+                LogEntry(entry.meta, entry.height)
+                if entry is not None and needed and not operations
+                else entry
+            )
 
     def _walked(self, walk: Walk, wanted: LogFilter, *, operations: bool) -> Iterator[LogEntry]:
         start, exclude = walk.start, walk.exclude
@@ -219,7 +247,11 @@ class Repository(ABC):
         since = wanted.since
         if exclude is None and (since is None or walk.first_parent):
             line = self.log(start, operations=operations, all_parents=not walk.first_parent)
-            return line if since is None else takewhile(lambda entry: log_filter.made_since(entry, since), line)
+            return (
+                line
+                if since is None
+                else takewhile(lambda entry: log_filter.made_since(entry, since), line)
+            )
         if exclude is None and since is not None:
             # Commits that the newest one before that time has are not read, however long the history is.
             spec = parse(start) if isinstance(start, str) else start
@@ -229,17 +261,28 @@ class Repository(ABC):
         if walk.first_parent:
             line = self.log(start, operations=operations)
             end = CommitSpec(None, self.merge_base(exclude, start)) if walk.symmetric else exclude
-            return takewhile(lambda entry: not self.is_ancestor(CommitSpec(None, entry.hash), end), line)
+            return takewhile(
+                lambda entry: not self.is_ancestor(CommitSpec(None, entry.hash), end), line
+            )
         ours = self.log_excluding(start, [exclude], operations=operations)
         if not walk.symmetric:
             return ours
-        return merge(ours, self.log_excluding(exclude, [start], operations=operations), key=log_filter.newest_first)
+        return merge(
+            ours,
+            self.log_excluding(exclude, [start], operations=operations),
+            key=log_filter.newest_first,
+        )
 
     def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
         """The keys whose content differs between a commit and its first parent, ascending: those of `diff`, without contents."""
         # A plain text would be looked up among the names first.
         found = self.diff(CommitSpec(None, commit.parent), CommitSpec(None, commit.hash))
-        return [ChangedKey(entry.key, _content_id(entry), entry.before is not None, entry.after is not None) for entry in found]
+        return [
+            ChangedKey(
+                entry.key, _content_id(entry), entry.before is not None, entry.after is not None
+            )
+            for entry in found
+        ]
 
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
         """Those full hashes for which `is_ancestor(hash, descendant)` is true."""
@@ -251,7 +294,13 @@ class Repository(ABC):
         commit = CommitSpec(None, ancestor)
         return {hash_ for hash_ in hashes if self.is_ancestor(commit, CommitSpec(None, hash_))}
 
-    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey] | None:  # noqa: ARG002
+    def divisions(
+        self,
+        at: Revision,  # noqa: ARG002
+        most: int,  # noqa: ARG002
+        *,
+        prefix: ContentKey | None = None,  # noqa: ARG002
+    ) -> list[ContentKey] | None:
         """Keys that cut a state into parts of at most `most` keys, each the last key of its part; the last part has no cut.
 
         With `prefix` only the keys below it are cut. None if this repository cannot cut without listing the keys.
@@ -304,7 +353,9 @@ class Repository(ABC):
 
         Whoever gathers plans for `commit_all` does so while holding it: those that came while it waited share one commit.
         """
-        raise InvalidInput(f"{self.url}: a server groups the writes of its clients by itself: {name}")
+        raise InvalidInput(
+            f"{self.url}: a server groups the writes of its clients by itself: {name}"
+        )
 
     def before_request(self, request_id: str) -> Self:  # noqa: ARG002 - for implementations
         """Returns this repository with the references that a committed request moved put back; itself if there is no such request.
@@ -314,14 +365,18 @@ class Repository(ABC):
         """
         return self
 
-    def submit(self, change: Change, *, request_id: str | None = None, check: Check | None = None) -> Any:
+    def submit(
+        self, change: Change, *, request_id: str | None = None, check: Check | None = None
+    ) -> Any:
         """Draft a change, check the draft, and commit it; again, if another writer was faster. Returns the answer.
 
         `check` is called with each draft that changes something, before it is committed, and raises what prevents it. The
         guard of the repository is asked in the same way, except about dry runs.
         """
         guard = None if is_dry_run(change) else self.guard
-        checks = [one for one in (check, guard.check if guard is not None else None) if one is not None]
+        checks = [
+            one for one in (check, guard.check if guard is not None else None) if one is not None
+        ]
         if checks and isinstance(change, Commit):
             change = structs.replace(change, operations=list(change.operations))
 
@@ -335,7 +390,9 @@ class Repository(ABC):
         return answer
 
     @abstractmethod
-    def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
+    def _write(
+        self, change: Change, request_id: str | None, check: Check | None
+    ) -> tuple[Any, Draft[Any] | None]:
         """Draft, check and commit a change. Returns the answer, and the draft that was committed, if there was one."""
 
     def commit(
@@ -358,42 +415,74 @@ class Repository(ABC):
         result: CommitResult = self.submit(change, request_id=request_id)
         return result
 
-    def merge(self, branch: str, source: Revision, options: MergeOptions = NO_OPTIONS) -> MergeResult:
+    def merge(
+        self, branch: str, source: Revision, options: MergeOptions = NO_OPTIONS
+    ) -> MergeResult:
         """Bring the net changes of `source` since the merge base onto a branch, as one commit with two parents.
 
         Raises `MergeConflict`; a dry run raises it as well.
         """
-        result: MergeResult = self.submit(Merge(branch, source, options), request_id=options.request_id)
+        result: MergeResult = self.submit(
+            Merge(branch, source, options), request_id=options.request_id
+        )
         return result
 
-    def transplant(self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS) -> MergeResult:
+    def transplant(
+        self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS
+    ) -> MergeResult:
         """Apply commits (hashes, oldest first, each the parent of the next) one by one onto a branch."""
-        result: MergeResult = self.submit(Transplant(branch, commits, options), request_id=options.request_id)
+        result: MergeResult = self.submit(
+            Transplant(branch, commits, options), request_id=options.request_id
+        )
         return result
 
-    def create_reference(self, type: ReferenceType, name: str, target: str, *, message: str = "", request_id: str | None = None) -> Reference:
+    def create_reference(
+        self,
+        type: ReferenceType,
+        name: str,
+        target: str,
+        *,
+        message: str = "",
+        request_id: str | None = None,
+    ) -> Reference:
         """Create a branch or tag at a hash; raises `AlreadyExists`. Only a tag may have a message."""
-        result: Reference = self.submit(CreateReference(type, name, target, message), request_id=request_id)
+        result: Reference = self.submit(
+            CreateReference(type, name, target, message), request_id=request_id
+        )
         return result
 
-    def assign_reference(self, name: str, target: str, *, expected_hash: str, request_id: str | None = None) -> Reference:
+    def assign_reference(
+        self, name: str, target: str, *, expected_hash: str, request_id: str | None = None
+    ) -> Reference:
         """Move a reference to another commit; raises `ReferenceMoved` unless it is at `expected_hash`."""
-        result: Reference = self.submit(AssignReference(name, target, expected_hash), request_id=request_id)
+        result: Reference = self.submit(
+            AssignReference(name, target, expected_hash), request_id=request_id
+        )
         return result
 
-    def rename_reference(self, old: str, new: str, *, expected_hash: str, request_id: str | None = None) -> Reference:
+    def rename_reference(
+        self, old: str, new: str, *, expected_hash: str, request_id: str | None = None
+    ) -> Reference:
         """Rename a reference that is at `expected_hash`, in one step if the store can."""
-        result: Reference = self.submit(RenameReference(old, new, expected_hash), request_id=request_id)
+        result: Reference = self.submit(
+            RenameReference(old, new, expected_hash), request_id=request_id
+        )
         return result
 
-    def delete_reference(self, name: str, *, expected_hash: str, request_id: str | None = None) -> Reference:
+    def delete_reference(
+        self, name: str, *, expected_hash: str, request_id: str | None = None
+    ) -> Reference:
         """Delete a reference that is at `expected_hash`; returns what it was. The default branch is refused."""
         result: Reference = self.submit(DeleteReference(name, expected_hash), request_id=request_id)
         return result
 
-    def put_setting(self, name: str, value: str | None, *, request_id: str | None = None) -> str | None:
+    def put_setting(
+        self, name: str, value: str | None, *, request_id: str | None = None
+    ) -> str | None:
         """Set (or with None remove) a setting of the repository; returns the previous value."""
-        previous: Mapping[str, str | None] = self.submit(PutSettings({name: value}), request_id=request_id)
+        previous: Mapping[str, str | None] = self.submit(
+            PutSettings({name: value}), request_id=request_id
+        )
         return previous.get(name)
 
     @abstractmethod
@@ -421,7 +510,13 @@ class Repository(ABC):
         """
         return None
 
-    def maintain(self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False) -> MaintenanceReport:  # noqa: ARG002 - for implementations
+    def maintain(
+        self,
+        *,
+        grace: timedelta | None = None,  # noqa: ARG002
+        dry_run: bool = False,  # noqa: ARG002
+        full: bool = False,  # noqa: ARG002
+    ) -> MaintenanceReport:
         """Expire the reflog and request ids, and delete objects that nothing needs; safe beside readers and writers.
 
         Objects written within `grace` stay (default: a day); it must be longer than the longest load. A `dry_run` only
@@ -429,7 +524,9 @@ class Repository(ABC):
         once. Raises `DamagedObject` if one of them is missing or damaged, and `InvalidInput` if this is a remote
         repository or `grace` is too short.
         """
-        raise InvalidInput(f"{self.url}: maintenance needs the store itself; run it where the store is")
+        raise InvalidInput(
+            f"{self.url}: maintenance needs the store itself; run it where the store is"
+        )
 
     @abstractmethod
     def close(self) -> None:

@@ -102,9 +102,22 @@ class PutSettings(Struct, frozen=True):
     values: Mapping[str, str | None]
 
 
-Change = Commit | Merge | Transplant | CreateReference | AssignReference | RenameReference | DeleteReference | PutSettings
+Change = (
+    Commit
+    | Merge
+    | Transplant
+    | CreateReference
+    | AssignReference
+    | RenameReference
+    | DeleteReference
+    | PutSettings
+)
 
 
 def is_dry_run(change: Change) -> bool:
     """Whether a change is only to be worked out."""
-    return change.dry_run if isinstance(change, Commit) else isinstance(change, Merge | Transplant) and change.options.dry_run
+    return (
+        change.dry_run
+        if isinstance(change, Commit)
+        else isinstance(change, Merge | Transplant) and change.options.dry_run
+    )

@@ -18,7 +18,14 @@ from nessie_cli.model import CommitMeta, CommitResult, ContentKey
 from nessie_cli.repository import protection
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft, Effect
-from nessie_cli.repository.requests import Recorded, Submission, digest_of_batch, recorded, reference_of, reused
+from nessie_cli.repository.requests import (
+    Recorded,
+    Submission,
+    digest_of_batch,
+    recorded,
+    reference_of,
+    reused,
+)
 from nessie_cli.repository.snapshot import Snapshot, branch_at, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
 from nessie_cli.store.records import Settings, StoredReference
@@ -64,7 +71,13 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
         batch = submission.batch(objects, change.operations, context.progress)
         done = recorded(at.view, basis.request)
         refuse = reused(basis.request, context.who, _digest(name, change, batch))
-        return Draft(change, reference_changes(done.moves), answer=result_of(at.objects, done), refuse=refuse, repeated=True)
+        return Draft(
+            change,
+            reference_changes(done.moves),
+            answer=result_of(at.objects, done),
+            refuse=refuse,
+            repeated=True,
+        )
     branch = existing_branch(name, basis.reference, "commit")
     at.read_near(branch.target)
     expected = expected_commit(objects, branch, change.expected_hash)
@@ -81,16 +94,27 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
         progress=context.progress,
     )
     submission.remember_content_ids(applied.added)
-    refuse = protection.refusal(basis.settings.values, name, protection.MERGE_ONLY, "it changes only by merges")
+    refuse = protection.refusal(
+        basis.settings.values, name, protection.MERGE_ONLY, "it changes only by merges"
+    )
     if refuse is None and applied.conflicts:
         refuse = partial(conflict_error, at, objects, branch, expected, applied.conflicts)
     if refuse is not None:
-        return Draft(change, [unmoved(branch)], refuse=refuse, effect=Effect(objects, root, applied.operations))
+        return Draft(
+            change,
+            [unmoved(branch)],
+            refuse=refuse,
+            effect=Effect(objects, root, applied.operations),
+        )
     stamp = Stamp(context.who, context.clock())
-    new = draft_commit(objects, [branch.target], applied.root, applied.operations, meta=change.meta, stamp=stamp)
+    new = draft_commit(
+        objects, [branch.target], applied.root, applied.operations, meta=change.meta, stamp=stamp
+    )
     effect = Effect(objects, root, applied.operations, [branch.target])
     if change.dry_run:
-        result = CommitResult(branch_at(name, branch.target), AddedIds(applied.added), applied=False)
+        result = CommitResult(
+            branch_at(name, branch.target), AddedIds(applied.added), applied=False
+        )
         return Draft(change, [unmoved(branch)], answer=result, effect=effect)
     write = branch_write(
         context,
@@ -117,14 +141,26 @@ def result_of(objects: Objects, done: Recorded) -> CommitResult:
     return CommitResult(found, AddedIds(added))
 
 
-def conflict_error(at: Snapshot, objects: Objects, branch: StoredReference, expected: Id, conflicts: list[KeyConflict]) -> ReferenceConflict:
+def conflict_error(
+    at: Snapshot,
+    objects: Objects,
+    branch: StoredReference,
+    expected: Id,
+    conflicts: list[KeyConflict],
+) -> ReferenceConflict:
     """The error for the conflicts of a commit, with the commits that made them."""
 
     def changed_by(key: bytes) -> CommitMeta | None:
         return at.last_change(objects, branch.target, key)
 
     described = describe(objects, conflicts, changed_by, changed_by)
-    return ReferenceConflict(commit_message(described), described, reference=branch.name, head=branch.target.hex(), expected_hash=expected.hex())
+    return ReferenceConflict(
+        commit_message(described),
+        described,
+        reference=branch.name,
+        head=branch.target.hex(),
+        expected_hash=expected.hex(),
+    )
 
 
 def added_by(objects: Objects, id_: Id) -> dict[bytes, bytes]:

@@ -35,7 +35,9 @@ class KeyChange:
 
     __slots__ = ("_after", "_before", "_objects", "key")
 
-    def __init__(self, objects: Objects, key: bytes, before: bytes | None, after: bytes | None) -> None:
+    def __init__(
+        self, objects: Objects, key: bytes, before: bytes | None, after: bytes | None
+    ) -> None:
         self.key: ContentKey = decode_key(key)
         self._objects = objects
         self._before = before
@@ -54,7 +56,11 @@ class KeyChange:
     @property
     def same_content(self) -> bool:
         """Whether the content before and the content after have one content id."""
-        return self._before is not None and self._after is not None and content_id_of(self._before) == content_id_of(self._after)
+        return (
+            self._before is not None
+            and self._after is not None
+            and content_id_of(self._before) == content_id_of(self._after)
+        )
 
     @property
     def before(self) -> Content | None:
@@ -67,7 +73,11 @@ class KeyChange:
         return self._content(self._after)
 
     def _type(self, record: bytes | None) -> str | None:
-        return None if record is None else type_name(record, lambda: self._objects.contents([record])[0])
+        return (
+            None
+            if record is None
+            else type_name(record, lambda: self._objects.contents([record])[0])
+        )
 
     def _content(self, record: bytes | None) -> Content | None:
         return None if record is None else self._objects.contents([record])[0]
@@ -175,7 +185,9 @@ class Draft(Generic[A]):
     @property
     def sources(self) -> tuple[str, ...]:
         """The existing commits that the draft makes reachable, with all their ancestors, from a reference."""
-        return tuple(source.hex() for source in self.effect.sources) if self.effect else self._sources
+        return (
+            tuple(source.hex() for source in self.effect.sources) if self.effect else self._sources
+        )
 
     def reached_changes(self, known: Sequence[str] = ()) -> Iterator[tuple[ContentKey, str | None]]:
         """Returns what the commits changed that the draft makes reachable from a reference: keys, and types of contents.

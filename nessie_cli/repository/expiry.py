@@ -12,7 +12,10 @@ from nessie_cli.model.durations import parse_duration
 
 REFLOG_EXPIRY = "reflog-expiry"
 REQUEST_EXPIRY = "request-expiry"
-DEFAULTS: Mapping[str, timedelta] = {REFLOG_EXPIRY: timedelta(days=90), REQUEST_EXPIRY: timedelta(days=7)}
+DEFAULTS: Mapping[str, timedelta] = {
+    REFLOG_EXPIRY: timedelta(days=90),
+    REQUEST_EXPIRY: timedelta(days=7),
+}
 SHORTEST = timedelta(hours=1)
 """The shortest expiry: a client that repeats a request must still find it."""
 
@@ -26,7 +29,10 @@ class Expiry(Struct, frozen=True):
 
 def expiry(settings: Mapping[str, str]) -> Expiry:
     """Returns what the settings of a repository say, with defaults for those that are not set."""
-    moves, requests = (parse_duration(settings[name]) if name in settings else default for name, default in DEFAULTS.items())
+    moves, requests = (
+        parse_duration(settings[name]) if name in settings else default
+        for name, default in DEFAULTS.items()
+    )
     return Expiry(moves, min(moves, requests))
 
 

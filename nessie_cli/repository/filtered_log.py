@@ -48,7 +48,11 @@ class LogSource(NamedTuple):
 
     def times_of(self, starts: Collection[Id]) -> Mapping[Id, int] | None:
         """The commit times of many starts, so that each is read only when it is its turn; None for few."""
-        return self.times(set(starts) - {NO_COMMIT}) if self.times is not None and len(starts) > _FEW else None
+        return (
+            self.times(set(starts) - {NO_COMMIT})
+            if self.times is not None and len(starts) > _FEW
+            else None
+        )
 
 
 def filtered_log(
@@ -79,15 +83,22 @@ def filtered_log(
 
 
 def _has_parent_since(objects: Objects, commit: Commit, since: int) -> bool:
-    return any(objects.commit(parent).time >= since for parent in commit.parents if parent != NO_COMMIT)
+    return any(
+        objects.commit(parent).time >= since for parent in commit.parents if parent != NO_COMMIT
+    )
 
 
-def _walked(source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter) -> Iterator[fast_paths.Found]:
+def _walked(
+    source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter
+) -> Iterator[fast_paths.Found]:
     objects = source.objects
     if exclude and walk.first_parent:
         start, end = starts[0], exclude[0]
         end = history.merge_base(objects, start, end) if walk.symmetric else end
-        return takewhile(lambda found: not source.is_ancestor(found[0], end), history.first_parents(objects, start))
+        return takewhile(
+            lambda found: not source.is_ancestor(found[0], end),
+            history.first_parents(objects, start),
+        )
     if walk.symmetric:
         return history.only_in_one(objects, starts[0], exclude[0])
     if wanted.until is not None and len(starts) == 1 and not exclude:
@@ -104,15 +115,25 @@ def _heads_at(source: LogSource, start: Id, time: int, *, first_parent: bool) ->
     left_out = history.height_of(objects, start) - history.height_of(objects, first)
     if first_parent:
         return [first] if first != NO_COMMIT else []
-    merges = fast_paths.merges_of_store(objects, source.lookup, left_out) if left_out > source.short else None
+    merges = (
+        fast_paths.merges_of_store(objects, source.lookup, left_out)
+        if left_out > source.short
+        else None
+    )
     try:
-        return [start] if merges is None else fast_paths.heads_at(objects, source.is_ancestor, start, merges, time)
+        return (
+            [start]
+            if merges is None
+            else fast_paths.heads_at(objects, source.is_ancestor, start, merges, time)
+        )
     except DamagedObject:
         # Perhaps on a branch that a walk does not meet.
         return [start]
 
 
-def _indexed(source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter) -> Iterator[fast_paths.Found] | None:
+def _indexed(
+    source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter
+) -> Iterator[fast_paths.Found] | None:
     """The commits that can pass, if the commit index tells which these are; None if all have to be read."""
     if exclude or len(starts) != 1:
         return None
@@ -126,14 +147,18 @@ def _indexed(source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], wal
     if wanted.until is not None:
         until = micros(wanted.until)
         found = [pair for pair in found if pair[1].time <= until]
-    return fast_paths.those_in(objects, _never if walk.first_parent else source.is_ancestor, start, found)
+    return fast_paths.those_in(
+        objects, _never if walk.first_parent else source.is_ancestor, start, found
+    )
 
 
 def _never(_: Id, __: Id) -> bool:
     return False
 
 
-def _commits_on(source: LogSource, keys: Sequence[ContentKey], height: int) -> list[fast_paths.Found] | None:
+def _commits_on(
+    source: LogSource, keys: Sequence[ContentKey], height: int
+) -> list[fast_paths.Found] | None:
     """The commits of the store with an operation on one of the keys, newest first.
 
     None if there are many or one is damaged, or if a key was a namespace once: operations on keys below it
@@ -142,7 +167,10 @@ def _commits_on(source: LogSource, keys: Sequence[ContentKey], height: int) -> l
     objects = source.objects
     raw_keys = [encode_key(key) for key in keys]
     ids: set[Id] = set()
-    for _, id_ in merge(*(indexed(source.lookup, term) for term in (LARGE_COMMIT, *map(term_of, raw_keys))), reverse=True):
+    for _, id_ in merge(
+        *(indexed(source.lookup, term) for term in (LARGE_COMMIT, *map(term_of, raw_keys))),
+        reverse=True,
+    ):
         ids.add(id_)
         if len(ids) * source.rare > height:
             return None
@@ -195,7 +223,11 @@ def _touches(objects: Objects, commit: Commit, ranges: Iterable[tuple[bytes, byt
     """Whether an operation is on a key of one of the ranges."""
     stored = commit.operations
     if len(stored) == len(NO_COMMIT):
-        return any(next(iter(tree.scan(objects, stored, *span)), None) is not None for span in ranges)
+        return any(
+            next(iter(tree.scan(objects, stored, *span)), None) is not None for span in ranges
+        )
     # The keys stand in these bytes as they are.
     likely = [span for span in ranges if span[0] in stored]
-    return bool(likely) and any(start <= key < stop for key, _ in operations_of(objects, commit) for start, stop in likely)
+    return bool(likely) and any(
+        start <= key < stop for key, _ in operations_of(objects, commit) for start, stop in likely
+    )

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from msgspec import structs
 
-from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput, StoreNotFound, UnsupportedFormat
+from nessie_cli.errors import (
+    ContentNotFound,
+    DamagedObject,
+    InvalidInput,
+    StoreNotFound,
+    UnsupportedFormat,
+)
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.cache import Layered
 from nessie_cli.kernel.chunker import PARAMETERS
@@ -45,7 +51,14 @@ from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.repository.verbs import verb_of
-from nessie_cli.repository.writing import Contention, DecodedObjects, Lease, Plan, Planned, commit_all
+from nessie_cli.repository.writing import (
+    Contention,
+    DecodedObjects,
+    Lease,
+    Plan,
+    Planned,
+    commit_all,
+)
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.overlay import Overlay
 from nessie_cli.store.records import STORE_FORMAT, StoredReference
@@ -81,12 +94,19 @@ class LocalRepository(Repository):
         self._store = store
         settings = store.settings().values
         if DEFAULT_BRANCH not in settings:
-            raise StoreNotFound(f"store {store.url}: its creation was interrupted. Hint: create it again to finish it", store.url)
+            raise StoreNotFound(
+                f"store {store.url}: its creation was interrupted. Hint: create it again to finish it",
+                store.url,
+            )
         if settings.get(TREE, PARAMETERS) != PARAMETERS:
-            raise UnsupportedFormat(f"store {store.url}: its trees have parameters ({settings[TREE]}) that differ from this program's ({PARAMETERS})")
+            raise UnsupportedFormat(
+                f"store {store.url}: its trees have parameters ({settings[TREE]}) that differ from this program's ({PARAMETERS})"
+            )
         self.default_branch = settings[DEFAULT_BRANCH]
         self._contention = Contention()
-        self._use(Snapshot(store, Decoded(), context, self.default_branch, store.put, remote=store.remote))
+        self._use(
+            Snapshot(store, Decoded(), context, self.default_branch, store.put, remote=store.remote)
+        )
 
     def _use(self, snapshot: Snapshot) -> None:
         """Read through a snapshot."""
@@ -108,7 +128,12 @@ class LocalRepository(Repository):
         """See `Repository`."""
         settings = self._view.settings().values
         created = settings.get(CREATED)
-        return RepositoryConfig(self.default_branch, from_micros(int(created)) if created else None, str(STORE_FORMAT), describe_settings(settings))
+        return RepositoryConfig(
+            self.default_branch,
+            from_micros(int(created)) if created else None,
+            str(STORE_FORMAT),
+            describe_settings(settings),
+        )
 
     def resolve(self, revision: Revision) -> Reference:
         """See `Repository`."""
@@ -131,17 +156,28 @@ class LocalRepository(Repository):
             raise InvalidInput("Could not find default branch")
         return default
 
-    def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
+    def references(
+        self,
+        type: ReferenceType | None = None,
+        *,
+        prefix: str = "",
+        start: str = "",
+        metadata: bool = False,
+    ) -> Iterator[Reference]:
         """See `Repository`."""
         kinds = [type] if type else [ReferenceType.BRANCH, ReferenceType.TAG]
         first = self._view.reference(start) if start and len(kinds) > 1 else None
         if first is not None and first.kind == ReferenceType.TAG:
             kinds = [ReferenceType.TAG]
         for index, kind in enumerate(kinds):
-            found = map(as_reference, self._view.references(kind, prefix, start if index == 0 else ""))
+            found = map(
+                as_reference, self._view.references(kind, prefix, start if index == 0 else "")
+            )
             if not metadata:
                 yield from found
-            for batch in reading.batched(found, _MOST_REFERENCES, _FIRST_REFERENCES) if metadata else ():
+            for batch in (
+                reading.batched(found, _MOST_REFERENCES, _FIRST_REFERENCES) if metadata else ()
+            ):
                 yield from self._described(batch)
 
     def _described(self, batch: list[Reference]) -> Iterable[Reference]:
@@ -163,37 +199,66 @@ class LocalRepository(Repository):
 
     # -- reading -----------------------------------------------------------------------------------------------------------------
 
-    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
+    def log(
+        self,
+        start: Revision,
+        *,
+        until: str | None = None,
+        operations: bool = False,
+        all_parents: bool = False,
+    ) -> Iterator[LogEntry]:
         """See `Repository`."""
         first = self._commit_id(start)
         last = self._revisions.commit_id(until) if until else None
-        walk = history.reachable(self._objects, [first]) if all_parents else history.first_parents(self._objects, first)
-        for id_, commit in with_progress(walk, self._at.progress, self._known_height(first, all_parents=all_parents)):
+        walk = (
+            history.reachable(self._objects, [first])
+            if all_parents
+            else history.first_parents(self._objects, first)
+        )
+        for id_, commit in with_progress(
+            walk, self._at.progress, self._known_height(first, all_parents=all_parents)
+        ):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
             if id_ == last:
                 return
 
     def _known_height(self, commit: Id, *, all_parents: bool) -> int | None:
         """How many commits lie along first parents, if the progress of a walk along them is reported."""
-        return self._objects.commit(commit).height if self._at.progress is not None and not all_parents and commit != NO_COMMIT else None
+        return (
+            self._objects.commit(commit).height
+            if self._at.progress is not None and not all_parents and commit != NO_COMMIT
+            else None
+        )
 
-    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
+    def log_excluding(
+        self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False
+    ) -> Iterator[LogEntry]:
         """See `Repository`."""
         excluded = [self._commit_id(revision) for revision in exclude]
         for id_, commit in history.reachable(self._objects, [self._commit_id(start)], excluded):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
-    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
+    def log_of_key(
+        self, start: Revision, key: ContentKey, *, operations: bool = False
+    ) -> Iterator[LogEntry]:
         """See `Repository`."""
-        for id_, commit in commits_of_key(self._objects, self._view.find_indexed, self._commit_id(start), encode_key(key)):
+        for id_, commit in commits_of_key(
+            self._objects, self._view.find_indexed, self._commit_id(start), encode_key(key)
+        ):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
-    def filtered_log(self, walk: Walk, wanted: LogFilter, *, operations: bool = False) -> Iterator[LogEntry | None]:
+    def filtered_log(
+        self, walk: Walk, wanted: LogFilter, *, operations: bool = False
+    ) -> Iterator[LogEntry | None]:
         """See `Repository`; merges, commits on a key and those until a time are found without reading the commits between."""
         from nessie_cli.repository.filtered_log import LogSource, filtered_log
 
         source = LogSource(self._objects, self._view.find_indexed, self._descends, self._times)
-        starts = [found.target for found in self._view.references()] if walk.start is None else [self._commit_id(walk.start)]
+        starts = (
+            [found.target for found in self._view.references()]
+            if walk.start is None
+            else [self._commit_id(walk.start)]
+        )
         exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
         return filtered_log(source, starts, exclude, walk, wanted, operations=operations)
 
@@ -203,15 +268,29 @@ class LocalRepository(Repository):
     def commit_at(self, revision: Revision) -> LogEntry:
         """See `Repository`."""
         id_ = self._commit_id(revision)
-        return reading.log_entry(self._objects, id_, reading.existing_commit(self._objects, id_), operations=True)
+        return reading.log_entry(
+            self._objects, id_, reading.existing_commit(self._objects, id_), operations=True
+        )
 
-    def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
+    def entries(
+        self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False
+    ) -> Iterator[Entry]:
         """See `Repository`."""
         id_ = self._commit_id(at)
-        count = tree.count(self._objects, root_of(self._objects, id_)) if self._at.progress is not None and keys == ALL_KEYS else None
-        return iter(with_progress(reading.entries(self._objects, id_, keys, content=content), self._at.progress, count))
+        count = (
+            tree.count(self._objects, root_of(self._objects, id_))
+            if self._at.progress is not None and keys == ALL_KEYS
+            else None
+        )
+        return iter(
+            with_progress(
+                reading.entries(self._objects, id_, keys, content=content), self._at.progress, count
+            )
+        )
 
-    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
+    def divisions(
+        self, at: Revision, most: int, *, prefix: ContentKey | None = None
+    ) -> list[ContentKey]:
         """See `Repository`. Cost: nodes of more than `most` keys, O(parts + log keys)."""
         return reading.divisions(self._objects, self._commit_id(at), most, prefix)
 
@@ -224,10 +303,15 @@ class LocalRepository(Repository):
         reference = self.resolve(at)
         found = reading.contents(self._objects, bytes.fromhex(reference.hash), [key])
         if key not in found:
-            raise ContentNotFound(f"Could not find content for key '{key.plain}' in reference '{reference.name or reference.hash}'.", key)
+            raise ContentNotFound(
+                f"Could not find content for key '{key.plain}' in reference '{reference.name or reference.hash}'.",
+                key,
+            )
         return found[key]
 
-    def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
+    def diff(
+        self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS
+    ) -> Iterator[DiffEntry]:
         """See `Repository`."""
         return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
 
@@ -237,7 +321,9 @@ class LocalRepository(Repository):
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
         """See `Repository`."""
-        return reading.last_change(self._objects, self._view.find_indexed, self._commit_id(at), encode_key(key))
+        return reading.last_change(
+            self._objects, self._view.find_indexed, self._commit_id(at), encode_key(key)
+        )
 
     def merge_base(self, a: Revision, b: Revision) -> str:
         """See `Repository`."""
@@ -285,7 +371,9 @@ class LocalRepository(Repository):
     def _copy(self, view: View, cache: Decoded, who: str) -> Self:
         before = self._snapshot
         context = structs.replace(before.context, committer=who)
-        snapshot = Snapshot(view, cache, context, self.default_branch, self._store.put, remote=self._store.remote)
+        snapshot = Snapshot(
+            view, cache, context, self.default_branch, self._store.put, remote=self._store.remote
+        )
         if view is before.view:
             # Shared by all copies: what it has read once.
             snapshot.ancestry = before.ancestry
@@ -337,13 +425,24 @@ class LocalRepository(Repository):
         lease: Lease | None = None,
     ) -> list[A | Exception]:
         """See `Repository`."""
-        return commit_all(self._store, self._over, self._snapshot.cache, plans, fair=fair, begin=begin, contention=self._contention, lease=lease)
+        return commit_all(
+            self._store,
+            self._over,
+            self._snapshot.cache,
+            plans,
+            fair=fair,
+            begin=begin,
+            contention=self._contention,
+            lease=lease,
+        )
 
     def lease_if_contested(self, name: str) -> Lease:
         """See `Repository`."""
         return Lease(self._store, name if name in self._contention else "")
 
-    def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
+    def _write(
+        self, change: Change, request_id: str | None, check: Check | None
+    ) -> tuple[Any, Draft[Any] | None]:
         """See `Repository`."""
         submission = Submission(request_id)
 
@@ -384,7 +483,9 @@ class LocalRepository(Repository):
         verify_references(self._store)
         return verify_reachable(self._store, _ids(commits), self._at.progress)
 
-    def maintain(self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False) -> MaintenanceReport:
+    def maintain(
+        self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False
+    ) -> MaintenanceReport:
         """See `Repository`."""
         from nessie_cli.repository.expiry import expiry
         from nessie_cli.repository.maintenance import GRACE, SHORTEST_GRACE, maintain
@@ -393,7 +494,15 @@ class LocalRepository(Repository):
         if chosen < SHORTEST_GRACE:
             raise InvalidInput("the grace period is too short; the shortest is 2h")
         limits = expiry(self._view.settings().values)
-        report = maintain(self._store, limits, self._at.clock(), chosen, dry_run=dry_run, full=full, progress=self._at.progress)
+        report = maintain(
+            self._store,
+            limits,
+            self._at.clock(),
+            chosen,
+            dry_run=dry_run,
+            full=full,
+            progress=self._at.progress,
+        )
         self._snapshot.cache.clear()
         return report
 

@@ -27,7 +27,9 @@ def create_local(url: str, default_branch: str | None, context: Context) -> Repo
     if DEFAULT_BRANCH not in store.settings().values:
         name, time = default_branch or "main", context.clock()
         request = Request(context.random(8).hex(), "", b"", b"", time)
-        first = Move(name, ReferenceType.BRANCH, None, NO_COMMIT, time, context.who, "create", "", request.id)
+        first = Move(
+            name, ReferenceType.BRANCH, None, NO_COMMIT, time, context.who, "create", "", request.id
+        )
         facts = {TREE: PARAMETERS, DEFAULT_BRANCH: name, CREATED: str(context.clock())}
         # When two processes create one store, the second finds the branch there and its write changes nothing.
         store.commit([Write(request, moves=[first], settings=facts)])
@@ -35,5 +37,7 @@ def create_local(url: str, default_branch: str | None, context: Context) -> Repo
     if default_branch not in (None, repository.default_branch):
         existing = repository.default_branch
         repository.close()
-        raise InvalidInput(f"the repository exists and its default branch is '{existing}', not '{default_branch}'")
+        raise InvalidInput(
+            f"the repository exists and its default branch is '{existing}', not '{default_branch}'"
+        )
     return repository

@@ -58,13 +58,19 @@ def tests_of(wanted: LogFilter) -> Iterator[Test]:
     if (until := wanted.until) is not None:
         yield lambda entry: entry.meta.commit_time is not None and entry.meta.commit_time <= until
     if wanted.authors:
-        yield lambda entry: _any_match(wanted.authors, entry.meta.authors or (entry.meta.committer or "",))
+        yield lambda entry: _any_match(
+            wanted.authors, entry.meta.authors or (entry.meta.committer or "",)
+        )
     if wanted.committers:
         yield lambda entry: _any_match(wanted.committers, (entry.meta.committer or "",))
     if (message := wanted.message) is not None:
         yield lambda entry: bool(message.search(entry.meta.message))
     if wanted.keys:
-        yield lambda entry: any(operation.key.starts_with(key) for operation in entry.operations or () for key in wanted.keys)
+        yield lambda entry: any(
+            operation.key.starts_with(key)
+            for operation in entry.operations or ()
+            for key in wanted.keys
+        )
     if wanted.merges is not None:
         yield lambda entry: (len(entry.meta.parents) > 1) == wanted.merges
 
@@ -94,7 +100,9 @@ def newest_first(entry: LogEntry) -> float:
     return -entry.meta.commit_time.timestamp() if entry.meta.commit_time else 0.0
 
 
-def reachable(heads: Iterable[str], read: Callable[[str], LogEntry], *, first_parent: bool) -> Iterator[LogEntry]:
+def reachable(
+    heads: Iterable[str], read: Callable[[str], LogEntry], *, first_parent: bool
+) -> Iterator[LogEntry]:
     """The commits reachable from any of these hashes, newest first, each once: one `read` per head and per commit consumed."""
     waiting: list[tuple[float, int, LogEntry]] = []
     seen = {NO_ANCESTOR}

@@ -48,31 +48,52 @@ def maintain(
         sweep = _Sweep(store, maintenance, (now - _micros(grace)) // 10**6, progress)
         sweep.mark(moves_before)
         garbage = sweep.garbage()
-        expired = maintenance.expire(moves_before, now - _micros(expiry.requests), sweep.last_move, dry_run=dry_run)
-        reclaimed = {kind.name.lower(): Reclaimed(len(found), sum(one.size for one in found)) for kind, found in garbage.items()}
+        expired = maintenance.expire(
+            moves_before, now - _micros(expiry.requests), sweep.last_move, dry_run=dry_run
+        )
+        reclaimed = {
+            kind.name.lower(): Reclaimed(len(found), sum(one.size for one in found))
+            for kind, found in garbage.items()
+        }
         if not dry_run:
             sweep.delete(garbage)
             maintenance.compact(full=full)
         after = maintenance.size()
-    return MaintenanceReport(expired.moves, expired.requests, reclaimed, sweep.kept, before.total, after.total, after.free, dry_run)
+    return MaintenanceReport(
+        expired.moves,
+        expired.requests,
+        reclaimed,
+        sweep.kept,
+        before.total,
+        after.total,
+        after.free,
+        dry_run,
+    )
 
 
 class _Sweep:
     """Marks what stays and deletes the rest."""
 
-    def __init__(self, store: Store, maintenance: Maintenance, written_before: int, progress: Progress | None) -> None:
+    def __init__(
+        self, store: Store, maintenance: Maintenance, written_before: int, progress: Progress | None
+    ) -> None:
         self._store = store
         self._maintenance = maintenance
         self._written_before = written_before
         self.last_move = maintenance.last_move()
         self._since = self.last_move
         total = store.count()
-        self._reachable = Reachable(store.get, None if progress is None else lambda reached: progress(min(reached, total), total))
+        self._reachable = Reachable(
+            store.get,
+            None if progress is None else lambda reached: progress(min(reached, total), total),
+        )
         self.kept = 0
 
     def mark(self, moves_before: int) -> None:
         """Marks what references, moves not before this time, and young objects need."""
-        self._reachable.add(Kind.COMMIT, [reference.target for reference in self._store.references()])
+        self._reachable.add(
+            Kind.COMMIT, [reference.target for reference in self._store.references()]
+        )
         for some in batched(row for row in moves(self._store) if row.move.time >= moves_before):
             self._reach(some)
         # The newest object stays in any case, see `Maintenance.delete`.
@@ -93,19 +114,26 @@ class _Sweep:
 
     def garbage(self) -> dict[Kind, list[ListedObject]]:
         """Returns the objects to delete, by kind, in the order of deletion."""
-        found: dict[Kind, list[ListedObject]] = {kind: [] for kind in (Kind.COMMIT, Kind.NODE, Kind.VALUE)}
+        found: dict[Kind, list[ListedObject]] = {
+            kind: [] for kind in (Kind.COMMIT, Kind.NODE, Kind.VALUE)
+        }
         self.kept = 0
         for listed in self._maintenance.objects():
             if listed.written < self._written_before and listed.id not in self._reachable:
                 found[Kind(listed.kind)].append(listed)
             else:
                 self.kept += 1
-        levels = {id_: level for batch in batched(found[Kind.NODE]) for id_, level in self._levels(batch)}
+        levels = {
+            id_: level for batch in batched(found[Kind.NODE]) for id_, level in self._levels(batch)
+        }
         found[Kind.NODE].sort(key=lambda listed: -levels.get(listed.id, 0))
         return found
 
     def _levels(self, nodes: Iterable[ListedObject]) -> Iterator[tuple[Id, int]]:
-        return ((id_, decode_node(data).level) for id_, data in self._store.get([listed.id for listed in nodes]).items())
+        return (
+            (id_, decode_node(data).level)
+            for id_, data in self._store.get([listed.id for listed in nodes]).items()
+        )
 
     def delete(self, garbage: dict[Kind, list[ListedObject]]) -> None:
         """Deletes garbage, except what was needed or written again meanwhile."""
@@ -113,7 +141,12 @@ class _Sweep:
             for batch in batched(found, _BATCH):
                 # Most of what has become reachable since is marked here, so that writers wait for little.
                 self._reach(moves(self._store, since=self._since))
-                self._maintenance.delete([listed.id for listed in batch], self._written_before, self._since, self._reached)
+                self._maintenance.delete(
+                    [listed.id for listed in batch],
+                    self._written_before,
+                    self._since,
+                    self._reached,
+                )
 
     def _reached(self, rows: Sequence[ReflogRow]) -> Container[Id]:
         self._reach(rows)

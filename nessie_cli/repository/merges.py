@@ -67,7 +67,9 @@ def merge(at: Snapshot, change: Merge, submission: Submission) -> Draft[MergeRes
     return repeated(draft, done)
 
 
-def _merge(at: Snapshot, change: Merge, submission: Submission, basis: Basis, source: Reference) -> Draft[MergeResult]:
+def _merge(
+    at: Snapshot, change: Merge, submission: Submission, basis: Basis, source: Reference
+) -> Draft[MergeResult]:
     assert basis.reference is not None
     branch = basis.reference
     options, context, objects = change.options, at.context, at.drafting_objects()
@@ -79,7 +81,14 @@ def _merge(at: Snapshot, change: Merge, submission: Submission, basis: Basis, so
         return Draft(change, [unmoved(branch)], answer=answer(objects, place, {}, branch.target))
     choices = KeyChoices(objects, options.behaviors, options.default_behavior)
     validate = validates_namespaces(basis.settings)
-    outcome = _combine_merge(objects, place, from_, choices, follow_renames=options.follow_renames, validate_namespaces=validate)
+    outcome = _combine_merge(
+        objects,
+        place,
+        from_,
+        choices,
+        follow_renames=options.follow_renames,
+        validate_namespaces=validate,
+    )
     root = root_of(objects, branch.target)
     effect = Effect(objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_])
     refuse = refusal(at, objects, place, outcome, choices)
@@ -94,7 +103,14 @@ def _merge(at: Snapshot, change: Merge, submission: Submission, basis: Basis, so
     meta = meta if meta.message else structs.replace(meta, message=generated)
     new_root = edit(objects, root, outcome.edits)
     stamp = Stamp(context.who, context.clock())
-    new = draft_commit(objects, [branch.target, from_], new_root, outcome.operations(at_target), meta=meta, stamp=stamp)
+    new = draft_commit(
+        objects,
+        [branch.target, from_],
+        new_root,
+        outcome.operations(at_target),
+        meta=meta,
+        stamp=stamp,
+    )
     write = branch_write(
         context,
         submission,
@@ -135,7 +151,10 @@ def _base(objects: Objects, branch: StoredReference, source: Id, *, unrelated: b
         return NO_COMMIT
     base = history.merge_base(objects, branch.target, source)
     if base == NO_COMMIT and not unrelated:
-        raise CommitNotFound(f"No common ancestor in parents of {branch.target.hex()} and {source.hex()}", source.hex())
+        raise CommitNotFound(
+            f"No common ancestor in parents of {branch.target.hex()} and {source.hex()}",
+            source.hex(),
+        )
     return base
 
 
@@ -148,16 +167,39 @@ def _combine_merge(
     follow_renames: bool,
     validate_namespaces: bool,
 ) -> Outcome:
-    roots = [root_of(objects, commit) for commit in (place.base or NO_COMMIT, place.branch.target, source)]
-    changes = [ThreeWay(*found) for found in with_progress(tree.three_way(objects, *roots), place.progress, None)]
+    roots = [
+        root_of(objects, commit)
+        for commit in (place.base or NO_COMMIT, place.branch.target, source)
+    ]
+    changes = [
+        ThreeWay(*found)
+        for found in with_progress(tree.three_way(objects, *roots), place.progress, None)
+    ]
     renames = Renames(objects, changes, roots[0], roots[1])
-    return combine(objects, changes, roots[1], choices, renames, follow_renames=follow_renames, validate_namespaces=validate_namespaces)
+    return combine(
+        objects,
+        changes,
+        roots[1],
+        choices,
+        renames,
+        follow_renames=follow_renames,
+        validate_namespaces=validate_namespaces,
+    )
 
 
-def refusal(at: Snapshot, objects: Objects, place: Place, outcome: Outcome, choices: KeyChoices) -> Callable[[], NessieError] | None:
+def refusal(
+    at: Snapshot, objects: Objects, place: Place, outcome: Outcome, choices: KeyChoices
+) -> Callable[[], NessieError] | None:
     """What prevents an outcome, None if nothing does."""
     if outcome.namespace_conflicts:
-        return partial(conflict_error, at, objects, place.branch, place.base or NO_COMMIT, outcome.namespace_conflicts)
+        return partial(
+            conflict_error,
+            at,
+            objects,
+            place.branch,
+            place.base or NO_COMMIT,
+            outcome.namespace_conflicts,
+        )
     try:
         if place.base is not None:
             choices.check_all_used()
@@ -169,7 +211,9 @@ def refusal(at: Snapshot, objects: Objects, place: Place, outcome: Outcome, choi
     return partial(_merge_conflict, at, objects, place, outcome) if outcome.conflicts else None
 
 
-def _merge_conflict(at: Snapshot, objects: Objects, place: Place, outcome: Outcome) -> MergeConflict:
+def _merge_conflict(
+    at: Snapshot, objects: Objects, place: Place, outcome: Outcome
+) -> MergeConflict:
     """The error for the conflicts of a merge, with the commits on both sides that made them."""
     conflicts = describe(
         objects,

@@ -79,7 +79,8 @@ class Facts(Generic[T]):
         data = kept[_CHECK:]
         try:
             if data and crc32(data) == int.from_bytes(kept[:_CHECK], "big"):
-                version, about, facts = msgpack.decode(data, type=tuple[int, bytes, dict[bytes, self._type]])  # type: ignore[name-defined]
+                shape = tuple[int, bytes, dict[bytes, self._type]]  # type: ignore[name-defined]
+                version, about, facts = msgpack.decode(data, type=shape)
                 if version == VERSION:
                     return about, facts
         except MsgspecError:

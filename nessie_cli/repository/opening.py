@@ -62,16 +62,29 @@ def connect(
         return open_remote(url, access or Access(), context)
     from nessie_cli.repository.local_opening import create_local, open_local
 
-    return create_local(url, None, context) if url == "memory:" else open_local(url, context, migrate=migrate)
+    return (
+        create_local(url, None, context)
+        if url == "memory:"
+        else open_local(url, context, migrate=migrate)
+    )
 
 
-def create(url: str, *, default_branch: str | None = None, who: str = "", clock: Clock = _now, random: Randomness = os.urandom) -> Repository:
+def create(
+    url: str,
+    *,
+    default_branch: str | None = None,
+    who: str = "",
+    clock: Clock = _now,
+    random: Randomness = os.urandom,
+) -> Repository:
     """Open the repository at a URL, and make it first where there is none (default branch `main`). An existing one is left as it is.
 
     Raises `InvalidInput` for an unusable name of the default branch, also where an existing repository has another one, and for a server.
     """
     if url.startswith(("http://", "https://")):
-        raise InvalidInput("a repository behind a server is made where its store is, not through the server; use connect(url)")
+        raise InvalidInput(
+            "a repository behind a server is made where its store is, not through the server; use connect(url)"
+        )
     if default_branch is not None:
         check_new_reference_name(default_branch)
     from nessie_cli.repository.local_opening import create_local

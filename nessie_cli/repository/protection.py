@@ -26,17 +26,25 @@ def check_setting(name: str, value: str | None) -> None:
         raise InvalidInput(f"setting {name!r}: names no branch; write {PREFIX}main")
     unknown = [rule for rule in _rules(value) if rule not in RULES]
     if unknown or not _rules(value):
-        raise InvalidInput(f"setting {name}: {value!r} is no list of rules; choose from {', '.join(RULES)}")
+        raise InvalidInput(
+            f"setting {name}: {value!r} is no list of rules; choose from {', '.join(RULES)}"
+        )
 
 
 def _rules(value: str) -> list[str]:
     return [rule.strip() for rule in value.split(",") if rule.strip()]
 
 
-def refusal(settings: Mapping[str, str], reference: str, rule: str, why: str, kind: str = "branch") -> Callable[[], NessieError] | None:
+def refusal(
+    settings: Mapping[str, str], reference: str, rule: str, why: str, kind: str = "branch"
+) -> Callable[[], NessieError] | None:
     """Makes the error if a rule protects a branch or tag (`kind`); None if none does. `why` says what the rule allows."""
     for name, value in settings.items():
-        if name.startswith(PREFIX) and fnmatchcase(reference, name[len(PREFIX) :]) and rule in _rules(value):
+        if (
+            name.startswith(PREFIX)
+            and fnmatchcase(reference, name[len(PREFIX) :])
+            and rule in _rules(value)
+        ):
             text = f"{kind.lower()} '{reference}' is protected ({name} = {value}): {why}"
             return lambda: NotAllowed(text)
     return None

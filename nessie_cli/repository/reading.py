@@ -10,7 +10,15 @@ from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commit_index import IndexLookup, commits_of_key
 from nessie_cli.kernel.commits import from_micros, is_deletion, meta_of, operations_of, root_of
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, content_id_of, format_content_id, type_name, value_id_of
+from nessie_cli.kernel.forms import (
+    NO_COMMIT,
+    Commit,
+    Id,
+    content_id_of,
+    format_content_id,
+    type_name,
+    value_id_of,
+)
 from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
@@ -58,7 +66,9 @@ def check_range(keys: KeyRange) -> None:
 
 def log_entry(objects: Objects, id_: Id, commit: Commit, *, operations: bool) -> LogEntry:
     """A stored commit as an entry of a log."""
-    return LogEntry(meta_of(id_, commit), commit.height, _operations(objects, commit) if operations else None)
+    return LogEntry(
+        meta_of(id_, commit), commit.height, _operations(objects, commit) if operations else None
+    )
 
 
 def _operations(objects: Objects, commit: Commit) -> tuple[Operation, ...]:
@@ -67,15 +77,24 @@ def _operations(objects: Objects, commit: Commit) -> tuple[Operation, ...]:
     puts = [(key, record) for key, record in stored if not is_deletion(record)]
     contents = objects.contents([record for _, record in puts]) if puts else []
     deletes = [Delete(decode_key(key)) for key, record in stored if is_deletion(record)]
-    return (*deletes, *(Put(decode_key(key), content) for (key, _), content in zip(puts, contents, strict=True)))
+    return (
+        *deletes,
+        *(Put(decode_key(key), content) for (key, _), content in zip(puts, contents, strict=True)),
+    )
 
 
 def entries(objects: Objects, commit: Id, keys: KeyRange, *, content: bool) -> Iterator[Entry]:
     """The keys of a commit's state."""
     check_range(keys)
     # A short look at keys alone reads little; contents are read together.
-    for batch in batched(_items(objects, root_of(objects, commit), keys), first=None if content else _FIRST):
-        loaded: list[Content | None] = list(objects.contents([record for _, record in batch])) if content else [None] * len(batch)
+    for batch in batched(
+        _items(objects, root_of(objects, commit), keys), first=None if content else _FIRST
+    ):
+        loaded: list[Content | None] = (
+            list(objects.contents([record for _, record in batch]))
+            if content
+            else [None] * len(batch)
+        )
         for (key, record), found in zip(batch, loaded, strict=True):
             yield Entry(
                 key=decode_key(key),
@@ -99,7 +118,9 @@ def _wanted(keys: KeyRange) -> set[bytes]:
     return {key for key in wanted if key >= start and (stop is None or key < stop)}
 
 
-def divisions(objects: Objects, commit: Id, most: int, prefix: ContentKey | None) -> list[ContentKey]:
+def divisions(
+    objects: Objects, commit: Id, most: int, prefix: ContentKey | None
+) -> list[ContentKey]:
     """Where to cut a state into parts of at most `most` keys."""
     from nessie_cli.kernel.division import divide
 
@@ -111,7 +132,9 @@ def divisions(objects: Objects, commit: Id, most: int, prefix: ContentKey | None
 
 def contents(objects: Objects, commit: Id, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
     """The contents of those keys that exist."""
-    found = sorted(tree.get(objects, root_of(objects, commit), [encode_key(key) for key in keys]).items())
+    found = sorted(
+        tree.get(objects, root_of(objects, commit), [encode_key(key) for key in keys]).items()
+    )
     loaded = objects.contents([record for _, record in found]) if found else []
     return {decode_key(key): content for (key, _), content in zip(found, loaded, strict=True)}
 
@@ -128,7 +151,9 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
         records = [record for _, old, new in batch for record in (old, new) if record]
         loaded = iter(objects.contents(records))
         for key, old, new in batch:
-            yield DiffEntry(decode_key(key), next(loaded) if old else None, next(loaded) if new else None)
+            yield DiffEntry(
+                decode_key(key), next(loaded) if old else None, next(loaded) if new else None
+            )
 
 
 def changed_keys(objects: Objects, commit: Commit) -> list[ChangedKey]:
@@ -141,7 +166,11 @@ def changed_keys(objects: Objects, commit: Commit) -> list[ChangedKey]:
         return [_only_change(objects, before, commit.root, *stored[0])]
     was = tree.get(objects, before, [key for key, _ in stored])
     # A forced removal is an operation even where the key was gone already.
-    changed = ((key, record) for key, record in stored if (key in was if is_deletion(record) else was.get(key) != record))
+    changed = (
+        (key, record)
+        for key, record in stored
+        if (key in was if is_deletion(record) else was.get(key) != record)
+    )
     return [_key_change(key, record, existed=key in was) for key, record in changed]
 
 
@@ -152,28 +181,40 @@ def _only_change(objects: Objects, before: Id, after: Id, key: bytes, record: by
 
 
 def _key_change(key: bytes, record: bytes, *, existed: bool) -> ChangedKey:
-    return ChangedKey(decode_key(key), format_content_id(content_id_of(record)), existed, not is_deletion(record))
+    return ChangedKey(
+        decode_key(key), format_content_id(content_id_of(record)), existed, not is_deletion(record)
+    )
 
 
 def last_change(objects: Objects, lookup: IndexLookup, commit: Id, key: bytes) -> CommitMeta | None:
     """The newest commit along first parents with an operation on a key."""
-    return next((meta_of(id_, found) for id_, found in commits_of_key(objects, lookup, commit, key)), None)
+    return next(
+        (meta_of(id_, found) for id_, found in commits_of_key(objects, lookup, commit, key)), None
+    )
 
 
 def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:
     """First-parent distances of two commits from their common ancestor."""
     common = history.common_first_parent(objects, of, base)
     height = history.height_of(objects, common)
-    return AheadBehind(history.height_of(objects, of) - height, history.height_of(objects, base) - height, common.hex())
+    return AheadBehind(
+        history.height_of(objects, of) - height,
+        history.height_of(objects, base) - height,
+        common.hex(),
+    )
 
 
-def reflog(objects: Objects, store: View, name: str | None, limit: int | None) -> Iterator[ReflogEntry]:
+def reflog(
+    objects: Objects, store: View, name: str | None, limit: int | None
+) -> Iterator[ReflogEntry]:
     """Returns the moves of one reference or of all, newest first."""
     rows = moves(store, name, batch=BATCH if limit is None else min(limit, BATCH))
     return (_reflog_entry(objects, row) for row in islice(rows, limit))
 
 
-def moves(view: View, name: str | None = None, *, since: int | None = None, batch: int = BATCH) -> Iterator[ReflogRow]:
+def moves(
+    view: View, name: str | None = None, *, since: int | None = None, batch: int = BATCH
+) -> Iterator[ReflogRow]:
     """Returns the rows of the reflog numbered above `since`, newest first, `batch` rows per round trip."""
     before: int | None = None
     while rows := view.reflog(name, before, batch):
@@ -189,7 +230,11 @@ def moves(view: View, name: str | None = None, *, since: int | None = None, batc
 def _reflog_entry(objects: Objects, row: ReflogRow) -> ReflogEntry:
     move = row.move
     message = move.message
-    if not message and move.operation in ("commit", "merge", "transplant") and move.after not in (None, NO_COMMIT):
+    if (
+        not message
+        and move.operation in ("commit", "merge", "transplant")
+        and move.after not in (None, NO_COMMIT)
+    ):
         message = objects.commit(move.after).message.partition("\n")[0] if move.after else ""
     return ReflogEntry(
         number=row.number,
@@ -208,5 +253,7 @@ def _reflog_entry(objects: Objects, row: ReflogRow) -> ReflogEntry:
 def existing_commit(objects: Objects, id_: Id) -> Commit:
     """A stored commit; raises `CommitNotFound` for the empty history."""
     if id_ == NO_COMMIT:
-        raise CommitNotFound("this is the beginning of the history: there is no commit", NO_ANCESTOR)
+        raise CommitNotFound(
+            "this is the beginning of the history: there is no commit", NO_ANCESTOR
+        )
     return objects.commit(id_)

@@ -6,9 +6,21 @@ from collections.abc import Callable, Collection, Sequence
 
 from nessie_cli.errors import AlreadyExists, InvalidInput, NessieError, ReferenceMoved
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.model import Conflict, ConflictType, Reference, ReferenceType, check_new_reference_name
+from nessie_cli.model import (
+    Conflict,
+    ConflictType,
+    Reference,
+    ReferenceType,
+    check_new_reference_name,
+)
 from nessie_cli.repository import protection
-from nessie_cli.repository.changes import AssignReference, Change, CreateReference, DeleteReference, RenameReference
+from nessie_cli.repository.changes import (
+    AssignReference,
+    Change,
+    CreateReference,
+    DeleteReference,
+    RenameReference,
+)
 from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.requests import Submission, digest, recorded, reference_of, reused
 from nessie_cli.repository.revisions import as_reference, reference_not_found
@@ -33,8 +45,18 @@ def create(at: Snapshot, change: CreateReference, submission: Submission) -> Dra
     target = at.revisions.commit_id(change.target)
     new = StoredReference(change.name, change.type, target)
     if basis.reference is not None:
-        return _refused(change, basis.reference, lambda: already_exists(change.name), _reaching(at, target))
-    return _move(at, change, submission, [(new, None, target)], operation="create", answer=new, message=change.message)
+        return _refused(
+            change, basis.reference, lambda: already_exists(change.name), _reaching(at, target)
+        )
+    return _move(
+        at,
+        change,
+        submission,
+        [(new, None, target)],
+        operation="create",
+        answer=new,
+        message=change.message,
+    )
 
 
 def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Draft[Reference]:
@@ -47,15 +69,32 @@ def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Dra
     _check_expected(found, change.expected_hash)
     target = at.revisions.commit_id(change.target)
     settings = basis.settings.values
-    refuse = protection.refusal(settings, name, protection.MERGE_ONLY, "it changes only by merges", found.kind)
+    refuse = protection.refusal(
+        settings, name, protection.MERGE_ONLY, "it changes only by merges", found.kind
+    )
     if refuse is None and not at.ancestry.is_ancestor(found.target, target):
-        refuse = protection.refusal(settings, name, protection.NO_REWIND, "it is only assigned to descendants of its HEAD", found.kind)
+        refuse = protection.refusal(
+            settings,
+            name,
+            protection.NO_REWIND,
+            "it is only assigned to descendants of its HEAD",
+            found.kind,
+        )
     if refuse is not None:
         return _refused(change, found, refuse, _reaching(at, target))
     assigned = StoredReference(name, found.kind, target)
     moves = [(assigned, found.target, target)]
     message = _message(at, found)
-    return _move(at, change, submission, moves, operation="assign", answer=assigned, basis=basis, message=message)
+    return _move(
+        at,
+        change,
+        submission,
+        moves,
+        operation="assign",
+        answer=assigned,
+        basis=basis,
+        message=message,
+    )
 
 
 def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Draft[Reference]:
@@ -68,7 +107,9 @@ def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Dra
     found = _existing(name, basis)
     _check_expected(found, change.expected_hash)
     _refuse_default(at, name, "renamed")
-    refuse = protection.refusal(basis.settings.values, name, protection.NO_DELETE, "it cannot be renamed", found.kind)
+    refuse = protection.refusal(
+        basis.settings.values, name, protection.NO_DELETE, "it cannot be renamed", found.kind
+    )
     if refuse is None and at.view.reference(change.new) is not None:
         refuse = lambda: already_exists(change.new)  # noqa: E731 - as the line above, a maker of an error
     if refuse is not None:
@@ -76,7 +117,16 @@ def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Dra
     renamed = StoredReference(change.new, found.kind, found.target)
     moves = [(renamed, None, found.target), (found, found.target, None)]
     message = _message(at, found)
-    return _move(at, change, submission, moves, operation="rename", answer=renamed, basis=basis, message=message)
+    return _move(
+        at,
+        change,
+        submission,
+        moves,
+        operation="rename",
+        answer=renamed,
+        basis=basis,
+        message=message,
+    )
 
 
 def delete(at: Snapshot, change: DeleteReference, submission: Submission) -> Draft[Reference]:
@@ -87,11 +137,21 @@ def delete(at: Snapshot, change: DeleteReference, submission: Submission) -> Dra
         return again
     found = _existing(name, basis)
     _refuse_default(at, name, "deleted")
-    refuse = protection.refusal(basis.settings.values, name, protection.NO_DELETE, "it cannot be deleted", found.kind)
+    refuse = protection.refusal(
+        basis.settings.values, name, protection.NO_DELETE, "it cannot be deleted", found.kind
+    )
     if refuse is not None:
         return _refused(change, found, refuse)
     _check_expected(found, change.expected_hash)
-    return _move(at, change, submission, [(found, found.target, None)], operation="delete", answer=found, basis=basis)
+    return _move(
+        at,
+        change,
+        submission,
+        [(found, found.target, None)],
+        operation="delete",
+        answer=found,
+        basis=basis,
+    )
 
 
 def _move(
@@ -119,7 +179,9 @@ def _move(
         settings_version=None if basis is None else basis.settings.version,
     )
     effect = Effect(at.objects, sources=targets)
-    return Draft(change, reference_changes(made), answer=as_reference(answer), write=write, effect=effect)
+    return Draft(
+        change, reference_changes(made), answer=as_reference(answer), write=write, effect=effect
+    )
 
 
 def messages(view: View, names: Collection[str]) -> dict[str, str]:
@@ -129,19 +191,30 @@ def messages(view: View, names: Collection[str]) -> dict[str, str]:
     """
     newest = view.newest_moves(list(names)) if names else []
     return {
-        row.move.name: row.move.message for row in newest if row.move.kind == ReferenceType.TAG and row.move.after is not None and row.move.message
+        row.move.name: row.move.message
+        for row in newest
+        if row.move.kind == ReferenceType.TAG and row.move.after is not None and row.move.message
     }
 
 
 def _message(at: Snapshot, found: StoredReference) -> str:
-    return messages(at.view, [found.name]).get(found.name, "") if found.kind == ReferenceType.TAG else ""
+    return (
+        messages(at.view, [found.name]).get(found.name, "")
+        if found.kind == ReferenceType.TAG
+        else ""
+    )
 
 
 def _reaching(at: Snapshot, target: Id) -> Effect:
     return Effect(at.objects, sources=[target])
 
 
-def _refused(change: Change, found: StoredReference, refuse: Callable[[], NessieError], effect: Effect | None = None) -> Draft[Reference]:
+def _refused(
+    change: Change,
+    found: StoredReference,
+    refuse: Callable[[], NessieError],
+    effect: Effect | None = None,
+) -> Draft[Reference]:
     return Draft(change, [unmoved(found)], refuse=refuse, effect=effect)
 
 
@@ -169,7 +242,13 @@ def _check_expected(found: StoredReference, expected_hash: str) -> None:
     if found.target.hex() != expected_hash.lower():
         text = f"named-reference '{found.name}' is not at expected hash '{expected_hash}', but at '{found.target.hex()}'"
         conflict = Conflict(ConflictType.UNEXPECTED_HASH, None, text)
-        raise ReferenceMoved(f"N{text[1:]}.", [conflict], reference=found.name, head=found.target.hex(), expected_hash=expected_hash)
+        raise ReferenceMoved(
+            f"N{text[1:]}.",
+            [conflict],
+            reference=found.name,
+            head=found.target.hex(),
+            expected_hash=expected_hash,
+        )
 
 
 def already_exists(name: str) -> AlreadyExists:

@@ -88,7 +88,9 @@ class Submission:
             self._id = f"{context.clock():014x}{context.random(6).hex()}"
         return self._id
 
-    def batch(self, objects: Objects, operations: Iterable[Operation], progress: Progress | None) -> Batch:
+    def batch(
+        self, objects: Objects, operations: Iterable[Operation], progress: Progress | None
+    ) -> Batch:
         """The operations, read and checked once; `objects` holds their values afterwards."""
         if self._batch is None or self._operations is not operations:
             self._batch = Batch(objects, operations, progress)

@@ -83,16 +83,26 @@ class Revisions:
 
     def _ambiguous(self, text: str, candidates: list[Id]) -> AmbiguousHash:
         pairs = [
-            (c.hex(), "the empty history" if c == NO_COMMIT else self._objects.commit(c).message.partition("\n")[0]) for c in candidates[:_CANDIDATES]
+            (
+                c.hex(),
+                "the empty history"
+                if c == NO_COMMIT
+                else self._objects.commit(c).message.partition("\n")[0],
+            )
+            for c in candidates[:_CANDIDATES]
         ]
-        names = ", ".join(f"{hash_[: max(8, len(text) + 4)]} ({subject})" for hash_, subject in pairs)
+        names = ", ".join(
+            f"{hash_[: max(8, len(text) + 4)]} ({subject})" for hash_, subject in pairs
+        )
         more = " and more" if len(candidates) > _CANDIDATES else ""
         return AmbiguousHash(f"hash '{text}' is ambiguous: {names}{more}", pairs)
 
     def _step(self, commit: Id, step: Step) -> Id:
         objects = self._objects
         if step.kind is StepKind.ANCESTOR:
-            return history.ancestor_at(objects, commit, history.height_of(objects, commit) - step.count)
+            return history.ancestor_at(
+                objects, commit, history.height_of(objects, commit) - step.count
+            )
         if step.kind is StepKind.PARENT:
             return history.parent_number(objects, commit, step.count)
         assert step.time is not None

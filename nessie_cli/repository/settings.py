@@ -14,7 +14,9 @@ from nessie_cli.repository.writes import WriteMaker
 from nessie_cli.store.records import Write
 
 
-def put_settings(at: Snapshot, change: PutSettings, submission: Submission) -> Draft[Mapping[str, str | None]]:
+def put_settings(
+    at: Snapshot, change: PutSettings, submission: Submission
+) -> Draft[Mapping[str, str | None]]:
     """Draft a change of settings; answers their previous values."""
     for name, value in change.values.items():
         if not name or name.startswith("."):
@@ -24,9 +26,15 @@ def put_settings(at: Snapshot, change: PutSettings, submission: Submission) -> D
     request = at.view.request(submission.request_id) if submission.given else None
     if request is not None:
         refuse = reused(request, at.context.who, digest(change))
-        return Draft(change, [], answer=recorded(at.view, request).settings, refuse=refuse, repeated=True)
+        return Draft(
+            change, [], answer=recorded(at.view, request).settings, refuse=refuse, repeated=True
+        )
     settings = at.view.settings()
     previous = {name: settings.values.get(name) for name in change.values}
     maker = WriteMaker(at.context, submission, "settings")
-    write = Write(request=maker.request(lambda: digest(change), (), previous), settings=change.values, settings_version=settings.version)
+    write = Write(
+        request=maker.request(lambda: digest(change), (), previous),
+        settings=change.values,
+        settings_version=settings.version,
+    )
     return Draft(change, [], answer=previous, write=write)

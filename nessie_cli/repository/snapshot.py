@@ -27,13 +27,25 @@ PutEarly = Callable[[list[StoredObject]], None]
 _NEAR = 16
 """Commits, and nodes, that are read together with the head of a branch."""
 
-_BRANCH, _NODE = ReferenceType.BRANCH, Kind.NODE  # looking a member up takes longer than a comparison
+_BRANCH, _NODE = (
+    ReferenceType.BRANCH,
+    Kind.NODE,
+)  # looking a member up takes longer than a comparison
 
 
 class Snapshot:
     """A view of a store, and how to read and draft on it. `put_early` stores the objects of a large load."""
 
-    def __init__(self, view: View, cache: Decoded, context: Context, default_branch: str, put_early: PutEarly, *, remote: bool) -> None:
+    def __init__(
+        self,
+        view: View,
+        cache: Decoded,
+        context: Context,
+        default_branch: str,
+        put_early: PutEarly,
+        *,
+        remote: bool,
+    ) -> None:
         self.view = view
         self.cache = cache
         self.context = context
@@ -65,7 +77,11 @@ class Snapshot:
         paths. Nothing if the store is local.
         """
         objects = self.objects
-        if self._remote and objects.known_commit(head) is None and objects.read_commits_before(head, _NEAR):
+        if (
+            self._remote
+            and objects.known_commit(head) is None
+            and objects.read_commits_before(head, _NEAR)
+        ):
             objects.read_nodes_before(root_of(objects, head), _NEAR)
 
     def _spill(self, pending: dict[Id, tuple[Kind, bytes]]) -> None:
@@ -76,10 +92,15 @@ class Snapshot:
         return last_change(objects, self.view.find_indexed, commit, key)
 
 
-def stored_objects(pending: dict[Id, tuple[Kind, bytes]], index: Mapping[Id, tuple[bytes, ...]] = {}) -> list[StoredObject]:
+def stored_objects(
+    pending: dict[Id, tuple[Kind, bytes]], index: Mapping[Id, tuple[bytes, ...]] = {}
+) -> list[StoredObject]:
     """The objects of a draft as a store takes them, each after those that it refers to."""
     # Nodes are little but ids and hashes, which hardly compress, and every commit writes some.
-    return [StoredObject(id_, kind, data, index.get(id_, ()), kind is _NODE) for id_, (kind, data) in pending.items()]
+    return [
+        StoredObject(id_, kind, data, index.get(id_, ()), kind is _NODE)
+        for id_, (kind, data) in pending.items()
+    ]
 
 
 def existing_branch(name: str, found: StoredReference | None, verb: str) -> StoredReference:
@@ -98,8 +119,12 @@ def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None
     id_ = _parse_hash(hash_)
     if id_ in (branch.target, NO_COMMIT):
         return id_
-    if objects.find_commit(id_) is None or not history.on_first_parents(objects, id_, branch.target):
-        raise CommitNotFound(f"Could not find commit '{hash_}' in reference '{branch.name}'.", hash_)
+    if objects.find_commit(id_) is None or not history.on_first_parents(
+        objects, id_, branch.target
+    ):
+        raise CommitNotFound(
+            f"Could not find commit '{hash_}' in reference '{branch.name}'.", hash_
+        )
     return id_
 
 

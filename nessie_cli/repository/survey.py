@@ -27,7 +27,9 @@ Distance = tuple[int, int, Id]
 class Survey:
     """Answers questions about many commits of one store. The answers are cached in `notes`."""
 
-    def __init__(self, objects: Objects, ancestry: Callable[[], AncestryIndex], notes: Notes) -> None:
+    def __init__(
+        self, objects: Objects, ancestry: Callable[[], AncestryIndex], notes: Notes
+    ) -> None:
         self._objects = objects
         self._ancestry = ancestry
         self._tips: Facts[Tip] = Facts(notes, "tips", tuple[int, int])
@@ -38,16 +40,27 @@ class Survey:
         """References with their metadata, looked up together."""
         ids = list({bytes.fromhex(found.hash) for found in references} - {NO_COMMIT})
         heads = dict(zip(ids, self._objects.commits(ids), strict=True))
-        beside = {bytes.fromhex(found.hash) for found in references if _has_distance(found, default)}
+        beside = {
+            bytes.fromhex(found.hash) for found in references if _has_distance(found, default)
+        }
         distances = self.distances(beside, bytes.fromhex(default.hash)) if beside else {}
-        return [_described(found, heads, distances if _has_distance(found, default) else {}) for found in references]
+        return [
+            _described(found, heads, distances if _has_distance(found, default) else {})
+            for found in references
+        ]
 
     def tips(self, ids: Collection[Id]) -> dict[Id, Tip]:
         """Time and generation of commits, zeros for the empty history. One round trip for those not cached."""
         known = self._tips.known()[1]
         new = list({id_ for id_ in ids if id_ not in known} - {NO_COMMIT})
         if new:
-            known = {**known, **{id_: (found.time, found.generation) for id_, found in zip(new, self._objects.commits(new), strict=True)}}
+            known = {
+                **known,
+                **{
+                    id_: (found.time, found.generation)
+                    for id_, found in zip(new, self._objects.commits(new), strict=True)
+                },
+            }
             self._tips.keep(NO_COMMIT, known, set(ids) - {NO_COMMIT})
         return {id_: known[id_] if id_ != NO_COMMIT else (0, 0) for id_ in ids}
 
@@ -63,16 +76,26 @@ class Survey:
             self._distances.keep(base, known, ids)
         return {id_: known[id_] for id_ in ids}
 
-    def _from_further(self, known: Mapping[Id, Distance], before: Id, base: Id) -> dict[Id, Distance]:
+    def _from_further(
+        self, known: Mapping[Id, Distance], before: Id, base: Id
+    ) -> dict[Id, Distance]:
         """The cached distances from `before`, as distances from `base`. Empty unless `before` is one of its first parents."""
         if not self._is_first_parent(before, base):
             return {}
         further = history.height_of(self._objects, base) - history.height_of(self._objects, before)
-        return {id_: (ahead, behind + further, common) for id_, (ahead, behind, common) in known.items() if behind}
+        return {
+            id_: (ahead, behind + further, common)
+            for id_, (ahead, behind, common) in known.items()
+            if behind
+        }
 
     def _is_first_parent(self, before: Id, of: Id) -> bool:
         """Whether `before` is a first parent of a commit. The cache may be about a commit of another store."""
-        return NO_COMMIT not in (before, of) and self._objects.find_commit(before) is not None and history.on_first_parents(self._objects, before, of)
+        return (
+            NO_COMMIT not in (before, of)
+            and self._objects.find_commit(before) is not None
+            and history.on_first_parents(self._objects, before, of)
+        )
 
     def _measured(self, ids: Collection[Id], base: Id) -> dict[Id, Distance]:
         """O(log commits) round trips."""
@@ -80,21 +103,41 @@ class Survey:
         top = history.height_of(objects, base)
         heights = self._heights(ids)
         of_base = history.ancestors_at(objects, base, heights.values())
-        pairs = [(id_, of_base[height]) if height <= top else (history.ancestor_at(objects, id_, top), base) for id_, height in heights.items()]
+        pairs = [
+            (id_, of_base[height])
+            if height <= top
+            else (history.ancestor_at(objects, id_, top), base)
+            for id_, height in heights.items()
+        ]
         common = history.common_first_parents(objects, pairs)
         met = self._heights(common)
-        return {id_: (height - met[fork], top - met[fork], fork) for (id_, height), fork in zip(heights.items(), common, strict=True)}
+        return {
+            id_: (height - met[fork], top - met[fork], fork)
+            for (id_, height), fork in zip(heights.items(), common, strict=True)
+        }
 
     def _heights(self, ids: Iterable[Id]) -> dict[Id, int]:
         stored = list(set(ids) - {NO_COMMIT})
-        return {NO_COMMIT: 0, **{id_: commit.height for id_, commit in zip(stored, self._objects.commits(stored), strict=True)}}
+        return {
+            NO_COMMIT: 0,
+            **{
+                id_: commit.height
+                for id_, commit in zip(stored, self._objects.commits(stored), strict=True)
+            },
+        }
 
     def ancestors_among(self, ids: Collection[Id], descendant: Id) -> set[Id]:
         """The commits that are ancestors of another one. O(log commits) round trips, and as many for all merges."""
         about, known = self._merged.known()
         if about != descendant:
-            gained = history.gained(self._objects, descendant, about, GAINED) if self._is_first_parent(about, descendant) else None
-            known = {} if gained is None else {id_: was or id_ in gained for id_, was in known.items()}
+            gained = (
+                history.gained(self._objects, descendant, about, GAINED)
+                if self._is_first_parent(about, descendant)
+                else None
+            )
+            known = (
+                {} if gained is None else {id_: was or id_ in gained for id_, was in known.items()}
+            )
         new = {id_ for id_ in ids if id_ not in known}
         if new:
             ancestors = self._ancestry().ancestors_among(new, descendant)
@@ -107,14 +150,22 @@ class Survey:
         """The commits that have another one among their ancestors. O(log commits) round trips for those of a higher generation."""
         tips = self.tips({*ids, ancestor})
         oldest = tips[ancestor][1]
-        return self._ancestry().descendants_among({id_ for id_ in ids if tips[id_][1] > oldest or id_ == ancestor}, ancestor)
+        return self._ancestry().descendants_among(
+            {id_ for id_ in ids if tips[id_][1] > oldest or id_ == ancestor}, ancestor
+        )
 
 
 def _has_distance(reference: Reference, default: Reference) -> bool:
-    return reference.type is ReferenceType.BRANCH and reference.name != default.name and reference.hash != NO_ANCESTOR
+    return (
+        reference.type is ReferenceType.BRANCH
+        and reference.name != default.name
+        and reference.hash != NO_ANCESTOR
+    )
 
 
-def _described(reference: Reference, heads: Mapping[Id, Commit], distances: Mapping[Id, Distance]) -> Reference:
+def _described(
+    reference: Reference, heads: Mapping[Id, Commit], distances: Mapping[Id, Distance]
+) -> Reference:
     if reference.hash == NO_ANCESTOR:
         return reference
     id_ = bytes.fromhex(reference.hash)

@@ -35,7 +35,9 @@ def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draf
     """Draft commits applied one by one onto a branch; each keeps its message, authors, author time and properties."""
     options = change.options
     name = at.branch_name(change.branch)
-    commits = [bytes.fromhex(at.revisions.resolve(CommitSpec(None, text)).hash) for text in change.commits]
+    commits = [
+        bytes.fromhex(at.revisions.resolve(CommitSpec(None, text)).hash) for text in change.commits
+    ]
     _check_commits(at.objects, commits, any_order=options.any_order)
     if options.meta is not None:
         check_client_meta(options.meta)
@@ -47,16 +49,22 @@ def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draf
     if (refuse := reused(basis.request, at.context.who, digest(change))) is not None:
         return Draft(change, reference_changes(done.moves), refuse=refuse, repeated=True)
     again = structs.replace(change, options=structs.replace(options, dry_run=False))
-    return repeated(_transplant(at, again, Submission(), Basis(was_at(done), UNVALIDATED, None), commits), done)
+    return repeated(
+        _transplant(at, again, Submission(), Basis(was_at(done), UNVALIDATED, None), commits), done
+    )
 
 
-def _transplant(at: Snapshot, change: Transplant, submission: Submission, basis: Basis, commits: Sequence[Id]) -> Draft[MergeResult]:
+def _transplant(
+    at: Snapshot, change: Transplant, submission: Submission, basis: Basis, commits: Sequence[Id]
+) -> Draft[MergeResult]:
     assert basis.reference is not None
     branch, settings = basis.reference, basis.settings
     options, context, objects = change.options, at.context, at.drafting_objects()
     expected_commit(objects, branch, options.expected_hash)
     place = Place(branch, options.expected_hash, None, commits[-1], context.progress)
-    replay = _Replay(objects, branch, options, context, validate_namespaces=validates_namespaces(settings))
+    replay = _Replay(
+        objects, branch, options, context, validate_namespaces=validates_namespaces(settings)
+    )
     for number, commit in enumerate(commits):
         if context.progress is not None:
             context.progress(number, len(commits))
@@ -64,12 +72,16 @@ def _transplant(at: Snapshot, change: Transplant, submission: Submission, basis:
         if replay.total.namespace_conflicts:
             break
     effect = Effect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
-    refuse = protection.refusal(settings.values, branch.name, protection.MERGE_ONLY, "it changes only by merges")
+    refuse = protection.refusal(
+        settings.values, branch.name, protection.MERGE_ONLY, "it changes only by merges"
+    )
     refuse = refuse or refusal(at, objects, place, replay.total, replay.choices)
     if refuse is not None:
         return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
     if options.dry_run or replay.head == branch.target:
-        result = answer(objects, place, replay.total.details, None if options.dry_run else replay.head)
+        result = answer(
+            objects, place, replay.total.details, None if options.dry_run else replay.head
+        )
         return Draft(change, [unmoved(branch)], answer=result, effect=effect)
     write = branch_write(
         context,
@@ -99,7 +111,15 @@ def _check_commits(objects: Objects, commits: Sequence[Id], *, any_order: bool) 
 class _Replay:
     """Applies commits onto a chain of drafts, collecting what happened to each key."""
 
-    def __init__(self, objects: Objects, branch: StoredReference, options: MergeOptions, context: Context, *, validate_namespaces: bool) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        branch: StoredReference,
+        options: MergeOptions,
+        context: Context,
+        *,
+        validate_namespaces: bool,
+    ) -> None:
         self._objects = objects
         self._validate_namespaces = validate_namespaces
         self._options = options
@@ -134,11 +154,19 @@ class _Replay:
         self.edits |= edits
         original = meta_of(id_, commit)
         given = self._options.meta if alone else None
-        meta = given or CommitMeta(original.message, original.authors, original.signed_off_by, original.author_time, original.properties)
+        meta = given or CommitMeta(
+            original.message,
+            original.authors,
+            original.signed_off_by,
+            original.author_time,
+            original.properties,
+        )
         root = edit(objects, roots[1], edits)
         at_target = tree.get(objects, roots[1], edits)
         stamp = Stamp(self._context.who, self._context.clock())
-        self.head = draft_commit(objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=stamp)
+        self.head = draft_commit(
+            objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=stamp
+        )
 
     def _note(self, outcome: Outcome) -> None:
         """Of several conflicts of a key the last one counts."""

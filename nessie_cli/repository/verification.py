@@ -58,15 +58,23 @@ def _read_requests(store: Store) -> None:
         deque(dump.requests(), maxlen=0)
 
 
-def _verify_objects(store: Store, references: list[StoredReference], progress: Progress | None) -> Iterator[Problem]:
+def _verify_objects(
+    store: Store, references: list[StoredReference], progress: Progress | None
+) -> Iterator[Problem]:
     def scan() -> Iterator[Scanned]:
         for found in store.scan():
-            yield found.id, found.kind, found.data if isinstance(found, StoredObject) else found.reason
+            yield (
+                found.id,
+                found.kind,
+                found.data if isinstance(found, StoredObject) else found.reason,
+            )
 
     try:
         count = store.count() if progress is not None else 0
         targets = [(reference.name, reference.target) for reference in references]
-        yield from check(scan, store.get, store.scan_index(), targets, progress=progress, count=count)
+        yield from check(
+            scan, store.get, store.scan_index(), targets, progress=progress, count=count
+        )
     except NessieError as error:
         yield Problem(ProblemKind.DAMAGED, "objects", error.message)
 
@@ -77,7 +85,9 @@ def verify_reachable(store: Store, commits: Iterable[Id], progress: Progress | N
     Raises `DamagedObject` for the first one that is missing, damaged, or not what its id says. Each
     object is read once; memory is about 110 bytes for each.
     """
-    reachable = Reachable(store.get, None if progress is None else lambda done: progress(done, None), verify=True)
+    reachable = Reachable(
+        store.get, None if progress is None else lambda done: progress(done, None), verify=True
+    )
     reachable.add(Kind.COMMIT, commits)
     return len(reachable)
 

@@ -27,15 +27,33 @@ class WriteMaker:
         self._time = context.clock()
         self._id = submission.write_id(context)
 
-    def move(self, reference: StoredReference, before: Id | None, after: Id | None, message: str = "") -> Move:
+    def move(
+        self, reference: StoredReference, before: Id | None, after: Id | None, message: str = ""
+    ) -> Move:
         """A move of a reference, with its reflog entry."""
-        return Move(reference.name, reference.kind, before, after, self._time, self._who, self._operation, message, self._id)
+        return Move(
+            reference.name,
+            reference.kind,
+            before,
+            after,
+            self._time,
+            self._who,
+            self._operation,
+            message,
+            self._id,
+        )
 
-    def request(self, digest: Digest, moves: Sequence[Move], settings: Mapping[str, str | None] = {}) -> Request:
+    def request(
+        self, digest: Digest, moves: Sequence[Move], settings: Mapping[str, str | None] = {}
+    ) -> Request:
         """The record of the request. An id that no client knows needs no digest and no result."""
         if not self._submission.given:
             return Request(self._id, "", b"", b"", self._time)
-        done = Recorded(self._operation, tuple(RecordedMove(one.name, one.kind, one.before, one.after) for one in moves), settings)
+        done = Recorded(
+            self._operation,
+            tuple(RecordedMove(one.name, one.kind, one.before, one.after) for one in moves),
+            settings,
+        )
         return Request(self._id, self._who, digest(), encode_result(done), self._time)
 
 

@@ -49,7 +49,12 @@ def planned(draft: Draft[A]) -> Planned[A]:
 class Round:
     """Plans that are drafted on one state and committed together."""
 
-    def __init__(self, store: Store, on: Callable[[Overlay | None, DecodedObjects], Any], begin: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self,
+        store: Store,
+        on: Callable[[Overlay | None, DecodedObjects], Any],
+        begin: Sequence[tuple[str, str]] = (),
+    ) -> None:
         self._store = store
         self._on = on
         self._overlay: Overlay | None = None
@@ -67,7 +72,11 @@ class Round:
         Plans that see this draft must wait until it is committed. A version does not tell its settings from those of
         another writer that changed them at the same time, so a stale draft would go unnoticed.
         """
-        return self._newest is not None and self._newest.write is not None and bool(self._newest.write.settings)
+        return (
+            self._newest is not None
+            and self._newest.write is not None
+            and bool(self._newest.write.settings)
+        )
 
     def plan(self, number: int, plan: Plan[Any, Any]) -> None:
         """Make one plan. It sees what those before it will have done; one that raises changes nothing."""
@@ -87,16 +96,26 @@ class Round:
             self._overlay.add(self._newest.write)
             self._decoded.update(self._newest.decoded)
 
-    def commit(self, lease: str, cache: Decoded) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
+    def commit(
+        self, lease: str, cache: Decoded
+    ) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
         """Commit what was planned. Returns the answers by number, and the plans to be made again, with what was stale."""
         drafts = [draft for _, found in self._results if (draft := _writing(found)) is not None]
         try:
-            outcomes = self._store.commit([draft.write for draft in drafts if draft.write is not None], lease=lease) if drafts else []
+            outcomes = (
+                self._store.commit(
+                    [draft.write for draft in drafts if draft.write is not None], lease=lease
+                )
+                if drafts
+                else []
+            )
         except NessieError as error:
             return self._failed(error), []
         return self._decided(outcomes, cache)
 
-    def _decided(self, outcomes: Sequence[Outcome], cache: Decoded) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
+    def _decided(
+        self, outcomes: Sequence[Outcome], cache: Decoded
+    ) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
         answers: dict[int, Any] = {}
         again: list[tuple[int, Stale | None]] = []
         remaining = iter(outcomes)
@@ -212,7 +231,9 @@ def commit_all(
         tries += bool(again)
     for number, stale in waiting:
         name = stale.name if stale is not None else ""
-        answers[number] = ReferenceMoved(f"The operation could not be performed after {MOST_TRIES} retries: '{name}' kept moving")
+        answers[number] = ReferenceMoved(
+            f"The operation could not be performed after {MOST_TRIES} retries: '{name}' kept moving"
+        )
     return [answers[number] for number in range(len(plans))]
 
 

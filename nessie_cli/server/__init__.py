@@ -6,4 +6,15 @@ from nessie_cli.server.auth.tokens import TokenEntry, add_token, list_tokens, re
 from nessie_cli.server.runtime.running import Listeners, Settings, serve
 from nessie_cli.server.runtime.tls import Tls
 
-__all__ = ["JwtSettings", "Listeners", "Security", "Settings", "Tls", "TokenEntry", "add_token", "list_tokens", "remove_tokens", "serve"]
+__all__ = [
+    "JwtSettings",
+    "Listeners",
+    "Security",
+    "Settings",
+    "Tls",
+    "TokenEntry",
+    "add_token",
+    "list_tokens",
+    "remove_tokens",
+    "serve",
+]

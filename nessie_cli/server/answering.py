@@ -11,7 +11,14 @@ from nessie_cli.errors import NessieError
 from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.exchange import Exchange
-from nessie_cli.server.failures import RETRY_AFTER, HttpFault, InternalFault, Unavailable, error_body, told
+from nessie_cli.server.failures import (
+    RETRY_AFTER,
+    HttpFault,
+    InternalFault,
+    Unavailable,
+    error_body,
+    told,
+)
 from nessie_cli.server.http import JSON, Headers, Reply, compressed, header
 from nessie_cli.server.streams import Listing, encoded
 from nessie_cli.server.table import Match, NoRoute
@@ -61,7 +68,11 @@ def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:
         return no_route(error, headers, exchange)
     shown = told(error)
     if isinstance(shown, InternalFault | Unavailable):
-        exchange.error = error.message if isinstance(error, NessieError) else "".join(traceback.format_exception(error))
+        exchange.error = (
+            error.message
+            if isinstance(error, NessieError)
+            else "".join(traceback.format_exception(error))
+        )
     # With the frames that it went through an error holds what they held, a body for one, and often itself: until somebody collects the garbage.
     error.__traceback__ = error.__context__ = None
     body = _encode(error_body(shown, header(headers, b"nessie-client-spec").decode("latin-1")))
@@ -81,5 +92,9 @@ def no_route(missing: NoRoute, headers: Headers, exchange: Exchange) -> Reply:
     allow = (b"allow", ", ".join(taken).encode())
     if exchange.method == "OPTIONS":
         return Reply(200, [allow])
-    found = failure(HttpFault(405, f"This path takes {', '.join(missing.allowed)}, not {exchange.method}"), headers, exchange)
+    found = failure(
+        HttpFault(405, f"This path takes {', '.join(missing.allowed)}, not {exchange.method}"),
+        headers,
+        exchange,
+    )
     return Reply(found.status, [*found.headers, allow], found.body)

@@ -104,7 +104,9 @@ class Server:
         self._answers = Answers(catalog.repository)
         self._versions = Versions(catalog.repository) if catalog.repository.version_waits else None
         self._readers = Readers(READERS, most_waiting=parts.limits.reads)
-        self._long_readers = Readers(LONG_READERS, name="long-reader", most_waiting=parts.limits.long_reads)
+        self._long_readers = Readers(
+            LONG_READERS, name="long-reader", most_waiting=parts.limits.long_reads
+        )
         self._checkers = Readers(1, name="checker")
         self._unpackers = Readers(UNPACKERS, name="unpacker")
         self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
@@ -112,7 +114,13 @@ class Server:
     def close(self) -> None:
         """Let what runs come to its end, and let go of the threads."""
         self._writer.close()
-        for threads in (self._unpackers, self._readers, self._long_readers, self._checkers, self._versions):
+        for threads in (
+            self._unpackers,
+            self._readers,
+            self._long_readers,
+            self._checkers,
+            self._versions,
+        ):
             if threads is not None:
                 threads.close()
         if self._log is not None:
@@ -137,7 +145,11 @@ class Server:
         exchange = Exchange(scope)
         self.metrics.running += 1
         try:
-            if scope["raw_path"].startswith(API) or self.beside is None or self._is_foreign(exchange):
+            if (
+                scope["raw_path"].startswith(API)
+                or self.beside is None
+                or self._is_foreign(exchange)
+            ):
                 await self._answer_api(exchange, receive, send)
             else:
                 await self._answer_beside(exchange, receive, send)
@@ -196,32 +208,53 @@ class Server:
             return
         if reply.status != _NO_CONTENT:
             sent.append((b"content-length", b"%d" % len(reply.body)))
-        at_once = exchange.scope.get("state", _NOTHING).get(AT_ONCE) if reply.status == _OK and exchange.method != "HEAD" else None
+        at_once = (
+            exchange.scope.get("state", _NOTHING).get(AT_ONCE)
+            if reply.status == _OK and exchange.method != "HEAD"
+            else None
+        )
         if at_once is None or not at_once(sent, reply.body):
             await send({"type": "http.response.start", "status": reply.status, "headers": sent})
-            await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else reply.body})
+            await send(
+                {
+                    "type": "http.response.body",
+                    "body": b"" if exchange.method == "HEAD" else reply.body,
+                }
+            )
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
         if exchange.received >= LARGE and self._giving_back is None:
-            self._giving_back = asyncio.get_running_loop().call_later(GIVEN_BACK_AFTER, self._give_back)
+            self._giving_back = asyncio.get_running_loop().call_later(
+                GIVEN_BACK_AFTER, self._give_back
+            )
 
     def _give_back(self) -> None:
         self._giving_back = None
         self._unpackers.submit(give_back)
 
-    async def _send_pieces(self, exchange: Exchange, reply: Reply, headers: Headers, send: Send) -> None:
+    async def _send_pieces(
+        self, exchange: Exchange, reply: Reply, headers: Headers, send: Send
+    ) -> None:
         """Send an answer as it is read. When that fails there is no status left to say so: the connection ends before the body does."""
         assert reply.pieces is not None
         size, lost = 0, _lost(exchange)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         try:
-            while exchange.method != "HEAD" and (piece := await self._long_readers.submit(partial(next, reply.pieces, b""), lost, begun=True)):
+            while exchange.method != "HEAD" and (
+                piece := await self._long_readers.submit(
+                    partial(next, reply.pieces, b""), lost, begun=True
+                )
+            ):
                 size += len(piece)
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body"})
         except ClientGone:
             pass
         except Exception as error:
-            exchange.error = error.message if isinstance(error, NessieError) else "".join(traceback.format_exception(error))
+            exchange.error = (
+                error.message
+                if isinstance(error, NessieError)
+                else "".join(traceback.format_exception(error))
+            )
             raise
         finally:
             exchange.done(reply.status, size, self.metrics, self._log)
@@ -229,7 +262,9 @@ class Server:
     def _is_foreign(self, exchange: Exchange) -> bool:
         """Whether a request beside the API is refused as one of a foreign web page; the API then says so."""
         try:
-            self._hosts.check(exchange.method, exchange.scope["raw_path"], exchange.scope["headers"])
+            self._hosts.check(
+                exchange.method, exchange.scope["raw_path"], exchange.scope["headers"]
+            )
         except HttpFault:
             return True
         return False
@@ -244,14 +279,21 @@ class Server:
         match = self._table.match(exchange.method, scope["raw_path"].decode("latin-1"))
         exchange.route = match.route.path
         if admission is not None:
-            catalog, callers = admission.catalog(catalog, scope["raw_path"], match.route.right), admission.scope
+            catalog, callers = (
+                admission.catalog(catalog, scope["raw_path"], match.route.right),
+                admission.scope,
+            )
         if not accepts_json(headers):
-            raise HttpFault(406, "This API answers JSON only, and the header Accept does not take it")
+            raise HttpFault(
+                406, "This API answers JSON only, and the header Accept does not take it"
+            )
         body = b""
         if match.route.body or match.route.writes:
             check_content_type(headers)
         if match.route.body:
-            body = await read_body(headers, receive, self.limits, arrived=ARRIVED in scope.get("state", _NOTHING))
+            body = await read_body(
+                headers, receive, self.limits, arrived=ARRIVED in scope.get("state", _NOTHING)
+            )
             exchange.received = len(body)
         elif not match.route.writes:
             return await self._read(exchange, match, headers, (catalog, callers))
@@ -265,28 +307,47 @@ class Server:
         if match.route.writes:
             plan = partial(_planned, call, partial(replied, match, headers))
             refuse = partial(failure, headers=headers, exchange=exchange)
-            reply: Reply = await self._writer.submit(Write(prepare, plan, refuse, large=large, begin=call.begin))
+            reply: Reply = await self._writer.submit(
+                Write(prepare, plan, refuse, large=large, begin=call.begin)
+            )
             return reply
         if not large:
             await self._readers.submit(prepare, _lost(exchange))
         return await self._in_steps(exchange, match, call, headers)
 
-    async def _read(self, exchange: Exchange, match: Match, headers: Headers, seen: tuple[Catalog, Hashable]) -> Reply:
+    async def _read(
+        self, exchange: Exchange, match: Match, headers: Headers, seen: tuple[Catalog, Hashable]
+    ) -> Reply:
         """The answer of a request without a body that reads; `seen` is the catalog as the caller meets it, and who else meets it so."""
         scope = exchange.scope
         catalog, callers = seen
         wanted: Hashable = None
         version = None
         if match.route.lasts:
-            version = self._answers.version() if self._versions is None else await self._versions.ask()
+            version = (
+                self._answers.version() if self._versions is None else await self._versions.ask()
+            )
         if version is not None:
-            wanted = (scope["raw_path"], scope["query_string"], takes_gzip(headers), _OURS in dict(headers), callers)
+            wanted = (
+                scope["raw_path"],
+                scope["query_string"],
+                takes_gzip(headers),
+                _OURS in dict(headers),
+                callers,
+            )
             if (known := self._answers.find(wanted, version)) is not None:
                 return known
         call = Call(catalog, match.segments, scope["query_string"].decode("latin-1"), headers)
         reply = await self._in_steps(exchange, match, call, headers)
-        if wanted is not None and reply.status == _OK and reply.pieces is None and match.route.takes(call.parameters):
-            self._answers.keep(wanted, version, reply, len(scope["raw_path"]) + len(scope["query_string"]))
+        if (
+            wanted is not None
+            and reply.status == _OK
+            and reply.pieces is None
+            and match.route.takes(call.parameters)
+        ):
+            self._answers.keep(
+                wanted, version, reply, len(scope["raw_path"]) + len(scope["query_string"])
+            )
         return reply
 
     def _prepare(self, call: Call, headers: Headers) -> int:
@@ -295,7 +356,9 @@ class Server:
         call.take(body)
         return len(body)
 
-    async def _in_steps(self, exchange: Exchange, match: Match, call: Call, headers: Headers) -> Reply:
+    async def _in_steps(
+        self, exchange: Exchange, match: Match, call: Call, headers: Headers
+    ) -> Reply:
         """Run a handler that reads, on a reading thread; between its steps others have their turn."""
         lost = _lost(exchange)
         found = steps(match, headers, call, exchange)

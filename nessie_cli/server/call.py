@@ -93,7 +93,14 @@ class KeyTooLong(InvalidInput):
 class Call:
     """A request: its path segments, query parameters, headers and body, read as the API reads them. Raises `InvalidInput` for wrong ones."""
 
-    def __init__(self, catalog: Catalog, segments: Mapping[str, str], query: str, headers: Iterable[tuple[bytes, bytes]], body: bytes = b"") -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        segments: Mapping[str, str],
+        query: str,
+        headers: Iterable[tuple[bytes, bytes]],
+        body: bytes = b"",
+    ) -> None:
         self._catalog = catalog
         self._access: Access | None = None
         self._draft: Draft[Any] | None = None
@@ -144,7 +151,9 @@ class Call:
         try:
             answer = draft.answer()
         except MergeConflict as conflict:
-            raise (conflict if policy is None else policy.shown_conflict(change, conflict)) from None
+            raise (
+                conflict if policy is None else policy.shown_conflict(change, conflict)
+            ) from None
         if draft.write is not None or not draft.exact:
             self._draft = draft
         return answer if policy is None else policy.shown(change, answer)
@@ -154,14 +163,18 @@ class Call:
         """The id under which the write of this request happens once."""
         given = self.headers(_REQUEST_HEADER) if self.is_ours else []
         if given and not _REQUEST_ID.fullmatch(given[0]):
-            raise InvalidInput(f"{REQUEST_HEADER}: must be 1 to 100 printable characters without spaces")
+            raise InvalidInput(
+                f"{REQUEST_HEADER}: must be 1 to 100 printable characters without spaces"
+            )
         return given[0] if given else None
 
     @property
     def begin(self) -> tuple[str, str] | None:
         """The reference that the path names, and the request id or "": what the plan will look up first."""
         name = self.segments.get("ref", "").partition("@")[0]
-        return (self.default_branch if name == "-" else name, self.request_id or "") if name else None
+        return (
+            (self.default_branch if name == "-" else name, self.request_id or "") if name else None
+        )
 
     # -- query ------------------------------------------------------------------------------------------------------------------
 
@@ -169,7 +182,9 @@ class Call:
     def parameters(self) -> dict[str, list[str]]:
         """The values of each query parameter."""
         found: dict[str, list[str]] = {}
-        for name, value in parse_qsl(self._query, keep_blank_values=True, errors="replace") if self._query else ():
+        for name, value in (
+            parse_qsl(self._query, keep_blank_values=True, errors="replace") if self._query else ()
+        ):
             found.setdefault(name, []).append(value)
         return found
 
@@ -188,7 +203,9 @@ class Call:
         if not text:
             return None
         digits = text.removeprefix("-").removeprefix("+")
-        if not (digits.isascii() and digits.isdigit() and len(digits) < _DIGITS and int(text) in _INT32):
+        if not (
+            digits.isascii() and digits.isdigit() and len(digits) < _DIGITS and int(text) in _INT32
+        ):
             raise UnreadableParameter(f"{name}: must be a whole number of 32 bits, not {text!r}")
         return int(text)
 
@@ -213,8 +230,13 @@ class Call:
         """The content key of a path segment, possibly one without elements."""
         text = self.segments[name]
         elements = keys.decode_elements(text)
-        if len(elements) > MAX_ELEMENTS or (2 * len(text) > MAX_LENGTH and len("".join(elements).encode("utf-16-le", "replace")) > 2 * MAX_LENGTH):
-            raise KeyTooLong(f"{name}: a content key has at most {MAX_ELEMENTS} elements and {MAX_LENGTH} characters; there is none like this")
+        if len(elements) > MAX_ELEMENTS or (
+            2 * len(text) > MAX_LENGTH
+            and len("".join(elements).encode("utf-16-le", "replace")) > 2 * MAX_LENGTH
+        ):
+            raise KeyTooLong(
+                f"{name}: a content key has at most {MAX_ELEMENTS} elements and {MAX_LENGTH} characters; there is none like this"
+            )
         return ContentKey(tuple(elements))
 
     # -- headers ----------------------------------------------------------------------------------------------------------------
@@ -225,7 +247,11 @@ class Call:
 
     def headers_from(self, prefix: bytes) -> Iterable[tuple[str, str]]:
         """(rest of the name, value) of all headers whose name begins with a prefix."""
-        return [(name[len(prefix) :].decode("latin-1"), _header_text(value)) for name, value in self._headers if name.startswith(prefix)]
+        return [
+            (name[len(prefix) :].decode("latin-1"), _header_text(value))
+            for name, value in self._headers
+            if name.startswith(prefix)
+        ]
 
     # -- body -------------------------------------------------------------------------------------------------------------------
 

@@ -91,7 +91,9 @@ def log_of_key(call: Call, start: str) -> Answer | None:
 
 def log_page(found: Page[LogEntry]) -> Listing:
     """A page of a log with the height of each commit."""
-    return listing("logEntries", map(facts.log_entry_with_facts, found), found.token, search=found.search())
+    return listing(
+        "logEntries", map(facts.log_entry_with_facts, found), found.token, search=found.search()
+    )
 
 
 def get_divisions(call: Call) -> Answer:
@@ -115,7 +117,9 @@ def get_reflog(call: Call) -> Answer:
         entries = dropwhile(lambda entry: str(entry.number) != token, entries)
     most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
     found = Page(entries, most, lambda entry: str(entry.number))
-    return Answer(listing("reflog", map(facts.reflog_entry, found), found.token, search=found.search()))
+    return Answer(
+        listing("reflog", map(facts.reflog_entry, found), found.token, search=found.search())
+    )
 
 
 def get_messages(call: Call) -> Answer:
@@ -132,7 +136,11 @@ def post_rename(call: Call) -> Answer:
         raise InvalidInput("A branch or a tag must be named.")
     found = named(call.repository, target.name)
     new = call.text("name") or ""
-    return Answer(encode_single_reference(call.submit(RenameReference(found.name, new, expected(call.repository, target)))))
+    return Answer(
+        encode_single_reference(
+            call.submit(RenameReference(found.name, new, expected(call.repository, target)))
+        )
+    )
 
 
 # -- requests and settings -------------------------------------------------------------------------
@@ -156,13 +164,19 @@ def settings_asked(call: Call) -> bool:
 
 def get_settings(call: Call) -> Answer:
     """The settings, as a configuration object."""
-    return Answer({"configs": [{"type": SETTINGS, "settings": dict(call.repository.config().settings)}]})
+    return Answer(
+        {"configs": [{"type": SETTINGS, "settings": dict(call.repository.config().settings)}]}
+    )
 
 
 def settings_given(call: Call, body: Any) -> Json | None:
     """The settings in the body of an update; None if it is of another configuration object."""
     config = body.get("config") if isinstance(body, dict) else None
-    return config if is_ours(call) and isinstance(config, dict) and config.get("type") == SETTINGS else None
+    return (
+        config
+        if is_ours(call) and isinstance(config, dict) and config.get("type") == SETTINGS
+        else None
+    )
 
 
 def put_settings(call: Call, config: Json) -> Answer:

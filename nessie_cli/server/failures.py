@@ -19,12 +19,16 @@ from nessie_cli.wire.encode import Json, encode_error
 
 RETRY_AFTER = "2"
 """Seconds that a client is asked to wait when the store is away or busy."""
-UNEXPECTED = "The server failed on this request; its log says why, under the request id of the answer"
+UNEXPECTED = (
+    "The server failed on this request; its log says why, under the request id of the answer"
+)
 _AWAY = "The store cannot be used at the moment; nothing was written"
 _UNKNOWN_OUTCOME = "The connection to the store was lost while it was written; read the reference to see whether the request was carried out"
 _DAMAGED = "A stored object that this request needs is damaged or missing; `nessie fsck` on the server names it"
 _SEVERAL = "There are multiple conflicts that prevent committing the provided operations"
-_OF_NAMESPACES = frozenset({ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE, ConflictType.NAMESPACE_NOT_EMPTY})
+_OF_NAMESPACES = frozenset(
+    {ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE, ConflictType.NAMESPACE_NOT_EMPTY}
+)
 _DETAILS_SINCE = 2
 _MANY_DIGITS = 10
 
@@ -82,12 +86,24 @@ def _namespaces_first(error: ReferenceConflict) -> ReferenceConflict:
     if not first or len(first) == len(error.conflicts):
         return error
     texts = [conflict.message for conflict in first]
-    message = f"{texts[0][:1].upper()}{texts[0][1:]}." if len(texts) == 1 else f"{_SEVERAL}: {', '.join(texts)}."
-    return ReferenceConflict(message, first, reference=error.reference, head=error.head, expected_hash=error.expected_hash)
+    message = (
+        f"{texts[0][:1].upper()}{texts[0][1:]}."
+        if len(texts) == 1
+        else f"{_SEVERAL}: {', '.join(texts)}."
+    )
+    return ReferenceConflict(
+        message,
+        first,
+        reference=error.reference,
+        head=error.head,
+        expected_hash=error.expected_hash,
+    )
 
 
 def error_body(error: NessieError, client_spec: str) -> Json:
     """The body of an error answer; `errorDetails` only for clients that announce specification 2 or newer (reference 8.1)."""
     major = client_spec.strip().partition(".")[0]
-    announced = int(major) if major.isascii() and major.isdigit() and len(major) < _MANY_DIGITS else 0
+    announced = (
+        int(major) if major.isascii() and major.isdigit() and len(major) < _MANY_DIGITS else 0
+    )
     return encode_error(error, details=announced >= _DETAILS_SINCE)

@@ -61,7 +61,10 @@ class Limits(NamedTuple):
 
     def shared_by(self, processes: int) -> Limits:
         """The limits of one of several processes."""
-        shared = {name: max(1, getattr(self, name) // processes) for name in ("connections", "writes", "reads", "long_reads")}
+        shared = {
+            name: max(1, getattr(self, name) // processes)
+            for name in ("connections", "writes", "reads", "long_reads")
+        }
         return self._replace(**shared)
 
 
@@ -95,7 +98,9 @@ def check_content_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
     announced = header(headers, b"content-type")
     if announced == JSON or announced.partition(b";")[0].strip().lower() == JSON:
         return
-    has_body = header(headers, b"content-length").strip(b"0 ") or header(headers, b"transfer-encoding")
+    has_body = header(headers, b"content-length").strip(b"0 ") or header(
+        headers, b"transfer-encoding"
+    )
     if announced or has_body:
         raise HttpFault(415, "HTTP 415 Unsupported Media Type", _UNSUPPORTED)
 
@@ -125,14 +130,26 @@ def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limi
     What becomes too large costs at most the time of what is allowed: it is given up in the step that goes beyond that.
     """
     announced = header(headers, b"content-encoding")
-    codings = [coding.strip() for coding in announced.lower().split(b",") if coding.strip()] if announced else []
+    codings = (
+        [coding.strip() for coding in announced.lower().split(b",") if coding.strip()]
+        if announced
+        else []
+    )
     if len(codings) > MOST_CODINGS:
-        raise HttpFault(415, f"content-encoding: has {len(codings)} codings, one within the other; at most {MOST_CODINGS} are taken", _UNSUPPORTED)
+        raise HttpFault(
+            415,
+            f"content-encoding: has {len(codings)} codings, one within the other; at most {MOST_CODINGS} are taken",
+            _UNSUPPORTED,
+        )
     for coding in reversed(codings):
         if coding in (b"gzip", b"x-gzip", b"deflate"):
             body = _inflate(body, limits.decompressed) if body else body
         elif coding != b"identity":
-            raise HttpFault(415, f"content-encoding {coding.decode('latin-1')!r} is not supported; gzip and deflate are", _UNSUPPORTED)
+            raise HttpFault(
+                415,
+                f"content-encoding {coding.decode('latin-1')!r} is not supported; gzip and deflate are",
+                _UNSUPPORTED,
+            )
     return body
 
 
@@ -188,7 +205,9 @@ async def drain(headers: Headers, receive: Receive, limits: Limits) -> None:
                     return
 
 
-async def read_body(headers: Headers, receive: Receive, limits: Limits, *, arrived: bool = False) -> bytes:
+async def read_body(
+    headers: Headers, receive: Receive, limits: Limits, *, arrived: bool = False
+) -> bytes:
     """The body as it was sent; raises when it is larger than it may be, as early as that is known, and when it does not arrive.
 
     `arrived` says that all of it is there, so that no clock has to be set.
@@ -202,7 +221,9 @@ async def read_body(headers: Headers, receive: Receive, limits: Limits, *, arriv
         async with asyncio.timeout(limits.seconds):
             return await _parts(receive, limits)
     except TimeoutError:
-        raise HttpFault(408, f"body: did not arrive within {limits.seconds:g} seconds", "BAD_REQUEST") from None
+        raise HttpFault(
+            408, f"body: did not arrive within {limits.seconds:g} seconds", "BAD_REQUEST"
+        ) from None
 
 
 async def _parts(receive: Receive, limits: Limits) -> bytes:

@@ -8,9 +8,27 @@ from math import inf
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import ContentKey, DiffEntry, Entry, KeyRange, LogEntry, Reference, ReferenceType
+from nessie_cli.model import (
+    ContentKey,
+    DiffEntry,
+    Entry,
+    KeyRange,
+    LogEntry,
+    Reference,
+    ReferenceType,
+)
 from nessie_cli.server.call import Call
-from nessie_cli.server.paging import HELD, Filter, Page, from_token, key_from_token, key_token, limit, page, token
+from nessie_cli.server.paging import (
+    HELD,
+    Filter,
+    Page,
+    from_token,
+    key_from_token,
+    key_token,
+    limit,
+    page,
+    token,
+)
 from nessie_cli.server.targets import Target, commit, parse_spec
 from nessie_cli.wire import keys
 
@@ -34,13 +52,20 @@ def references(call: Call, records: int | None, page_token: str | None) -> Page[
     # References may move between two readings, so all that pass are held.
     filter_ = filter_of(call, "references", held=inf)
     return page(
-        lambda: _references(call, page_token, metadata=metadata), limit(records), lambda found: token(f"{found.type.value}/{found.name}"), filter_
+        lambda: _references(call, page_token, metadata=metadata),
+        limit(records),
+        lambda found: token(f"{found.type.value}/{found.name}"),
+        filter_,
     )
 
 
 def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterator[Reference]:
     """All references, or those of a page and behind it. A token says what kind of reference it names: that one may be gone by now."""
-    kind, between, name = (ReferenceType.BRANCH.value, "/", "") if page_token is None else from_token(page_token).partition("/")
+    kind, between, name = (
+        (ReferenceType.BRANCH.value, "/", "")
+        if page_token is None
+        else from_token(page_token).partition("/")
+    )
     if not between:
         raise InvalidInput("Invalid token string representation")
     if kind == ReferenceType.BRANCH:
@@ -108,20 +133,38 @@ def from_page(wanted: KeyRange, page_token: str | None) -> tuple[KeyRange, Conte
     return KeyRange(keys=wanted.keys, minimum=minimum, maximum=wanted.maximum), wanted.prefix
 
 
-def entries(call: Call, at: Reference, wanted: KeyRange, *, records: int | None, page_token: str | None, content: bool = False) -> Page[Entry]:
+def entries(
+    call: Call,
+    at: Reference,
+    wanted: KeyRange,
+    *,
+    records: int | None,
+    page_token: str | None,
+    content: bool = False,
+) -> Page[Entry]:
     """A page of keys."""
     filter_ = filter_of(call, "entries")
     rest, prefix = from_page(wanted, page_token)
 
     def read() -> Iterable[Entry]:
         items = call.repository.entries(f"@{at.hash}", rest, content=content)
-        return items if prefix is None else takewhile(lambda entry: entry.key.starts_with(prefix), items)
+        return (
+            items
+            if prefix is None
+            else takewhile(lambda entry: entry.key.starts_with(prefix), items)
+        )
 
     return page(read, limit(records), lambda found: key_token(found.key), filter_)
 
 
 def differences(
-    call: Call, before: Reference, after: Reference, wanted: KeyRange, *, records: int | None = None, page_token: str | None = None
+    call: Call,
+    before: Reference,
+    after: Reference,
+    wanted: KeyRange,
+    *,
+    records: int | None = None,
+    page_token: str | None = None,
 ) -> Page[DiffEntry]:
     """A page of a difference."""
     filter_ = filter_of(call, "diff")
@@ -129,6 +172,10 @@ def differences(
 
     def read() -> Iterable[DiffEntry]:
         items = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest)
-        return items if prefix is None else takewhile(lambda entry: entry.key.starts_with(prefix), items)
+        return (
+            items
+            if prefix is None
+            else takewhile(lambda entry: entry.key.starts_with(prefix), items)
+        )
 
     return page(read, limit(records), lambda found: key_token(found.key), filter_)

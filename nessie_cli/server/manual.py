@@ -37,15 +37,22 @@ def manual(document: Json) -> str:
         parts.append(f"<h2>{escape(tag['description'])}</h2>")
         parts.extend(_operations(document, tag["name"]))
     parts.append("<h2>Shapes</h2>")
-    parts.extend(_shape(name, schema) for name, schema in sorted(document["components"]["schemas"].items()))
+    parts.extend(
+        _shape(name, schema) for name, schema in sorted(document["components"]["schemas"].items())
+    )
     return "\n".join([*parts, "</body></html>"])
 
 
 def _ways_in(document: Json) -> Iterator[str]:
     """How callers show who they are; any one of the ways is enough."""
     ways, schemes = document["security"], document["components"]["securitySchemes"]
-    told = ", or ".join(" and ".join(f"<code>{escape(name)}</code>" for name in way) or "nothing" for way in ways)
-    rows = "".join(f"<tr><td><code>{escape(name)}</code></td><td>{escape(found['description'])}</td></tr>" for name, found in schemes.items())
+    told = ", or ".join(
+        " and ".join(f"<code>{escape(name)}</code>" for name in way) or "nothing" for way in ways
+    )
+    rows = "".join(
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(found['description'])}</td></tr>"
+        for name, found in schemes.items()
+    )
     yield f"<h2>Who asks</h2><p>A request shows {told}.</p><table>{rows}</table>"
 
 
@@ -61,7 +68,10 @@ def _operation(method: str, path: str, operation: Json) -> str:
     table = f"<table>{rows}</table>" if rows else ""
     body = operation.get("requestBody")
     takes = f"<p>Takes {_type(body['content']['application/json']['schema'])}.</p>" if body else ""
-    answers = "".join(f"<tr><td>{status}</td><td>{_answer(found)}</td></tr>" for status, found in operation["responses"].items())
+    answers = "".join(
+        f"<tr><td>{status}</td><td>{_answer(found)}</td></tr>"
+        for status, found in operation["responses"].items()
+    )
     head = f"<summary><span class='method {method}'>{method}</span> <code>{escape(path)}</code> {escape(operation['summary'])}</summary>"
     return f"<details>{head}{table}{takes}<table>{answers}</table></details>"
 
@@ -106,5 +116,12 @@ def _plain_type(schema: Json) -> str:
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items', {}))}"
     if schema.get("type") == "object" and "properties" in schema:
-        return "{" + ", ".join(f"<code>{escape(name)}</code>: {_type(value)}" for name, value in schema["properties"].items()) + "}"
+        return (
+            "{"
+            + ", ".join(
+                f"<code>{escape(name)}</code>: {_type(value)}"
+                for name, value in schema["properties"].items()
+            )
+            + "}"
+        )
     return escape(str(schema.get("type", "anything")))

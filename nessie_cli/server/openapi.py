@@ -22,7 +22,15 @@ _SEGMENTS: Mapping[str, str] = {
     "kind": "branch or tag",
     "range": "`from[*hash]...to[*hash]`",
 }
-_EXAMPLES: Mapping[str, str] = {"ref": "main", "from": "main", "to": "main", "key": "db.t", "name": "db", "kind": "branch", "range": "main...main"}
+_EXAMPLES: Mapping[str, str] = {
+    "ref": "main",
+    "from": "main",
+    "to": "main",
+    "key": "db.t",
+    "name": "db",
+    "kind": "branch",
+    "range": "main...main",
+}
 _TYPES: Mapping[str, Json] = {
     "string": {"type": "string"},
     "key": {"type": "string"},
@@ -44,9 +52,20 @@ _REFUSALS: Mapping[str, str] = {
 }
 
 _SCHEMES: Mapping[str, Json] = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "A token of the server's own, or a JSON Web Token of the issuer that it trusts."},
-    "basic": {"type": "http", "scheme": "basic", "description": "For clients that know nothing else: the password is a token, the user its name."},
-    "mutualTLS": {"type": "mutualTLS", "description": "A certificate that the authority of the server has signed. It lets in, and names nobody."},
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token of the server's own, or a JSON Web Token of the issuer that it trusts.",
+    },
+    "basic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "For clients that know nothing else: the password is a token, the user its name.",
+    },
+    "mutualTLS": {
+        "type": "mutualTLS",
+        "description": "A certificate that the authority of the server has signed. It lets in, and names nobody.",
+    },
 }
 
 
@@ -70,7 +89,10 @@ def openapi(ways: Sequence[Json] = ({},)) -> Json:
             "description": f"Git for a data lake's catalog, served by nessie {__version__}: API v2, and v1 for older clients.",
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": "v2", "description": "API version 2"}, {"name": "v1", "description": "API version 1, for older clients"}],
+        "tags": [
+            {"name": "v2", "description": "API version 2"},
+            {"name": "v1", "description": "API version 1, for older clients"},
+        ],
         "security": list(ways),
         "paths": paths,
         "components": {"schemas": schemas(), "securitySchemes": dict(_SCHEMES)},
@@ -86,14 +108,24 @@ def _operation(route: Route) -> Json:
         "responses": _responses(route),
     }
     if route.body:
-        body["requestBody"] = {"required": True, "content": {"application/json": {"schema": ref(route.body)}}}
+        body["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": ref(route.body)}},
+        }
     return body
 
 
 def _segments(route: Route) -> Iterator[Json]:
     for name in re.findall(r"\{(\w+)\}", route.path):
         schema = {"type": "string", "minLength": 1}
-        yield {"name": name, "in": "path", "required": True, "description": _SEGMENTS[name], "schema": schema, "example": _EXAMPLES[name]}
+        yield {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _SEGMENTS[name],
+            "schema": schema,
+            "example": _EXAMPLES[name],
+        }
 
 
 def _parameter(param: Param) -> Json:

@@ -43,12 +43,21 @@ def pages(server: Server) -> Application:
             try:
                 await server.gate.admit(request.scope["headers"])
             except KeysUnavailable as error:
-                return Response(json.encode(error_body(error, "")), error.status, {"retry-after": RETRY_AFTER}, "application/json")
+                return Response(
+                    json.encode(error_body(error, "")),
+                    error.status,
+                    {"retry-after": RETRY_AFTER},
+                    "application/json",
+                )
             except Unauthenticated as error:
                 refused = {"www-authenticate": error.challenge.decode()}
-                return Response(json.encode(error_body(error, "")), error.status, refused, "application/json")
+                return Response(
+                    json.encode(error_body(error, "")), error.status, refused, "application/json"
+                )
         server.metrics.sample()
-        return Response(await asyncio.to_thread(server.metrics.text), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+        return Response(
+            await asyncio.to_thread(server.metrics.text), media_type=CONTENT_TYPE_PLAIN_0_0_4
+        )
 
     async def api_description(_: Request) -> Response:
         return Response(await server.read(described), media_type="application/json")
@@ -73,7 +82,9 @@ def pages(server: Server) -> Application:
     )
 
 
-def _with_and_without_slash(path: str, answer: Callable[[Request], Awaitable[Response]]) -> tuple[Route, Route]:
+def _with_and_without_slash(
+    path: str, answer: Callable[[Request], Awaitable[Response]]
+) -> tuple[Route, Route]:
     """Probes and scrapers may not follow redirects."""
     return Route(path, answer), Route(f"{path}/", answer)
 
@@ -91,7 +102,9 @@ def _ways(server: Server) -> list[Json]:
 async def _store(server: Server) -> dict[str, str]:
     try:
         async with asyncio.timeout(READY_WITHIN):
-            await server.check(lambda: server.catalog.repository.reference(server.catalog.default_branch))
+            await server.check(
+                lambda: server.catalog.repository.reference(server.catalog.default_branch)
+            )
     except (NessieError, OSError, TimeoutError):
         return {"name": "store", "status": "DOWN"}
     return {"name": "store", "status": "UP"}
@@ -100,4 +113,6 @@ async def _store(server: Server) -> dict[str, str]:
 def _health(checks: list[dict[str, str]]) -> Response:
     up = all(check["status"] == "UP" for check in checks)
     body = json.encode({"status": "UP" if up else "DOWN", "checks": checks})
-    return Response(body, 200 if up else 503, {} if up else {"retry-after": RETRY_AFTER}, "application/json")
+    return Response(
+        body, 200 if up else 503, {} if up else {"retry-after": RETRY_AFTER}, "application/json"
+    )

@@ -66,7 +66,13 @@ class FilteredPage(Page[T]):
     When the time of the filter is over, the page ends where it is, and its token names the first item that was not tested.
     """
 
-    def __init__(self, read: Callable[[], Iterable[T]], most: int | None, name: Callable[[T], str], filter_: Filter[T]) -> None:
+    def __init__(
+        self,
+        read: Callable[[], Iterable[T]],
+        most: int | None,
+        name: Callable[[T], str],
+        filter_: Filter[T],
+    ) -> None:
         super().__init__((), most, name)
         self._read, self._filter = read, filter_
         self._passed: list[T] = []
@@ -101,10 +107,17 @@ class FilteredPage(Page[T]):
     def __iter__(self) -> Iterator[T]:
         """The items that have passed; once."""
         passed, self._passed = self._passed, []
-        yield from passed if self._number <= self._filter.held else compress(self._read(), self._marks)
+        yield from (
+            passed if self._number <= self._filter.held else compress(self._read(), self._marks)
+        )
 
 
-def page(read: Callable[[], Iterable[T]], most: int | None, name: Callable[[T], str], filter_: Filter[T] | None) -> Page[T]:
+def page(
+    read: Callable[[], Iterable[T]],
+    most: int | None,
+    name: Callable[[T], str],
+    filter_: Filter[T] | None,
+) -> Page[T]:
     """A page of items, of those that pass a filter if there is one."""
     return Page(read(), most, name) if filter_ is None else FilteredPage(read, most, name, filter_)
 

@@ -17,7 +17,9 @@ from nessie_cli.wire import rest
 from nessie_cli.wire.encode import encode
 
 _FETCH = Param("fetch", "fetch", "MINIMAL, or ALL for everything that is known")
-_FILTER = Param("filter", "string", "a CEL expression; records for which it is not true are left out")
+_FILTER = Param(
+    "filter", "string", "a CEL expression; records for which it is not true are left out"
+)
 _MOST = Param("max-records", "integer", "the largest number of records in a page")
 _TOKEN = Param("page-token", "string", "the token of the page before")
 _KEYS = (
@@ -33,8 +35,14 @@ _CONTENT_FLAGS = (
 _TYPE = Param("type", "string", "branch or tag")
 _V1_MOST = Param("maxRecords", "integer", _MOST.meaning)
 _V1_TOKEN = Param("pageToken", "string", _TOKEN.meaning)
-_EXPECTED = Param("expectedHash", "hash", "where the reference was when the client read it", required=True)
-_ON_REF = Param("hashOnRef", "string", "the commit to read at, relative parts behind it; HEAD where it is missing")
+_EXPECTED = Param(
+    "expectedHash", "hash", "where the reference was when the client read it", required=True
+)
+_ON_REF = Param(
+    "hashOnRef",
+    "string",
+    "the commit to read at, relative parts behind it; HEAD where it is missing",
+)
 
 
 def _v1_config(call: Call) -> Answer:
@@ -43,7 +51,9 @@ def _v1_config(call: Call) -> Answer:
 
 
 V2 = (
-    Route("GET", "config", v2_config.get_config, "Configuration of the server", "NessieConfiguration"),
+    Route(
+        "GET", "config", v2_config.get_config, "Configuration of the server", "NessieConfiguration"
+    ),
     Route(
         "GET",
         "config/repository",
@@ -61,18 +71,35 @@ V2 = (
         body="UpdateRepositoryConfigRequest",
         writes=True,
     ),
-    Route("GET", "trees", v2_references.list_references, "References", "ReferencesResponse", (_FETCH, _FILTER, _MOST, _TOKEN)),
+    Route(
+        "GET",
+        "trees",
+        v2_references.list_references,
+        "References",
+        "ReferencesResponse",
+        (_FETCH, _FILTER, _MOST, _TOKEN),
+    ),
     Route(
         "POST",
         "trees",
         v2_references.create_reference,
         "Create a branch or tag",
         "SingleReferenceResponse",
-        (Param("name", "string", "its name", required=True), Param("type", "string", "branch or tag", required=True)),
+        (
+            Param("name", "string", "its name", required=True),
+            Param("type", "string", "branch or tag", required=True),
+        ),
         body="ReferenceRequest",
         writes=True,
     ),
-    Route("GET", "trees/{ref}", v2_references.get_reference, "One reference", "SingleReferenceResponse", (_FETCH,)),
+    Route(
+        "GET",
+        "trees/{ref}",
+        v2_references.get_reference,
+        "One reference",
+        "SingleReferenceResponse",
+        (_FETCH,),
+    ),
     Route(
         "PUT",
         "trees/{ref}",
@@ -83,7 +110,15 @@ V2 = (
         body="ReferenceRequest",
         writes=True,
     ),
-    Route("DELETE", "trees/{ref}", v2_references.delete_reference, "Delete a reference", "SingleReferenceResponse", (_TYPE,), writes=True),
+    Route(
+        "DELETE",
+        "trees/{ref}",
+        v2_references.delete_reference,
+        "Delete a reference",
+        "SingleReferenceResponse",
+        (_TYPE,),
+        writes=True,
+    ),
     Route(
         "GET",
         "trees/{ref}/recent-changes",
@@ -108,7 +143,13 @@ V2 = (
         v2_reading.get_history,
         "Commits, newest first",
         "LogResponse",
-        (Param("limit-hash", "string", "the oldest commit, included"), _FILTER, _FETCH, _MOST, _TOKEN),
+        (
+            Param("limit-hash", "string", "the oldest commit, included"),
+            _FILTER,
+            _FETCH,
+            _MOST,
+            _TOKEN,
+        ),
         right=LIST_COMMIT_LOG,
     ),
     Route(
@@ -120,8 +161,22 @@ V2 = (
         (*_KEYS, _FILTER, _MOST, _TOKEN),
         right=READ_ENTRIES,
     ),
-    Route("GET", "trees/{ref}/contents/{key}", v2_reading.get_content, "One content", "ContentResponse", _CONTENT_FLAGS),
-    Route("GET", "trees/{ref}/contents", v2_reading.get_contents, "Several contents", "GetMultipleContentsResponse", (_KEYS[0], *_CONTENT_FLAGS)),
+    Route(
+        "GET",
+        "trees/{ref}/contents/{key}",
+        v2_reading.get_content,
+        "One content",
+        "ContentResponse",
+        _CONTENT_FLAGS,
+    ),
+    Route(
+        "GET",
+        "trees/{ref}/contents",
+        v2_reading.get_contents,
+        "Several contents",
+        "GetMultipleContentsResponse",
+        (_KEYS[0], *_CONTENT_FLAGS),
+    ),
     Route(
         "POST",
         "trees/{ref}/contents",
@@ -131,8 +186,24 @@ V2 = (
         _CONTENT_FLAGS,
         body="GetMultipleContentsRequest",
     ),
-    Route("POST", "trees/{ref}/history/commit", v2_writing.post_commit, "Commit operations", "CommitResponse", body="Operations", writes=True),
-    Route("POST", "trees/{ref}/history/merge", v2_writing.post_merge, "Merge into a branch", "MergeResponse", body="Merge", writes=True),
+    Route(
+        "POST",
+        "trees/{ref}/history/commit",
+        v2_writing.post_commit,
+        "Commit operations",
+        "CommitResponse",
+        body="Operations",
+        writes=True,
+    ),
+    Route(
+        "POST",
+        "trees/{ref}/history/merge",
+        v2_writing.post_merge,
+        "Merge into a branch",
+        "MergeResponse",
+        body="Merge",
+        writes=True,
+    ),
     Route(
         "POST",
         "trees/{ref}/history/transplant",
@@ -147,8 +218,17 @@ V2 = (
 
 V1 = (
     Route("GET", "config", _v1_config, "Configuration of the server", "NessieConfigurationV1"),
-    Route("GET", "trees", v1_references.list_references, "References", "ReferencesResponseV1", (_V1_MOST, _V1_TOKEN, _FETCH, _FILTER)),
-    Route("GET", "trees/tree", v1_references.get_default_branch, "The default branch", "ReferenceV1"),
+    Route(
+        "GET",
+        "trees",
+        v1_references.list_references,
+        "References",
+        "ReferencesResponseV1",
+        (_V1_MOST, _V1_TOKEN, _FETCH, _FILTER),
+    ),
+    Route(
+        "GET", "trees/tree", v1_references.get_default_branch, "The default branch", "ReferenceV1"
+    ),
     Route(
         "POST",
         "trees/tree",
@@ -159,14 +239,27 @@ V1 = (
         body="ReferenceRequest",
         writes=True,
     ),
-    Route("GET", "trees/tree/{ref}", v1_references.get_reference, "One reference", "ReferenceV1", (_FETCH,)),
+    Route(
+        "GET",
+        "trees/tree/{ref}",
+        v1_references.get_reference,
+        "One reference",
+        "ReferenceV1",
+        (_FETCH,),
+    ),
     Route(
         "GET",
         "trees/tree/{ref}/entries",
         v1_reading.get_entries,
         "Keys of a commit's state",
         "EntriesResponseV1",
-        (_V1_MOST, _V1_TOKEN, _ON_REF, Param("namespaceDepth", "integer", "the number of elements to which keys are cut"), _FILTER),
+        (
+            _V1_MOST,
+            _V1_TOKEN,
+            _ON_REF,
+            Param("namespaceDepth", "integer", "the number of elements to which keys are cut"),
+            _FILTER,
+        ),
         right=READ_ENTRIES,
     ),
     Route(
@@ -196,12 +289,35 @@ V1 = (
         writes=True,
         status=204,
     ),
-    Route("DELETE", "trees/{kind}/{ref}", v1_references.delete_reference, "Delete a reference", "", (_EXPECTED,), writes=True, status=204),
     Route(
-        "POST", "trees/branch/{ref}/commit", v1_writing.post_commit, "Commit operations", "ReferenceV1", (_EXPECTED,), body="Operations", writes=True
+        "DELETE",
+        "trees/{kind}/{ref}",
+        v1_references.delete_reference,
+        "Delete a reference",
+        "",
+        (_EXPECTED,),
+        writes=True,
+        status=204,
     ),
     Route(
-        "POST", "trees/branch/{ref}/merge", v1_writing.post_merge, "Merge into a branch", "MergeResponseV1", (_EXPECTED,), body="Merge", writes=True
+        "POST",
+        "trees/branch/{ref}/commit",
+        v1_writing.post_commit,
+        "Commit operations",
+        "ReferenceV1",
+        (_EXPECTED,),
+        body="Operations",
+        writes=True,
+    ),
+    Route(
+        "POST",
+        "trees/branch/{ref}/merge",
+        v1_writing.post_merge,
+        "Merge into a branch",
+        "MergeResponseV1",
+        (_EXPECTED,),
+        body="Merge",
+        writes=True,
     ),
     Route(
         "POST",
@@ -230,10 +346,40 @@ V1 = (
         (Param("ref", "string", "the reference; the default branch where it is missing"), _ON_REF),
         body="GetMultipleContentsRequest",
     ),
-    Route("GET", "diffs/{range}", v1_reading.get_diff, "What differs between two commits", "DiffResponseV1", right=READ_ENTRIES),
-    Route("PUT", "namespaces/namespace/{ref}/{name}", v1_namespaces.put_namespace, "Create a namespace", "Content", body="Content", writes=True),
-    Route("GET", "namespaces/namespace/{ref}/{name}", v1_namespaces.get_namespace, "One namespace", "Content", (_ON_REF,)),
-    Route("DELETE", "namespaces/namespace/{ref}/{name}", v1_namespaces.delete_namespace, "Delete a namespace", "", writes=True, status=204),
+    Route(
+        "GET",
+        "diffs/{range}",
+        v1_reading.get_diff,
+        "What differs between two commits",
+        "DiffResponseV1",
+        right=READ_ENTRIES,
+    ),
+    Route(
+        "PUT",
+        "namespaces/namespace/{ref}/{name}",
+        v1_namespaces.put_namespace,
+        "Create a namespace",
+        "Content",
+        body="Content",
+        writes=True,
+    ),
+    Route(
+        "GET",
+        "namespaces/namespace/{ref}/{name}",
+        v1_namespaces.get_namespace,
+        "One namespace",
+        "Content",
+        (_ON_REF,),
+    ),
+    Route(
+        "DELETE",
+        "namespaces/namespace/{ref}/{name}",
+        v1_namespaces.delete_namespace,
+        "Delete a namespace",
+        "",
+        writes=True,
+        status=204,
+    ),
     Route(
         "POST",
         "namespaces/namespace/{ref}/{name}",

@@ -45,7 +45,12 @@ class Listing(NamedTuple):
 
 
 def listing(
-    name: str, items: Iterable[Json | Raw], token: Callable[[], str | None], *, search: Iterable[None] = (), **references: Reference
+    name: str,
+    items: Iterable[Json | Raw],
+    token: Callable[[], str | None],
+    *,
+    search: Iterable[None] = (),
+    **references: Reference,
 ) -> Listing:
     """As `encode_page`, with items that are unread; `token` is asked for the next page's when they have been read. See `Listing`."""
 

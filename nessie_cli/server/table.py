@@ -51,7 +51,10 @@ class Route(NamedTuple):
     def takes(self, parameters: Mapping[str, Sequence[str]]) -> bool:
         """Whether the route has all these query parameters, and those with several values may be repeated."""
         known = {parameter.name: parameter.many for parameter in self.query}
-        return all(name in known and (known[name] or len(values) == 1) for name, values in parameters.items())
+        return all(
+            name in known and (known[name] or len(values) == 1)
+            for name, values in parameters.items()
+        )
 
 
 class Match(NamedTuple):
@@ -83,8 +86,14 @@ class RouteTable:
         for length, lines in self._by_length.items():
             ends = {pattern[-1] for pattern, _ in lines}
             for end in ends:
-                self._by_end[length, end] = [(pattern, route) for pattern, route in lines if pattern[-1] == end or pattern[-1][:1] == "{"]
-            self._by_end[length, ""] = [(pattern, route) for pattern, route in lines if pattern[-1][:1] == "{"]
+                self._by_end[length, end] = [
+                    (pattern, route)
+                    for pattern, route in lines
+                    if pattern[-1] == end or pattern[-1][:1] == "{"
+                ]
+            self._by_end[length, ""] = [
+                (pattern, route) for pattern, route in lines if pattern[-1][:1] == "{"
+            ]
 
     def match(self, method: str, raw_path: str) -> Match:
         """The route of a request; raises `NoRoute`, and `InvalidInput` for a path that cannot be decoded. HEAD is answered by GET's route."""
@@ -143,7 +152,11 @@ def _bind_slashes(pattern: tuple[str, ...], segments: list[str]) -> dict[str, st
     name = wanted[1:-1]
     if segments[0] and (rest := _bind_slashes(pattern[1:], segments[1:])) is not None:
         return {name: segments[0], **rest}
-    end = next((i for i, segment in enumerate(segments) if _ends_a_name(segment)), 0) if wanted in _REFERENCES else 0
+    end = (
+        next((i for i, segment in enumerate(segments) if _ends_a_name(segment)), 0)
+        if wanted in _REFERENCES
+        else 0
+    )
     if not end or (rest := _bind_slashes(pattern[1:], segments[end + 1 :])) is None:
         return None
     return {name: "/".join(segments[: end + 1]), **rest}

@@ -47,7 +47,9 @@ def parse_segment(text: str, default_branch: str) -> Target:
     """A reference segment of a v2 path; `-` is the default branch."""
     found = _SEGMENT.fullmatch(text)
     if not found:
-        raise InvalidInput(f"reference {text!r}: write NAME, NAME@HASH or @HASH, and relative parts (~N, ^N, *TIME) behind them")
+        raise InvalidInput(
+            f"reference {text!r}: write NAME, NAME@HASH or @HASH, and relative parts (~N, ^N, *TIME) behind them"
+        )
     name, hash_, steps = found["name"], found["hash"], found["steps"]
     if name and name != "-":
         check_reference_name(name)
@@ -108,7 +110,11 @@ def commit(repository: Repository, target: Target, what: str) -> str:
 def absolute(target: Target, what: str) -> str:
     """The absolute hash of a target; raises where there is none. `what` is how the original calls it (`Expected hash`)."""
     if target.hash is None:
-        raise InvalidInput(f"{what} must contain a starting commit ID." if target.steps else f"{what} must be provided.")
+        raise InvalidInput(
+            f"{what} must contain a starting commit ID."
+            if target.steps
+            else f"{what} must be provided."
+        )
     return target.hash
 
 
@@ -140,7 +146,9 @@ def _canonical(steps: str) -> str:
 def _step(kind: str, time: str | None, number: str | None) -> str:
     if kind != "*":
         if number is None:
-            raise InvalidInput(f"Illegal relative commit spec '{kind}{time}': a number belongs behind '{kind}'")
+            raise InvalidInput(
+                f"Illegal relative commit spec '{kind}{time}': a number belongs behind '{kind}'"
+            )
         return f"{kind}{number}"
     return f"*{time or _instant(number or '')}"
 
@@ -149,7 +157,9 @@ def _instant(millis: str) -> str:
     """Epoch milliseconds as an ISO instant. A time beyond all commits is as good as the last one that can be written."""
     digits = millis.lstrip("0") or "0"
     if len(digits) > _MOST_DIGITS or int(digits) >= 2**63:
-        raise InvalidInput(f"Illegal relative commit spec '*{millis}': the number of milliseconds is too large")
+        raise InvalidInput(
+            f"Illegal relative commit spec '*{millis}': the number of milliseconds is too large"
+        )
     try:
         when = _EPOCH + timedelta(milliseconds=int(digits))
     except OverflowError:

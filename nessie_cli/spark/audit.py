@@ -21,7 +21,9 @@ _PARTS_AT_ONCE = 16
 """Parts whose findings the driver holds at a time."""
 
 
-def audited(spark: SparkSession, url: str, at: str, prefix: ContentKey | None, counts: Counts) -> Generator[Finding]:
+def audited(
+    spark: SparkSession, url: str, at: str, prefix: ContentKey | None, counts: Counts
+) -> Generator[Finding]:
     """What is wrong with the contents of a commit, or those below `prefix`: what `audit.local.findings` finds, in the same order.
 
     `counts` is complete before the first of them is told. Memory of the driver: the findings about some thousand contents.
@@ -37,7 +39,9 @@ def audited(spark: SparkSession, url: str, at: str, prefix: ContentKey | None, c
             counts.add_all(part)
         wrong = [number for number, part in enumerate(parts) if part.wrong]
         for first in range(0, len(wrong), _PARTS_AT_ONCE):
-            yield from spark.sparkContext.runJob(checked, _findings, wrong[first : first + _PARTS_AT_ONCE])
+            yield from spark.sparkContext.runJob(
+                checked, _findings, wrong[first : first + _PARTS_AT_ONCE]
+            )
         if sum(part.uuids for part in parts) > 1:
             yield from sorted(_shared(checked), key=lambda finding: finding.key)
     finally:

@@ -31,7 +31,9 @@ class Segment(Struct, frozen=True):
     count: int
 
 
-def chains(repository: Repository, heads: Sequence[Reference], hidden: Sequence[str] = ()) -> Iterator[Chain]:
+def chains(
+    repository: Repository, heads: Sequence[Reference], hidden: Sequence[str] = ()
+) -> Iterator[Chain]:
     """The commits of each head that neither a head before it nor one of the `hidden` hashes has along first parents."""
     first = [_Head(None, hash_, shown=False) for hash_ in dict.fromkeys(hidden)]
     first += [_Head(head.name or None, head.hash, shown=True) for head in heads]
@@ -54,13 +56,19 @@ class _Head(Struct, frozen=True):
     shown: bool
 
 
-def _forks(repository: Repository, pivot: _Head, others: Sequence[_Head]) -> list[tuple[str, list[_Head]]]:
+def _forks(
+    repository: Repository, pivot: _Head, others: Sequence[_Head]
+) -> list[tuple[str, list[_Head]]]:
     """The heads that have commits beside a chain, by the commit where they leave it and the first one beyond."""
     groups: dict[tuple[str, str], list[_Head]] = {}
     for other in others:
         apart = repository.ahead_behind(_at(other.hash), _at(pivot.hash))
         if apart.ahead:
-            child = repository.resolve(f"{_at(other.hash)}~{apart.ahead - 1}").hash if apart.ahead > 1 else other.hash
+            child = (
+                repository.resolve(f"{_at(other.hash)}~{apart.ahead - 1}").hash
+                if apart.ahead > 1
+                else other.hash
+            )
             groups.setdefault((apart.common_ancestor, child), []).append(other)
     return [(floor, group) for (floor, _), group in reversed(groups.items())]
 

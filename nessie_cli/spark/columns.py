@@ -21,9 +21,23 @@ from pyspark.sql.types import (
 )
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CONTENT_TYPES, CommitMeta, Content, ContentKey, Rename, UnknownContent, content_from
+from nessie_cli.model import (
+    CONTENT_TYPES,
+    CommitMeta,
+    Content,
+    ContentKey,
+    Rename,
+    UnknownContent,
+    content_from,
+)
 
-TEXT, LONG, INT, TIME, FLAG = StringType(), LongType(), IntegerType(), TimestampType(), BooleanType()
+TEXT, LONG, INT, TIME, FLAG = (
+    StringType(),
+    LongType(),
+    IntegerType(),
+    TimestampType(),
+    BooleanType(),
+)
 TEXTS = ArrayType(TEXT, containsNull=False)
 
 
@@ -34,9 +48,17 @@ def column(name: str, type_: DataType, comment: str, *, nullable: bool = True) -
 
 CONTENT = StructType(
     [
-        column("type", TEXT, "ICEBERG_TABLE, ICEBERG_VIEW, DELTA_LAKE_TABLE, NAMESPACE, UDF, or a type that this version does not know"),
+        column(
+            "type",
+            TEXT,
+            "ICEBERG_TABLE, ICEBERG_VIEW, DELTA_LAKE_TABLE, NAMESPACE, UDF, or a type that this version does not know",
+        ),
         column("id", TEXT, "The content id: kept for life, through renames and merges"),
-        column("metadata_location", TEXT, "Where the current metadata file is (Iceberg tables and views, UDFs)"),
+        column(
+            "metadata_location",
+            TEXT,
+            "Where the current metadata file is (Iceberg tables and views, UDFs)",
+        ),
         column("snapshot_id", LONG, "The current snapshot of an Iceberg table; -1 for none"),
         column("schema_id", INT, "The current schema of an Iceberg table or view"),
         column("spec_id", INT, "The current partition spec of an Iceberg table"),
@@ -49,7 +71,11 @@ CONTENT = StructType(
         column("checkpoint_location_history", TEXTS, "The checkpoints of a Delta table"),
         column("last_checkpoint", TEXT, "The last checkpoint of a Delta table"),
         column("elements", TEXTS, "The path of a namespace"),
-        column("properties", MapType(TEXT, TEXT, valueContainsNull=False), "The properties of a namespace"),
+        column(
+            "properties",
+            MapType(TEXT, TEXT, valueContainsNull=False),
+            "The properties of a namespace",
+        ),
         column("attributes", TEXT, "The attributes of a content of an unknown type, as JSON"),
     ]
 )
@@ -81,10 +107,19 @@ def content_row(content: Content | None) -> dict[str, Any] | None:
     row: dict[str, Any] = dict.fromkeys(_NAMES)
     row["type"] = content.type_name
     if isinstance(content, UnknownContent):
-        row |= {"id": content.id, "attributes": json.dumps(dict(content.foreign_attributes), ensure_ascii=False)}
+        row |= {
+            "id": content.id,
+            "attributes": json.dumps(dict(content.foreign_attributes), ensure_ascii=False),
+        }
         return row
     for name, value in structs.asdict(content).items():
-        row[name] = list(value) if isinstance(value, tuple) else list(value.items()) if isinstance(value, Mapping) else value
+        row[name] = (
+            list(value)
+            if isinstance(value, tuple)
+            else list(value.items())
+            if isinstance(value, Mapping)
+            else value
+        )
     if row["version_id"] is not None:
         row["version_id"] = str(row["version_id"])
     return row
@@ -123,7 +158,9 @@ def _content(type_name: str, content_id: str | None, given: dict[str, Any]) -> C
         if not text.removeprefix("-").isdigit():
             raise InvalidInput(f"version_id: {text!r} is no whole number")
         given["version_id"] = int(text)
-    missing = [field.name for field in structs.fields(cls) if field.required and field.name not in given]
+    missing = [
+        field.name for field in structs.fields(cls) if field.required and field.name not in given
+    ]
     if missing:
         raise InvalidInput(f"{type_name}.{missing[0]}: is missing")
     return cls(id=content_id, **given)
@@ -133,16 +170,34 @@ def commit_row(meta: CommitMeta | None) -> dict[str, Any] | None:
     """A commit as a value of the type `COMMIT`."""
     if meta is None:
         return None
-    return {"hash": meta.hash, "author": meta.author, "commit_time": meta.commit_time, "message": meta.message}
+    return {
+        "hash": meta.hash,
+        "author": meta.author,
+        "commit_time": meta.commit_time,
+        "message": meta.message,
+    }
 
 
 def rename_row(rename: Rename | None) -> dict[str, Any] | None:
     """A rename as a value of the type `RENAME`."""
-    return None if rename is None else {"old": str(rename.old), "new": str(rename.new), "hash": rename.by.hash if rename.by else None}
+    return (
+        None
+        if rename is None
+        else {
+            "old": str(rename.old),
+            "new": str(rename.new),
+            "hash": rename.by.hash if rename.by else None,
+        }
+    )
 
 
 KEY_COLUMNS = [
-    column("key", TEXT, 'The content key, its elements joined with dots; one that holds a dot stands in quotes (db."order.lines")', nullable=False),
+    column(
+        "key",
+        TEXT,
+        'The content key, its elements joined with dots; one that holds a dot stands in quotes (db."order.lines")',
+        nullable=False,
+    ),
     column("elements", TEXTS, "The elements of the key", nullable=False),
 ]
 

@@ -19,12 +19,21 @@ _TIMES = "spark.sql.parquet.outputTimestampType"
 
 def read(spark: SparkSession, dataset: Dataset, columns: StructType) -> DataFrame:
     """A dataset of a run, whoever has written it: Spark's files lie one folder deeper."""
-    return spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(dataset.folder.as_uri())
+    return (
+        spark.read.schema(columns)
+        .option("recursiveFileLookup", "true")
+        .parquet(dataset.folder.as_uri())
+    )
 
 
 def columns_of(*names: str, **others: Any) -> StructType:
     """Columns: texts by name alone, others with their type."""
-    return StructType([*(StructField(name, StringType()) for name in names), *(StructField(name, type_) for name, type_ in others.items())])
+    return StructType(
+        [
+            *(StructField(name, StringType()) for name in names),
+            *(StructField(name, type_) for name, type_ in others.items()),
+        ]
+    )
 
 
 @contextmanager

@@ -50,7 +50,9 @@ def session(name: str, tell: Progress | None = None) -> Iterator[SparkSession]:
 def _made(name: str) -> SparkSession:
     # What a command prints is its own: Spark draws no bars into it, and failures are told in one line, not also in a log on stderr.
     logging.getLogger().addHandler(logging.NullHandler())
-    context = SparkContext.getOrCreate(SparkConf().setAppName(name).set("spark.ui.showConsoleProgress", "false"))
+    context = SparkContext.getOrCreate(
+        SparkConf().setAppName(name).set("spark.ui.showConsoleProgress", "false")
+    )
     if threading.current_thread() is threading.main_thread():
         # Spark's own handler of an interrupt, which the context has just installed, calls Java in the middle of a call to Java.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -92,9 +94,16 @@ def _watched(spark: SparkSession, tell: Progress) -> Iterator[None]:
 
     def watch() -> None:
         while not ended.wait(_PACE):
-            stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage))]
+            stages = [
+                info
+                for stage in tracker.getActiveStageIds()
+                if (info := tracker.getStageInfo(stage))
+            ]
             if stages:
-                tell(sum(info.numCompletedTasks for info in stages), sum(info.numTasks for info in stages))
+                tell(
+                    sum(info.numCompletedTasks for info in stages),
+                    sum(info.numTasks for info in stages),
+                )
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

@@ -19,7 +19,12 @@ from nessie_cli.spark.table import Row, Table, pin_heads
 
 _FINDING = StructType(
     [
-        column("kind", TEXT, "What is wrong (METADATA_MISSING, ID_DIFFERS, MANIFEST_MISSING, ...)", nullable=False),
+        column(
+            "kind",
+            TEXT,
+            "What is wrong (METADATA_MISSING, ID_DIFFERS, MANIFEST_MISSING, ...)",
+            nullable=False,
+        ),
         column("where", TEXT, "The file that it is about", nullable=False),
         column("message", TEXT, "Why, in words", nullable=False),
     ]
@@ -28,8 +33,18 @@ AUDIT_SCHEMA = StructType(
     [
         *ENTRIES_SCHEMA.fields,
         column("uuid", TEXT, "What the table or view calls itself; null where that is not known"),
-        column("files", LONG, "Files that were looked at; 0 for a content that has none", nullable=False),
-        column("findings", ArrayType(_FINDING, containsNull=False), "What is wrong with its files", nullable=False),
+        column(
+            "files",
+            LONG,
+            "Files that were looked at; 0 for a content that has none",
+            nullable=False,
+        ),
+        column(
+            "findings",
+            ArrayType(_FINDING, containsNull=False),
+            "What is wrong with its files",
+            nullable=False,
+        ),
     ]
 )
 SIZES_SCHEMA = StructType(
@@ -62,12 +77,22 @@ def measured(repository: Repository, part: SomeKeys) -> Iterator[tuple[Entry, Si
         assert isinstance(entry.content, IcebergTable)
         return entry, size_of_table(entry.key, entry.content, files)
 
-    return each((entry for entry in entries_of(repository, part) if isinstance(entry.content, IcebergTable)), measure)
+    return each(
+        (
+            entry
+            for entry in entries_of(repository, part)
+            if isinstance(entry.content, IcebergTable)
+        ),
+        measure,
+    )
 
 
 def _audit_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
     for entry, found in audits(repository, part):
-        findings = [{"kind": item.kind.value, "where": item.where, "message": item.message} for item in found.findings]
+        findings = [
+            {"kind": item.kind.value, "where": item.where, "message": item.message}
+            for item in found.findings
+        ]
         yield (*_entry(part, entry), found.uuid, found.files, findings)
 
 
@@ -77,7 +102,14 @@ def _size_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
 
 
 def _entry(part: SomeKeys, entry: Entry) -> Row:
-    return (part.reference, part.hash, *key_values(entry.key), entry.type, entry.content_id, entry.value_hash)
+    return (
+        part.reference,
+        part.hash,
+        *key_values(entry.key),
+        entry.type,
+        entry.content_id,
+        entry.value_hash,
+    )
 
 
 AUDIT = Table("audit", STATE, AUDIT_SCHEMA, NARROWED, pin_heads, plan_keys, _audit_rows)

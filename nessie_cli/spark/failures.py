@@ -35,7 +35,9 @@ class Refused(Exception):
 
 
 def _message(error: NessieError) -> str:
-    conflicts: tuple[Conflict, ...] = error.conflicts if isinstance(error, ReferenceConflict) else ()
+    conflicts: tuple[Conflict, ...] = (
+        error.conflicts if isinstance(error, ReferenceConflict) else ()
+    )
     if not conflicts:
         return error.message
     named = "; ".join(_named(conflict) for conflict in conflicts[:_MOST_CONFLICTS])
@@ -44,7 +46,11 @@ def _message(error: NessieError) -> str:
 
 
 def _named(conflict: Conflict) -> str:
-    by = f", changed by {conflict.changed_by.hash[:12]}" if conflict.changed_by and conflict.changed_by.hash else ""
+    by = (
+        f", changed by {conflict.changed_by.hash[:12]}"
+        if conflict.changed_by and conflict.changed_by.hash
+        else ""
+    )
     return f"{conflict.type.value} {conflict.key or ''} ({conflict.message}{by})"
 
 
@@ -61,7 +67,11 @@ def _by_code() -> Mapping[str, type[NessieError]]:
     """The most general error of each code that is made of its message alone."""
     found: dict[str, type[NessieError]] = {}
     for item in vars(errors).values():
-        if isinstance(item, type) and issubclass(item, NessieError) and item.__init__ in (NessieError.__init__, errors.NotFound.__init__):
+        if (
+            isinstance(item, type)
+            and issubclass(item, NessieError)
+            and item.__init__ in (NessieError.__init__, errors.NotFound.__init__)
+        ):
             found.setdefault(item.code, item)
     return found
 
@@ -105,4 +115,6 @@ def told_plainly() -> Iterator[None]:
 
 def unknown(what: str, given: str, known: Any) -> errors.InvalidInput:
     """The error for a word that is none of those known."""
-    return errors.InvalidInput(f"{what} {given!r} is not known; there are {', '.join(sorted(known))}")
+    return errors.InvalidInput(
+        f"{what} {given!r} is not known; there are {', '.join(sorted(known))}"
+    )

@@ -20,7 +20,17 @@ from pyspark.sql.types import BooleanType, LongType, StringType
 
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.gc.datasets import make_durable
-from nessie_cli.gc.following import TRIES, Places, bases_of, broken, dead_places, folder_of, foreign, place_of, write_places
+from nessie_cli.gc.following import (
+    TRIES,
+    Places,
+    bases_of,
+    broken,
+    dead_places,
+    folder_of,
+    foreign,
+    place_of,
+    write_places,
+)
 from nessie_cli.gc.history import TableState
 from nessie_cli.gc.marking import Marked, Told, contents_of
 from nessie_cli.gc.pieces import Finding
@@ -51,7 +61,18 @@ _WHOLE = "_whole"
 """The file that says that all of a stage is there."""
 
 
-_FOUND = columns_of("what", "path", "kind", "location", "content_id", "key", "reference", "fault", "message", number=LongType())
+_FOUND = columns_of(
+    "what",
+    "path",
+    "kind",
+    "location",
+    "content_id",
+    "key",
+    "reference",
+    "fault",
+    "message",
+    number=LongType(),
+)
 """What tasks tell: `what` is FILE (it is needed), LIST or MANIFEST (it is needed, and to be followed), BASE, BROKEN, or a kind of finding.
 
 `number` is the length of a manifest, else that of the state in the dataset `contents`.
@@ -59,7 +80,14 @@ _FOUND = columns_of("what", "path", "kind", "location", "content_id", "key", "re
 _FILE, _LIST, _MANIFEST, _BASE, _BROKEN = "FILE", "LIST", "MANIFEST", "BASE", "BROKEN"
 _STATE = TableState.__struct_fields__
 _CONTENTS = columns_of(
-    "content_id", "key", "type", "metadata_location", snapshot_id=LongType(), live=BooleanType(), reference=StringType(), commit=StringType()
+    "content_id",
+    "key",
+    "type",
+    "metadata_location",
+    snapshot_id=LongType(),
+    live=BooleanType(),
+    reference=StringType(),
+    commit=StringType(),
 )
 
 Values: TypeAlias = tuple[Any, ...]
@@ -72,10 +100,18 @@ def _told(what: str, number: int = 0, **values: str | None) -> Values:
 # -- mark ------------------------------------------------------------------------------------------------------------------------------------
 
 
-def gc_mark(repository: Repository, settings: Settings, marks: Marks, properties: Properties, told: Told) -> Marked:
+def gc_mark(
+    repository: Repository, settings: Settings, marks: Marks, properties: Properties, told: Told
+) -> Marked:
     """As `gc.marking.mark`, with the reading of files spread over Spark's executors, which have to reach the files and the folder of the run."""
     marked = contents_of(repository, settings, marks, told)
-    counts = _Following(SparkSession.builder.getOrCreate(), properties, Snapshots(settings.snapshots), told, marks.live.pieces).follow(marks)
+    counts = _Following(
+        SparkSession.builder.getOrCreate(),
+        properties,
+        Snapshots(settings.snapshots),
+        told,
+        marks.live.pieces,
+    ).follow(marks)
     return structs.replace(marked, counts={**marked.counts, **counts})
 
 
@@ -86,7 +122,14 @@ class _Following:
     that was finished.
     """
 
-    def __init__(self, spark: SparkSession, properties: Properties, snapshots: Snapshots, told: Told, stages: Path) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        properties: Properties,
+        snapshots: Snapshots,
+        told: Told,
+        stages: Path,
+    ) -> None:
         self._spark = spark
         self._properties = dict(properties)
         self._snapshots = snapshots
@@ -95,23 +138,48 @@ class _Following:
 
     def follow(self, marks: Marks) -> dict[str, int]:
         """Write the datasets `live`, `bases` and `findings`."""
-        states = read(self._spark, marks.contents, _CONTENTS).withColumn("number", F.monotonically_increasing_id())
+        states = read(self._spark, marks.contents, _CONTENTS).withColumn(
+            "number", F.monotonically_increasing_id()
+        )
         followed = F.col("type").isin(["ICEBERG_TABLE", "ICEBERG_VIEW"])
         live = states.where("live").where(followed)
-        tables = self._stage("metadata files", live, _follow_state(self._properties, self._snapshots))
-        lists = self._stage("manifest lists", _once(tables, _LIST), _follow_list(self._properties), tables)
-        manifests = self._stage("manifests", _once(tables.unionByName(lists), _MANIFEST), _follow_manifest(self._properties), tables)
-        needed_files = tables.unionByName(lists).unionByName(manifests).where(F.col("what").isin([_FILE, _LIST, _MANIFEST]))
-        found = needed_files.groupBy("path").agg(F.min("kind").alias("kind"), F.min("content_id").alias("content_id"))
+        tables = self._stage(
+            "metadata files", live, _follow_state(self._properties, self._snapshots)
+        )
+        lists = self._stage(
+            "manifest lists", _once(tables, _LIST), _follow_list(self._properties), tables
+        )
+        manifests = self._stage(
+            "manifests",
+            _once(tables.unionByName(lists), _MANIFEST),
+            _follow_manifest(self._properties),
+            tables,
+        )
+        needed_files = (
+            tables.unionByName(lists)
+            .unionByName(manifests)
+            .where(F.col("what").isin([_FILE, _LIST, _MANIFEST]))
+        )
+        found = needed_files.groupBy("path").agg(
+            F.min("kind").alias("kind"), F.min("content_id").alias("content_id")
+        )
         counts = {"live": write(found, found.count(), marks.live)}
         places, findings = self._places(states.where(~F.col("live")).where(followed), tables)
         self._breakages(places, tables, lists, manifests)
-        foreign_ones = [foreign(_state(row)) for row in states.where("live").where(~followed).collect()]
+        foreign_ones = [
+            foreign(_state(row)) for row in states.where("live").where(~followed).collect()
+        ]
         counts |= write_places(marks, places, [*foreign_ones, *findings])
         shutil.rmtree(self._stages, ignore_errors=True)
         return counts
 
-    def _stage(self, words: str, frame: DataFrame, work: Callable[[Iterable[Row]], Iterator[Values]], tables: DataFrame | None = None) -> DataFrame:
+    def _stage(
+        self,
+        words: str,
+        frame: DataFrame,
+        work: Callable[[Iterable[Row]], Iterator[Values]],
+        tables: DataFrame | None = None,
+    ) -> DataFrame:
         """What tasks tell about the rows of a frame, done now, or in the process that was stopped.
 
         `tables` is what the metadata files have told, None for those themselves.
@@ -121,7 +189,9 @@ class _Following:
             count = frame.count()
             self._say(f"reading {words}", 0, count)
             tasks = max(1, min(_MOST_TASKS, -(-count // _FILES_PER_TASK)))
-            done = self._spark.createDataFrame(frame.repartition(tasks).rdd.mapPartitions(work), _FOUND, verifySchema=False)
+            done = self._spark.createDataFrame(
+                frame.repartition(tasks).rdd.mapPartitions(work), _FOUND, verifySchema=False
+            )
             done.persist(StorageLevel.MEMORY_AND_DISK)
             try:
                 rows = done.count()
@@ -137,58 +207,130 @@ class _Following:
     def _places(self, dead: DataFrame, tables: DataFrame) -> tuple[Places, list[Finding]]:
         """Where contents are and have been; a dead one is looked for where no live state of it has told about the same folder."""
         folder = F.regexp_replace("metadata_location", "/[^/]*$", "").alias("folder")
-        settled = tables.where(F.col("what") == "SETTLED").select("content_id", F.col("path").alias("folder")).distinct()
+        settled = (
+            tables.where(F.col("what") == "SETTLED")
+            .select("content_id", F.col("path").alias("folder"))
+            .distinct()
+        )
         tried = F.sort_array(F.collect_list(F.struct("number", *_STATE)))
-        groups = dead.select("*", folder).join(settled, ["content_id", "folder"], "left_anti").groupBy("content_id", "folder")
-        looked = self._stage("places of dropped tables", groups.agg(F.slice(tried, 1, TRIES).alias("states")), _look_for(self._properties), tables)
+        groups = (
+            dead.select("*", folder)
+            .join(settled, ["content_id", "folder"], "left_anti")
+            .groupBy("content_id", "folder")
+        )
+        looked = self._stage(
+            "places of dropped tables",
+            groups.agg(F.slice(tried, 1, TRIES).alias("states")),
+            _look_for(self._properties),
+            tables,
+        )
         places = Places()
-        told = tables.unionByName(looked).where(F.col("what") == _BASE).groupBy("content_id", "path")
-        for row in told.agg(F.min(F.struct("number", "key")).alias("first")).sort("first.number", "path").collect():
+        told = (
+            tables.unionByName(looked).where(F.col("what") == _BASE).groupBy("content_id", "path")
+        )
+        for row in (
+            told.agg(F.min(F.struct("number", "key")).alias("first"))
+            .sort("first.number", "path")
+            .collect()
+        ):
             places.add(row["content_id"], row["first"]["key"], [row["path"]])
         unknown = looked.where(F.col("what") != _BASE).sort("number").collect()
         return places, [
-            Finding(row["what"], row["content_id"], row["key"], row["reference"], row["location"], None, row["message"]) for row in unknown
+            Finding(
+                row["what"],
+                row["content_id"],
+                row["key"],
+                row["reference"],
+                row["location"],
+                None,
+                row["message"],
+            )
+            for row in unknown
         ]
 
     @staticmethod
-    def _breakages(places: Places, tables: DataFrame, lists: DataFrame, manifests: DataFrame) -> None:
+    def _breakages(
+        places: Places, tables: DataFrame, lists: DataFrame, manifests: DataFrame
+    ) -> None:
         """Say of each broken file which contents need it: those whose metadata file, or one of whose manifest lists, leads to it."""
         is_broken = F.col("what") == _BROKEN
         if not tables.unionByName(lists).unionByName(manifests).where(is_broken).take(1):
             return
         fault = ["path", "location", "fault", "message"]
-        users = tables.where(F.col("what").isin([_LIST, _MANIFEST])).select("what", "path", "content_id", "key", "reference", "number")
+        users = tables.where(F.col("what").isin([_LIST, _MANIFEST])).select(
+            "what", "path", "content_id", "key", "reference", "number"
+        )
         # In `lists` a manifest has the path of its list as `key`.
-        of_list = lists.where(F.col("what") == _MANIFEST).select(F.col("path").alias("manifest"), F.col("key").alias("path"))
-        in_lists = users.join(of_list, "path").select("manifest", "content_id", "key", "reference", "number").withColumnRenamed("manifest", "path")
+        of_list = lists.where(F.col("what") == _MANIFEST).select(
+            F.col("path").alias("manifest"), F.col("key").alias("path")
+        )
+        in_lists = (
+            users.join(of_list, "path")
+            .select("manifest", "content_id", "key", "reference", "number")
+            .withColumnRenamed("manifest", "path")
+        )
         direct = users.select("path", "content_id", "key", "reference", "number")
         broken_lists = lists.where(is_broken).select(*fault).join(direct, "path")
-        broken_manifests = manifests.where(is_broken).select(*fault).join(direct.unionByName(in_lists), "path")
+        broken_manifests = (
+            manifests.where(is_broken).select(*fault).join(direct.unionByName(in_lists), "path")
+        )
         rows = tables.where(is_broken).select(*fault, "content_id", "key", "reference", "number")
         rows = rows.unionByName(broken_lists).unionByName(broken_manifests)
         first = F.min(F.struct("number", "key", "reference", "fault", "message")).alias("first")
-        for row in rows.groupBy("content_id", "location").agg(first).sort("first.number", "location").collect():
+        for row in (
+            rows.groupBy("content_id", "location")
+            .agg(first)
+            .sort("first.number", "location")
+            .collect()
+        ):
             found = row["first"]
-            state = TableState(row["content_id"], found["key"], "", "", None, live=True, reference=found["reference"], commit="")
-            places.broke(broken(state, Broken(Fault(found["fault"]), row["location"], found["message"])))
+            state = TableState(
+                row["content_id"],
+                found["key"],
+                "",
+                "",
+                None,
+                live=True,
+                reference=found["reference"],
+                commit="",
+            )
+            places.broke(
+                broken(state, Broken(Fault(found["fault"]), row["location"], found["message"]))
+            )
 
 
 def _need_answers(done: DataFrame, tables: DataFrame) -> None:
     """Raises `StoreUnavailable` where a file system does not answer that has told about tables: that is no fault of a table."""
     silent = done.where(F.col("fault") == Fault.NO_ANSWER.value)
-    for row in silent.groupBy(_authority("location").alias("authority")).agg(F.min("message").alias("message")).collect():
-        if tables.where(F.col("what") == "SETTLED").where(_authority("path") == row["authority"]).take(1):
+    for row in (
+        silent.groupBy(_authority("location").alias("authority"))
+        .agg(F.min("message").alias("message"))
+        .collect()
+    ):
+        if (
+            tables.where(F.col("what") == "SETTLED")
+            .where(_authority("path") == row["authority"])
+            .take(1)
+        ):
             raise StoreUnavailable(row["message"])
 
 
 def _authority(column: str) -> Column:
     # S3's schemes are several, and the normal form of a location has one of them.
-    return F.lower(F.regexp_replace(F.regexp_extract(column, "^[A-Za-z][A-Za-z0-9+.-]+:(//[^/]*)?", 0), "^s3[an]:", "s3:"))
+    return F.lower(
+        F.regexp_replace(
+            F.regexp_extract(column, "^[A-Za-z][A-Za-z0-9+.-]+:(//[^/]*)?", 0), "^s3[an]:", "s3:"
+        )
+    )
 
 
 def _once(frame: DataFrame, what: str) -> DataFrame:
     """The files of a kind that are to be followed, each once."""
-    chosen = [F.min("location").alias("location"), F.min("content_id").alias("content_id"), F.max("number").alias("number")]
+    chosen = [
+        F.min("location").alias("location"),
+        F.min("content_id").alias("content_id"),
+        F.max("number").alias("number"),
+    ]
     return frame.where(F.col("what") == what).groupBy("path").agg(*chosen)
 
 
@@ -196,7 +338,9 @@ def _state(row: Row) -> TableState:
     return TableState(**{name: row[name] for name in _STATE})
 
 
-def _follow_state(properties: Properties, wanted: Snapshots) -> Callable[[Iterable[Row]], Iterator[Values]]:
+def _follow_state(
+    properties: Properties, wanted: Snapshots
+) -> Callable[[Iterable[Row]], Iterator[Values]]:
     def work(rows: Iterable[Row]) -> Iterator[Values]:
         files = Files(properties)
         for row in rows:
@@ -209,7 +353,13 @@ def _of_state(files: Files, state: TableState, number: int, wanted: Snapshots) -
     location = state.metadata_location
     common = {"content_id": state.content_id, "key": state.key, "reference": state.reference}
     try:
-        yield _told(_FILE, number, path=needed(location, Kind.METADATA, location).path, kind=Kind.METADATA.value, **common)
+        yield _told(
+            _FILE,
+            number,
+            path=needed(location, Kind.METADATA, location).path,
+            kind=Kind.METADATA.value,
+            **common,
+        )
         table = read_table(files, location)
         bases = bases_of(table, location)
     except Broken as found:
@@ -228,17 +378,38 @@ def _of_state(files: Files, state: TableState, number: int, wanted: Snapshots) -
         try:
             if snapshot.manifest_list is not None:
                 file = needed(snapshot.manifest_list, Kind.MANIFEST_LIST, location)
-                yield _told(_LIST, number, path=file.path, kind=file.kind.value, location=file.location, **common)
+                yield _told(
+                    _LIST,
+                    number,
+                    path=file.path,
+                    kind=file.kind.value,
+                    location=file.location,
+                    **common,
+                )
                 continue
             for manifest in manifests_of(files, snapshot, location):
                 file = manifest.file
-                yield _told(_MANIFEST, 0, path=file.path, kind=file.kind.value, location=file.location, **common)
+                yield _told(
+                    _MANIFEST,
+                    0,
+                    path=file.path,
+                    kind=file.kind.value,
+                    location=file.location,
+                    **common,
+                )
         except Broken as found:
             yield _broken(found, number, **common)
 
 
 def _broken(found: Broken, number: int, **values: str | None) -> Values:
-    return _told(_BROKEN, number, location=found.location, fault=found.fault.value, message=found.message, **values)
+    return _told(
+        _BROKEN,
+        number,
+        location=found.location,
+        fault=found.fault.value,
+        message=found.message,
+        **values,
+    )
 
 
 def _follow_list(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Values]]:
@@ -248,7 +419,13 @@ def _follow_list(properties: Properties) -> Callable[[Iterable[Row]], Iterator[V
             try:
                 for manifest in read_manifest_list(files, row["location"]):
                     file, content_id = manifest.file, row["content_id"]
-                    values = {"path": file.path, "kind": file.kind.value, "location": file.location, "content_id": content_id, "key": row["path"]}
+                    values = {
+                        "path": file.path,
+                        "kind": file.kind.value,
+                        "location": file.location,
+                        "content_id": content_id,
+                        "key": row["path"],
+                    }
                     yield _told(_MANIFEST, manifest.length, **values)
             except Broken as found:
                 yield _broken(found, 0, path=row["path"])
@@ -263,7 +440,9 @@ def _follow_manifest(properties: Properties) -> Callable[[Iterable[Row]], Iterat
             manifest = Manifest(Needed(row["location"], row["path"], Kind.MANIFEST), row["number"])
             try:
                 for file in read_manifest(files, manifest):
-                    yield _told(_FILE, path=file.path, kind=file.kind.value, content_id=row["content_id"])
+                    yield _told(
+                        _FILE, path=file.path, kind=file.kind.value, content_id=row["content_id"]
+                    )
             except Broken as found:
                 yield _broken(found, 0, path=row["path"])
 
@@ -280,7 +459,13 @@ def _look_for(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Valu
             for base in bases:
                 yield _told(_BASE, number, path=base, content_id=first.content_id, key=first.key)
             for one in findings:
-                values = {"content_id": one.content_id, "key": one.key, "reference": one.reference, "location": one.location, "message": one.message}
+                values = {
+                    "content_id": one.content_id,
+                    "key": one.key,
+                    "reference": one.reference,
+                    "location": one.location,
+                    "message": one.message,
+                }
                 yield _told(one.kind, number, **values)
 
     return work

@@ -12,19 +12,37 @@ from pyspark.sql.types import MapType, StructType
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Delete, LogEntry, Operation, Put, Reference
 from nessie_cli.repository.base import Repository
 from nessie_cli.spark.chains import Segment, chains, segments
-from nessie_cli.spark.columns import CONTENT, KEY_COLUMNS, LONG, TEXT, TEXTS, TIME, column, content_row, key_values
+from nessie_cli.spark.columns import (
+    CONTENT,
+    KEY_COLUMNS,
+    LONG,
+    TEXT,
+    TEXTS,
+    TIME,
+    column,
+    content_row,
+    key_values,
+)
 from nessie_cli.spark.narrowing import EVERYTHING, Kind, Narrowing
 from nessie_cli.spark.options import Asked
 from nessie_cli.spark.table import Pinned, Row, Table, in_prefix, pin_heads
 
-_REFERENCE = column("reference", TEXT, "The first of the references asked for that has the commit along its first parents; null where a hash was")
+_REFERENCE = column(
+    "reference",
+    TEXT,
+    "The first of the references asked for that has the commit along its first parents; null where a hash was",
+)
 
 LOG_SCHEMA = StructType(
     [
         _REFERENCE,
         column("hash", TEXT, "The commit", nullable=False),
         column("parents", TEXTS, "Its parents: the first one, then what it merged", nullable=False),
-        column("height", LONG, "Commits from the empty history to this one along first parents; null where the server does not tell"),
+        column(
+            "height",
+            LONG,
+            "Commits from the empty history to this one along first parents; null where the server does not tell",
+        ),
         column("commit_time", TIME, "When it was made", nullable=False),
         column("author_time", TIME, "When its author made it, as the client says"),
         column("committer", TEXT, "Who committed it"),
@@ -56,23 +74,34 @@ class SomeHistory(Struct, frozen=True):
     floor_time: datetime | None = None
 
 
-def _plan_log(repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing) -> list[SomeHistory]:
+def _plan_log(
+    repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing
+) -> list[SomeHistory]:
     found, hidden = _within(repository, pinned, wanted)
     return plan_segments(repository, asked, found, hidden, wanted)
 
 
 def plan_segments(
-    repository: Repository, asked: Asked, heads: Sequence[Reference], hidden: Sequence[str], wanted: Narrowing = EVERYTHING
+    repository: Repository,
+    asked: Asked,
+    heads: Sequence[Reference],
+    hidden: Sequence[str],
+    wanted: Narrowing = EVERYTHING,
 ) -> list[SomeHistory]:
     """The segments of what the heads have and the hidden ones have not."""
     plan = []
     for chain in chains(repository, heads, hidden):
         if wanted.wants(chain.reference or ""):
-            plan += [SomeHistory(segment, asked.key_prefix) for segment in segments(repository, chain, asked.rows)]
+            plan += [
+                SomeHistory(segment, asked.key_prefix)
+                for segment in segments(repository, chain, asked.rows)
+            ]
     return plan
 
 
-def _plan_operations(repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing) -> list[SomeHistory]:
+def _plan_operations(
+    repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing
+) -> list[SomeHistory]:
     found, hidden = _within(repository, pinned, wanted)
     if wanted.keys is None:
         return plan_segments(repository, asked, found, hidden, wanted)
@@ -80,12 +109,22 @@ def _plan_operations(repository: Repository, asked: Asked, pinned: Pinned, wante
     plan = []
     for chain in chains(repository, found, hidden) if keys else ():
         if wanted.wants(chain.reference or ""):
-            floor = None if chain.floor == NO_ANCESTOR else next(iter(repository.log(f"@{chain.floor}"))).meta.commit_time
-            plan.append(SomeHistory(Segment(chain.reference, chain.head, chain.count), keys=keys, floor_time=floor))
+            floor = (
+                None
+                if chain.floor == NO_ANCESTOR
+                else next(iter(repository.log(f"@{chain.floor}"))).meta.commit_time
+            )
+            plan.append(
+                SomeHistory(
+                    Segment(chain.reference, chain.head, chain.count), keys=keys, floor_time=floor
+                )
+            )
     return plan
 
 
-def _within(repository: Repository, pinned: Pinned, wanted: Narrowing) -> tuple[list[Reference], list[str]]:
+def _within(
+    repository: Repository, pinned: Pinned, wanted: Narrowing
+) -> tuple[list[Reference], list[str]]:
     """The heads, and what is hidden of their histories, with the bounds on the commit time applied: times only grow along first parents."""
     found = list(pinned.heads)
     if wanted.until is not None:
@@ -121,30 +160,57 @@ def _log_rows(repository: Repository, part: SomeHistory) -> Iterator[Row]:
 
 
 def _entries(repository: Repository, part: SomeHistory, *, operations: bool) -> Iterator[LogEntry]:
-    return islice(repository.log(f"@{part.segment.start}", operations=operations), part.segment.count)
+    return islice(
+        repository.log(f"@{part.segment.start}", operations=operations), part.segment.count
+    )
 
 
 def _operation_rows(repository: Repository, part: SomeHistory) -> Iterator[Row]:
     if part.keys is None:
         for entry in _entries(repository, part, operations=True):
-            yield from _rows_of(part, entry, [found for found in entry.operations or () if in_prefix(found.key, part.prefix)])
+            yield from _rows_of(
+                part,
+                entry,
+                [found for found in entry.operations or () if in_prefix(found.key, part.prefix)],
+            )
         return
     for key in part.keys:
         for entry in repository.log_of_key(f"@{part.segment.start}", key, operations=True):
-            if part.floor_time and entry.meta.commit_time and entry.meta.commit_time <= part.floor_time:
+            if (
+                part.floor_time
+                and entry.meta.commit_time
+                and entry.meta.commit_time <= part.floor_time
+            ):
                 break
-            yield from _rows_of(part, entry, [found for found in entry.operations or () if found.key == key])
+            yield from _rows_of(
+                part, entry, [found for found in entry.operations or () if found.key == key]
+            )
 
 
 def _rows_of(part: SomeHistory, entry: LogEntry, operations: Sequence[Operation]) -> Iterator[Row]:
     for operation in operations:
         content = operation.content if isinstance(operation, Put) else None
         name = "DELETE" if isinstance(operation, Delete) else "PUT"
-        yield (part.segment.reference, entry.hash, entry.meta.commit_time, name, *key_values(operation.key), content_row(content))
+        yield (
+            part.segment.reference,
+            entry.hash,
+            entry.meta.commit_time,
+            name,
+            *key_values(operation.key),
+            content_row(content),
+        )
 
 
 _RANGE = frozenset({"ref", "from", "to", "at", "maxcommitsperbatch"})
 _TIMES = {"reference": Kind.NAME, "commit_time": Kind.TIME}
 
 LOG = Table("log", _RANGE, LOG_SCHEMA, _TIMES, pin_heads, _plan_log, _log_rows)
-OPERATIONS = Table("operations", _RANGE | {"prefix"}, OPERATIONS_SCHEMA, _TIMES | {"key": Kind.KEY}, pin_heads, _plan_operations, _operation_rows)
+OPERATIONS = Table(
+    "operations",
+    _RANGE | {"prefix"},
+    OPERATIONS_SCHEMA,
+    _TIMES | {"key": Kind.KEY},
+    pin_heads,
+    _plan_operations,
+    _operation_rows,
+)

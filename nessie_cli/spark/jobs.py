@@ -24,7 +24,11 @@ T = TypeVar("T")
 
 
 def spread(
-    spark: SparkSession, url: str, what: str, plan: Callable[[Repository], Sequence[P]], work: Callable[[Repository, P], Iterator[T]]
+    spark: SparkSession,
+    url: str,
+    what: str,
+    plan: Callable[[Repository], Sequence[P]],
+    work: Callable[[Repository, P], Iterator[T]],
 ) -> RDD[T]:
     """What `work` makes of each piece of a plan; a task for each, in their order. `what` says in messages what was being done.
 
@@ -40,7 +44,13 @@ def spread(
 class _Task(Generic[P, T]):
     """Opens the repository where it runs."""
 
-    def __init__(self, place: str, url: str, created: datetime | None, work: Callable[[Repository, P], Iterator[T]]) -> None:
+    def __init__(
+        self,
+        place: str,
+        url: str,
+        created: datetime | None,
+        work: Callable[[Repository, P], Iterator[T]],
+    ) -> None:
         self._place = place
         self._url = url
         self._created = created

@@ -11,7 +11,18 @@ from nessie_cli.errors import InvalidInput, MergeConflict
 from nessie_cli.model import NO_ANCESTOR, CommitMeta, Reference, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import MergeOptions
-from nessie_cli.spark.columns import COMMIT, CONTENT, LONG, RENAME, TEXT, TIME, column, commit_row, content_row, rename_row
+from nessie_cli.spark.columns import (
+    COMMIT,
+    CONTENT,
+    LONG,
+    RENAME,
+    TEXT,
+    TIME,
+    column,
+    commit_row,
+    content_row,
+    rename_row,
+)
 from nessie_cli.spark.narrowing import Kind, Narrowing
 from nessie_cli.spark.options import Asked
 from nessie_cli.spark.table import Pinned, Row, Table, created, pin_heads
@@ -24,7 +35,11 @@ REFERENCES_SCHEMA = StructType(
         column("type", TEXT, "BRANCH or TAG", nullable=False),
         column("hash", TEXT, "The commit that it names", nullable=False),
         column("commits", LONG, "Its commits along first parents", nullable=False),
-        column("ahead", LONG, "Commits of a branch that the default branch has not; null for that one and for tags"),
+        column(
+            "ahead",
+            LONG,
+            "Commits of a branch that the default branch has not; null for that one and for tags",
+        ),
         column("behind", LONG, "Commits of the default branch that this branch has not"),
         column("common_ancestor", TEXT, "The newest commit that both have"),
         column("head", COMMIT, "The commit that it names; null for the empty history"),
@@ -44,14 +59,25 @@ def _pin_references(repository: Repository, asked: Asked) -> Pinned:
     listed = tuple(repository.references())
     # The default branch comes first, whether it is asked for or not: distances are from it.
     first = [found for found in listed if found.name == default]
-    return Pinned(created(repository), (*first, *(found for found in listed if found.name.startswith(asked.prefix or ""))))
+    return Pinned(
+        created(repository),
+        (*first, *(found for found in listed if found.name.startswith(asked.prefix or ""))),
+    )
 
 
-def _plan_references(repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing) -> list[SomeReferences]:  # noqa: ARG001 - one signature
+def _plan_references(
+    repository: Repository,  # noqa: ARG001
+    asked: Asked,
+    pinned: Pinned,
+    wanted: Narrowing,
+) -> list[SomeReferences]:
     default, *listed = pinned.heads
     chosen = tuple(found for found in listed if wanted.wants(found.name))
     size = min(asked.rows, _REFERENCES_PER_PARTITION)
-    return [SomeReferences(chosen[first : first + size], default) for first in range(0, len(chosen), size)]
+    return [
+        SomeReferences(chosen[first : first + size], default)
+        for first in range(0, len(chosen), size)
+    ]
 
 
 def _reference_rows(repository: Repository, part: SomeReferences) -> Iterator[Row]:
@@ -64,10 +90,25 @@ def _reference_rows(repository: Repository, part: SomeReferences) -> Iterator[Ro
         if found.type is ReferenceType.BRANCH and found.name != part.default.name:
             distance = repository.ahead_behind(f"@{found.hash}", f"@{part.default.hash}")
             apart = (distance.ahead, distance.behind, distance.common_ancestor)
-        yield (found.name, found.type.value, found.hash, commits, *apart, commit_row(heads[found.hash]))
+        yield (
+            found.name,
+            found.type.value,
+            found.hash,
+            commits,
+            *apart,
+            commit_row(heads[found.hash]),
+        )
 
 
-REFERENCES = Table("references", frozenset({"prefix"}), REFERENCES_SCHEMA, {"name": Kind.NAME}, _pin_references, _plan_references, _reference_rows)
+REFERENCES = Table(
+    "references",
+    frozenset({"prefix"}),
+    REFERENCES_SCHEMA,
+    {"name": Kind.NAME},
+    _pin_references,
+    _plan_references,
+    _reference_rows,
+)
 
 # -- reflog -------------------------------------------------------------------------------------------------------------------------------
 
@@ -80,7 +121,12 @@ REFLOG_SCHEMA = StructType(
         column("after", TEXT, "Where it went; null for a deletion"),
         column("time", TIME, "When", nullable=False),
         column("who", TEXT, "Who moved it", nullable=False),
-        column("operation", TEXT, "commit, merge, transplant, create, assign, rename or delete", nullable=False),
+        column(
+            "operation",
+            TEXT,
+            "commit, merge, transplant, create, assign, rename or delete",
+            nullable=False,
+        ),
         column("message", TEXT, "What was said about it", nullable=False),
         column("request_id", TEXT, "The id of the request that did it", nullable=False),
     ]
@@ -101,20 +147,43 @@ def _pin_reflog(repository: Repository, asked: Asked) -> Pinned:
     return Pinned(created(repository), newest=newest.number if newest else 0)
 
 
-def _plan_reflog(repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing) -> list[SomeMoves]:  # noqa: ARG001 - one signature
+def _plan_reflog(
+    repository: Repository,  # noqa: ARG001
+    asked: Asked,
+    pinned: Pinned,
+    wanted: Narrowing,
+) -> list[SomeMoves]:
     only = None if asked.references in (None, ("*",)) else asked.references[0]
-    names = {only} if wanted.names is None else wanted.names if only is None else wanted.names & {only}
+    names = (
+        {only} if wanted.names is None else wanted.names if only is None else wanted.names & {only}
+    )
     return [SomeMoves(name, pinned.newest) for name in sorted(names, key=str)]
 
 
 def _reflog_rows(repository: Repository, part: SomeMoves) -> Iterator[Row]:
     for entry in repository.reflog(part.reference):
         if entry.number <= part.newest:
-            moved = (entry.before, entry.after, entry.time, entry.who, entry.operation, entry.message, entry.request_id)
+            moved = (
+                entry.before,
+                entry.after,
+                entry.time,
+                entry.who,
+                entry.operation,
+                entry.message,
+                entry.request_id,
+            )
             yield (entry.number, entry.reference, entry.type.value, *moved)
 
 
-REFLOG = Table("reflog", frozenset({"ref"}), REFLOG_SCHEMA, {"reference": Kind.NAME}, _pin_reflog, _plan_reflog, _reflog_rows)
+REFLOG = Table(
+    "reflog",
+    frozenset({"ref"}),
+    REFLOG_SCHEMA,
+    {"reference": Kind.NAME},
+    _pin_reflog,
+    _plan_reflog,
+    _reflog_rows,
+)
 
 # -- conflicts ----------------------------------------------------------------------------------------------------------------------------
 
@@ -123,7 +192,12 @@ CONFLICTS_SCHEMA = StructType(
         column("branch", TEXT, "The branch that would be merged into", nullable=False),
         column("from_hash", TEXT, "The commit that would be merged", nullable=False),
         column("key", TEXT, "The key in conflict"),
-        column("conflict", TEXT, "The type of the conflict (VALUE_DIFFERS, KEY_EXISTS, ...)", nullable=False),
+        column(
+            "conflict",
+            TEXT,
+            "The type of the conflict (VALUE_DIFFERS, KEY_EXISTS, ...)",
+            nullable=False,
+        ),
         column("message", TEXT, "What is wrong, in words", nullable=False),
         column("expected", CONTENT, "The content where both sides still agreed; null for none"),
         column("actual", CONTENT, "The content on the branch; null for none"),
@@ -151,7 +225,12 @@ def _pin_merge(repository: Repository, asked: Asked) -> Pinned:
     return pinned
 
 
-def _plan_merge(repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing) -> list[Merge]:  # noqa: ARG001 - one signature
+def _plan_merge(
+    repository: Repository,  # noqa: ARG001
+    asked: Asked,  # noqa: ARG001
+    pinned: Pinned,
+    wanted: Narrowing,  # noqa: ARG001
+) -> list[Merge]:
     assert pinned.since is not None
     return [Merge(pinned.heads[0].name, pinned.since)]
 
@@ -164,7 +243,24 @@ def _conflict_rows(repository: Repository, part: Merge) -> Iterator[Row]:
             contents = map(content_row, (found.expected, found.actual, found.proposed))
             renames = map(rename_row, (found.source_rename, found.target_rename))
             key = str(found.key) if found.key else None
-            yield (part.branch, part.source, key, found.type.value, found.message, *contents, commit_row(found.changed_by), *renames)
+            yield (
+                part.branch,
+                part.source,
+                key,
+                found.type.value,
+                found.message,
+                *contents,
+                commit_row(found.changed_by),
+                *renames,
+            )
 
 
-CONFLICTS = Table("conflicts", frozenset({"from", "to", "ref"}), CONFLICTS_SCHEMA, {}, _pin_merge, _plan_merge, _conflict_rows)
+CONFLICTS = Table(
+    "conflicts",
+    frozenset({"from", "to", "ref"}),
+    CONFLICTS_SCHEMA,
+    {},
+    _pin_merge,
+    _plan_merge,
+    _conflict_rows,
+)

@@ -8,7 +8,17 @@ from enum import Enum
 from typing import Any
 
 from msgspec import Struct, structs
-from pyspark.sql.datasource import EqualNullSafe, EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, IsNotNull, LessThan, LessThanOrEqual
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+)
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
@@ -40,13 +50,19 @@ class Narrowing(Struct, frozen=True):
     @property
     def nothing(self) -> bool:
         """Whether no row can be what is asked for."""
-        return self.keys == frozenset() or self.names == frozenset() or bool(self.after and self.until and self.after >= self.until)
+        return (
+            self.keys == frozenset()
+            or self.names == frozenset()
+            or bool(self.after and self.until and self.after >= self.until)
+        )
 
 
 EVERYTHING = Narrowing()
 
 
-def narrow(filters: Iterable[Filter], columns: Mapping[str, Kind]) -> tuple[Narrowing, list[Filter]]:
+def narrow(
+    filters: Iterable[Filter], columns: Mapping[str, Kind]
+) -> tuple[Narrowing, list[Filter]]:
     """What the filters on these columns come to, and the filters that are left to Spark."""
     found, left = EVERYTHING, []
     for filter_ in filters:
@@ -112,6 +128,8 @@ def _in_time(found: Narrowing, filter_: Filter) -> Narrowing | None:
     if isinstance(filter_, LessThan | LessThanOrEqual | EqualTo):
         bound = when - MICROSECOND if isinstance(filter_, LessThan) else when
         until = bound if until is None else min(until, bound)
-    if not isinstance(filter_, GreaterThan | GreaterThanOrEqual | LessThan | LessThanOrEqual | EqualTo):
+    if not isinstance(
+        filter_, GreaterThan | GreaterThanOrEqual | LessThan | LessThanOrEqual | EqualTo
+    ):
         return None
     return structs.replace(found, after=after, until=until)

@@ -77,19 +77,25 @@ def asked(options: Mapping[str, str], tables: Mapping[str, frozenset[str]]) -> A
     table = given.get("table", "")
     if table not in tables:
         raise InvalidInput(
-            f"option table: {table!r} is no table; there are {', '.join(tables)}" if table else f"option table: is missing; {_offer(tables)}"
+            f"option table: {table!r} is no table; there are {', '.join(tables)}"
+            if table
+            else f"option table: is missing; {_offer(tables)}"
         )
     allowed = _COMMON | tables[table]
     for name in given:
         if name not in allowed:
-            raise InvalidInput(f"option {_SPELLING.get(name, name)}: table {table} has no such option; it takes {_spelt(allowed)}")
+            raise InvalidInput(
+                f"option {_SPELLING.get(name, name)}: table {table} has no such option; it takes {_spelt(allowed)}"
+            )
     if "ref" in given and "to" in given:
         raise InvalidInput("options ref and to: both name the end; give one of them")
     text = given.get("ref") or given.get("to")
     result = Asked(
         url=_url(given),
         table=table,
-        references=tuple(filter(None, (part.strip() for part in text.split(",")))) if text else None,
+        references=tuple(filter(None, (part.strip() for part in text.split(","))))
+        if text
+        else None,
         since=given.get("from") or None,
         at=given.get("at") or None,
         prefix=given.get("prefix") or None,
@@ -111,9 +117,13 @@ def submission(options: Mapping[str, str]) -> Submission:
     _refuse_secrets(given)
     for name in given:
         if name not in WRITING:
-            raise InvalidInput(f"option {_SPELLING.get(name, name)}: a write has no such option; it takes {_spelt(WRITING)}")
+            raise InvalidInput(
+                f"option {_SPELLING.get(name, name)}: a write has no such option; it takes {_spelt(WRITING)}"
+            )
     if not given.get("message", "").strip():
-        raise InvalidInput('option message: is missing; .option("message", ...) says what the commit does')
+        raise InvalidInput(
+            'option message: is missing; .option("message", ...) says what the commit does'
+        )
     return Submission(
         url=_url(given),
         branch=given.get("ref") or None,
@@ -141,11 +151,15 @@ def _refuse_secrets(given: Mapping[str, str]) -> None:
 def _url(given: Mapping[str, str]) -> str:
     url = given.get("url", "").strip()
     if not url:
-        raise InvalidInput('option url: is missing; .option("url", ...) names a server (http://host/api/v2) or a store (sqlite:////path)')
+        raise InvalidInput(
+            'option url: is missing; .option("url", ...) names a server (http://host/api/v2) or a store (sqlite:////path)'
+        )
     if url.startswith(("http://", "https://")):
         return checked_url(url)
     if url.startswith("memory:"):
-        raise InvalidInput("option url: memory: is another repository in each process; Spark has several")
+        raise InvalidInput(
+            "option url: memory: is another repository in each process; Spark has several"
+        )
     return url
 
 

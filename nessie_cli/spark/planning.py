@@ -14,7 +14,14 @@ from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.following import Rows
 from nessie_cli.gc.marking import Told
 from nessie_cli.gc.pieces import Finding
-from nessie_cli.gc.planning import CHECKSUM, PLAN_FINDINGS, Scope, finding_into, rows_below, scope_of
+from nessie_cli.gc.planning import (
+    CHECKSUM,
+    PLAN_FINDINGS,
+    Scope,
+    finding_into,
+    rows_below,
+    scope_of,
+)
 from nessie_cli.gc.removal import METADATA
 from nessie_cli.gc.run import Run, Settings
 from nessie_cli.gc.schemas import FINDINGS
@@ -24,7 +31,9 @@ from nessie_cli.spark.failures import at
 Properties = Mapping[str, str]
 Values: TypeAlias = tuple[Any, ...]
 
-_LISTED = columns_of("path", "location", size=LongType(), modified=TimestampType(), base=StringType())
+_LISTED = columns_of(
+    "path", "location", size=LongType(), modified=TimestampType(), base=StringType()
+)
 # Of a finding, its kind is in `finding` and its message in `path`.
 _ROW = columns_of("finding", "path", "location", "base", size=LongType(), modified=TimestampType())
 
@@ -42,7 +51,13 @@ def gc_plan(run: Run, settings: Settings, properties: Properties, told: Told) ->
     return {"bases": len(scope.roots), **counts, **_differ(spark, run, scope)}
 
 
-def _list(spark: SparkSession, listed: Dataset, scope: Scope, properties: Properties, find: Callable[[Finding], None]) -> dict[str, int]:
+def _list(
+    spark: SparkSession,
+    listed: Dataset,
+    scope: Scope,
+    properties: Properties,
+    find: Callable[[Finding], None],
+) -> dict[str, int]:
     shared, given = spark.sparkContext.broadcast(scope), dict(properties)
 
     def below(root: str) -> Iterator[Values]:
@@ -55,7 +70,9 @@ def _list(spark: SparkSession, listed: Dataset, scope: Scope, properties: Proper
                     yield None, path, location, base, size, modified
 
     roots = spark.sparkContext.parallelize(scope.roots, max(1, len(scope.roots)))
-    found = spark.createDataFrame(roots.flatMap(below), _ROW, verifySchema=False).persist(StorageLevel.MEMORY_AND_DISK)
+    found = spark.createDataFrame(roots.flatMap(below), _ROW, verifySchema=False).persist(
+        StorageLevel.MEMORY_AND_DISK
+    )
     try:
         files = found.where("finding is null").select(*_LISTED.names)
         rows = write(files, files.count(), listed)
@@ -88,7 +105,11 @@ def _differ(spark: SparkSession, run: Run, scope: Scope) -> dict[str, int]:
             _sum(~F.col("free")).alias("untouched"),
         ).first()
         assert counts is not None
-        chosen = rest.where("free and old").join(of_base, "base", "left").select(*listed.columns, "content_ids")
+        chosen = (
+            rest.where("free and old")
+            .join(of_base, "base", "left")
+            .select(*listed.columns, "content_ids")
+        )
         last = _any([F.col("path").endswith(end) for end in METADATA])
         write(chosen.sort(last, "path"), counts["candidates"], run.dataset("candidates"))
         return dict(counts.asDict())
@@ -97,7 +118,9 @@ def _differ(spark: SparkSession, run: Run, scope: Scope) -> dict[str, int]:
 
 
 def _sum(condition: Column, what: Column | None = None) -> Column:
-    return F.coalesce(F.sum(F.when(condition, F.lit(1) if what is None else what).otherwise(0)), F.lit(0))
+    return F.coalesce(
+        F.sum(F.when(condition, F.lit(1) if what is None else what).otherwise(0)), F.lit(0)
+    )
 
 
 def _any(conditions: list[Column]) -> Column:

@@ -41,10 +41,15 @@ def opened_by_worker(url: str, created: datetime | None) -> Iterator[Repository]
     try:
         found = reaching.opened(url, lambda _: None, str)
     except StoreNotFound:
-        raise StoreNotFound(f"the worker {socket.gethostname()} has no such file; {_ADVICE}", url) from None
+        raise StoreNotFound(
+            f"the worker {socket.gethostname()} has no such file; {_ADVICE}", url
+        ) from None
     with found as repository:
         if repository.config().created != created:
-            raise StoreNotFound(f"on the worker {socket.gethostname()} this file is another repository than the driver's; {_ADVICE}", url)
+            raise StoreNotFound(
+                f"on the worker {socket.gethostname()} this file is another repository than the driver's; {_ADVICE}",
+                url,
+            )
         yield repository
 
 
@@ -60,4 +65,6 @@ def _named_to_server(url: str) -> Iterator[None]:
         if reaching.access_to(url, lambda _: None, str).credentials:
             raise
         given = "the setting spark.executorEnv.NESSIE_AUTH_TOKEN gives it a token"
-        raise NotAllowed(f"{error.message}. The worker {socket.gethostname()} has no credentials in its environment; {given}") from None
+        raise NotAllowed(
+            f"{error.message}. The worker {socket.gethostname()} has no credentials in its environment; {given}"
+        ) from None

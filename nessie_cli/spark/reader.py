@@ -28,8 +28,13 @@ class Batches:
         own = {field.name: (place, field) for place, field in enumerate(table.schema.fields)}
         for field in schema.fields:
             if field.name not in own:
-                raise InvalidInput(f"column {field.name}: table {table.name} has none; it has {', '.join(own)}")
-            wanted, there = field.dataType.simpleString(), own[field.name][1].dataType.simpleString()
+                raise InvalidInput(
+                    f"column {field.name}: table {table.name} has none; it has {', '.join(own)}"
+                )
+            wanted, there = (
+                field.dataType.simpleString(),
+                own[field.name][1].dataType.simpleString(),
+            )
             if wanted != there:
                 raise InvalidInput(f"column {field.name}: is {there}, not {wanted}")
         self._places = [own[field.name][0] for field in schema.fields]
@@ -38,11 +43,16 @@ class Batches:
     def of(self, rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
         """The batches of some rows; at most `ROWS_PER_BATCH` of them are held at a time."""
         while some := list(islice(rows, ROWS_PER_BATCH)):
-            columns = [pa.array([row[place] for row in some], field.type) for place, field in zip(self._places, self._schema, strict=True)]
+            columns = [
+                pa.array([row[place] for row in some], field.type)
+                for place, field in zip(self._places, self._schema, strict=True)
+            ]
             yield pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
-def read_part(asked: Asked, pinned: Pinned, schema: StructType, part: InputPartition | None) -> Iterator[pa.RecordBatch]:
+def read_part(
+    asked: Asked, pinned: Pinned, schema: StructType, part: InputPartition | None
+) -> Iterator[pa.RecordBatch]:
     """The rows of one piece. Runs in a task, on whatever machine; None is a plan without pieces."""
     if part is None:
         return
@@ -75,7 +85,9 @@ class Reader(DataSourceReader):
         if self._wanted.nothing:
             return []
         with at(self._asked.place), opened(self._asked.url) as repository:
-            plan = TABLES[self._asked.table].plan(repository, self._asked, self._pinned, self._wanted)
+            plan = TABLES[self._asked.table].plan(
+                repository, self._asked, self._pinned, self._wanted
+            )
         return [Part(piece) for piece in plan]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -84,7 +84,9 @@ class NessieDataSource(DataSource):
 
         with at("df.write"):
             found = submission(self.options)
-        return CommitWriter(structs.replace(found, url=at_driver(found.url)), schema, overwrite=overwrite)
+        return CommitWriter(
+            structs.replace(found, url=at_driver(found.url)), schema, overwrite=overwrite
+        )
 
     def _look(self) -> tuple[Asked, Pinned]:
         """What is asked for and the state that it is asked of: looked up once, by the process that makes the frame."""

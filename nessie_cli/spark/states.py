@@ -28,11 +28,23 @@ ENTRIES_SCHEMA = StructType(
         column("hash", TEXT, "The commit whose state this is", nullable=False),
         *KEY_COLUMNS,
         column("type", TEXT, "The type of the content", nullable=False),
-        column("content_id", TEXT, "The content id: kept for life, through renames and merges", nullable=False),
-        column("value_hash", TEXT, "The hash of the content: equal ones are equal contents, on every branch", nullable=False),
+        column(
+            "content_id",
+            TEXT,
+            "The content id: kept for life, through renames and merges",
+            nullable=False,
+        ),
+        column(
+            "value_hash",
+            TEXT,
+            "The hash of the content: equal ones are equal contents, on every branch",
+            nullable=False,
+        ),
     ]
 )
-CONTENTS_SCHEMA = StructType([*ENTRIES_SCHEMA.fields, column("content", CONTENT, "The content", nullable=False)])
+CONTENTS_SCHEMA = StructType(
+    [*ENTRIES_SCHEMA.fields, column("content", CONTENT, "The content", nullable=False)]
+)
 DIFF_SCHEMA = StructType(
     [
         column("from_hash", TEXT, "The commit before", nullable=False),
@@ -69,26 +81,42 @@ class SomeKeys(Struct, frozen=True):
 
     def cut(self, cuts: Iterable[ContentKey]) -> list[SomeKeys]:
         """The same keys in pieces, each up to a cut and including it, the last one up to the end."""
-        return [structs.replace(self, above=low, upto=high) for low, high in pairwise([None, *cuts, None])]
+        return [
+            structs.replace(self, above=low, upto=high)
+            for low, high in pairwise([None, *cuts, None])
+        ]
 
 
 T = TypeVar("T", Entry, DiffEntry)
 
 
 def _chosen(found: Iterable[T], part: SomeKeys) -> Iterator[T]:
-    return (item for item in takewhile(lambda item: in_prefix(item.key, part.prefix), found) if item.key != part.above)
+    return (
+        item
+        for item in takewhile(lambda item: in_prefix(item.key, part.prefix), found)
+        if item.key != part.above
+    )
 
 
-def plan_keys(repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing) -> list[SomeKeys]:
+def plan_keys(
+    repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing
+) -> list[SomeKeys]:
     """The ranges of keys of each state."""
     plan = []
     for head in pinned.heads:
         if wanted.wants(head.name):
-            plan += _ranges(repository, asked, SomeKeys(head.name or None, head.hash, prefix=asked.key_prefix), wanted)
+            plan += _ranges(
+                repository,
+                asked,
+                SomeKeys(head.name or None, head.hash, prefix=asked.key_prefix),
+                wanted,
+            )
     return plan
 
 
-def _ranges(repository: Repository, asked: Asked, whole: SomeKeys, wanted: Narrowing) -> list[SomeKeys]:
+def _ranges(
+    repository: Repository, asked: Asked, whole: SomeKeys, wanted: Narrowing
+) -> list[SomeKeys]:
     """The keys that are asked for, in parts of about equal size."""
     if wanted.keys is not None:
         keys = tuple(sorted(key for key in wanted.keys if in_prefix(key, whole.prefix)))
@@ -99,7 +127,14 @@ def _ranges(repository: Repository, asked: Asked, whole: SomeKeys, wanted: Narro
 
 def _entry_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
     for entry in entries_of(repository, part, content=False):
-        yield (part.reference, part.hash, *key_values(entry.key), entry.type, entry.content_id, entry.value_hash)
+        yield (
+            part.reference,
+            part.hash,
+            *key_values(entry.key),
+            entry.type,
+            entry.content_id,
+            entry.value_hash,
+        )
 
 
 def entries_of(repository: Repository, part: SomeKeys, *, content: bool = True) -> Iterator[Entry]:
@@ -122,15 +157,35 @@ def _pin_two(repository: Repository, asked: Asked) -> Pinned:
     return pinned
 
 
-def _plan_diff(repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing) -> list[SomeKeys]:
+def _plan_diff(
+    repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing
+) -> list[SomeKeys]:
     (head,) = pinned.heads
-    return [] if pinned.since == head.hash else _ranges(repository, asked, SomeKeys(None, head.hash, pinned.since, prefix=asked.key_prefix), wanted)
+    return (
+        []
+        if pinned.since == head.hash
+        else _ranges(
+            repository,
+            asked,
+            SomeKeys(None, head.hash, pinned.since, prefix=asked.key_prefix),
+            wanted,
+        )
+    )
 
 
 def _diff_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
     for entry in _chosen(repository.diff(f"@{part.since}", f"@{part.hash}", part.range()), part):
-        change = "ADDED" if entry.before is None else "REMOVED" if entry.after is None else "CHANGED"
-        yield (part.since, part.hash, *key_values(entry.key), change, content_row(entry.before), content_row(entry.after))
+        change = (
+            "ADDED" if entry.before is None else "REMOVED" if entry.after is None else "CHANGED"
+        )
+        yield (
+            part.since,
+            part.hash,
+            *key_values(entry.key),
+            change,
+            content_row(entry.before),
+            content_row(entry.after),
+        )
 
 
 STATE = frozenset({"ref", "at", "prefix"})
@@ -138,4 +193,12 @@ NARROWED = {"reference": Kind.NAME, "key": Kind.KEY}
 
 ENTRIES = Table("entries", STATE, ENTRIES_SCHEMA, NARROWED, pin_heads, plan_keys, _entry_rows)
 CONTENTS = Table("contents", STATE, CONTENTS_SCHEMA, NARROWED, pin_heads, plan_keys, _content_rows)
-DIFF = Table("diff", frozenset({"from", "to", "ref", "at", "prefix"}), DIFF_SCHEMA, {"key": Kind.KEY}, _pin_two, _plan_diff, _diff_rows)
+DIFF = Table(
+    "diff",
+    frozenset({"from", "to", "ref", "at", "prefix"}),
+    DIFF_SCHEMA,
+    {"key": Kind.KEY},
+    _pin_two,
+    _plan_diff,
+    _diff_rows,
+)

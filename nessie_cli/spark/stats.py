@@ -12,7 +12,18 @@ from msgspec import Struct
 from pyspark.sql import SparkSession
 
 from nessie_cli.audit.sizes import Sizes, sizes, together
-from nessie_cli.audit.statistics import Changes, Churn, CommitCount, History, KeyChanges, KeyList, Step, assembled, steps_of, there_is
+from nessie_cli.audit.statistics import (
+    Changes,
+    Churn,
+    CommitCount,
+    History,
+    KeyChanges,
+    KeyList,
+    Step,
+    assembled,
+    steps_of,
+    there_is,
+)
 from nessie_cli.model import ContentKey, Reference, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.spark.audit import CONTENTS_PER_TASK
@@ -51,7 +62,9 @@ class _Part(Struct):
     most_changed: list[KeyChanges]
 
 
-def history_of(spark: SparkSession, url: str, at: str, since: str | None, most: int, *, rows: int | None = None) -> History:
+def history_of(
+    spark: SparkSession, url: str, at: str, since: str | None, most: int, *, rows: int | None = None
+) -> History:
     """The history of a commit, or what it has above `since`, one of its ancestors: what `audit.statistics.history` says of it.
 
     One job of two stages. A task reads `rows` commits or keys; None lets the size of the history say how many. Memory of a task: the steps of
@@ -61,15 +74,23 @@ def history_of(spark: SparkSession, url: str, at: str, since: str | None, most: 
 
     def plan(repository: Repository) -> list[_Piece]:
         found: list[Segment | SomeKeys] = []
-        for chain in chains(repository, [Reference(ReferenceType.BRANCH, "", at)], [since] if since else []):
-            found += segments(repository, chain, rows or min(max(_FEW_COMMITS, -(-chain.count // tasks)), ROWS_PER_PARTITION))
+        for chain in chains(
+            repository, [Reference(ReferenceType.BRANCH, "", at)], [since] if since else []
+        ):
+            found += segments(
+                repository,
+                chain,
+                rows or min(max(_FEW_COMMITS, -(-chain.count // tasks)), ROWS_PER_PARTITION),
+            )
         if since is not None:
             found += ranges(repository, SomeKeys(None, since), rows or ROWS_PER_PARTITION)
         return [_Piece(number, what) for number, what in enumerate(found)]
 
     steps = spread(spark, url, "stats", plan, _steps)
     reducers = min(steps.getNumPartitions(), 2 * tasks)
-    by_key = steps.repartitionAndSortWithinPartitions(reducers, _place, ascending=True, keyfunc=_turn)  # type: ignore[type-var]  # tuples have an order
+    by_key = steps.repartitionAndSortWithinPartitions(
+        reducers, _place, ascending=True, keyfunc=_turn
+    )  # type: ignore[type-var]  # tuples have an order
     parts = by_key.mapPartitions(_Summing(most)).collect()
     count, days, start = CommitCount(), dict[str, Changes](), Changes()
     for part in parts:
@@ -115,7 +136,9 @@ class _Summing:
 
     def __call__(self, told: Iterable[tuple[_Turn, _Told]]) -> Iterator[_Part]:
         part = _Part(CommitCount(), Changes(), {}, 0, [])
-        part.most_changed = nsmallest(self._most, _changes(told, part), key=lambda change: change.rank)
+        part.most_changed = nsmallest(
+            self._most, _changes(told, part), key=lambda change: change.rank
+        )
         yield part
 
 

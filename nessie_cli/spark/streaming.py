@@ -30,10 +30,14 @@ class LogStream(DataSourceStreamReader):
     def __init__(self, asked: Asked, pinned: Pinned, schema: StructType) -> None:
         with at(asked.place):
             if asked.table not in STREAMED:
-                raise InvalidInput(f"table {asked.table} is no stream; {' and '.join(STREAMED)} are")
+                raise InvalidInput(
+                    f"table {asked.table} is no stream; {' and '.join(STREAMED)} are"
+                )
             if asked.at is not None:
                 raise InvalidInput("option at: a stream has no end")
-            if asked.references and (len(asked.references) > 1 or asked.references[0] == ALL_REFERENCES):
+            if asked.references and (
+                len(asked.references) > 1 or asked.references[0] == ALL_REFERENCES
+            ):
                 raise InvalidInput("option ref: a stream follows one reference")
         self._asked = asked
         self._pinned = pinned
@@ -53,9 +57,14 @@ class LogStream(DataSourceStreamReader):
             try:
                 head = repository.resolve(name).hash
             except NotFound as error:
-                raise NotFound(f"{error.message}; the stream has read up to commit {reached['hash']}", name) from None
+                raise NotFound(
+                    f"{error.message}; the stream has read up to commit {reached['hash']}", name
+                ) from None
             most = self._asked.commits_per_batch
-            if most is not None and (ahead := _beyond(repository, head, str(reached["hash"]))) > most:
+            if (
+                most is not None
+                and (ahead := _beyond(repository, head, str(reached["hash"]))) > most
+            ):
                 head = repository.resolve(f"@{head}~{ahead - most}").hash
             return _offset(reached.get("from"), head)
 
@@ -72,10 +81,16 @@ class LogStream(DataSourceStreamReader):
         with at(self._asked.place), opened(self._asked.url) as repository:
             _beyond(repository, after, before)
             head = Reference(ReferenceType.BRANCH, self._name(repository), after)
-            return [Part(piece) for piece in plan_segments(repository, self._asked, [head], [before])]
+            return [
+                Part(piece) for piece in plan_segments(repository, self._asked, [head], [before])
+            ]
 
     def _name(self, repository: Repository) -> str:
-        return self._asked.references[0] if self._asked.references else repository.config().default_branch
+        return (
+            self._asked.references[0]
+            if self._asked.references
+            else repository.config().default_branch
+        )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one piece."""

@@ -72,7 +72,9 @@ def heads(repository: Repository, asked: Asked) -> tuple[Reference, ...]:
         if asked.at is None:
             return tuple(listed)
         names = tuple(reference.name for reference in listed)
-    found = [repository.resolve(name if asked.at is None else f"{name}*{asked.at}") for name in names]
+    found = [
+        repository.resolve(name if asked.at is None else f"{name}*{asked.at}") for name in names
+    ]
     return tuple(dict.fromkeys(found))
 
 

@@ -10,6 +10,20 @@ from nessie_cli.spark.movements import CONFLICTS, REFERENCES, REFLOG
 from nessie_cli.spark.states import CONTENTS, DIFF, ENTRIES
 from nessie_cli.spark.table import Table
 
-TABLES: Mapping[str, Table] = {table.name: table for table in (REFERENCES, LOG, OPERATIONS, ENTRIES, CONTENTS, DIFF, REFLOG, CONFLICTS, AUDIT, SIZES)}
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        REFERENCES,
+        LOG,
+        OPERATIONS,
+        ENTRIES,
+        CONTENTS,
+        DIFF,
+        REFLOG,
+        CONFLICTS,
+        AUDIT,
+        SIZES,
+    )
+}
 OPTIONS: Mapping[str, frozenset[str]] = {name: table.options for name, table in TABLES.items()}
 """The options that each table takes, beside those that all do."""

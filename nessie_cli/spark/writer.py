@@ -39,20 +39,28 @@ class CommitWriter(DataSourceArrowWriter):
         self._submission = submission
         with at(submission.place):
             if overwrite:
-                raise InvalidInput('mode overwrite: a commit is added to what is there; write .mode("append")')
+                raise InvalidInput(
+                    'mode overwrite: a commit is added to what is there; write .mode("append")'
+                )
             _check_columns(schema)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> SomeOperations:
         """Read the operations of one task. Raises for a row that is none; the row is named by its key."""
         with at(self._submission.place):
-            found = [encode_operation(operation_of(row)) for batch in iterator for row in batch.to_pylist()]
+            found = [
+                encode_operation(operation_of(row))
+                for batch in iterator
+                for row in batch.to_pylist()
+            ]
         return SomeOperations(json.dumps(found).encode())
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make the commit, or judge it."""
         asked = self._submission
         with at(asked.place), opened(asked.url) as repository:
-            operations = sorted(_operations(messages), key=lambda operation: _ORDER.index(type(operation)))
+            operations = sorted(
+                _operations(messages), key=lambda operation: _ORDER.index(type(operation))
+            )
             if not operations:
                 raise InvalidInput("the frame has no rows; a commit has one operation or more")
             repository.commit(
@@ -76,18 +84,28 @@ def _check_columns(schema: StructType) -> None:
     types = {field.name: field.dataType for field in schema.fields}
     for name in types:
         if name not in COLUMNS:
-            raise InvalidInput(f"column {name}: operations have none; they have {', '.join(COLUMNS)}; select those")
+            raise InvalidInput(
+                f"column {name}: operations have none; they have {', '.join(COLUMNS)}; select those"
+            )
     for name in COLUMNS[:2]:
         if name not in types:
             raise InvalidInput(f"column {name}: is missing; operations have {', '.join(COLUMNS)}")
     if not isinstance(types["operation"], StringType):
-        raise InvalidInput(f"column operation: is {types['operation'].simpleString()}; it holds {', '.join(OPERATIONS)}")
+        raise InvalidInput(
+            f"column operation: is {types['operation'].simpleString()}; it holds {', '.join(OPERATIONS)}"
+        )
     key = types["key"]
-    if not isinstance(key, StringType) and not (isinstance(key, ArrayType) and isinstance(key.elementType, StringType)):
-        raise InvalidInput(f"column key: is {key.simpleString()}; it is a text (db.orders), or an array of the key's elements")
+    if not isinstance(key, StringType) and not (
+        isinstance(key, ArrayType) and isinstance(key.elementType, StringType)
+    ):
+        raise InvalidInput(
+            f"column key: is {key.simpleString()}; it is a text (db.orders), or an array of the key's elements"
+        )
     for name in COLUMNS[2:]:
         if name in types and not isinstance(types[name], StructType | StringType):
-            raise InvalidInput(f"column {name}: is {types[name].simpleString()}; it is a struct as in the table contents, or the JSON of a content")
+            raise InvalidInput(
+                f"column {name}: is {types[name].simpleString()}; it is a struct as in the table contents, or the JSON of a content"
+            )
 
 
 def operation_of(row: Mapping[str, Any]) -> Operation:
@@ -99,7 +117,11 @@ def operation_of(row: Mapping[str, Any]) -> Operation:
     if name == "PUT":
         if content is None:
             raise InvalidInput(f"row {key}: PUT has no content")
-        return Put(key, _content(content, f"row {key}: content"), None if expected is None else _content(expected, f"row {key}: expected_content"))
+        return Put(
+            key,
+            _content(content, f"row {key}: content"),
+            None if expected is None else _content(expected, f"row {key}: expected_content"),
+        )
     if content is not None or expected is not None:
         raise InvalidInput(f"row {key}: {name} takes no content")
     return Delete(key) if name == "DELETE" else Unchanged(key)
@@ -114,4 +136,8 @@ def _key(value: Any) -> ContentKey:
 
 
 def _content(value: Any, place: str) -> Content:
-    return decode_content(value, place, allow_unknown=True) if isinstance(value, str) else content_of(value, place)
+    return (
+        decode_content(value, place, allow_unknown=True)
+        if isinstance(value, str)
+        else content_of(value, place)
+    )

@@ -63,13 +63,17 @@ class View(Protocol):
     def reference(self, name: str) -> StoredReference | None:
         """Returns one reference, or None."""
 
-    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
+    def references(
+        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
+    ) -> list[StoredReference]:
         """Returns references in the order of their names (by code point), as one consistent state.
 
         They are limited to one kind, to names that begin with `prefix`, and to names from `start` on (inclusive).
         """
 
-    def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
+    def reflog(
+        self, name: str | None = None, before: int | None = None, limit: int | None = None
+    ) -> list[ReflogRow]:
         """Returns the moves of one reference (or of all), newest first, with numbers below `before`."""
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
@@ -213,14 +217,18 @@ class Maintenance(Protocol):
     def last_move(self) -> int:
         """Returns the highest number in the reflog. Each move committed after this call has a higher one."""
 
-    def delete(self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached) -> Deleted:
+    def delete(
+        self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached
+    ) -> Deleted:
         """Deletes those objects last written before this second, except those that are `reached`.
 
         One transaction, in which no reference moves: writers wait. `reached` gets the moves numbered
         above `since`. The object with the highest number stays, so that no number is used twice.
         """
 
-    def expire(self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False) -> Expired:
+    def expire(
+        self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False
+    ) -> Expired:
         """Deletes moves and request ids older than these microseconds since 1970, or only counts them.
 
         Moves numbered above `last_move` stay, however old they claim to be: a deletion still has to learn of them.

@@ -69,7 +69,9 @@ def resealed(id_: bytes, kind: int, blob: bytes) -> bytes:
     A damaged object stays damaged.
     """
     codec, payload = blob[:1], blob[_HEADER:]
-    if len(codec) + 4 > len(blob) or crc32(codec + payload) != int.from_bytes(blob[1:_HEADER], "big"):
+    if len(codec) + 4 > len(blob) or crc32(codec + payload) != int.from_bytes(
+        blob[1:_HEADER], "big"
+    ):
         return blob
     return _sealed(id_, kind, codec[0], payload)
 

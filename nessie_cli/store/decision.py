@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from nessie_cli.store.records import Done, Move, Outcome, Repeated, Request, Requirement, Stale, StoredReference, Write
+from nessie_cli.store.records import (
+    Done,
+    Move,
+    Outcome,
+    Repeated,
+    Request,
+    Requirement,
+    Stale,
+    StoredReference,
+    Write,
+)
 
 DONE = Done()
 
@@ -41,7 +51,9 @@ class Decision:
             current = moved[name] if name in moved else self.references[name]
             if not _is_at(current, move):
                 return Stale(Requirement.REFERENCE, name, current)
-            moved[name] = None if move.after is None else StoredReference(name, move.kind, move.after)
+            moved[name] = (
+                None if move.after is None else StoredReference(name, move.kind, move.after)
+            )
         if write.required and not all(self._exists(id_, write) for id_ in write.required):
             return Stale(Requirement.OBJECT)
         if write.settings_version not in (None, self.settings_version):

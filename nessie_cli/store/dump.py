@@ -32,7 +32,10 @@ def require_empty(url: str, counts: Counts, settings_version: int) -> None:
 
     That is one write: the default branch with its reflog entry and request, and the first settings.
     """
-    if counts.objects or max(counts.references, counts.moves, counts.requests, settings_version) > 1:
+    if (
+        counts.objects
+        or max(counts.references, counts.moves, counts.requests, settings_version) > 1
+    ):
         raise StoreNotEmpty(
             f"store {url}: is not empty, so nothing was loaded. Hint: load into a new store",
             url,

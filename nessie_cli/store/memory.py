@@ -81,7 +81,11 @@ class MemoryStore:
         """See `Store`. No object can be damaged here."""
         with self._lock:
             found = list(self._objects.items())
-        return (StoredObject(id_, kind_, data) for id_, (kind_, _, data) in found if kind in (None, kind_))
+        return (
+            StoredObject(id_, kind_, data)
+            for id_, (kind_, _, data) in found
+            if kind in (None, kind_)
+        )
 
     def verify_file(self) -> Iterator[str]:
         """Returns nothing: there are no files."""
@@ -111,14 +115,18 @@ class MemoryStore:
         with self._lock:
             return self._references.get(name)
 
-    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
+    def references(
+        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
+    ) -> list[StoredReference]:
         """See `View`."""
         with self._lock:
             found = sorted(self._references.values(), key=lambda one: one.name)
         wanted = [one for one in found if one.name.startswith(prefix) and one.name >= start]
         return [one for one in wanted if kind in (None, one.kind)][:limit]
 
-    def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
+    def reflog(
+        self, name: str | None = None, before: int | None = None, limit: int | None = None
+    ) -> list[ReflogRow]:
         """See `View`."""
         with self._lock:
             newest_first = self._reflog[::-1]
@@ -248,13 +256,24 @@ class MemoryStore:
         """See `Maintenance`."""
         with self._lock:
             objects = list(enumerate(self._objects.items()))
-        return (ListedObject(id_, kind, number, written, len(data)) for number, (id_, (kind, written, data)) in reversed(objects))
+        return (
+            ListedObject(id_, kind, number, written, len(data))
+            for number, (id_, (kind, written, data)) in reversed(objects)
+        )
 
-    def delete(self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached) -> Deleted:
+    def delete(
+        self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached
+    ) -> Deleted:
         """See `Maintenance`."""
         with self._lock:
             kept = reached([row for row in reversed(self._reflog) if row.number > since])
-            found = [id_ for id_ in ids if id_ in self._objects and self._objects[id_][1] < written_before and id_ not in kept]
+            found = [
+                id_
+                for id_ in ids
+                if id_ in self._objects
+                and self._objects[id_][1] < written_before
+                and id_ not in kept
+            ]
             size = sum(len(self._objects.pop(id_)[2]) for id_ in found)
             if found:
                 gone = set(found)
@@ -263,12 +282,22 @@ class MemoryStore:
             self._changes += 1
             return Deleted(len(found), size)
 
-    def expire(self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False) -> Expired:
+    def expire(
+        self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False
+    ) -> Expired:
         """See `Maintenance`."""
         with self._lock:
             newest = {row.move.name: row for row in self._reflog}
-            kept = {row.number for row in newest.values() if row.move.message and row.move.after is not None}
-            old = {row.number for row in self._reflog[:-1] if row.move.time < moves_before and row.number <= last_move}
+            kept = {
+                row.number
+                for row in newest.values()
+                if row.move.message and row.move.after is not None
+            }
+            old = {
+                row.number
+                for row in self._reflog[:-1]
+                if row.move.time < moves_before and row.number <= last_move
+            }
             moves = old - kept
             requests = [one.id for one in self._requests.values() if one.time < requests_before]
             if not dry_run:
@@ -292,9 +321,18 @@ class MemoryStore:
                 for _, id_ in indexed:
                     index.setdefault(id_, []).append(entry)
             # A dictionary keeps the order of writing.
-            objects = [StoredObject(id_, kind, data, tuple(index.get(id_, ()))) for id_, (kind, _, data) in self._objects.items()]
+            objects = [
+                StoredObject(id_, kind, data, tuple(index.get(id_, ())))
+                for id_, (kind, _, data) in self._objects.items()
+            ]
             moves = [row.move for row in self._reflog]
-            found = MemoryDump(self._settings, list(self._references.values()), moves, list(self._requests.values()), objects)
+            found = MemoryDump(
+                self._settings,
+                list(self._references.values()),
+                moves,
+                list(self._requests.values()),
+                objects,
+            )
         return nullcontext(found)
 
     def load(self, dump: Dump, progress: Progress | None = None) -> None:
@@ -303,12 +341,19 @@ class MemoryStore:
         from nessie_cli.store.memory_dump import unpacked
 
         with self._lock:
-            counts = Counts(len(self._objects), len(self._references), len(self._reflog), len(self._requests))
+            counts = Counts(
+                len(self._objects), len(self._references), len(self._reflog), len(self._requests)
+            )
             require_empty(self.url, counts, self._settings.version)
             given = unpacked(dump)
-            self._settings = Settings(given.all_settings.values, loaded_version(given.all_settings.version, self._settings.version))
+            self._settings = Settings(
+                given.all_settings.values,
+                loaded_version(given.all_settings.version, self._settings.version),
+            )
             self._references = {one.name: one for one in given.all_references}
-            self._reflog = [ReflogRow(number, move) for number, move in enumerate(given.all_moves, 1)]
+            self._reflog = [
+                ReflogRow(number, move) for number, move in enumerate(given.all_moves, 1)
+            ]
             self._requests = {one.id: one for one in given.all_requests}
             self._put(given.all_objects)
             self._changes += 1

@@ -8,7 +8,15 @@ from msgspec import Struct
 
 from nessie_cli.store.base import Dump
 from nessie_cli.store.codec import pack, unpack
-from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredObject, StoredReference
+from nessie_cli.store.records import (
+    Counts,
+    Move,
+    PackedObject,
+    Request,
+    Settings,
+    StoredObject,
+    StoredReference,
+)
 
 
 class MemoryDump(Struct, frozen=True):
@@ -54,7 +62,10 @@ class MemoryDump(Struct, frozen=True):
 
 def unpacked(dump: Dump) -> MemoryDump:
     """Returns everything in a dump."""
-    objects = [StoredObject(one.id, one.kind, unpack(one.id, one.kind, one.packed), one.index) for one in dump.objects()]
+    objects = [
+        StoredObject(one.id, one.kind, unpack(one.id, one.kind, one.packed), one.index)
+        for one in dump.objects()
+    ]
     return MemoryDump(
         dump.settings(),
         list(dump.references()),

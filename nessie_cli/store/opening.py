@@ -60,7 +60,9 @@ def _psycopg_needed() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise NessieError(f"store postgresql://...: psycopg cannot be loaded ({error}): pip install 'nessie-cli[postgres]'") from None
+        raise NessieError(
+            f"store postgresql://...: psycopg cannot be loaded ({error}): pip install 'nessie-cli[postgres]'"
+        ) from None
 
 
 def _path(url: str) -> str:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nessie_cli.store.base import View
-from nessie_cli.store.records import Basis, Move, ReflogRow, Request, Settings, StoredObject, StoredReference, Write
+from nessie_cli.store.records import (
+    Basis,
+    Move,
+    ReflogRow,
+    Request,
+    Settings,
+    StoredObject,
+    StoredReference,
+    Write,
+)
 
 _BEHIND_STORE, _LAYER = 1 << 62, 1 << 40
 """Rows of an overlay have higher numbers than those of its base, which may be an overlay, too."""
@@ -16,7 +25,9 @@ class Overlay:
 
     def __init__(self, base: View) -> None:
         self._base = base
-        self.first_number: int = base.first_number + _LAYER if isinstance(base, Overlay) else _BEHIND_STORE
+        self.first_number: int = (
+            base.first_number + _LAYER if isinstance(base, Overlay) else _BEHIND_STORE
+        )
         self._objects: dict[bytes, StoredObject] = {}
         self._index: dict[bytes, list[tuple[int, bytes]]] = {}
         self._in_base: dict[bytes, bool] = {}
@@ -41,9 +52,13 @@ class Overlay:
                 continue
             self._objects[stored.id] = stored
             for entry in stored.index:
-                self._index.setdefault(entry, []).append((self.first_number + len(self._objects), stored.id))
+                self._index.setdefault(entry, []).append(
+                    (self.first_number + len(self._objects), stored.id)
+                )
         for move in write.moves:
-            self._references[move.name] = None if move.after is None else StoredReference(move.name, move.kind, move.after)
+            self._references[move.name] = (
+                None if move.after is None else StoredReference(move.name, move.kind, move.after)
+            )
         self._moves += write.moves
         self._settings |= write.settings
         self._settings_changes += bool(write.settings)
@@ -71,15 +86,25 @@ class Overlay:
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """See `View`."""
         found = self._base.find_ids(kind, prefix, limit)
-        own = [one.id for one in self._objects.values() if one.kind == kind and one.id.hex().startswith(prefix)]
+        own = [
+            one.id
+            for one in self._objects.values()
+            if one.kind == kind and one.id.hex().startswith(prefix)
+        ]
         return sorted({*found, *own})[:limit] if own else found
 
     def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
         """See `View`."""
         own = self._index.get(entry, [])
         new = self._new([id_ for _, id_ in own])
-        found = [one for one in reversed(own) if one[1] in new and (before is None or one[0] < before)][:limit]
-        return found + self._base.find_indexed(entry, before, limit - len(found)) if len(found) < limit else found
+        found = [
+            one for one in reversed(own) if one[1] in new and (before is None or one[0] < before)
+        ][:limit]
+        return (
+            found + self._base.find_indexed(entry, before, limit - len(found))
+            if len(found) < limit
+            else found
+        )
 
     def _new(self, ids: Sequence[bytes]) -> set[bytes]:
         """Returns those ids that the base has not: it lists its own objects under their own numbers."""
@@ -94,15 +119,30 @@ class Overlay:
         """See `View`."""
         return self._references[name] if name in self._references else self._base.reference(name)
 
-    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
+    def references(
+        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
+    ) -> list[StoredReference]:
         """See `View`."""
         changed = self._references
         more = None if limit is None else limit + len(changed)
-        found = [one for one in self._base.references(kind, prefix, start, more) if one.name not in changed]
-        own = [one for one in changed.values() if one is not None and kind in (None, one.kind) and one.name.startswith(prefix) and one.name >= start]
+        found = [
+            one
+            for one in self._base.references(kind, prefix, start, more)
+            if one.name not in changed
+        ]
+        own = [
+            one
+            for one in changed.values()
+            if one is not None
+            and kind in (None, one.kind)
+            and one.name.startswith(prefix)
+            and one.name >= start
+        ]
         return sorted(found + own, key=lambda one: one.name)[:limit]
 
-    def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
+    def reflog(
+        self, name: str | None = None, before: int | None = None, limit: int | None = None
+    ) -> list[ReflogRow]:
         """See `View`."""
         own = [
             ReflogRow(self.first_number + number, move)
@@ -114,9 +154,14 @@ class Overlay:
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
         """See `View`."""
-        own = {move.name: ReflogRow(self.first_number + number, move) for number, move in enumerate(self._moves)}
+        own = {
+            move.name: ReflogRow(self.first_number + number, move)
+            for number, move in enumerate(self._moves)
+        }
         rest = [name for name in names if name not in own]
-        return [own[name] for name in dict.fromkeys(names) if name in own] + (self._base.newest_moves(rest) if rest else [])
+        return [own[name] for name in dict.fromkeys(names) if name in own] + (
+            self._base.newest_moves(rest) if rest else []
+        )
 
     def settings(self) -> Settings:
         """See `View`."""
@@ -125,7 +170,11 @@ class Overlay:
     def _with_changes(self, found: Settings) -> Settings:
         if not self._settings_changes:
             return found
-        values = {name: value for name, value in {**found.values, **self._settings}.items() if value is not None}
+        values = {
+            name: value
+            for name, value in {**found.values, **self._settings}.items()
+            if value is not None
+        }
         return Settings(values, found.version + self._settings_changes)
 
     def request(self, id_: str) -> Request | None:
@@ -134,11 +183,19 @@ class Overlay:
 
     def basis(self, name: str, request_id: str) -> Basis:
         """See `View`."""
-        if self._base_settings is not None and name in self._references and request_id in self._requests:
+        if (
+            self._base_settings is not None
+            and name in self._references
+            and request_id in self._requests
+        ):
             return Basis(self._references[name], self.settings(), self._requests[request_id])
         found = self._base.basis(name, request_id)
         reference = self._references.get(name, found.reference)
-        return Basis(reference, self._with_changes(found.settings), self._requests.get(request_id, found.request))
+        return Basis(
+            reference,
+            self._with_changes(found.settings),
+            self._requests.get(request_id, found.request),
+        )
 
     def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
         """See `View`."""

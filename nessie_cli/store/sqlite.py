@@ -25,7 +25,18 @@ from nessie_cli.errors import DamagedObject, NessieError, OutcomeUnknown, StoreU
 from nessie_cli.store.base import LEASE, Dump
 from nessie_cli.store.codec import unpack
 from nessie_cli.store.decision import DONE, Needs
-from nessie_cli.store.records import STORE_FORMAT, Basis, DamagedId, Outcome, ReflogRow, Request, Settings, StoredObject, StoredReference, Write
+from nessie_cli.store.records import (
+    STORE_FORMAT,
+    Basis,
+    DamagedId,
+    Outcome,
+    ReflogRow,
+    Request,
+    Settings,
+    StoredObject,
+    StoredReference,
+    Write,
+)
 from nessie_cli.store.sqlite_commit import ObjectRow, apply, packed, present, put, state
 from nessie_cli.store.sqlite_errors import failure, is_damaged_page, reason
 from nessie_cli.store.sqlite_lease import draw, give_back, leased, waiting
@@ -76,7 +87,9 @@ _SCAN_AFTER = """SELECT number, CAST(id AS BLOB), kind, CAST(packed AS BLOB) FRO
 WHERE number > ? AND (?2 IS NULL OR kind = ?2) ORDER BY number LIMIT ?"""
 _HAS_HAPPENED = "SELECT 1 FROM requests WHERE id = ?1 UNION ALL SELECT 1 FROM reflog WHERE number > ?2 AND request_id = ?1"
 # Any committed change, after which SQLite's log file holds nothing of a transaction that failed before it.
-_TOUCH = "INSERT INTO leases (name, token, ends) VALUES ('', '', 0); DELETE FROM leases WHERE ends = 0"
+_TOUCH = (
+    "INSERT INTO leases (name, token, ends) VALUES ('', '', 0); DELETE FROM leases WHERE ends = 0"
+)
 
 
 def open_sqlite(
@@ -95,7 +108,9 @@ def open_sqlite(
     return SQLiteStore(path, open_session(path, patience, format_, migrations), clock, patience)
 
 
-def create_sqlite(path: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE) -> SQLiteStore:
+def create_sqlite(
+    path: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE
+) -> SQLiteStore:
     """Opens a store, and creates it if there is no file; two processes may do so at once. Raises what `open_sqlite` raises."""
     create_file(os.path.abspath(path))
     return open_sqlite(path, clock=clock, patience=patience)
@@ -106,7 +121,9 @@ class SQLiteStore:
 
     remote = False
 
-    def __init__(self, path: str, session: Session, clock: Callable[[], float], patience: float) -> None:
+    def __init__(
+        self, path: str, session: Session, clock: Callable[[], float], patience: float
+    ) -> None:
         # The path is absolute, so that a later change of the working directory cannot lead another thread to another file.
         self._path = path
         self._file = session.file
@@ -137,7 +154,9 @@ class SQLiteStore:
             try:
                 found[id_] = unpack(id_, kind, blob)
             except (ValueError, TypeError, OverflowError) as error:
-                raise DamagedObject(f"store {self._path}: object {id_.hex()} is damaged: {error}", id_.hex()) from None
+                raise DamagedObject(
+                    f"store {self._path}: object {id_.hex()} is damaged: {error}", id_.hex()
+                ) from None
         return found
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
@@ -152,7 +171,10 @@ class SQLiteStore:
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """See `View`. Costs a look at all objects of any kind with this prefix."""
         try:
-            low, high = bytes.fromhex(prefix + "0" * (len(prefix) % 2)), bytes.fromhex(prefix.ljust(64, "f"))
+            low, high = (
+                bytes.fromhex(prefix + "0" * (len(prefix) % 2)),
+                bytes.fromhex(prefix.ljust(64, "f")),
+            )
         except ValueError:
             return []
         if prefix != prefix.lower():
@@ -211,7 +233,9 @@ class SQLiteStore:
         """See `View`."""
         return next(iter(self._read(reference_of, f"{REFERENCE} WHERE name = ?", (name,))), None)
 
-    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
+    def references(
+        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
+    ) -> list[StoredReference]:
         """See `View`."""
         conditions, values = ["name >= ?"], [max(prefix, start)]
         if (end := _after(prefix)) is not None:
@@ -223,11 +247,19 @@ class SQLiteStore:
         sql = f"{REFERENCE} WHERE {' AND '.join(conditions)} ORDER BY name LIMIT ?"
         return self._read(reference_of, sql, (*values, _limit(limit)))
 
-    def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
+    def reflog(
+        self, name: str | None = None, before: int | None = None, limit: int | None = None
+    ) -> list[ReflogRow]:
         """See `View`."""
         condition = "number < ?" if name is None else "number < ? AND name = ?"
-        values = (_LAST if before is None else before, *([] if name is None else [name]), _limit(limit))
-        return self._read(reflog_row_of, f"{REFLOG} WHERE {condition} ORDER BY number DESC LIMIT ?", values)
+        values = (
+            _LAST if before is None else before,
+            *([] if name is None else [name]),
+            _limit(limit),
+        )
+        return self._read(
+            reflog_row_of, f"{REFLOG} WHERE {condition} ORDER BY number DESC LIMIT ?", values
+        )
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
         """See `View`."""
@@ -279,7 +311,13 @@ class SQLiteStore:
             deadline = deadline or time.monotonic() + LEASE
             time.sleep(_NAP)
 
-    def _commit(self, writes: Sequence[Write], rows: Sequence[list[ObjectRow]], needs: Needs, lease: str | None) -> list[Outcome] | None:
+    def _commit(
+        self,
+        writes: Sequence[Write],
+        rows: Sequence[list[ObjectRow]],
+        needs: Needs,
+        lease: str | None,
+    ) -> list[Outcome] | None:
         """Decide and apply; returns None if another caller holds a lease (with `lease` None it does not look)."""
         done: list[Write] = []
         last_number = 0
@@ -295,14 +333,23 @@ class SQLiteStore:
                 outcomes = [decision.decide(write) for write in writes]
                 done = decision.done
                 if done:
-                    kept = [row for each, outcome in zip(rows, outcomes, strict=True) if outcome is DONE for row in each]
+                    kept = [
+                        row
+                        for each, outcome in zip(rows, outcomes, strict=True)
+                        if outcome is DONE
+                        for row in each
+                    ]
                     put(cursor, kept, [stored for write in done for stored in write.objects])
                     apply(cursor, before, decision, last_number)
         except _ERRORS as error:
             failed = self._translated(session, error)
             if not isinstance(failed, _CommitFailed):
                 raise failed from error
-            self._find_out(next((write.request.id for write in done if write.request.id), ""), last_number, failed)
+            self._find_out(
+                next((write.request.id for write in done if write.request.id), ""),
+                last_number,
+                failed,
+            )
         finally:
             session.lock.release()
         return outcomes
@@ -418,9 +465,13 @@ class SQLiteStore:
         try:
             found = file_of(self._path)
         except OSError:
-            raise StoreUnavailable(f"store {self._path}: there is no such file; it was moved or deleted while it was open") from None
+            raise StoreUnavailable(
+                f"store {self._path}: there is no such file; it was moved or deleted while it was open"
+            ) from None
         if found != self._file:
-            raise StoreUnavailable(f"store {self._path}: another file took its place while it was open; restart the programs that use it")
+            raise StoreUnavailable(
+                f"store {self._path}: another file took its place while it was open; restart the programs that use it"
+            )
 
     def _keep(self, session: Session) -> Session:
         self._local.session = session

@@ -21,7 +21,9 @@ ObjectRow = tuple[bytes, int, int, bytes]
 
 _PUT = "INSERT INTO objects (id, kind, written, packed) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
 _REFRESH = "UPDATE objects SET written = ?2 WHERE id = ?1 AND written < ?2 - ?3"
-_INDEX = "INSERT OR IGNORE INTO object_index (entry, object) SELECT ?, number FROM objects WHERE id = ?"
+_INDEX = (
+    "INSERT OR IGNORE INTO object_index (entry, object) SELECT ?, number FROM objects WHERE id = ?"
+)
 _STATE = "SELECT (SELECT max(version) FROM settings), (SELECT max(number) FROM reflog), EXISTS (SELECT 1 FROM leases)"
 _EXISTS = "SELECT 1 FROM objects WHERE id = ?"
 _FIND_REFERENCE = f"{REFERENCE} WHERE name = ?"
@@ -33,13 +35,18 @@ _DELETE = "DELETE FROM refs WHERE name = ?"
 LOG = """INSERT INTO reflog
 (number, name, kind, before, after, time, who, operation, message, request_id, check_sum)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-RECORD = "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
+RECORD = (
+    "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
+)
 SET = "INSERT OR REPLACE INTO settings (name, value, version, check_sum) VALUES (?, ?, ?, ?)"
 
 
 def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
     """Returns the rows to insert. Call it before taking the write lock: others wait only for what needs the lock."""
-    return [(one.id, one.kind, now, pack(one.id, one.kind, one.data, plain=one.plain)) for one in objects]
+    return [
+        (one.id, one.kind, now, pack(one.id, one.kind, one.data, plain=one.plain))
+        for one in objects
+    ]
 
 
 def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[StoredObject]) -> None:
@@ -70,7 +77,9 @@ def state(cursor: apsw.Cursor) -> State:
 
 def present(cursor: apsw.Cursor, needs: Needs, settings_version: int) -> Decision:
     """Reads the state that deciding needs. Inside the transaction that applies the outcome."""
-    requests = [request_of(row) for id_ in needs.requests for row in cursor.execute(_FIND_REQUEST, (id_,))]
+    requests = [
+        request_of(row) for id_ in needs.requests for row in cursor.execute(_FIND_REQUEST, (id_,))
+    ]
     return Decision(
         {name: _reference(cursor, name) for name in needs.references},
         {request.id: request for request in requests},
@@ -79,19 +88,30 @@ def present(cursor: apsw.Cursor, needs: Needs, settings_version: int) -> Decisio
     )
 
 
-def apply(cursor: apsw.Cursor, before: dict[str, StoredReference | None], decided: Decision, last_number: int) -> None:
+def apply(
+    cursor: apsw.Cursor,
+    before: dict[str, StoredReference | None],
+    decided: Decision,
+    last_number: int,
+) -> None:
     """Write everything but objects. `before` are the references as they were before the first decision."""
     done = decided.done
     moves = [move for write in done for move in write.moves]
     if moves:
         for name in dict.fromkeys(move.name for move in moves):
             _move(cursor, name, before[name], decided.references[name])
-        cursor.executemany(LOG, [log_row(number, move) for number, move in enumerate(moves, last_number + 1)])
+        cursor.executemany(
+            LOG, [log_row(number, move) for number, move in enumerate(moves, last_number + 1)]
+        )
     if requests := [one.request for one in done if one.records_request]:
-        cursor.executemany(RECORD, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests])
+        cursor.executemany(
+            RECORD, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
+        )
     changes = [write.settings for write in done if write.settings]
     for version, settings in enumerate(changes, decided.settings_version - len(changes) + 1):
-        cursor.executemany(SET, [with_check(name, value, version) for name, value in settings.items()])
+        cursor.executemany(
+            SET, [with_check(name, value, version) for name, value in settings.items()]
+        )
 
 
 def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:
@@ -99,7 +119,9 @@ def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:
     return reference_of(rows[0]) if rows else None
 
 
-def _move(cursor: apsw.Cursor, name: str, before: StoredReference | None, after: StoredReference | None) -> None:
+def _move(
+    cursor: apsw.Cursor, name: str, before: StoredReference | None, after: StoredReference | None
+) -> None:
     if after is None:
         cursor.execute(_DELETE, (name,))
         return

@@ -11,7 +11,14 @@ import apsw
 
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump
-from nessie_cli.store.dump import Tally, batches, checked, loaded_version, packed_size, require_empty
+from nessie_cli.store.dump import (
+    Tally,
+    batches,
+    checked,
+    loaded_version,
+    packed_size,
+    require_empty,
+)
 from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
 from nessie_cli.store.sqlite_commit import CREATE, LOG, RECORD, SET, log_row
 from nessie_cli.store.sqlite_errors import failure

@@ -13,11 +13,17 @@ from nessie_cli.errors import DamagedObject, StoreUnavailable
 from nessie_cli.store.sqlite_rows import DamagedRow
 
 _MEANING: tuple[tuple[tuple[type[apsw.Error], ...], str], ...] = (
-    ((apsw.BusyError, apsw.LockedError), "another process has been writing to it for too long; try again"),
+    (
+        (apsw.BusyError, apsw.LockedError),
+        "another process has been writing to it for too long; try again",
+    ),
     ((apsw.FullError,), "the disk is full, nothing was written; make room and try again"),
     # Not even the small file that readers share can be made on a full disk; SQLite calls that a failure of the disk.
     ((apsw.IOError,), "the disk is full or fails; make room, look after it, and try again"),
-    ((apsw.ReadOnlyError, apsw.PermissionsError), "cannot be written; check the permissions of the file and of its folder"),
+    (
+        (apsw.ReadOnlyError, apsw.PermissionsError),
+        "cannot be written; check the permissions of the file and of its folder",
+    ),
     ((apsw.CantOpenError,), "cannot be opened; check that the file is there and its permissions"),
     ((apsw.ConnectionClosedError, apsw.CursorClosedError), "has been closed; open it again"),
 )
@@ -27,13 +33,23 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeErro
 def failure(path: str, error: Exception) -> StoreUnavailable:
     """Returns the error to raise for one of apsw's. Nothing was written."""
     if isinstance(error, _DAMAGE):
-        hint = f"; if the file was copied here, {path}-wal may belong to another one" if os.path.exists(f"{path}-wal") else ""
-        return DamagedObject(f"store {path}: the file is damaged ({reason(error)}); restore it from a backup{hint}")
+        hint = (
+            f"; if the file was copied here, {path}-wal may belong to another one"
+            if os.path.exists(f"{path}-wal")
+            else ""
+        )
+        return DamagedObject(
+            f"store {path}: the file is damaged ({reason(error)}); restore it from a backup{hint}"
+        )
     if is_damaged_page(error):
-        return DamagedObject(f"store {path}: the file is damaged (the check sum of a page is wrong); restore it from a backup")
+        return DamagedObject(
+            f"store {path}: the file is damaged (the check sum of a page is wrong); restore it from a backup"
+        )
     if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
         # The first that a full disk has no room for is the file that readers and writers share.
-        return StoreUnavailable(f"store {path}: the disk is full, nothing was written; make room and try again")
+        return StoreUnavailable(
+            f"store {path}: the disk is full, nothing was written; make room and try again"
+        )
     for kinds, meaning in _MEANING:
         if isinstance(error, kinds):
             return StoreUnavailable(f"store {path}: {meaning}")
@@ -42,7 +58,10 @@ def failure(path: str, error: Exception) -> StoreUnavailable:
 
 def is_damaged_page(error: Exception) -> bool:
     """Returns whether a page of the file fails its check sum."""
-    return isinstance(error, apsw.IOError) and getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA
+    return (
+        isinstance(error, apsw.IOError)
+        and getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA
+    )
 
 
 def reason(error: Exception) -> str:

@@ -18,7 +18,9 @@ _LONGEST = 60.0
 """Seconds until the end of the last ticket: a longer queue is not joined. An end beyond it comes from a clock that has
 been set back since, and is ignored."""
 
-_TICKETS = "SELECT token, ends FROM leases WHERE name = ? AND ends > ? AND ends <= ? ORDER BY number"
+_TICKETS = (
+    "SELECT token, ends FROM leases WHERE name = ? AND ends > ? AND ends <= ? ORDER BY number"
+)
 
 
 def draw(cursor: apsw.Cursor, name: str) -> str:

@@ -62,9 +62,14 @@ class SQLiteMaintenance:
     def size(self) -> StoreSize:
         """See `Maintenance`. Includes SQLite's log file."""
         with self._errors():
-            pages, page_size, free = map(self._session.number, ("page_count", "page_size", "freelist_count"))
+            pages, page_size, free = map(
+                self._session.number, ("page_count", "page_size", "freelist_count")
+            )
             log = self._path + "-wal"
-            return StoreSize(pages * page_size + (os.path.getsize(log) if os.path.exists(log) else 0), free * page_size)  # noqa: PTH110, PTH202
+            return StoreSize(
+                pages * page_size + (os.path.getsize(log) if os.path.exists(log) else 0),  # noqa: PTH110, PTH202
+                free * page_size,
+            )
 
     def objects(self) -> Iterator[ListedObject]:
         """See `Maintenance`."""
@@ -78,21 +83,35 @@ class SQLiteMaintenance:
         number: int = self._rows(_LAST_MOVE)[0][0]
         return number
 
-    def delete(self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached) -> Deleted:
+    def delete(
+        self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached
+    ) -> Deleted:
         """See `Maintenance`. Index entries of deleted objects stay until `compact`, and are not found."""
         with self._transaction() as cursor:
             kept = reached([reflog_row_of(row) for row in cursor.execute(_MOVES_SINCE, (since,))])
             doomed = tuple(id_ for id_ in ids if id_ not in kept)
-            sizes = [size for (size,) in cursor.execute(_DELETE, (apsw.carray(doomed), written_before))] if doomed else []
+            sizes = (
+                [size for (size,) in cursor.execute(_DELETE, (apsw.carray(doomed), written_before))]
+                if doomed
+                else []
+            )
             return Deleted(len(sizes), sum(sizes))
 
-    def expire(self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False) -> Expired:
+    def expire(
+        self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False
+    ) -> Expired:
         """See `Maintenance`."""
-        moves = self._expire(_OLD_MOVES, -1, (moves_before, last_move), None if dry_run else _DELETE_MOVES)
-        requests = self._expire(_OLD_REQUESTS, "", (requests_before,), None if dry_run else _DELETE_REQUESTS)
+        moves = self._expire(
+            _OLD_MOVES, -1, (moves_before, last_move), None if dry_run else _DELETE_MOVES
+        )
+        requests = self._expire(
+            _OLD_REQUESTS, "", (requests_before,), None if dry_run else _DELETE_REQUESTS
+        )
         return Expired(moves, requests)
 
-    def _expire(self, find: str, last: int | str, limits: tuple[int, ...], delete: str | None) -> int:
+    def _expire(
+        self, find: str, last: int | str, limits: tuple[int, ...], delete: str | None
+    ) -> int:
         count = 0
         while found := self._rows(find, (last, *limits, _BATCH)):
             last = found[-1][0]

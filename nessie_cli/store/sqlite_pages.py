@@ -39,7 +39,9 @@ def load_page_checks() -> None:
             # `apsw.sqlite_extra.load` finds the same file, but its imports are a tenth of the time of a short command.
             connection.load_extension(str(Path(apsw.__file__).parent / _EXTENSION))
         except apsw.Error as error:
-            raise StoreUnavailable(f"apsw {apsw.apsw_version()} comes without {Path(_EXTENSION).name}; install apsw from PyPI") from error
+            raise StoreUnavailable(
+                f"apsw {apsw.apsw_version()} comes without {Path(_EXTENSION).name}; install apsw from PyPI"
+            ) from error
         finally:
             connection.close()
             apsw.set_default_vfs(default)

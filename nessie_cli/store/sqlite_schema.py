@@ -19,7 +19,12 @@ from nessie_cli.errors import DamagedObject, StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.codec import resealed, row_check
 from nessie_cli.store.records import STORE_FORMAT
 from nessie_cli.store.sqlite_errors import failure
-from nessie_cli.store.sqlite_pages import VFS, has_page_checks, load_page_checks, request_page_checks
+from nessie_cli.store.sqlite_pages import (
+    VFS,
+    has_page_checks,
+    load_page_checks,
+    request_page_checks,
+)
 from nessie_cli.store.sqlite_session import Session, connect
 
 APPLICATION_ID = 0x6E657373
@@ -61,10 +66,15 @@ TABLES: Mapping[str, str] = {
 def _from_format_1(cursor: apsw.Cursor) -> None:
     """Copy every table but the index into one of today; rows come in order, so memory stays bounded."""
     connection = cursor.connection
-    functions: Mapping[str, Callable[..., int | bytes]] = {"row_check": row_check, "resealed": resealed}
+    functions: Mapping[str, Callable[..., int | bytes]] = {
+        "row_check": row_check,
+        "resealed": resealed,
+    }
     for name, function in functions.items():
         connection.create_scalar_function(name, function, deterministic=True)
-    cursor.execute("DROP INDEX refs_by_kind; DROP INDEX reflog_by_name; DROP INDEX reflog_by_request").fetchall()
+    cursor.execute(
+        "DROP INDEX refs_by_kind; DROP INDEX reflog_by_name; DROP INDEX reflog_by_request"
+    ).fetchall()
     for table in ("objects", "refs", "reflog", "settings"):
         cursor.execute(f"ALTER TABLE {table} RENAME TO {table}_1")
     cursor.execute("ALTER TABLE marks RENAME TO object_index")
@@ -131,7 +141,12 @@ def new_file(path: str) -> Iterator[str]:
             _run(unfinished, "PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL")
             _publish(unfinished, path)
     finally:
-        for leftover in (unfinished, unfinished + "-wal", unfinished + "-shm", unfinished + "-journal"):
+        for leftover in (
+            unfinished,
+            unfinished + "-wal",
+            unfinished + "-shm",
+            unfinished + "-journal",
+        ):
             if os.path.lexists(leftover):
                 os.unlink(leftover)
 
@@ -186,9 +201,13 @@ def _publish(unfinished: str, path: str) -> None:
 def _cannot_create(path: str, error: apsw.Error | OSError) -> StoreUnavailable:
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
-        return StoreUnavailable(f"store {path}: cannot be created, there is no folder {folder}; make it first")
+        return StoreUnavailable(
+            f"store {path}: cannot be created, there is no folder {folder}; make it first"
+        )
     if isinstance(error, apsw.CantOpenError | OSError):
-        return StoreUnavailable(f"store {path}: cannot be created, files in {folder} cannot be written; check its permissions")
+        return StoreUnavailable(
+            f"store {path}: cannot be created, files in {folder} cannot be written; check its permissions"
+        )
     return failure(path, error)
 
 
@@ -215,19 +234,29 @@ def _check(session: Session, path: str, format_: int, migrations: Migrations) ->
         raise UnsupportedFormat(f"store {path}: this file is not a nessie store")
     found = session.number("user_version")
     if found > format_:
-        raise UnsupportedFormat(f"store {path}: has format {found}, this program knows formats up to {format_}; upgrade nessie-cli")
+        raise UnsupportedFormat(
+            f"store {path}: has format {found}, this program knows formats up to {format_}; upgrade nessie-cli"
+        )
     if found < format_:
         if session.read_only:
-            raise UnsupportedFormat(f"store {path}: has the older format {found} and cannot be migrated to {format_}, it is read-only")
+            raise UnsupportedFormat(
+                f"store {path}: has the older format {found} and cannot be migrated to {format_}, it is read-only"
+            )
         _migrate(session, path, format_, migrations)
         session.close()
     elif session.connection is not None and not has_page_checks(session.connection):
-        raise DamagedObject(f"store {path}: the file is damaged (its pages carry no check sums); restore it from a backup")
+        raise DamagedObject(
+            f"store {path}: the file is damaged (its pages carry no check sums); restore it from a backup"
+        )
 
 
 def _migrate(session: Session, path: str, format_: int, migrations: Migrations) -> None:
     _take_steps(session, path, min(format_, _WITH_PAGE_CHECKS - 1), migrations)
-    if format_ >= _WITH_PAGE_CHECKS and session.connection is not None and not has_page_checks(session.connection):
+    if (
+        format_ >= _WITH_PAGE_CHECKS
+        and session.connection is not None
+        and not has_page_checks(session.connection)
+    ):
         # No transaction can do this. Programs of format 1 can no longer write to the file.
         request_page_checks(session.connection)
         session.cursor.execute("VACUUM").fetchall()
@@ -240,6 +269,8 @@ def _take_steps(session: Session, path: str, format_: int, migrations: Migration
         # Another process may have done it, wholly or in part, while this one waited for the lock.
         for found in range(session.number("user_version"), format_):
             if found not in migrations:
-                raise UnsupportedFormat(f"store {path}: has the unknown format {found}; restore it from a backup")
+                raise UnsupportedFormat(
+                    f"store {path}: has the unknown format {found}; restore it from a backup"
+                )
             migrations[found](cursor)
             cursor.execute(f"PRAGMA user_version = {found + 1}")

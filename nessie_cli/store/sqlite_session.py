@@ -42,7 +42,9 @@ class Session:
 
     __slots__ = ("__weakref__", "_patience", "committing", "connection", "cursor", "file", "lock")
 
-    def __init__(self, connection: apsw.Connection, file: tuple[int, int], patience: _Patience) -> None:
+    def __init__(
+        self, connection: apsw.Connection, file: tuple[int, int], patience: _Patience
+    ) -> None:
         self.file = file
         self.connection: apsw.Connection | None = connection
         self.cursor = connection.cursor()
@@ -117,10 +119,14 @@ def connect(path: str, patience: float) -> Session:
         raise UnsupportedFormat(f"store {path}: is a folder, a store is a file")
     file = file_of(path)
     if file in _inherited:
-        raise StoreUnavailable(f"store {path}: this process was forked inside a transaction of it; fork outside, or start a new process")
+        raise StoreUnavailable(
+            f"store {path}: this process was forked inside a transaction of it; fork outside, or start a new process"
+        )
     load_page_checks()
     try:
-        return _set_up(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=VFS), file, patience)
+        return _set_up(
+            apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=VFS), file, patience
+        )
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
         return _connect_unchanging(path, file, error)
     except apsw.NotADBError as error:
@@ -148,12 +154,16 @@ def _connect_unchanging(path: str, file: tuple[int, int], error: apsw.Error) -> 
     if not os.access(path, os.R_OK):
         raise StoreUnavailable(f"store {path}: cannot be read; check its permissions") from error
     if os.path.exists(log) and os.path.getsize(log):
-        raise StoreUnavailable(f"store {path}: its newest commits are in {log}, which cannot be opened; check the permissions") from error
+        raise StoreUnavailable(
+            f"store {path}: its newest commits are in {log}, which cannot be opened; check the permissions"
+        ) from error
     from urllib.parse import quote
 
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
-        return _set_up(apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags, vfs=VFS), file, 0)
+        return _set_up(
+            apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags, vfs=VFS), file, 0
+        )
     except apsw.Error as again:
         raise failure(path, again) from again
 
@@ -217,4 +227,6 @@ def _in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=registry.release, after_in_child=_in_child)
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=registry.release, after_in_child=_in_child
+    )

@@ -25,7 +25,9 @@ class Watch:
                 session = self._session = connect(self._path, 0)
                 self._opened += 1
             with session.lock:
-                return (self._opened, session.number("data_version")) if session.connection else None
+                return (
+                    (self._opened, session.number("data_version")) if session.connection else None
+                )
         except (NessieError, apsw.Error):
             self.close()
             return None

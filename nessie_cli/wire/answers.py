@@ -51,7 +51,16 @@ from nessie_cli.model import (
 )
 from nessie_cli.wire import documents, rest, shapes
 from nessie_cli.wire.json_text import fault, join
-from nessie_cli.wire.shape import Attribute, alternatives, attributes, constant, is_shape, of, plain, without_null
+from nessie_cli.wire.shape import (
+    Attribute,
+    alternatives,
+    attributes,
+    constant,
+    is_shape,
+    of,
+    plain,
+    without_null,
+)
 from nessie_cli.wire.values import decode_instant, object_with_type, unknown_content
 
 T = TypeVar("T")
@@ -147,7 +156,9 @@ def _decoder(kind: Any) -> Callable[[Any, str], Any] | None:
     if kind in _DECODERS:
         return _DECODERS[kind]
     item = _decoder(get_args(kind)[0]) if get_origin(kind) is list else None
-    return None if item is None else lambda values, path: tuple(item(value, path) for value in values)
+    return (
+        None if item is None else lambda values, path: tuple(item(value, path) for value in values)
+    )
 
 
 # Where other servers differ from the shapes: they may send null for a parent and for the type of a
@@ -169,7 +180,12 @@ class _AnyMerge(shapes.BareMerge):
 def decode_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
     """Commit metadata, with the attributes that the server has set."""
     found = _fields(shapes.CommitMeta, data, path)
-    for name, empty in (("authors", ()), ("signed_off_by", ()), ("parents", ()), ("properties", {})):
+    for name, empty in (
+        ("authors", ()),
+        ("signed_off_by", ()),
+        ("parents", ()),
+        ("properties", {}),
+    ):
         found[name] = found[name] or empty
     return CommitMeta(**found)
 
@@ -199,7 +215,13 @@ def decode_content(data: Any, path: str = "content") -> Content:
     shape = shapes.CONTENTS[name]
     found = _fields(shape, data, path, *_required(shape))
     try:
-        return CONTENT_TYPES[name](**{field: value for field, value in found.items() if value is not None and field != "type"})
+        return CONTENT_TYPES[name](
+            **{
+                field: value
+                for field, value in found.items()
+                if value is not None and field != "type"
+            }
+        )
     except InvalidInput as error:
         # The value names its type as the owner of an attribute; from outside, the path is the owner.
         raise InvalidInput(join(path, error.message.removeprefix(f"{name}."))) from None
@@ -208,7 +230,11 @@ def decode_content(data: Any, path: str = "content") -> Content:
 @cache
 def _required(shape: Any) -> list[str]:
     """The attributes without which a content makes no sense: all but those that may be missing, null or empty."""
-    found = [one for one in attributes(shape) if not (one.optional or without_null(one.type)[1] or constant(one.type))]
+    found = [
+        one
+        for one in attributes(shape)
+        if not (one.optional or without_null(one.type)[1] or constant(one.type))
+    ]
     return [one.name for one in found if get_origin(one.type) not in (list, dict)]
 
 
@@ -285,7 +311,9 @@ def decode_recent_changes(data: Any) -> list[ReflogEntry]:
     found = _fields(rest.ReferenceHistoryResponse, data, "", "reference")
     reference = decode_reference(found["reference"])
     states = [
-        _fields(rest.ReferenceState, state, "previous", "commitHash") for state in (found["current"], *(found["previous"] or ())) if state is not None
+        _fields(rest.ReferenceState, state, "previous", "commitHash")
+        for state in (found["current"], *(found["previous"] or ()))
+        if state is not None
     ]
     entries = []
     for index, state in enumerate(states):
@@ -309,7 +337,12 @@ def decode_recent_changes(data: Any) -> list[ReflogEntry]:
 
 def decode_reflog_entry(data: Any) -> ReflogEntry:
     """One move of a reference, as our own servers send it."""
-    found = _fields(documents.ReflogEntry, data, "reflog", *(one.name for one in attributes(documents.ReflogEntry)))
+    found = _fields(
+        documents.ReflogEntry,
+        data,
+        "reflog",
+        *(one.name for one in attributes(documents.ReflogEntry)),
+    )
     return ReflogEntry(**found | {"type": ReferenceType(found["type"])})
 
 
@@ -328,14 +361,20 @@ def decode_error(status: int, body: Any, what: str) -> NessieError:
     if body.get("errorCode") == "CONTENT_NOT_FOUND":
         return ContentNotFound(message, _key(details) or message)
     if body.get("errorCode") == "REFERENCE_NOT_FOUND":
-        return ReferenceNotFound(message, _quoted(message)) if message.startswith("Named reference") else CommitNotFound(message, _quoted(message))
+        return (
+            ReferenceNotFound(message, _quoted(message))
+            if message.startswith("Named reference")
+            else CommitNotFound(message, _quoted(message))
+        )
     if body.get("errorCode") == "REFERENCE_ALREADY_EXISTS":
         return AlreadyExists(message, _quoted(message))
     return _by_status(status, message)
 
 
 def _conflict(message: str, details: Mapping[str, Any]) -> ReferenceConflict:
-    found = [decode_conflict(item) for item in details.get("conflicts") or () if isinstance(item, dict)]
+    found = [
+        decode_conflict(item) for item in details.get("conflicts") or () if isinstance(item, dict)
+    ]
     if found and all(conflict.type is ConflictType.UNEXPECTED_HASH for conflict in found):
         return ReferenceMoved(message, found)
     return ReferenceConflict(message, found)

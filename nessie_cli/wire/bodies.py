@@ -125,7 +125,11 @@ class Transplant(_MergeOrTransplant):
     hashesToTransplant: Filled[list[HashSpec]]
 
 
-MISSPELT = {"dryRun": "isDryRun", "fetchAdditionalInfo": "isFetchAdditionalInfo", "returnConflictAsResult": "isReturnConflictAsResult"}
+MISSPELT = {
+    "dryRun": "isDryRun",
+    "fetchAdditionalInfo": "isFetchAdditionalInfo",
+    "returnConflictAsResult": "isReturnConflictAsResult",
+}
 """Flags as the original's examples write them, and their names."""
 
 

@@ -36,7 +36,9 @@ from nessie_cli.wire.guards import JsonObject, check, guard_of, is_lenient
 from nessie_cli.wire.json_text import describe, fault, join, parse_first, parse_json, read_text
 from nessie_cli.wire.values import decode_instant, object_with_type, unknown_content
 
-_HASH = re.compile(r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*")
+_HASH = re.compile(
+    r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*"
+)
 _HASH_RULE = (
     "Hash with optional relative part must consist of either a valid commit hash (the hex representation of 4-32 bytes), "
     "or relative parts ('~' or '^' + a number, '*' + milliseconds or an ISO instant), or both"
@@ -45,9 +47,16 @@ _DEFAULT_BRANCH = "-"
 """Passes as a name everywhere; who executes the request knows whether it stands for the default branch there."""
 
 _CONTENTS = {name: guard_of(shape) for name, shape in shapes.CONTENTS.items()}
-_KEY, _PUT, _OF_KEY, _META = map(guard_of, (shapes.Key, bodies.Put, shapes.LoggedDelete, bodies.CommitMetaRequest))
+_KEY, _PUT, _OF_KEY, _META = map(
+    guard_of, (shapes.Key, bodies.Put, shapes.LoggedDelete, bodies.CommitMetaRequest)
+)
 # Made once: a large commit looks them up for every operation.
-_SERVER_SETS = (("committer", "committer"), ("commit_time", "commit time"), ("hash", "commit hash"), ("parent_commit_hashes", "parent commit hashes"))
+_SERVER_SETS = (
+    ("committer", "committer"),
+    ("commit_time", "commit time"),
+    ("hash", "commit hash"),
+    ("parent_commit_hashes", "parent commit hashes"),
+)
 
 
 # -- values -------------------------------------------------------------------------------------------------------------------------------
@@ -68,7 +77,9 @@ def _key(guard: Any, path: str, *, allow_empty: bool = False) -> ContentKey:
         raise fault(path, error.message) from None
 
 
-def decode_content_value(data: Any, path: str = "content", *, allow_unknown: bool = False) -> Content:
+def decode_content_value(
+    data: Any, path: str = "content", *, allow_unknown: bool = False
+) -> Content:
     """A content from parsed JSON. A type that this program does not know is kept whole with `allow_unknown`, else refused."""
     name = object_with_type(data, path, CONTENT_TYPES)
     if name in _CONTENTS:
@@ -81,8 +92,14 @@ def decode_content_value(data: Any, path: str = "content", *, allow_unknown: boo
             raise InvalidInput(join(path, error.message.removeprefix(f"{name}."))) from None
         return content
     if allow_unknown:
-        return unknown_content(name, check(guard_of(bodies.ForeignContent), data, path).__dict__["id"], data, path)
-    near = f"write {name.upper()}" if name.upper() in CONTENT_TYPES else f"known are {', '.join(CONTENT_TYPES)}"
+        return unknown_content(
+            name, check(guard_of(bodies.ForeignContent), data, path).__dict__["id"], data, path
+        )
+    near = (
+        f"write {name.upper()}"
+        if name.upper() in CONTENT_TYPES
+        else f"known are {', '.join(CONTENT_TYPES)}"
+    )
     raise fault(join(path, "type"), f"{describe(name)} is no content type ({near})")
 
 
@@ -92,7 +109,11 @@ def _decode_put(data: Any, path: str, *, allow_unknown: bool) -> Put:
     return Put(
         _key(guard.key, join(path, "key")),
         decode_content_value(guard.content, join(path, "content"), allow_unknown=allow_unknown),
-        None if expected is None else decode_content_value(expected, join(path, "expectedContent"), allow_unknown=allow_unknown),
+        None
+        if expected is None
+        else decode_content_value(
+            expected, join(path, "expectedContent"), allow_unknown=allow_unknown
+        ),
     )
 
 
@@ -104,10 +125,16 @@ def _of_key(operation: type[Delete | Unchanged]) -> Callable[..., Operation]:
     return decode
 
 
-_OPERATIONS: Mapping[str, Callable[..., Operation]] = {"PUT": _decode_put, "DELETE": _of_key(Delete), "UNCHANGED": _of_key(Unchanged)}
+_OPERATIONS: Mapping[str, Callable[..., Operation]] = {
+    "PUT": _decode_put,
+    "DELETE": _of_key(Delete),
+    "UNCHANGED": _of_key(Unchanged),
+}
 
 
-def decode_operation(data: Any, path: str = "operation", *, allow_unknown: bool = False) -> Operation:
+def decode_operation(
+    data: Any, path: str = "operation", *, allow_unknown: bool = False
+) -> Operation:
     """An operation from parsed JSON; `encode.encode_operation` gives the JSON back."""
     name = object_with_type(data, path, _OPERATIONS)
     decode = _OPERATIONS.get(name)
@@ -126,7 +153,9 @@ def decode_commit_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
     guard: Any = check(_META, data, path)
     for field, words in _SERVER_SETS:
         if getattr(guard, field) not in (None, []):
-            raise InvalidInput(f"Cannot set the {words} on the client side. It is set by the server.")
+            raise InvalidInput(
+                f"Cannot set the {words} on the client side. It is set by the server."
+            )
     properties = guard.all_properties
     if properties is None:
         properties = {name: [value] for name, value in (guard.properties or {}).items()}
@@ -134,7 +163,9 @@ def decode_commit_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
         message=guard.message,
         authors=_plural(guard.authors, guard.author),
         signed_off_by=_plural(guard.all_signed_off_by, guard.signed_off_by),
-        author_time=None if guard.author_time is None else decode_instant(guard.author_time, join(path, "authorTime")),
+        author_time=None
+        if guard.author_time is None
+        else decode_instant(guard.author_time, join(path, "authorTime")),
         properties={name: tuple(values) for name, values in properties.items() if values},
     )
 
@@ -145,18 +176,23 @@ def _plural(many: list[str] | None, one: str | None) -> tuple[str, ...]:
     return () if one is None else (one,)
 
 
-def decode_operation_list(data: Any, path: str, *, allow_unknown: bool = False, progress: Progress | None = None) -> list[Operation]:
+def decode_operation_list(
+    data: Any, path: str, *, allow_unknown: bool = False, progress: Progress | None = None
+) -> list[Operation]:
     """A list of at least one operation."""
     if not isinstance(data, list):
         raise fault(path, f"must be a list, not {describe(data)}")
     if not data:
         raise fault(path, "holds no operation")
     return [
-        decode_operation(item, f"{path}[{index}]", allow_unknown=allow_unknown) for index, item in enumerate(with_progress(data, progress, len(data)))
+        decode_operation(item, f"{path}[{index}]", allow_unknown=allow_unknown)
+        for index, item in enumerate(with_progress(data, progress, len(data)))
     ]
 
 
-def decode_operations(data: Any, *, allow_unknown: bool = False) -> tuple[CommitMeta, list[Operation]]:
+def decode_operations(
+    data: Any, *, allow_unknown: bool = False
+) -> tuple[CommitMeta, list[Operation]]:
     """The body of a commit: `commitMeta` and `operations`, both required."""
     meta, operations = _operations(data, allow_unknown=allow_unknown, progress=None)
     if meta is None:
@@ -164,7 +200,9 @@ def decode_operations(data: Any, *, allow_unknown: bool = False) -> tuple[Commit
     return meta, operations
 
 
-def _operations(data: Any, *, allow_unknown: bool, progress: Progress | None) -> tuple[CommitMeta | None, list[Operation]]:
+def _operations(
+    data: Any, *, allow_unknown: bool, progress: Progress | None
+) -> tuple[CommitMeta | None, list[Operation]]:
     if not isinstance(data, dict):
         raise fault("", f"must be an object, not {describe(data)}")
     if data.get("operations") is None:
@@ -172,7 +210,9 @@ def _operations(data: Any, *, allow_unknown: bool, progress: Progress | None) ->
     meta = data.get("commitMeta")
     return (
         None if meta is None else decode_commit_meta(meta),
-        decode_operation_list(data["operations"], "operations", allow_unknown=allow_unknown, progress=progress),
+        decode_operation_list(
+            data["operations"], "operations", allow_unknown=allow_unknown, progress=progress
+        ),
     )
 
 
@@ -219,7 +259,10 @@ def decode_reference(data: Any, path: str = "") -> ReferenceBody:
     """A branch, tag or detached reference; a named one needs its name, a detached one its hash."""
     name = object_with_type(data, path, ReferenceType)
     if name not in ReferenceType.__members__:
-        raise fault(join(path, "type"), f"{describe(name)} is no type of reference ({', '.join(ReferenceType)})")
+        raise fault(
+            join(path, "type"),
+            f"{describe(name)} is no type of reference ({', '.join(ReferenceType)})",
+        )
     guard: Any = check(guard_of(bodies.LooseReference), data, path)
     hash_ = None if guard.hash is None else _well_formed_hash(guard.hash, join(path, "hash"))
     if name == ReferenceType.DETACHED:
@@ -228,7 +271,9 @@ def decode_reference(data: Any, path: str = "") -> ReferenceBody:
         return ReferenceBody(ReferenceType.DETACHED, "", hash_)
     if guard.name is None:
         raise fault(join(path, "name"), "is missing")
-    return ReferenceBody(ReferenceType(name), _well_formed_name(guard.name, join(path, "name")), hash_)
+    return ReferenceBody(
+        ReferenceType(name), _well_formed_name(guard.name, join(path, "name")), hash_
+    )
 
 
 def decode_merge(data: Any) -> MergeBody:
@@ -236,7 +281,9 @@ def decode_merge(data: Any) -> MergeBody:
     guard: Any = check(guard_of(bodies.Merge), data, "")
     return MergeBody(
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
-        source_hash=None if guard.from_hash is None else _well_formed_hash(guard.from_hash, "fromHash"),
+        source_hash=None
+        if guard.from_hash is None
+        else _well_formed_hash(guard.from_hash, "fromHash"),
         meta=_merge_meta(guard),
         **_merge_options(guard),
         unrelated=bool(guard.allow_unrelated_histories),
@@ -248,7 +295,10 @@ def decode_transplant(data: Any) -> TransplantBody:
     guard: Any = check(guard_of(bodies.Transplant), data, "")
     return TransplantBody(
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
-        hashes=tuple(_well_formed_hash(h, join("hashesToTransplant", i)) for i, h in enumerate(guard.hashes_to_transplant)),
+        hashes=tuple(
+            _well_formed_hash(h, join("hashesToTransplant", i))
+            for i, h in enumerate(guard.hashes_to_transplant)
+        ),
         message=guard.message,
         meta=None if guard.commit_meta is None else decode_commit_meta(guard.commit_meta),
         **_merge_options(guard),
@@ -261,7 +311,9 @@ def _merge_options(guard: Any) -> dict[str, Any]:
         "behaviors": _behaviors(guard),
         "default_behavior": _behavior(guard.default_key_merge_mode, "defaultKeyMergeMode"),
         "dry_run": bool(guard.is_dry_run or guard.dry_run),
-        "conflict_as_result": bool(guard.is_return_conflict_as_result or guard.return_conflict_as_result),
+        "conflict_as_result": bool(
+            guard.is_return_conflict_as_result or guard.return_conflict_as_result
+        ),
         "follow_renames": bool(guard.follow_renames),
     }
 
@@ -269,14 +321,21 @@ def _merge_options(guard: Any) -> dict[str, Any]:
 def decode_requested_keys(data: Any) -> list[ContentKey]:
     """The keys of `{"requestedKeys": [...]}`, at least one; a key without elements is allowed, it names nothing."""
     guard: Any = check(guard_of(bodies.GetMultipleContentsRequest), data, "")
-    return [_key(key, join("requestedKeys", index), allow_empty=True) for index, key in enumerate(guard.requested_keys)]
+    return [
+        _key(key, join("requestedKeys", index), allow_empty=True)
+        for index, key in enumerate(guard.requested_keys)
+    ]
 
 
 def _merge_meta(guard: Any) -> CommitMeta | None:
     if guard.commit_meta is None:
         return None if guard.message is None else CommitMeta(guard.message)
     meta = decode_commit_meta(guard.commit_meta)
-    return meta if meta.message or guard.message is None else structs.replace(meta, message=guard.message)
+    return (
+        meta
+        if meta.message or guard.message is None
+        else structs.replace(meta, message=guard.message)
+    )
 
 
 def _behaviors(guard: Any) -> tuple[KeyBehavior, ...]:
@@ -359,7 +418,9 @@ def decode_batch(
         if text[end:].strip():
             value = parse_json(text)
         if isinstance(value, list):
-            return None, decode_operation_list(value, "", allow_unknown=allow_unknown, progress=progress)
+            return None, decode_operation_list(
+                value, "", allow_unknown=allow_unknown, progress=progress
+            )
         if isinstance(value, dict) and "type" in value:
             return None, [decode_operation(value, "", allow_unknown=allow_unknown)]
         return _operations(value, allow_unknown=allow_unknown, progress=progress)
@@ -377,5 +438,7 @@ def _decode_lines(text: str, *, allow_unknown: bool, progress: Progress | None) 
             found.append(decode_operation(parse_json(line), "", allow_unknown=allow_unknown))
         except InvalidInput as error:
             # A line is a text of its own, of one line.
-            raise fault(f"line {number}", error.message.removeprefix("line 1").lstrip(": ")) from None
+            raise fault(
+                f"line {number}", error.message.removeprefix("line 1").lstrip(": ")
+            ) from None
     return found

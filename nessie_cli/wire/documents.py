@@ -231,7 +231,14 @@ class ObjectDetails(Shape):
 class Error(ErrorLine):
     """A failure. `errorCode` is for programs, `message` is the line on stderr; `errorDetails` depends on the code."""
 
-    errorDetails: NotRequired[ConflictDetails | KeyDetails | NameDetails | CandidateDetails | RequestDetails | ObjectDetails]
+    errorDetails: NotRequired[
+        ConflictDetails
+        | KeyDetails
+        | NameDetails
+        | CandidateDetails
+        | RequestDetails
+        | ObjectDetails
+    ]
 
 
 class ErrorAnswer(Shape):

@@ -35,7 +35,14 @@ from nessie_cli.model import (
     Unchanged,
 )
 from nessie_cli.wire import shapes
-from nessie_cli.wire.shape import Attribute, alternatives, attributes, constant, is_shape, without_null
+from nessie_cli.wire.shape import (
+    Attribute,
+    alternatives,
+    attributes,
+    constant,
+    is_shape,
+    without_null,
+)
 
 Json = dict[str, Any]
 
@@ -71,7 +78,10 @@ def encoder(shape: Any) -> Callable[[Any], Json]:
     names: dict[str, Any] = {}
     known = attributes(shape)
     first = next((index for index, one in enumerate(known) if one.optional), len(known))
-    pairs = ", ".join(f"{one.name!r}: {_expression(one.type, _source(one, names), names)}" for one in known[:first])
+    pairs = ", ".join(
+        f"{one.name!r}: {_expression(one.type, _source(one, names), names)}"
+        for one in known[:first]
+    )
     lines = ["def encode(value):", f" body = {{{pairs}}}"]
     for one in known[first:]:
         lines += _statements(one, names)
@@ -226,13 +236,17 @@ def assembled(shape: Any, **values: Any) -> Json:
     return encode(shape, SimpleNamespace(**values))
 
 
-def encode_page(name: str, items: Iterable[Json | Raw], token: str | None = None, **references: Reference) -> Json:
+def encode_page(
+    name: str, items: Iterable[Json | Raw], token: str | None = None, **references: Reference
+) -> Json:
     """A page of a listing: `hasMore`, `token`, the items under `name`, and the references that the listing was read from.
 
     `name` is `references`, `logEntries`, `entries` or `diffs`; `references` are `effectiveReference` and its like. An item may be JSON text already.
     """
     body: Json = {"hasMore": token is not None, "token": token, name: list(items)}
-    return body | {attribute: encode_reference(reference) for attribute, reference in references.items()}
+    return body | {
+        attribute: encode_reference(reference) for attribute, reference in references.items()
+    }
 
 
 def encode_single_reference(reference: Reference) -> Json:
@@ -250,9 +264,13 @@ def encode_commit_result(result: CommitResult) -> Json:
     return encode(shapes.BareCommit, result)
 
 
-def encode_merge_result(result: MergeResult, detail: Callable[[MergeDetail], Json] = encode_merge_detail) -> Json:
+def encode_merge_result(
+    result: MergeResult, detail: Callable[[MergeDetail], Json] = encode_merge_detail
+) -> Json:
     """What a merge or transplant did; `detail` encodes each key."""
-    return encode(shapes.MergeOutcome, result) | {"details": [detail(one) for one in result.details]}
+    return encode(shapes.MergeOutcome, result) | {
+        "details": [detail(one) for one in result.details]
+    }
 
 
 # -- errors -----------------------------------------------------------------------------------------
@@ -277,7 +295,11 @@ def error_details(error: NessieError) -> Json | None:
     if isinstance(error, ContentNotFound):
         return encode(shapes.KeyDetails, error)
     conflicts = _reported(error)
-    return {"type": "REFERENCE_CONFLICTS", "conflicts": [encode_conflict(c) for c in conflicts]} if conflicts else None
+    return (
+        {"type": "REFERENCE_CONFLICTS", "conflicts": [encode_conflict(c) for c in conflicts]}
+        if conflicts
+        else None
+    )
 
 
 def _reported(error: NessieError) -> list[Conflict]:
@@ -285,5 +307,7 @@ def _reported(error: NessieError) -> list[Conflict]:
     if isinstance(error, MergeConflict):
         details = error.result.details
         if any(d.conflict for d in details):
-            return [d.conflict or Conflict(ConflictType.KEY_CONFLICT, d.key, "UNKNOWN") for d in details]
+            return [
+                d.conflict or Conflict(ConflictType.KEY_CONFLICT, d.key, "UNKNOWN") for d in details
+            ]
     return list(error.conflicts) if isinstance(error, ReferenceConflict) else []

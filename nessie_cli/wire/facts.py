@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nessie_cli.errors import AlreadyExists, AmbiguousHash, DamagedObject, MergeConflict, NessieError, NotFound, OutcomeUnknown, ReferenceConflict
+from nessie_cli.errors import (
+    AlreadyExists,
+    AmbiguousHash,
+    DamagedObject,
+    MergeConflict,
+    NessieError,
+    NotFound,
+    OutcomeUnknown,
+    ReferenceConflict,
+)
 from nessie_cli.model import (
     CommitResult,
     Conflict,
@@ -37,7 +46,9 @@ from nessie_cli.wire.encode import (
 )
 
 
-def conflict_with_facts(conflict: Conflict, resolutions: Sequence[str] = (), *, is_merge: bool = False) -> Json:
+def conflict_with_facts(
+    conflict: Conflict, resolutions: Sequence[str] = (), *, is_merge: bool = False
+) -> Json:
     """A conflict with the contents expected, actual and proposed, who changed it, and the command lines that resolve it.
 
     A merge names the contents `base`, `ours` and `theirs` as well. `sourceRename` and `targetRename` are present
@@ -48,7 +59,9 @@ def conflict_with_facts(conflict: Conflict, resolutions: Sequence[str] = (), *, 
         "actual": encode_optional_content(conflict.actual),
         "proposed": encode_optional_content(conflict.proposed),
     }
-    of_merge = dict(zip(("base", "ours", "theirs"), states.values(), strict=True)) if is_merge else {}
+    of_merge = (
+        dict(zip(("base", "ours", "theirs"), states.values(), strict=True)) if is_merge else {}
+    )
     body = {
         **encode_conflict(conflict),
         **states,
@@ -79,25 +92,46 @@ def error_with_facts(error: NessieError) -> Json:
 
 def _details(error: NessieError) -> Json | None:
     if isinstance(error, ReferenceConflict) and (error.conflicts or error.reference):
-        conflicts = [conflict_with_facts(c, error.resolutions(c), is_merge=error.is_merge) for c in error.conflicts]
-        where = {"reference": error.reference, "hash": error.head, "expectedHash": error.expected_hash}
-        merge = {"mergeResult": encode_merge_result(error.result)} if isinstance(error, MergeConflict) else {}
+        conflicts = [
+            conflict_with_facts(c, error.resolutions(c), is_merge=error.is_merge)
+            for c in error.conflicts
+        ]
+        where = {
+            "reference": error.reference,
+            "hash": error.head,
+            "expectedHash": error.expected_hash,
+        }
+        merge = (
+            {"mergeResult": encode_merge_result(error.result)}
+            if isinstance(error, MergeConflict)
+            else {}
+        )
         return {"type": "REFERENCE_CONFLICTS", "conflicts": conflicts} | where | merge
     if isinstance(error, AmbiguousHash):
-        return {"type": "HASH_CANDIDATES", "candidates": [{"hash": h, "message": subject} for h, subject in error.candidates]}
+        return {
+            "type": "HASH_CANDIDATES",
+            "candidates": [{"hash": h, "message": subject} for h, subject in error.candidates],
+        }
     if isinstance(error, OutcomeUnknown):
         return {"type": "REQUEST", "requestId": error.request_id}
     if isinstance(error, DamagedObject) and error.object_id:
         return {"type": "OBJECT", "objectId": error.object_id}
     found = error_details(error)
-    return {"type": "NAME", "name": error.name} if found is None and isinstance(error, NotFound | AlreadyExists) and error.name else found
+    return (
+        {"type": "NAME", "name": error.name}
+        if found is None and isinstance(error, NotFound | AlreadyExists) and error.name
+        else found
+    )
 
 
 def merge_with_facts(result: MergeResult) -> Json:
     """What a merge did, each key with the contents of both sides and the facts of its conflict."""
 
     def detail(of: MergeDetail) -> Json:
-        body = encode_merge_detail(of) | {"source": encode_optional_content(of.source), "target": encode_optional_content(of.target)}
+        body = encode_merge_detail(of) | {
+            "source": encode_optional_content(of.source),
+            "target": encode_optional_content(of.target),
+        }
         if of.conflict:
             body["conflict"] = conflict_with_facts(of.conflict, is_merge=True)
         return body

@@ -92,7 +92,12 @@ def compiled(kind: FilterKind, package: str, text: str) -> Any:
 def reason(error: RuntimeError) -> str:
     """The engine's message, its first line, without the name of its status."""
     lines = str(error).splitlines() or ["cannot be evaluated"]
-    return lines[0].removeprefix("INVALID_ARGUMENT: ").removeprefix("ERROR: ").removesuffix(" [INVALID_ARGUMENT]")
+    return (
+        lines[0]
+        .removeprefix("INVALID_ARGUMENT: ")
+        .removeprefix("ERROR: ")
+        .removesuffix(" [INVALID_ARGUMENT]")
+    )
 
 
 # -- the engine -----------------------------------------------------------------------------------------------------------------------
@@ -109,7 +114,9 @@ def engine() -> Any:
 
 
 def _engine_missing() -> NessieError:
-    return NessieError("filters need the CEL engine, which is not installed: pip install 'nessie-cli[filters]'")
+    return NessieError(
+        "filters need the CEL engine, which is not installed: pip install 'nessie-cli[filters]'"
+    )
 
 
 _ANY_EQUALITY = "stdlib:\n  exclude_functions:\n    - name: _==_\n    - name: _!=_\n"
@@ -119,12 +126,23 @@ _ANY_EQUALITY = "stdlib:\n  exclude_functions:\n    - name: _==_\n    - name: _!
 def _environment(kind: FilterKind, package: str) -> Any:
     cel = engine()
     types = {"text": cel.Type.STRING, "operations": cel.Type.List(cel.Type(f"{package}.Operation"))}
-    variables = {name: types.get(what) or cel.Type(f"{package}.{what}") for name, what in _VARIABLES[kind].items()}
+    variables = {
+        name: types.get(what) or cel.Type(f"{package}.{what}")
+        for name, what in _VARIABLES[kind].items()
+    }
     # Values of two types may be compared: they are unequal, but for numbers (`1 == 1.0`).
-    any_two = [cel.Overload(f"{name}_any", cel.Type.BOOL, [cel.Type.DYN, cel.Type.DYN]) for name in ("equals", "not_equals")]
-    equality = [cel.FunctionDecl(name, [overload]) for name, overload in zip(("_==_", "_!=_"), any_two, strict=True)]
+    any_two = [
+        cel.Overload(f"{name}_any", cel.Type.BOOL, [cel.Type.DYN, cel.Type.DYN])
+        for name in ("equals", "not_equals")
+    ]
+    equality = [
+        cel.FunctionDecl(name, [overload])
+        for name, overload in zip(("_==_", "_!=_"), any_two, strict=True)
+    ]
     config = cel.NewEnvConfigFromYaml(_ANY_EQUALITY)
-    return cel.NewEnv(descriptor_pool=_pool(), config=config, variables=variables, functions=equality)
+    return cel.NewEnv(
+        descriptor_pool=_pool(), config=config, variables=variables, functions=equality
+    )
 
 
 _VARIABLES: Mapping[FilterKind, Mapping[str, str]] = {
@@ -156,7 +174,9 @@ def _pool() -> Any:
     needed = [module.DESCRIPTOR.name for module in (struct_pb2, timestamp_pb2, wrappers_pb2)]
     pool = descriptor_pool.Default()
     for package in (CHECKED, EVALUATED, BARE):
-        file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto2", dependency=needed)
+        file = descriptor_pb2.FileDescriptorProto(
+            name=f"{package}.proto", package=package, syntax="proto2", dependency=needed
+        )
         for name, fields in _MESSAGES.items():
             message = file.message_type.add(name=name)
             for number, (attribute, kind) in enumerate(fields.items(), 1):
@@ -205,7 +225,9 @@ def _add_checked(message: Any, number: int, name: str, kind: str) -> None:
     else:
         known = _NULLABLE.get(kind)
         type_ = f".google.protobuf.{known}" if known and kind != "Content" else f".{CHECKED}.{kind}"
-        message.field.add(name=name, number=number, label=single, type=Proto.TYPE_MESSAGE, type_name=type_)
+        message.field.add(
+            name=name, number=number, label=single, type=Proto.TYPE_MESSAGE, type_name=type_
+        )
 
 
 def _add_nullable(message: Any, number: int, name: str, kind: str, package: str) -> None:

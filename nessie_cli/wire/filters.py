@@ -11,8 +11,26 @@ from functools import lru_cache
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CommitMeta, ContentKey, DiffEntry, Entry, LogEntry, Put, Reference, ReferenceMetadata
-from nessie_cli.wire.filter_engine import BARE, CHECKED, EVALUATED, FilterKind, compiled, engine, message, reason
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    DiffEntry,
+    Entry,
+    LogEntry,
+    Put,
+    Reference,
+    ReferenceMetadata,
+)
+from nessie_cli.wire.filter_engine import (
+    BARE,
+    CHECKED,
+    EVALUATED,
+    FilterKind,
+    compiled,
+    engine,
+    message,
+    reason,
+)
 from nessie_cli.wire.keys import encode_legacy
 
 __all__ = ["FilterKind", "compile_filter"]
@@ -128,14 +146,21 @@ def _commit(meta: CommitMeta, package: str = EVALUATED) -> Any:
 
 
 def _bind_log(entry: LogEntry) -> dict[str, Any]:
-    return {"commit": _commit(entry.meta), "operations": [_operation(operation) for operation in entry.operations or ()]}
+    return {
+        "commit": _commit(entry.meta),
+        "operations": [_operation(operation) for operation in entry.operations or ()],
+    }
 
 
 def _operation(operation: Any) -> Any:
     is_put = isinstance(operation, Put)
-    found = message("Operation")(type=_text("PUT" if is_put else "DELETE"), **_key_attributes(operation.key))
+    found = message("Operation")(
+        type=_text("PUT" if is_put else "DELETE"), **_key_attributes(operation.key)
+    )
     if is_put:
-        found.content.struct_value.update({"type": operation.content.type_name, "id": operation.content.id})
+        found.content.struct_value.update(
+            {"type": operation.content.type_name, "id": operation.content.id}
+        )
     return found
 
 
@@ -154,9 +179,16 @@ def _bind_reference(reference: Reference) -> dict[str, Any]:
         commitMetaOfHEAD=commit,
     )
     described = message("Reference", package)(
-        name=_text(reference.name), hash=_text(reference.hash), metadata=metadata if reference.metadata else None
+        name=_text(reference.name),
+        hash=_text(reference.hash),
+        metadata=metadata if reference.metadata else None,
     )
-    return {"ref": described, "refType": reference.type.value, "refMeta": metadata, "commit": commit}
+    return {
+        "ref": described,
+        "refType": reference.type.value,
+        "refMeta": metadata,
+        "commit": commit,
+    }
 
 
 _BINDINGS: Mapping[FilterKind, Callable[[Any], dict[str, Any]]] = {

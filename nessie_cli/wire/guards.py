@@ -20,7 +20,16 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from nessie_cli.wire.json_text import describe, fault, join
-from nessie_cli.wire.shape import SCALARS, Attribute, alternatives, attributes, constant, is_shape, plain, without_null
+from nessie_cli.wire.shape import (
+    SCALARS,
+    Attribute,
+    alternatives,
+    attributes,
+    constant,
+    is_shape,
+    plain,
+    without_null,
+)
 
 JsonObject = dict[str, Any]
 
@@ -42,7 +51,9 @@ def guard_of(shape: Any) -> type[Guard]:
     What can be null may be missing. The original reads a list or map that is null as empty.
     """
     base = _Closed if shape.rejects_unknown else Guard
-    fields: dict[str, Any] = {one.field: _field(one) for one in attributes(shape) if not constant(one.type)}
+    fields: dict[str, Any] = {
+        one.field: _field(one) for one in attributes(shape) if not constant(one.type)
+    }
     return create_model(shape.__name__, __base__=base, **fields)
 
 
@@ -57,13 +68,16 @@ def _field(one: Attribute) -> Any:
     if nullable or one.optional:
         return checked | None, Field(None, alias=one.name)
     if get_origin(kind) is list and not one.filled:
-        return Annotated[tuple[get_args(checked)[0], ...], BeforeValidator(_tuple)], Field((), alias=one.name)  # type: ignore[misc]
+        items = tuple[get_args(checked)[0], ...]  # type: ignore[misc, valid-type]
+        return Annotated[items, BeforeValidator(_tuple)], Field((), alias=one.name)
     return checked, Field(alias=one.name)
 
 
 def _map_field(one: Attribute, checked: Any, *, nullable: bool) -> Any:
     if nullable:
-        return Annotated[checked | None, BeforeValidator(_map_or_empty_list)], Field(None, alias=one.name)
+        return Annotated[checked | None, BeforeValidator(_map_or_empty_list)], Field(
+            None, alias=one.name
+        )
     return Annotated[checked, BeforeValidator(_map)], Field(default_factory=dict, alias=one.name)
 
 

@@ -34,7 +34,9 @@ class _Reader:
 
     def __init__(self) -> None:
         self.suspicious = False
-        self.decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=self._constant, parse_float=self._float)
+        self.decoder = json.JSONDecoder(
+            object_pairs_hook=self._object, parse_constant=self._constant, parse_float=self._float
+        )
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -80,13 +82,18 @@ def read_text(data: str | bytes, place: str) -> str:
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
-            raise fault(place, f"is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}") from None
+            raise fault(
+                place, f"is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}"
+            ) from None
     else:
         text = data
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise fault(place, f"is not valid Unicode text: character {error.start + 1} is half a surrogate pair") from None
+            raise fault(
+                place,
+                f"is not valid Unicode text: character {error.start + 1} is half a surrogate pair",
+            ) from None
     text = text.removeprefix(_BYTE_ORDER_MARK)
     if not text.strip():
         raise fault(place, "is empty, JSON is expected")
@@ -100,7 +107,10 @@ def parse_json(data: str | bytes, place: str = "") -> Any:
     rest = text[end:].lstrip()
     if rest:
         line = text.count("\n", 0, len(text) - len(rest)) + 1
-        raise fault(place, f"line {line}: there is more text behind the end of the JSON value: {_excerpt(rest)}")
+        raise fault(
+            place,
+            f"line {line}: there is more text behind the end of the JSON value: {_excerpt(rest)}",
+        )
     return value
 
 
@@ -112,7 +122,9 @@ def parse_first(text: str, place: str) -> tuple[Any, int]:
         if reader.suspicious or _SURROGATE.search(text):
             _refuse_oddities(value, place)
     except json.JSONDecodeError as error:
-        raise fault(place, f"line {error.lineno} column {error.colno}: is not JSON: {_reason(error, text)}") from None
+        raise fault(
+            place, f"line {error.lineno} column {error.colno}: is not JSON: {_reason(error, text)}"
+        ) from None
     except RecursionError:
         raise fault(place, "is nested too deeply") from None
     except ValueError:  # Python refuses to convert numbers of more than some thousand digits
@@ -156,7 +168,10 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
         path, found = pending.pop()
         yield path, found
         if isinstance(found, dict):
-            pending += [(join(path, name.encode(errors="replace").decode()), item) for name, item in reversed(found.items())]
+            pending += [
+                (join(path, name.encode(errors="replace").decode()), item)
+                for name, item in reversed(found.items())
+            ]
             pending += [(path, name) for name in found]
         elif isinstance(found, list):
             pending += [(join(path, index), found[index]) for index in reversed(range(len(found)))]

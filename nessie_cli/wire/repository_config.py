@@ -27,15 +27,24 @@ def decode_repository_config(data: Any) -> tuple[str, Json]:
     config = check(guard_of(UpdateRepositoryConfigRequest), data, "").__dict__["config"]
     name = object_with_type(config, "config", TYPE_NAMES)
     if name not in TYPE_NAMES:
-        raise InvalidInput(f"Repository config type bundle for '{name}' is not available on the Nessie server side.")
+        raise InvalidInput(
+            f"Repository config type bundle for '{name}' is not available on the Nessie server side."
+        )
     guard: Any = check(guard_of(GarbageCollectorConfig), config, "config")
-    policies = [_policy(one, join("config.perRefCutoffPolicies", index)) for index, one in enumerate(guard.per_ref_cutoff_policies or ())]
+    policies = [
+        _policy(one, join("config.perRefCutoffPolicies", index))
+        for index, one in enumerate(guard.per_ref_cutoff_policies or ())
+    ]
     default, grace = guard.default_cutoff_policy, guard.new_files_grace_period
     body = {
         "type": name,
-        "defaultCutoffPolicy": None if default is None else _checked_policy(default, "config.defaultCutoffPolicy"),
+        "defaultCutoffPolicy": None
+        if default is None
+        else _checked_policy(default, "config.defaultCutoffPolicy"),
         "perRefCutoffPolicies": policies or None,
-        "newFilesGracePeriod": None if grace is None else _normal_duration(grace, "config.newFilesGracePeriod"),
+        "newFilesGracePeriod": None
+        if grace is None
+        else _normal_duration(grace, "config.newFilesGracePeriod"),
         "expectedFileCountPerContent": guard.expected_file_count_per_content,
     }
     return name, {attribute: value for attribute, value in body.items() if value is not None}
@@ -43,11 +52,19 @@ def decode_repository_config(data: Any) -> tuple[str, Json]:
 
 def _policy(guard: Any, path: str) -> Json:
     # The pattern is kept as it is: those who use it check it, in the dialect of their language.
-    return {"referenceNamePattern": guard.reference_name_pattern, "policy": _checked_policy(guard.policy, join(path, "policy"))}
+    return {
+        "referenceNamePattern": guard.reference_name_pattern,
+        "policy": _checked_policy(guard.policy, join(path, "policy")),
+    }
 
 
 def _checked_policy(text: str, path: str) -> str:
-    if text.upper() == "NONE" or (text.isascii() and text.isdigit() and text.strip("0")) or duration_nanos(text) is not None or _is_instant(text):
+    if (
+        text.upper() == "NONE"
+        or (text.isascii() and text.isdigit() and text.strip("0"))
+        or duration_nanos(text) is not None
+        or _is_instant(text)
+    ):
         return text
     raise fault(path, f"{_POLICY_RULE}, not {describe(text)}")
 
@@ -71,5 +88,9 @@ def _normal_duration(text: str, path: str) -> str:
     hours, seconds = divmod(seconds, 3600)
     minutes, seconds = divmod(seconds, 60)
     decimals = f".{fraction:09d}".rstrip("0") if fraction else ""
-    parts = [f"{sign}{hours}H" if hours else "", f"{sign}{minutes}M" if minutes else "", f"{sign}{seconds}{decimals}S" if seconds or fraction else ""]
+    parts = [
+        f"{sign}{hours}H" if hours else "",
+        f"{sign}{minutes}M" if minutes else "",
+        f"{sign}{seconds}{decimals}S" if seconds or fraction else "",
+    ]
     return "PT" + "".join(parts)

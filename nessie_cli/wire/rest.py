@@ -131,7 +131,9 @@ class NessieError(ErrorLine):
 class CommitMetaV1(Shape):
     """The metadata of a commit: the first author, signature and value of each property."""
 
-    properties: dict[str, str] = of(lambda meta: {name: values[0] for name, values in meta.properties.items() if values})
+    properties: dict[str, str] = of(
+        lambda meta: {name: values[0] for name, values in meta.properties.items() if values}
+    )
     hash: Hash | None
     committer: str | None
     message: str
@@ -173,7 +175,9 @@ class EntryV1(Shape):
 class MergeDetailV1(CleanMergeDetail):
     """A key of a merge, with the deprecated attributes that old clients require."""
 
-    conflictType: Literal["NONE", "UNRESOLVABLE"] = of(lambda detail: "UNRESOLVABLE" if detail.conflict else "NONE")
+    conflictType: Literal["NONE", "UNRESOLVABLE"] = of(
+        lambda detail: "UNRESOLVABLE" if detail.conflict else "NONE"
+    )
     sourceCommits: list[str] = of(lambda _: ())
     targetCommits: list[str] = of(lambda _: ())
 
@@ -217,5 +221,9 @@ class NessieConfigurationV1(Shape):
     maxSupportedApiVersion: Literal[2]
 
 
-ANSWERS = [found for found in vars().values() if isinstance(found, type) and issubclass(found, Shape | OneOf) and found.__module__ == __name__]
+ANSWERS = [
+    found
+    for found in vars().values()
+    if isinstance(found, type) and issubclass(found, Shape | OneOf) and found.__module__ == __name__
+]
 """All of these shapes."""

@@ -11,7 +11,18 @@ from typing import Any, Literal, get_args, get_origin
 
 from nessie_cli.wire import bodies, guards, rest, shapes
 from nessie_cli.wire.encode import Json
-from nessie_cli.wire.shape import SCALARS, Attribute, OneOf, Shape, alternatives, attributes, constant, is_shape, plain, without_null
+from nessie_cli.wire.shape import (
+    SCALARS,
+    Attribute,
+    OneOf,
+    Shape,
+    alternatives,
+    attributes,
+    constant,
+    is_shape,
+    plain,
+    without_null,
+)
 
 PREFIX = "#/components/schemas/"
 TEXT: Json = {"type": "string"}
@@ -35,7 +46,9 @@ _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
 
 def is_named(kind: Any) -> bool:
     """Whether a type has a definition of its own: a shape, or a scalar with a description."""
-    return "description" in SCALARS.get(kind, {}) or (isinstance(kind, type) and issubclass(kind, Shape | OneOf))
+    return "description" in SCALARS.get(kind, {}) or (
+        isinstance(kind, type) and issubclass(kind, Shape | OneOf)
+    )
 
 
 def schema_of(kind: Any, refer: Callable[[Any], Json]) -> Json:
@@ -59,7 +72,11 @@ def _scalar(kind: Any) -> Json:
     if kind is Any:
         return {}
     if fixed := constant(kind):
-        return {"type": "null"} if fixed[0] is None else {"const": fixed[0], "type": _TYPES[type(fixed[0])]}
+        return (
+            {"type": "null"}
+            if fixed[0] is None
+            else {"const": fixed[0], "type": _TYPES[type(fixed[0])]}
+        )
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind)), "type": "string"}
     rules = {name: rule for name, rule in SCALARS.get(kind, {}).items() if name != "description"}
@@ -75,7 +92,9 @@ def definition(kind: Any, refer: Callable[[Any], Json]) -> Json:
     found: Json = {"description": cleandoc(kind.__doc__)} if kind.__doc__ else {}
     if kind.is_open:
         found["additionalProperties"] = True
-    found["properties"] = {one.name: schema_of(_present(kind, one), refer) for one in attributes(kind)}
+    found["properties"] = {
+        one.name: schema_of(_present(kind, one), refer) for one in attributes(kind)
+    }
     found["required"] = [one.name for one in attributes(kind) if not one.optional]
     return dict(sorted((found | {"title": kind.__name__, "type": "object"}).items()))
 
@@ -133,8 +152,15 @@ def schemas() -> dict[str, Json]:
 
 def _request_components() -> dict[str, Json]:
     """The components of all requests."""
-    elements = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 500}, "maxItems": 20}
-    names = {shape: name for name, shape in _REQUESTS.items()} | {shapes.Key: "ContentKey", shapes.Content: "Content"}
+    elements = {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1, "maxLength": 500},
+        "maxItems": 20,
+    }
+    names = {shape: name for name, shape in _REQUESTS.items()} | {
+        shapes.Key: "ContentKey",
+        shapes.Content: "Content",
+    }
 
     def refer(kind: Any) -> Json:
         if kind in names:
@@ -144,8 +170,14 @@ def _request_components() -> dict[str, Json]:
         return _request(kind, refer) if is_shape(kind) else _scalar(kind)
 
     contents = {"oneOf": [ref(f"{name}_CONTENT") for name in shapes.CONTENTS]}
-    found = {name: _request(shape, refer) if is_shape(shape) else definition(shape, refer) for name, shape in _REQUESTS.items()}
-    return found | {"Content": contents, "ContentKey": {"type": "object", "properties": {"elements": elements}}}
+    found = {
+        name: _request(shape, refer) if is_shape(shape) else definition(shape, refer)
+        for name, shape in _REQUESTS.items()
+    }
+    return found | {
+        "Content": contents,
+        "ContentKey": {"type": "object", "properties": {"elements": elements}},
+    }
 
 
 def _request(shape: Any, refer: Callable[[Any], Json]) -> Json:
@@ -154,7 +186,9 @@ def _request(shape: Any, refer: Callable[[Any], Json]) -> Json:
     fields = guards.guard_of(shape).model_fields
     body: Json = {
         "properties": {one.name: _request_attribute(one, refer) for one in known},
-        "required": [one.name for one in known if constant(one.type) or fields[one.field].is_required()],
+        "required": [
+            one.name for one in known if constant(one.type) or fields[one.field].is_required()
+        ],
         "type": "object",
     }
     return body | ({"additionalProperties": False} if shape.rejects_unknown else {})
@@ -171,7 +205,13 @@ def _request_attribute(one: Attribute, refer: Callable[[Any], Json]) -> Json:
 
 def _answer_components(given: Mapping[str, Json]) -> dict[str, Json]:
     """The components of all answers; those that are `given` as requests are referred to and stay as they are."""
-    found: dict[str, Json] = {"AnyContent": {"type": "object", "properties": {"type": TEXT, "id": maybe(TEXT)}, "required": ["type", "id"]}}
+    found: dict[str, Json] = {
+        "AnyContent": {
+            "type": "object",
+            "properties": {"type": TEXT, "id": maybe(TEXT)},
+            "required": ["type", "id"],
+        }
+    }
 
     def refer(kind: Any) -> Json:
         if not (is_shape(kind) or alternatives(kind)):
@@ -179,7 +219,9 @@ def _answer_components(given: Mapping[str, Json]) -> dict[str, Json]:
         name = _ANSWERS.get(kind, getattr(kind, "__name__", ""))
         if name not in found and name not in given:
             found[name] = {}
-            found[name] = {key: value for key, value in definition(kind, refer).items() if key != "title"}
+            found[name] = {
+                key: value for key, value in definition(kind, refer).items() if key != "title"
+            }
             if is_shape(kind):
                 found[name]["additionalProperties"] = False
         return ref(name)

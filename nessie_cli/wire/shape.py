@@ -84,8 +84,14 @@ def attributes(shape: Any) -> tuple[Attribute, ...]:
 
 def _annotations(shape: type) -> dict[str, Any]:
     """The annotations of a shape and its base classes. Modules that define shapes do not postpone them."""
-    inherited = [_annotations(base) for base in shape.__bases__ if issubclass(base, Shape) and base is not Shape]
-    return {name: kind for found in (*inherited, shape.__annotations__) for name, kind in found.items()}
+    inherited = [
+        _annotations(base)
+        for base in shape.__bases__
+        if issubclass(base, Shape) and base is not Shape
+    ]
+    return {
+        name: kind for found in (*inherited, shape.__annotations__) for name, kind in found.items()
+    }
 
 
 def _attribute(shape: type, name: str, hint: Any) -> Attribute:

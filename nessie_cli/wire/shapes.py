@@ -46,13 +46,21 @@ Int64 = NewType("Int64", int)
 
 SCALARS |= {
     Hash: {"description": "The hash of a commit, in full.", "pattern": "^[0-9a-f]{64}$"},
-    Digest: {"description": "The hash of an object that is not a commit.", "pattern": "^[0-9a-f]{64}$"},
+    Digest: {
+        "description": "The hash of an object that is not a commit.",
+        "pattern": "^[0-9a-f]{64}$",
+    },
     Instant: {
         "description": "An ISO instant in UTC with no fraction, or with three or six digits of it.",
         "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3}|\.[0-9]{6})?Z$",
     },
-    ContentId: {"description": "The identity of a content, kept through renames and merges; usually a UUID."},
-    ConflictKind: {"description": "The kind of a conflict.", "enum": [str(kind) for kind in ConflictType]},
+    ContentId: {
+        "description": "The identity of a content, kept through renames and merges; usually a UUID."
+    },
+    ConflictKind: {
+        "description": "The kind of a conflict.",
+        "enum": [str(kind) for kind in ConflictType],
+    },
     ForeignType: {"not": {"enum": sorted(CONTENT_TYPES)}},
     Count: {"description": "How many there are.", "minimum": 0},
     Int32: {"minimum": -(2**31), "maximum": 2**31 - 1},

@@ -33,15 +33,21 @@ def decode_instant(text: str, path: str) -> datetime:
     found = re.fullmatch(_INSTANT, text)
     if found:
         try:
-            return datetime.fromisoformat(f"{found[1]}{(found[2] or '.0')[:7]}{found[3]}").astimezone(UTC)
+            return datetime.fromisoformat(
+                f"{found[1]}{(found[2] or '.0')[:7]}{found[3]}"
+            ).astimezone(UTC)
         except (ValueError, OverflowError):
             pass
     raise fault(path, f"must be an ISO instant such as 2026-01-31T12:00:00Z, not {describe(text)}")
 
 
-def unknown_content(name: str, content_id: str | None, data: dict[str, Any], path: str) -> UnknownContent:
+def unknown_content(
+    name: str, content_id: str | None, data: dict[str, Any], path: str
+) -> UnknownContent:
     """A content of a type that this program does not know, with all of its attributes."""
-    attributes = {attribute: value for attribute, value in data.items() if attribute not in ("type", "id")}
+    attributes = {
+        attribute: value for attribute, value in data.items() if attribute not in ("type", "id")
+    }
     if _depth(attributes) > MAX_DEPTH:
         raise fault(path, f"is nested more than {MAX_DEPTH} levels deep")
     return UnknownContent(id=content_id, foreign_type=name, foreign_attributes=attributes)
@@ -53,5 +59,8 @@ def _depth(value: Any) -> int:
     depth = 0
     while level and depth <= MAX_DEPTH:
         inner = (item.values() if isinstance(item, dict) else item for item in level)
-        level, depth = [found for items in inner for found in items if isinstance(found, dict | list)], depth + 1
+        level, depth = (
+            [found for items in inner for found in items if isinstance(found, dict | list)],
+            depth + 1,
+        )
     return depth

@@ -113,7 +113,9 @@ BY_USER = Origin(server=True, settings=True)
 class AccessSettings:
     """What is said about one server; each answer is checked when it is asked for."""
 
-    def __init__(self, lookup: Lookup, server: str, place: Callable[[str], str], origin: Origin = BY_USER) -> None:
+    def __init__(
+        self, lookup: Lookup, server: str, place: Callable[[str], str], origin: Origin = BY_USER
+    ) -> None:
         """`lookup` answers settings, `place` says where one stands, `server` is the URL that the keyring knows secrets by."""
         self._lookup = lookup
         self._server = server
@@ -142,9 +144,16 @@ class AccessSettings:
                 urls[url] = self._is_users(name)
         proxy = self.text("proxy")
         for url, named in urls.items():
-            if (not named or not (url.startswith("https://") or is_loopback(url))) and (why := consent().refusal(url, named=named)):
+            if (not named or not (url.startswith("https://") or is_loopback(url))) and (
+                why := consent().refusal(url, named=named)
+            ):
                 raise NotAllowed(why)
-        if proxy and proxy != "none" and not self._is_users("proxy") and not consent().covers(proxy):
+        if (
+            proxy
+            and proxy != "none"
+            and not self._is_users("proxy")
+            and not consent().covers(proxy)
+        ):
             raise NotAllowed(
                 f"proxy {without_secrets(proxy)}: only the workspace names it, so no credentials are sent through it; "
                 "NESSIE_PROXY or trusted-endpoints may name it"
@@ -214,7 +223,9 @@ def _from_file(path: Path) -> Secret:
             import os
 
             if os.fstat(file.fileno()).st_mode & _OTHERS:
-                raise InvalidInput(f"{path}: others may read this secret; `chmod 600 {path}` keeps them out")
+                raise InvalidInput(
+                    f"{path}: others may read this secret; `chmod 600 {path}` keeps them out"
+                )
             found = file.read(_MOST_SECRET).strip("\r\n")
     except UnicodeDecodeError:
         raise InvalidInput(f"{path}: is no text") from None

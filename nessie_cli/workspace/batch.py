@@ -14,7 +14,16 @@ from typing import Any
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CONTENT_TYPES, Content, ContentKey, Delete, Operation, Put, Unchanged, content_from
+from nessie_cli.model import (
+    CONTENT_TYPES,
+    Content,
+    ContentKey,
+    Delete,
+    Operation,
+    Put,
+    Unchanged,
+    content_from,
+)
 from nessie_cli.workspace.files import locked, locked_if_free, read_text, remove, replace_text
 from nessie_cli.workspace.folder import Workspace
 
@@ -61,14 +70,26 @@ def encode_batch(batch: Batch) -> dict[str, Any]:
     """The JSON of a batch file."""
     operations = [_encode_staged(staged) for staged in batch.staged]
     request = {"requestId": batch.request_id} if batch.request_id else {}
-    place = {name: text for name, text in (("branch", batch.branch), ("store", batch.store)) if text is not None}
-    return {"version": VERSION, "begunAt": batch.begun_at, **place, **request, "operations": operations}
+    place = {
+        name: text
+        for name, text in (("branch", batch.branch), ("store", batch.store))
+        if text is not None
+    }
+    return {
+        "version": VERSION,
+        "begunAt": batch.begun_at,
+        **place,
+        **request,
+        "operations": operations,
+    }
 
 
 def _encode_staged(staged: Staged) -> dict[str, Any]:
     from nessie_cli.wire.encode import encode_content, encode_operation
 
-    return encode_operation(staged.operation) | ({"expectedContent": encode_content(staged.seen)} if staged.seen else {})
+    return encode_operation(staged.operation) | (
+        {"expectedContent": encode_content(staged.seen)} if staged.seen else {}
+    )
 
 
 def decode_batch(text: str, place: str) -> Batch:
@@ -82,24 +103,38 @@ def decode_document(document: Any, place: str) -> Batch:
     """The same for JSON that is parsed already."""
     if not isinstance(document, Mapping) or document.get("version") != VERSION:
         raise InvalidInput(f"{place}: is no batch file of version {VERSION}")
-    begun_at, operations, request_id, store = (document.get(name) for name in ("begunAt", "operations", "requestId", "store"))
+    begun_at, operations, request_id, store = (
+        document.get(name) for name in ("begunAt", "operations", "requestId", "store")
+    )
     # Versions before 1.0 wrote the branch of a submission as `sentTo`.
     branch = document.get("branch", document.get("sentTo"))
     texts = (request_id, branch, store)
-    if not isinstance(begun_at, str) or not isinstance(operations, list) or not all(isinstance(text, str | None) for text in texts):
-        raise InvalidInput(f"{place}: begunAt, operations, requestId, branch or store is missing or has the wrong type")
+    if (
+        not isinstance(begun_at, str)
+        or not isinstance(operations, list)
+        or not all(isinstance(text, str | None) for text in texts)
+    ):
+        raise InvalidInput(
+            f"{place}: begunAt, operations, requestId, branch or store is missing or has the wrong type"
+        )
     return Batch(begun_at, _decode_staged(operations, place), request_id, branch, store)
 
 
 def _decode_staged(operations: Sequence[Any], place: str) -> tuple[Staged, ...]:
-    return tuple(_as_written(item) or _guarded(item, f"{place}: operations[{index}]") for index, item in enumerate(operations))
+    return tuple(
+        _as_written(item) or _guarded(item, f"{place}: operations[{index}]")
+        for index, item in enumerate(operations)
+    )
 
 
 def _as_written(item: Any) -> Staged | None:
     """An operation that stands there exactly as `encode_batch` writes it, else None: such a one needs no guards, which take long to load."""
     try:
         key = ContentKey(tuple(item["key"]["elements"]))
-        content, seen = (_content(item[name]) if name in item else None for name in ("content", "expectedContent"))
+        content, seen = (
+            _content(item[name]) if name in item else None
+            for name in ("content", "expectedContent")
+        )
         operation = Put(key, content, seen) if content else _KINDS[item["type"]](key)
         staged = Staged(operation, seen)
         return staged if _encode_staged(staged) == item else None
@@ -111,7 +146,9 @@ def _content(body: Any) -> Content | None:
     """A content of a known type; its class checks every attribute."""
     attributes = dict(body)
     type_name, content_id = attributes.pop("type"), attributes.pop("id")
-    return content_from(CONTENT_TYPES[type_name].type, None if content_id is None else content_id + "", attributes)
+    return content_from(
+        CONTENT_TYPES[type_name].type, None if content_id is None else content_id + "", attributes
+    )
 
 
 def _guarded(item: Any, path: str) -> Staged:
@@ -121,7 +158,9 @@ def _guarded(item: Any, path: str) -> Staged:
     operation = decode_operation(item, path, allow_unknown=True)
     seen = operation.expected_content if isinstance(operation, Put) else None
     if not isinstance(operation, Put) and item.get("expectedContent") is not None:
-        seen = decode_content_value(item["expectedContent"], f"{path}.expectedContent", allow_unknown=True)
+        seen = decode_content_value(
+            item["expectedContent"], f"{path}.expectedContent", allow_unknown=True
+        )
     return Staged(operation, seen)
 
 
@@ -131,7 +170,11 @@ class BatchFile:
     A writer waits for another one in a block of `waiting`.
     """
 
-    def __init__(self, workspace: Workspace, waiting: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
         self._workspace = workspace
         self._waiting = waiting
 
@@ -160,4 +203,6 @@ class BatchFile:
         if batch is None or not batch.staged:
             remove(self._workspace.batch_path)
         else:
-            replace_text(self._workspace.batch_path, json.dumps(encode_batch(batch), indent=1) + "\n")
+            replace_text(
+                self._workspace.batch_path, json.dumps(encode_batch(batch), indent=1) + "\n"
+            )

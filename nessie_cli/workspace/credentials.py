@@ -32,7 +32,12 @@ def endpoint(url: str) -> str | None:
         return None
     scheme = _OTHER_NAMES.get(parts.scheme, parts.scheme)
     host = parts.hostname or ""
-    if scheme not in _PORTS or not host or "," in parts.netloc or (parts.query and scheme == "postgresql"):
+    if (
+        scheme not in _PORTS
+        or not host
+        or "," in parts.netloc
+        or (parts.query and scheme == "postgresql")
+    ):
         # A query of PostgreSQL can name another host, and files.
         return None
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or _PORTS[scheme]}"
@@ -83,7 +88,10 @@ class AllowedHttp:
         server = endpoint(url)
         if server is None:
             return False
-        return bool(self._texts & {*_YES, server.removeprefix("http://"), _host(server)}) or server in self._endpoints
+        return (
+            bool(self._texts & {*_YES, server.removeprefix("http://"), _host(server)})
+            or server in self._endpoints
+        )
 
     @cached_property
     def _endpoints(self) -> frozenset[str | None]:
@@ -100,7 +108,9 @@ class Consent:
     `servers` are the endpoints that the user named. `urls` are whole URLs, for databases whose URL has more than a server.
     """
 
-    def __init__(self, servers: Iterable[str] = (), http: AllowedHttp | None = None, urls: Iterable[str] = ()) -> None:
+    def __init__(
+        self, servers: Iterable[str] = (), http: AllowedHttp | None = None, urls: Iterable[str] = ()
+    ) -> None:
         self.servers = frozenset(servers)
         self._http = http or AllowedHttp(())
         self._urls = frozenset(urls)
@@ -118,9 +128,7 @@ class Consent:
         if server is None:
             return f"{url}: names no server that credentials can be kept for"
         if not named and not self.covers(url):
-            return (
-                f"server {server}: only the workspace names it, so no credentials are sent there; if you trust this server, run `nessie login {url}`"
-            )
+            return f"server {server}: only the workspace names it, so no credentials are sent there; if you trust this server, run `nessie login {url}`"
         if server.startswith("http://") and not is_loopback(url) and not self._http.allows(url):
             where = server.removeprefix("http://")
             return (

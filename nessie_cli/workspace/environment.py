@@ -67,7 +67,9 @@ def of_s3() -> dict[str, str]:
     """Where S3 is, by the variables that Amazon's own tools read, in the words of PyIceberg's FileIO; credentials pyarrow finds by itself."""
     endpoint = variable("AWS_ENDPOINT_URL_S3") or variable("AWS_ENDPOINT_URL")
     region = variable("AWS_REGION") or variable("AWS_DEFAULT_REGION")
-    return {name: value for name, value in (("s3.endpoint", endpoint), ("s3.region", region)) if value}
+    return {
+        name: value for name, value in (("s3.endpoint", endpoint), ("s3.region", region)) if value
+    }
 
 
 def spark_by_default() -> None:

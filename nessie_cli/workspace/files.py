@@ -64,7 +64,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, waiting: Callable[[], AbstractContextManager[object]] = nullcontext) -> Iterator[None]:
+def locked(
+    path: Path, waiting: Callable[[], AbstractContextManager[object]] = nullcontext
+) -> Iterator[None]:
     """Hold the lock file `path`; another process that wants it waits, in a block of `waiting`. The system lets go of it when a process ends.
 
     Raises `NotAllowed` within a hook that the holder of the lock waits for: both would wait forever.
@@ -73,7 +75,9 @@ def locked(path: Path, waiting: Callable[[], AbstractContextManager[object]] = n
     with _opened(path) as file:
         if not _lock(file, wait=False):
             if hook.startswith("pre-"):
-                raise NotAllowed(f"{path.parent}: is locked, so that what the hook {hook} is asked about stays; a post- hook may write")
+                raise NotAllowed(
+                    f"{path.parent}: is locked, so that what the hook {hook} is asked about stays; a post- hook may write"
+                )
             with waiting():
                 _lock(file, wait=True)
         yield

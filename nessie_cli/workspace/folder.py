@@ -45,7 +45,9 @@ class Workspace:
         """The error if `what` needs more trust than there is in this workspace, with the command that trusts it."""
         root = self.root.resolve()
         whose = "belongs to another user" if self.trust == FOREIGN else "is not trusted"
-        return NotAllowed(f"the workspace {root} {whose}, so {what}; if you trust what is in it, run `{self.trusting}`")
+        return NotAllowed(
+            f"the workspace {root} {whose}, so {what}; if you trust what is in it, run `{self.trusting}`"
+        )
 
     @property
     def trusting(self) -> str:
@@ -131,14 +133,20 @@ class Workspace:
     def named_store(self) -> str:
         """The same without a decision about it."""
         configured = Settings(self.config_path).text("store")
-        return str(self.folder / DEFAULT_STORE) if configured is None else absolute_store(configured, self.root)
+        return (
+            str(self.folder / DEFAULT_STORE)
+            if configured is None
+            else absolute_store(configured, self.root)
+        )
 
     def _store_refusal(self, url: str) -> NotAllowed:
         from nessie_cli.workspace.secrets import without_secrets
 
         shown = without_secrets(url)
         if self.trust == TRUSTED:
-            return NotAllowed(f"only the workspace {self.root} names the database {shown}; if you trust that server, run `nessie login {shown}`")
+            return NotAllowed(
+                f"only the workspace {self.root} names the database {shown}; if you trust that server, run `nessie login {shown}`"
+            )
         return self.refusal(f"its store outside of it is not opened: {shown}")
 
     def access_setting(self, name: str) -> str | None:
@@ -162,7 +170,9 @@ def _reference_in(path: Path) -> str | None:
     try:
         return check_reference_name(name)
     except InvalidInput:
-        raise InvalidInput(f"{path}, line 1: {name[:80]!r} is no reference name; `nessie switch REF` sets one") from None
+        raise InvalidInput(
+            f"{path}, line 1: {name[:80]!r} is no reference name; `nessie switch REF` sets one"
+        ) from None
 
 
 def absolute_store(url: str, root: Path) -> str:

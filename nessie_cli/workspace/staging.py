@@ -42,7 +42,9 @@ def proposed(item: Staged) -> Content | None:
     return None if isinstance(operation, Delete) else item.seen
 
 
-def put(staged: StagedList, key: ContentKey, content: Content, state: State, *, afresh: bool = False) -> StagedList:
+def put(
+    staged: StagedList, key: ContentKey, content: Content, state: State, *, afresh: bool = False
+) -> StagedList:
     """Create or update a key. `content.id` is replaced by the id that the key has; `afresh` forgets what was staged for the key before."""
     if afresh:
         staged = without(staged, [key])
@@ -56,10 +58,21 @@ def put(staged: StagedList, key: ContentKey, content: Content, state: State, *, 
     seen = deleted.seen if deleted is not None else state(key)
     if seen is not None:
         _same_type(key, seen, content)
-    return (*_gone(staged, deleted), _put(key, content.with_id(seen.id if seen else content.id), seen))
+    return (
+        *_gone(staged, deleted),
+        _put(key, content.with_id(seen.id if seen else content.id), seen),
+    )
 
 
-def replace(staged: StagedList, key: ContentKey, content: Content, state: State, new_id: str, *, afresh: bool = False) -> StagedList:
+def replace(
+    staged: StagedList,
+    key: ContentKey,
+    content: Content,
+    state: State,
+    new_id: str,
+    *,
+    afresh: bool = False,
+) -> StagedList:
     """Drop the content of a key and create another one under it; raises `ContentNotFound` where there is nothing to drop."""
     if afresh:
         staged = without(staged, [key])
@@ -73,7 +86,9 @@ def replace(staged: StagedList, key: ContentKey, content: Content, state: State,
     return (*_gone(_gone(staged, old), other), _put(key, content.with_id(new_id), seen))
 
 
-def delete(staged: StagedList, key: ContentKey, state: State, *, afresh: bool = False) -> StagedList:
+def delete(
+    staged: StagedList, key: ContentKey, state: State, *, afresh: bool = False
+) -> StagedList:
     """Delete a key; raises `ContentNotFound` where it does not exist (any more)."""
     if afresh:
         staged = without(staged, [key])
@@ -88,7 +103,9 @@ def delete(staged: StagedList, key: ContentKey, state: State, *, afresh: bool = 
     return (*_gone(_gone(staged, old), other), Staged(Delete(key), seen))
 
 
-def delete_all(staged: StagedList, keys: Iterable[ContentKey], state: State, *, afresh: bool = False) -> StagedList:
+def delete_all(
+    staged: StagedList, keys: Iterable[ContentKey], state: State, *, afresh: bool = False
+) -> StagedList:
     """Delete several keys, as `delete` does. A key without staged operations costs O(1)."""
     before = {item.key for item in staged}
     added: dict[ContentKey, Staged] = {}
@@ -102,7 +119,14 @@ def delete_all(staged: StagedList, keys: Iterable[ContentKey], state: State, *, 
     return (*staged, *added.values())
 
 
-def rename(staged: StagedList, old_key: ContentKey, new_key: ContentKey, state: State, *, afresh: bool = False) -> StagedList:
+def rename(
+    staged: StagedList,
+    old_key: ContentKey,
+    new_key: ContentKey,
+    state: State,
+    *,
+    afresh: bool = False,
+) -> StagedList:
     """Move a content to another key under the same content id; raises `ContentNotFound` and `AlreadyExists`."""
     if afresh:
         staged = without(staged, [old_key, new_key])
@@ -133,7 +157,9 @@ def _onto(staged: StagedList, key: ContentKey, content: Content) -> StagedList:
     return (*_gone(staged, freed), _put(key, content, freed.seen))
 
 
-def restore(staged: StagedList, key: ContentKey, wanted: Content | None, state: State) -> StagedList:
+def restore(
+    staged: StagedList, key: ContentKey, wanted: Content | None, state: State
+) -> StagedList:
     """Bring a key back to an earlier content, or to none; nothing is staged where the store has it so.
 
     A content that comes back to a free key gets a new id: the repository alone gives ids to new contents.
@@ -150,12 +176,16 @@ def restore(staged: StagedList, key: ContentKey, wanted: Content | None, state: 
     return replace(staged, key, wanted, state, wanted.id or "")
 
 
-def unmodified(staged: StagedList, key: ContentKey, state: State, *, afresh: bool = False) -> StagedList:
+def unmodified(
+    staged: StagedList, key: ContentKey, state: State, *, afresh: bool = False
+) -> StagedList:
     """Demand that a key stays as it is; raises `ContentNotFound`, and `InvalidInput` where the batch changes the key itself."""
     if afresh:
         staged = without(staged, [key])
     if any(item.key == key and not isinstance(item.operation, Unchanged) for item in staged):
-        raise InvalidInput(f"key '{key}': the batch changes it already, so it cannot be demanded unmodified; take the change out first")
+        raise InvalidInput(
+            f"key '{key}': the batch changes it already, so it cannot be demanded unmodified; take the change out first"
+        )
     if _other_of(staged, key) is not None:
         return staged
     seen = state(key)
@@ -175,11 +205,23 @@ def without(staged: StagedList, keys: Sequence[ContentKey]) -> StagedList:
 
 def renames(staged: StagedList) -> dict[ContentKey, ContentKey]:
     """Which keys are renamed, and to what: the id of a deleted content is put under another key."""
-    put_as = {item.operation.content.id: item.key for item in staged if isinstance(item.operation, Put) and item.operation.content.id}
-    deleted = {item.key: item.seen.id for item in staged if isinstance(item.operation, Delete) and item.seen}
+    put_as = {
+        item.operation.content.id: item.key
+        for item in staged
+        if isinstance(item.operation, Put) and item.operation.content.id
+    }
+    deleted = {
+        item.key: item.seen.id
+        for item in staged
+        if isinstance(item.operation, Delete) and item.seen
+    }
     # A replacement of a renamed key has no Delete of its own: it expects the content that left.
     left = {item.key: item.seen.id for item in staged if _is_replaced(item) and item.seen}
-    return {key: put_as[id_] for key, id_ in (left | deleted).items() if id_ in put_as and put_as[id_] != key}
+    return {
+        key: put_as[id_]
+        for key, id_ in (left | deleted).items()
+        if id_ in put_as and put_as[id_] != key
+    }
 
 
 def _put(key: ContentKey, content: Content, seen: Content | None) -> Staged:
@@ -193,29 +235,50 @@ def _created_again(staged: StagedList, deleted: Staged, content: Content) -> Sta
     So both stand before such a Put.
     """
     others = _gone(staged, deleted)
-    taker = next((place for place, item in enumerate(others) if _takes_over(item, deleted)), len(others))
+    taker = next(
+        (place for place, item in enumerate(others) if _takes_over(item, deleted)), len(others)
+    )
     place = min(staged.index(deleted), taker)
-    return (*others[:place], deleted, _put(deleted.key, content.with_id(None), None), *others[place:])
+    return (
+        *others[:place],
+        deleted,
+        _put(deleted.key, content.with_id(None), None),
+        *others[place:],
+    )
 
 
 def _takes_over(item: Staged, deleted: Staged) -> bool:
     """Whether an operation puts a deleted content under another key."""
     put = item.operation
-    return isinstance(put, Put) and deleted.seen is not None and put.content.id == deleted.seen.id and put.key != deleted.key
+    return (
+        isinstance(put, Put)
+        and deleted.seen is not None
+        and put.content.id == deleted.seen.id
+        and put.key != deleted.key
+    )
 
 
 def _put_of(staged: StagedList, key: ContentKey) -> Staged | None:
-    return next((item for item in staged if item.key == key and isinstance(item.operation, Put)), None)
+    return next(
+        (item for item in staged if item.key == key and isinstance(item.operation, Put)), None
+    )
 
 
 def _other_of(staged: StagedList, key: ContentKey) -> Staged | None:
     """The Delete or Unchanged of a key."""
-    return next((item for item in staged if item.key == key and not isinstance(item.operation, Put)), None)
+    return next(
+        (item for item in staged if item.key == key and not isinstance(item.operation, Put)), None
+    )
 
 
 def _is_replaced(item: Staged | None) -> bool:
     """Whether a Put drops what it replaces: its content has another id."""
-    return item is not None and isinstance(item.operation, Put) and item.seen is not None and item.operation.content.id != item.seen.id
+    return (
+        item is not None
+        and isinstance(item.operation, Put)
+        and item.seen is not None
+        and item.operation.content.id != item.seen.id
+    )
 
 
 def _replaced(staged: StagedList, old: Staged, new: Staged) -> StagedList:

@@ -45,7 +45,9 @@ class StashFile:
         if not found:
             raise InvalidInput("nothing was put aside; `nessie stash` puts the staged batch aside")
         if not 0 <= number < len(found):
-            raise InvalidInput(f"{number}: {len(found)} {'batch was' if len(found) == 1 else 'batches were'} put aside, numbered from 0")
+            raise InvalidInput(
+                f"{number}: {len(found)} {'batch was' if len(found) == 1 else 'batches were'} put aside, numbered from 0"
+            )
         return found[number]
 
     def push(self, stashed: Stashed) -> None:
@@ -62,7 +64,11 @@ class StashFile:
         import json
 
         if stashes:
-            replace_text(self._path, json.dumps({"version": VERSION, "stashes": list(map(_encode, stashes))}, indent=1) + "\n")
+            replace_text(
+                self._path,
+                json.dumps({"version": VERSION, "stashes": list(map(_encode, stashes))}, indent=1)
+                + "\n",
+            )
         else:
             remove(self._path)
 
@@ -70,26 +76,44 @@ class StashFile:
 def _encode(stashed: Stashed) -> dict[str, Any]:
     from nessie_cli.wire.encode import instant
 
-    return {"message": stashed.message, "reference": stashed.reference, "time": instant(stashed.time), "batch": encode_batch(stashed.batch)}
+    return {
+        "message": stashed.message,
+        "reference": stashed.reference,
+        "time": instant(stashed.time),
+        "batch": encode_batch(stashed.batch),
+    }
 
 
 def _decode(text: str, place: str) -> list[Stashed]:
     from nessie_cli.wire.json_text import parse_json
 
     document = parse_json(text, place)
-    stashes = document.get("stashes") if isinstance(document, Mapping) and document.get("version") == VERSION else None
+    stashes = (
+        document.get("stashes")
+        if isinstance(document, Mapping) and document.get("version") == VERSION
+        else None
+    )
     if not isinstance(stashes, list):
         raise InvalidInput(f"{place}: is no file of stashed batches of version {VERSION}")
     return [_decode_one(item, f"{place}: stashes[{number}]") for number, item in enumerate(stashes)]
 
 
 def _decode_one(item: Any, place: str) -> Stashed:
-    values = [item.get(name) for name in ("message", "reference", "time")] if isinstance(item, Mapping) else []
+    values = (
+        [item.get(name) for name in ("message", "reference", "time")]
+        if isinstance(item, Mapping)
+        else []
+    )
     texts = [value for value in values if isinstance(value, str)]
     if not texts or len(texts) != len(values):
         raise InvalidInput(f"{place}: message, reference or time is missing or no text")
     message, reference, time = texts
-    return Stashed(decode_document(item.get("batch"), f"{place}.batch"), message, reference, _decode_time(time, f"{place}.time"))
+    return Stashed(
+        decode_document(item.get("batch"), f"{place}.batch"),
+        message,
+        reference,
+        _decode_time(time, f"{place}.time"),
+    )
 
 
 def _decode_time(text: str, place: str) -> datetime:

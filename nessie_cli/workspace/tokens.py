@@ -41,7 +41,9 @@ class TokenFile:
                 return
             beside = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
             beside.unlink(missing_ok=True)
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            with os.fdopen(
+                os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+            ) as file:
                 file.write(text)
             beside.replace(self.path)
         except OSError as error:
@@ -53,7 +55,9 @@ class TokenFile:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreUnavailable(f"{self.path.parent}: cannot be made: {error.strerror}") from None
+            raise StoreUnavailable(
+                f"{self.path.parent}: cannot be made: {error.strerror}"
+            ) from None
         with locked(self.path.with_suffix(".lock")):
             yield
 

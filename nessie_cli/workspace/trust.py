@@ -29,7 +29,15 @@ EVERYWHERE = "*"
 _BELOW = "/*"
 
 
-def decide(path: str, owners: Collection[int], *, uid: int, sudo_uid: int | None, safe: Iterable[str], recorded: bool) -> Trust:
+def decide(
+    path: str,
+    owners: Collection[int],
+    *,
+    uid: int,
+    sudo_uid: int | None,
+    safe: Iterable[str],
+    recorded: bool,
+) -> Trust:
     """The trust in the workspace of a folder.
 
     `path` is resolved. `owners` are the user ids that own the folder and its `.nessie/`. `safe` are the entries of
@@ -47,7 +55,10 @@ def users(uid: int, sudo_uid: int | None) -> frozenset[int]:
 
 def is_safe(path: str, safe: Iterable[str]) -> bool:
     """Whether an entry names this folder: itself, with `/*` a folder above it, with `*` every folder."""
-    return any(entry in (EVERYWHERE, path) or (entry.endswith(_BELOW) and path.startswith(entry[:-1])) for entry in safe)
+    return any(
+        entry in (EVERYWHERE, path) or (entry.endswith(_BELOW) and path.startswith(entry[:-1]))
+        for entry in safe
+    )
 
 
 def sudo_uid(text: str | None) -> int | None:

@@ -55,7 +55,9 @@ def record_workspace(root: str) -> bool:
     owners = _owners(path)
     if owners is None or "\n" in path:
         return False
-    return _change(_WORKSPACES, lambda lines: [*_without(lines, path), f"{trust.owner_text(owners)} {path}"])
+    return _change(
+        _WORKSPACES, lambda lines: [*_without(lines, path), f"{trust.owner_text(owners)} {path}"]
+    )
 
 
 def _without(lines: Iterable[str], path: str) -> list[str]:
@@ -77,7 +79,11 @@ def safe_directories() -> list[str]:
     found = named.split(os.pathsep) if named else []
     for path in (system_config(), user_config()):
         found += _listed(path, SAFE_DIRECTORIES, os.pathsep)
-    return [_resolved(entry) for text in found if (entry := home(text.strip())) == trust.EVERYWHERE or os.path.isabs(entry)]
+    return [
+        _resolved(entry)
+        for text in found
+        if (entry := home(text.strip())) == trust.EVERYWHERE or os.path.isabs(entry)
+    ]
 
 
 def _resolved(entry: str) -> str:
@@ -102,7 +108,10 @@ def consent() -> Consent:
     servers = {server for text in (*records, *_profile_urls()) if (server := endpoint(text))}
     servers |= checked_endpoints(named, environment.TRUSTED_ENDPOINTS)
     servers |= checked_endpoints(_listed(user_config(), TRUSTED_ENDPOINTS, None), TRUSTED_ENDPOINTS)
-    http = [*_words(environment.variable(environment.ALLOW_HTTP)), *_listed(user_config(), ALLOW_HTTP, None)]
+    http = [
+        *_words(environment.variable(environment.ALLOW_HTTP)),
+        *_listed(user_config(), ALLOW_HTTP, None),
+    ]
     return Consent(servers, AllowedHttp(http), records)
 
 
@@ -112,7 +121,11 @@ def _profile_urls() -> list[str]:
         return []
     from nessie_cli.workspace.user import user_settings
 
-    return [value for names, value in user_settings().texts().items() if names[0] == "profile" and "://" in value]
+    return [
+        value
+        for names, value in user_settings().texts().items()
+        if names[0] == "profile" and "://" in value
+    ]
 
 
 def accepted_servers() -> list[str]:
@@ -166,7 +179,9 @@ def _listed(path: str, name: str, separator: str | None) -> list[str]:
     from nessie_cli.workspace.settings import Settings
 
     found = Settings(Path(path)).texts_of(name)
-    parts = [part for text in found for part in (text.split(separator) if separator else _words(text))]
+    parts = [
+        part for text in found for part in (text.split(separator) if separator else _words(text))
+    ]
     return [part for part in parts if part.strip()]
 
 
@@ -182,7 +197,11 @@ def _text(path: str) -> str:
 def _records(name: str) -> list[str]:
     folder = state()
     # A relative folder is that of a user without a home, and would be another one everywhere.
-    return [line for line in _text(os.path.join(folder, name)).split("\n") if line] if os.path.isabs(folder) else []
+    return (
+        [line for line in _text(os.path.join(folder, name)).split("\n") if line]
+        if os.path.isabs(folder)
+        else []
+    )
 
 
 def _change(name: str, change: Callable[[list[str]], list[str]]) -> bool:

@@ -46,7 +46,9 @@ def default_profile() -> Profile | None:
         return None
     found = _profile(settings, name)
     if found is None:
-        raise settings.fault(f"is {name!r}, but there is no store under [profile.{name}]", "default-profile")
+        raise settings.fault(
+            f"is {name!r}, but there is no store under [profile.{name}]", "default-profile"
+        )
     return found
 
 
@@ -62,7 +64,13 @@ def _profile(settings: Settings, name: str) -> Profile | None:
 
 def profile_names() -> list[str]:
     """The names of the user's profiles."""
-    return list(dict.fromkeys(names[1] for names in user_settings().texts() if len(names) > 1 and names[0] == "profile"))
+    return list(
+        dict.fromkeys(
+            names[1]
+            for names in user_settings().texts()
+            if len(names) > 1 and names[0] == "profile"
+        )
+    )
 
 
 def default_author() -> str | None:

@@ -33,7 +33,9 @@ def fill(repository: Repository, chance: random.Random, commits: int) -> None:
         operations: list[Operation] = []
         for name in chance.sample(range(12), chance.randrange(1, 4)):
             key = ContentKey((f"t{name}",))
-            content = chance.choice((table(number), table(number), view(number), namespace(f"t{name}")))
+            content = chance.choice(
+                (table(number), table(number), view(number), namespace(f"t{name}"))
+            )
             known = there.get(key)
             if known is None:
                 operations.append(Put(key, content))
@@ -46,4 +48,6 @@ def fill(repository: Repository, chance: random.Random, commits: int) -> None:
                 operations.append(Put(key, same.with_id(known.content_id)))
         if operations:
             author = chance.choice(AUTHORS)
-            repository.commit("main", operations, CommitMeta(f"commit {number}", (author,) if author else ()))
+            repository.commit(
+                "main", operations, CommitMeta(f"commit {number}", (author,) if author else ())
+            )

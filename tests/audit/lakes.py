@@ -14,7 +14,15 @@ from pyiceberg.table import Table
 
 from nessie_cli.audit.findings import FindingKind as Kind
 from nessie_cli.iceberg.metadata import content_of
-from nessie_cli.model import CommitMeta, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView, Put
+from nessie_cli.model import (
+    CommitMeta,
+    Content,
+    ContentKey,
+    DeltaLakeTable,
+    IcebergTable,
+    IcebergView,
+    Put,
+)
 from tests.iceberg.lake import ROWS, Lake, new_store
 
 VIEW = {
@@ -24,7 +32,15 @@ VIEW = {
     "schemas": [{"schema-id": 1, "type": "struct", "fields": []}],
     "current-version-id": 2,
     "versions": [
-        {"version-id": number, "timestamp-ms": 1, "schema-id": 1, "summary": {}, "default-namespace": [], "representations": []} for number in (1, 2)
+        {
+            "version-id": number,
+            "timestamp-ms": 1,
+            "schema-id": 1,
+            "summary": {},
+            "default-namespace": [],
+            "representations": [],
+        }
+        for number in (1, 2)
     ],
     "version-log": [],
 }
@@ -68,17 +84,32 @@ class BrokenLake:
     # -- one by one -----------------------------------------------------------------------------------------------------------------
 
     def _break_manifests(self, table: Callable[[str], Table]) -> None:
-        lists = {name: table(name).current_snapshot() for name in ("no_list", "cut_list", "no_manifest", "cut_manifest")}
+        lists = {
+            name: table(name).current_snapshot()
+            for name in ("no_list", "cut_list", "no_manifest", "cut_manifest")
+        }
         places = {name: snapshot.manifest_list for name, snapshot in lists.items() if snapshot}
-        manifests = {name: snapshot.manifests(self.sound.io)[-1].manifest_path for name, snapshot in lists.items() if snapshot}
+        manifests = {
+            name: snapshot.manifests(self.sound.io)[-1].manifest_path
+            for name, snapshot in lists.items()
+            if snapshot
+        }
         path_of(places["no_list"]).unlink()
-        self.wrong["no_list"] = Wrong(Kind.MANIFEST_LIST_MISSING, places["no_list"], "there is no such file")
+        self.wrong["no_list"] = Wrong(
+            Kind.MANIFEST_LIST_MISSING, places["no_list"], "there is no such file"
+        )
         cut(path_of(places["cut_list"]))
-        self.wrong["cut_list"] = Wrong(Kind.MANIFEST_LIST_UNREADABLE, places["cut_list"], "manifest list")
+        self.wrong["cut_list"] = Wrong(
+            Kind.MANIFEST_LIST_UNREADABLE, places["cut_list"], "manifest list"
+        )
         path_of(manifests["no_manifest"]).unlink()
-        self.wrong["no_manifest"] = Wrong(Kind.MANIFEST_MISSING, manifests["no_manifest"], "there is no such file")
+        self.wrong["no_manifest"] = Wrong(
+            Kind.MANIFEST_MISSING, manifests["no_manifest"], "there is no such file"
+        )
         cut(path_of(manifests["cut_manifest"]))
-        self.wrong["cut_manifest"] = Wrong(Kind.MANIFEST_DAMAGED, manifests["cut_manifest"], "bytes, and ")
+        self.wrong["cut_manifest"] = Wrong(
+            Kind.MANIFEST_DAMAGED, manifests["cut_manifest"], "bytes, and "
+        )
 
     def _break_metadata(self) -> None:
         text = json.dumps(self.document)
@@ -90,22 +121,50 @@ class BrokenLake:
             (
                 "odd",
                 Kind.METADATA_UNREADABLE,
-                json.dumps(self.document | {"table-uuid": "odd", "schemas": [7, *self.document["schemas"]]}).encode(),
+                json.dumps(
+                    self.document | {"table-uuid": "odd", "schemas": [7, *self.document["schemas"]]}
+                ).encode(),
                 "is no sound",
             ),
         ):
             self._put(name, self._content(), Wrong(kind, self._file(name, data), message))
-        self._put("no_file", self._content(), Wrong(Kind.METADATA_MISSING, str(self.folder / "nowhere.metadata.json"), "there is no such file"))
+        self._put(
+            "no_file",
+            self._content(),
+            Wrong(
+                Kind.METADATA_MISSING,
+                str(self.folder / "nowhere.metadata.json"),
+                "there is no such file",
+            ),
+        )
         view = self._file("view", json.dumps(VIEW).encode())
-        self._put("view_as_table", self._content(), Wrong(Kind.WRONG_TYPE, view, "is the metadata of a view, and the content is a table"))
+        self._put(
+            "view_as_table",
+            self._content(),
+            Wrong(Kind.WRONG_TYPE, view, "is the metadata of a view, and the content is a table"),
+        )
         delta = DeltaLakeTable(metadata_location_history=(str(self.folder / "no.json"),))
-        self._put("delta", delta, Wrong(Kind.FILE_MISSING, str(self.folder / "no.json"), "there is no such file"))
+        self._put(
+            "delta",
+            delta,
+            Wrong(Kind.FILE_MISSING, str(self.folder / "no.json"), "there is no such file"),
+        )
 
     def _break_ids(self) -> None:
         snapshots = [snapshot["snapshot-id"] for snapshot in self.document["snapshots"]]
         for name, kind, changes, message in (
-            ("no_snapshot", Kind.ID_MISSING, {"snapshot_id": 77}, f"has no snapshot-id 77 (the file's current one is {snapshots[-1]})"),
-            ("old_snapshot", Kind.ID_DIFFERS, {"snapshot_id": snapshots[0]}, f"the content says snapshot-id {snapshots[0]}"),
+            (
+                "no_snapshot",
+                Kind.ID_MISSING,
+                {"snapshot_id": 77},
+                f"has no snapshot-id 77 (the file's current one is {snapshots[-1]})",
+            ),
+            (
+                "old_snapshot",
+                Kind.ID_DIFFERS,
+                {"snapshot_id": snapshots[0]},
+                f"the content says snapshot-id {snapshots[0]}",
+            ),
             (
                 "no_ids",
                 Kind.ID_MISSING,
@@ -117,9 +176,17 @@ class BrokenLake:
             self._put(name, structs.replace(self._content(), **changes), Wrong(kind, file, message))
         view = IcebergView(metadata_location="", version_id=1, schema_id=1)
         file = self._file("view_version", json.dumps(VIEW).encode())
-        self._put("view_version", view, Wrong(Kind.ID_DIFFERS, file, "the content says version-id 1 (the file's current one is 2)"))
+        self._put(
+            "view_version",
+            view,
+            Wrong(
+                Kind.ID_DIFFERS, file, "the content says version-id 1 (the file's current one is 2)"
+            ),
+        )
         copy = self._file("copy", json.dumps(self.document).encode())
-        self._put("twin", self._content(), Wrong(Kind.UUID_SHARED, copy, "is that of db.sound as well"))
+        self._put(
+            "twin", self._content(), Wrong(Kind.UUID_SHARED, copy, "is that of db.sound as well")
+        )
         self.wrong["twin"] = self.wrong["twin"]._replace(file="")
         self.wrong["sound"] = Wrong(Kind.UUID_SHARED, "", "is that of db.twin as well")
 
@@ -137,7 +204,9 @@ class BrokenLake:
         given: Any = content
         if isinstance(content, IcebergTable | IcebergView):
             given = structs.replace(content, metadata_location=wrong.file)
-        self.lake.repository.commit(self.lake.branch, [Put(ContentKey(("db", name)), given)], CommitMeta(name))
+        self.lake.repository.commit(
+            self.lake.branch, [Put(ContentKey(("db", name)), given)], CommitMeta(name)
+        )
         self.wrong[name] = wrong
 
 

@@ -31,11 +31,15 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokenLake]:
 @pytest.fixture(scope="module")
 def audit(broken: BrokenLake) -> tuple[list[Finding], Counts]:
     counts = Counts()
-    return list(findings(broken.lake.repository.entries(broken.lake.branch, content=True), counts)), counts
+    return list(
+        findings(broken.lake.repository.entries(broken.lake.branch, content=True), counts)
+    ), counts
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_wrong_is_one_finding(broken: BrokenLake, audit: tuple[list[Finding], Counts], name: str) -> None:
+def test_what_is_wrong_is_one_finding(
+    broken: BrokenLake, audit: tuple[list[Finding], Counts], name: str
+) -> None:
     wrong = broken.wrong[name]
     (found,) = [finding for finding in audit[0] if finding.key == ContentKey(("db", name))]
 
@@ -44,7 +48,9 @@ def test_what_is_wrong_is_one_finding(broken: BrokenLake, audit: tuple[list[Find
     assert "\n" not in found.message
 
 
-def test_every_content_is_looked_at_and_findings_stand_in_the_order_of_keys(broken: BrokenLake, audit: tuple[list[Finding], Counts]) -> None:
+def test_every_content_is_looked_at_and_findings_stand_in_the_order_of_keys(
+    broken: BrokenLake, audit: tuple[list[Finding], Counts]
+) -> None:
     found, counts = audit
 
     assert set(NAMES) == broken.wrong.keys()
@@ -69,7 +75,9 @@ def test_a_sound_table_has_no_finding(tmp_path, lake: Lake) -> None:
     below = KeyRange(prefix=ContentKey.parse("db.orders"))
     counts = Counts()
     assert list(findings(entries(lake.branch, below, content=True), counts)) == []
-    assert counts == Counts(contents=1, with_files=1, files=4), "the metadata, the manifest list, two manifests"
+    assert counts == Counts(contents=1, with_files=1, files=4), (
+        "the metadata, the manifest list, two manifests"
+    )
 
 
 def test_a_store_that_stops_answering_ends_the_audit(broken: BrokenLake) -> None:
@@ -81,13 +89,24 @@ def test_a_store_that_stops_answering_ends_the_audit(broken: BrokenLake) -> None
         list(findings(some(), Counts()))
 
 
-def test_over_a_server_the_same_is_found(broken: BrokenLake, audit: tuple[list[Finding], Counts]) -> None:
+def test_over_a_server_the_same_is_found(
+    broken: BrokenLake, audit: tuple[list[Finding], Counts]
+) -> None:
     servers = Servers()
     try:
-        with servers.serving(f"sqlite:///{broken.lake.uri}") as address, connect(address) as repository:
+        with (
+            servers.serving(f"sqlite:///{broken.lake.uri}") as address,
+            connect(address) as repository,
+        ):
             counts = Counts()
-            assert (list(findings(repository.entries(broken.lake.branch, content=True), counts)), counts) == audit
-            here, there = (history(of.log(broken.lake.branch, operations=True), (), 5) for of in (broken.lake.repository, repository))
+            assert (
+                list(findings(repository.entries(broken.lake.branch, content=True), counts)),
+                counts,
+            ) == audit
+            here, there = (
+                history(of.log(broken.lake.branch, operations=True), (), 5)
+                for of in (broken.lake.repository, repository)
+            )
             assert there == here
             assert here.keys == broken.size
     finally:

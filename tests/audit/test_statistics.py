@@ -14,7 +14,16 @@ from msgspec import structs
 from nessie_cli.audit.sizes import Size, size_of_table, sizes
 from nessie_cli.audit.statistics import Changes, Commits, History, day_of, history
 from nessie_cli.iceberg.files import Files
-from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, Delete, Entry, IcebergTable, LogEntry, Put
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    ContentKey,
+    Delete,
+    Entry,
+    IcebergTable,
+    LogEntry,
+    Put,
+)
 from nessie_cli.repository.base import Repository
 from tests.audit.histories import SEED, fill, slow_repository
 from tests.iceberg.lake import ROWS, Lake
@@ -66,10 +75,15 @@ def test_a_history_is_what_the_states_say(repository: Repository, skipped: int) 
     assert {author.author: author.commits.commits for author in found.authors} == naive.authors
     assert {day.day: list(structs.astuple(day)[1:]) for day in found.days} == naive.days
     assert [day.day for day in found.days] == sorted(naive.days)
-    assert {key.key: [key.created, key.updated, key.deleted] for key in found.most_changed} == naive.keys
+    assert {
+        key.key: [key.created, key.updated, key.deleted] for key in found.most_changed
+    } == naive.keys
     assert {key.key: key.commits for key in found.most_changed} == naive.commits
     assert (found.keys, found.commits.commits) == (len(naive.keys), len(log))
-    assert (found.commits.first, found.commits.last) == (log[-1].meta.commit_time, log[0].meta.commit_time)
+    assert (found.commits.first, found.commits.last) == (
+        log[-1].meta.commit_time,
+        log[0].meta.commit_time,
+    )
     assert found.changes.updated == sum(updated for _, updated, _ in naive.keys.values()) > 0
     assert found.changes.deleted > 0
 
@@ -78,7 +92,11 @@ def test_the_most_changed_keys_go_first_and_no_more_than_asked_for(repository: R
     for number in range(3):
         for name in ["a"] if number else ["a", "b", "c"]:
             there = repository.contents("main", [ContentKey((name,))]).get(ContentKey((name,)))
-            repository.commit("main", [Put(ContentKey((name,)), table(number, there.id if there else None))], CommitMeta("x", ("ann",)))
+            repository.commit(
+                "main",
+                [Put(ContentKey((name,)), table(number, there.id if there else None))],
+                CommitMeta("x", ("ann",)),
+            )
 
     found = history(repository.log("main", operations=True), (), 2)
 
@@ -94,7 +112,10 @@ def test_a_commit_that_tells_of_a_deletion_and_a_creation_of_one_key_did_both() 
     found = history([LogEntry(meta, 2, (Delete(key), Put(key, table(1))))], [before], 5)
 
     assert found.changes == Changes(created=1, deleted=1, tables=1)
-    assert [(change.commits, change.created, change.deleted, change.type) for change in found.most_changed] == [(1, 1, 1, "ICEBERG_TABLE")]
+    assert [
+        (change.commits, change.created, change.deleted, change.type)
+        for change in found.most_changed
+    ] == [(1, 1, 1, "ICEBERG_TABLE")]
 
 
 def test_nothing_comes_of_nothing() -> None:
@@ -117,9 +138,19 @@ def test_a_table_is_as_large_as_its_snapshot_says(lake: Lake) -> None:
     table_.append(ROWS)
     files = [path.stat().st_size for path in lake.warehouse.rglob("*.parquet")]
     assert size() == Size(key, 6, 2, sum(files))
-    gone = size_of_table(key, IcebergTable(metadata_location="/nowhere/1.metadata.json", snapshot_id=1), Files())
+    gone = size_of_table(
+        key, IcebergTable(metadata_location="/nowhere/1.metadata.json", snapshot_id=1), Files()
+    )
     assert gone == Size(key, problem="/nowhere/1.metadata.json: there is no such file")
 
-    every = sizes([size(), gone, Size(ContentKey(("a",))), Size(ContentKey(("b",)), 1, 1, 10**6)], 3)
-    assert (every.tables, every.unreadable, every.rows, every.files, every.bytes) == (4, 1, 7, 3, sum(files) + 10**6)
+    every = sizes(
+        [size(), gone, Size(ContentKey(("a",))), Size(ContentKey(("b",)), 1, 1, 10**6)], 3
+    )
+    assert (every.tables, every.unreadable, every.rows, every.files, every.bytes) == (
+        4,
+        1,
+        7,
+        3,
+        sum(files) + 10**6,
+    )
     assert [str(found.key) for found in every.largest] == ["b", "db.orders", "a"]

@@ -14,7 +14,16 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from nessie_cli import CommitMeta, ContentKey, IcebergTable, Namespace, Put, Repository, connect, create
+from nessie_cli import (
+    CommitMeta,
+    ContentKey,
+    IcebergTable,
+    Namespace,
+    Put,
+    Repository,
+    connect,
+    create,
+)
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
@@ -46,7 +55,12 @@ class Runner:
         self.programs = folder / "bin"
         for made in (self.folder, self.programs, folder / "home"):
             made.mkdir()
-        self.environment = {"PATH": f"{self.programs}{os.pathsep}{os.defpath}", "HOME": str(folder / "home"), "LC_ALL": "C.UTF-8", **catalog}
+        self.environment = {
+            "PATH": f"{self.programs}{os.pathsep}{os.defpath}",
+            "HOME": str(folder / "home"),
+            "LC_ALL": "C.UTF-8",
+            **catalog,
+        }
         self.program(self.programs / "nessie", f'exec {sys.executable} -m nessie_cli "$@"')
         self.loads()
 
@@ -56,7 +70,10 @@ class Runner:
 
     def loads(self, meanwhile: str = "true") -> None:
         """What the pipeline's own job does: a table, and what somebody else does meanwhile."""
-        self.program(self.folder / "load-orders", f"{meanwhile}\necho '{ROOT}/tests/manual/table-metadata.json'")
+        self.program(
+            self.folder / "load-orders",
+            f"{meanwhile}\necho '{ROOT}/tests/manual/table-metadata.json'",
+        )
 
     def run(self, script: str, **environment: str) -> Ran:
         """Run a script as runners run them: bash, which stops at the first failure."""
@@ -97,13 +114,22 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]
     """A catalog whose main holds the table sales.orders."""
     store = str(tmp_path / "catalog.sqlite")
     with create(store) as repository:
-        namespace, table = Namespace(elements=("sales",)), IcebergTable(metadata_location="s3://lake/0.json", snapshot_id=0)
-        repository.commit("main", [Put(ContentKey(("sales",)), namespace), Put(ORDERS, table)], CommitMeta("tables"))
+        namespace, table = (
+            Namespace(elements=("sales",)),
+            IcebergTable(metadata_location="s3://lake/0.json", snapshot_id=0),
+        )
+        repository.commit(
+            "main",
+            [Put(ContentKey(("sales",)), namespace), Put(ORDERS, table)],
+            CommitMeta("tables"),
+        )
     if request.param == "a file":
         yield Catalog({"NESSIE_STORE": store}, store)
         return
     command = [sys.executable, "-m", "nessie_cli", "serve", "--store", store, "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         try:
             said = process.stderr.readline()

@@ -23,7 +23,10 @@ VALUES = {
 
 def filled(environment: dict[str, str]) -> dict[str, str]:
     for name, value in VALUES.items():
-        environment = {key: text.replace(f"${{{{ {name} }}}}", value) if value else text for key, text in environment.items()}
+        environment = {
+            key: text.replace(f"${{{{ {name} }}}}", value) if value else text
+            for key, text in environment.items()
+        }
     left = {key: text for key, text in environment.items() if "${{" not in text}
     assert environment.keys() - left.keys() <= {"NESSIE_ENDPOINT"}
     return left
@@ -44,7 +47,10 @@ class Workflow(NamedTuple):
         for step in steps[names.index(first) :]:
             if step.get("if") and not self.holds(step["if"]):
                 continue
-            environment = filled({**JOB["env"], **step.get("env", {})}) | {"GITHUB_OUTPUT": str(self.output), "BRANCH": branch}
+            environment = filled({**JOB["env"], **step.get("env", {})}) | {
+                "GITHUB_OUTPUT": str(self.output),
+                "BRANCH": branch,
+            }
             ran[step["name"]] = self.runner.run(step["run"], **environment)
             if ran[step["name"]].code:
                 break
@@ -58,13 +64,18 @@ class Workflow(NamedTuple):
 @pytest.fixture
 def workflow(runner: Runner, tmp_path: Path) -> Workflow:
     """`gh` stands for GitHub: it keeps the issue that it is told to open."""
-    runner.program(runner.programs / "gh", 'test -n "$GH_TOKEN" && printf "%s\\n" "$@" >issue && cat conflicts.md >>issue')
+    runner.program(
+        runner.programs / "gh",
+        'test -n "$GH_TOKEN" && printf "%s\\n" "$@" >issue && cat conflicts.md >>issue',
+    )
     output = tmp_path / "output"
     output.touch()
     return Workflow(runner, output)
 
 
-def test_a_load_without_conflicts_is_merged_and_tagged(workflow: Workflow, catalog: Catalog) -> None:
+def test_a_load_without_conflicts_is_merged_and_tagged(
+    workflow: Workflow, catalog: Catalog
+) -> None:
     before = catalog.table("main")
     ran = workflow.run()
 
@@ -74,7 +85,9 @@ def test_a_load_without_conflicts_is_merged_and_tagged(workflow: Workflow, catal
     assert catalog.table("main") == catalog.table(f"{BRANCH}-done") != before
 
 
-def test_conflicts_become_an_issue_whose_commands_work(workflow: Workflow, catalog: Catalog) -> None:
+def test_conflicts_become_an_issue_whose_commands_work(
+    workflow: Workflow, catalog: Catalog
+) -> None:
     workflow.runner.loads(meanwhile=SOMEBODY_ELSE)
     ran = workflow.run()
 
@@ -87,7 +100,10 @@ def test_conflicts_become_an_issue_whose_commands_work(workflow: Workflow, catal
     assert catalog.table("main").snapshot_id == 5
     assert catalog.names() == [BRANCH, "main"]
     theirs = catalog.table(BRANCH)
-    assert workflow.runner.run(next(command for command in commands if "--theirs" in command)).code == 0
+    assert (
+        workflow.runner.run(next(command for command in commands if "--theirs" in command)).code
+        == 0
+    )
     assert catalog.table("main") == theirs
 
 
@@ -115,5 +131,9 @@ def test_the_secret_is_nowhere_but_in_the_environment(workflow: Workflow) -> Non
     assert secret
 
     assert not [name for name, how in ran.items() if secret in how.out + how.err]
-    assert not [path for path in workflow.runner.folder.iterdir() if secret in path.read_text(encoding="utf-8")]
+    assert not [
+        path
+        for path in workflow.runner.folder.iterdir()
+        if secret in path.read_text(encoding="utf-8")
+    ]
     assert "secrets." not in "".join(step.get("run", "") for step in JOB["steps"])

@@ -54,9 +54,16 @@ def gitlab() -> Iterator[Issues]:
 
 
 def run(runner: Runner, gitlab: Issues | None = None, branch: str = BRANCH) -> Ran:
-    variables = {**JOB["variables"], "BRANCH": branch, "NESSIE_AUTH_TOKEN": SECRET, "ISSUES_TOKEN": "issues-only"}
+    variables = {
+        **JOB["variables"],
+        "BRANCH": branch,
+        "NESSIE_AUTH_TOKEN": SECRET,
+        "ISSUES_TOKEN": "issues-only",
+    }
     assert JOB["variables"]["BRANCH"] == "load-$CI_JOB_ID"
-    return runner.run(SCRIPT, **variables, CI_API_V4_URL=gitlab.url if gitlab else "", CI_PROJECT_ID="9")
+    return runner.run(
+        SCRIPT, **variables, CI_API_V4_URL=gitlab.url if gitlab else "", CI_PROJECT_ID="9"
+    )
 
 
 def test_a_load_without_conflicts_is_merged_and_tagged(runner: Runner, catalog: Catalog) -> None:
@@ -91,7 +98,9 @@ def test_what_is_not_there_ends_the_job_with_4(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
-def test_a_server_that_is_away_ends_the_job_with_the_code_that_is_tried_again(runner: Runner) -> None:
+def test_a_server_that_is_away_ends_the_job_with_the_code_that_is_tried_again(
+    runner: Runner,
+) -> None:
     runner.environment |= {"NESSIE_STORE": "http://127.0.0.1:9/api/v2"}
 
     assert [run(runner).code] == JOB["retry"]["exit_codes"] == [7]
@@ -100,11 +109,19 @@ def test_a_server_that_is_away_ends_the_job_with_the_code_that_is_tried_again(ru
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
 def test_a_gate_fails_where_a_table_would_be_deleted(runner: Runner, catalog: Catalog) -> None:
     gate, _ = blocks("sh")
-    for line in ("nessie branch good main", "nessie content put sales.new --type udf --sql-text x --ref good -m new"):
+    for line in (
+        "nessie branch good main",
+        "nessie content put sales.new --type udf --sql-text x --ref good -m new",
+    ):
         assert runner.run(line).code == 0
     assert runner.run(gate, BRANCH="good") == (0, "", "")
 
-    assert runner.run("nessie branch bad main && nessie content delete sales.orders --ref bad -m gone").code == 0
+    assert (
+        runner.run(
+            "nessie branch bad main && nessie content delete sales.orders --ref bad -m gone"
+        ).code
+        == 0
+    )
     assert runner.run(gate, BRANCH="bad") == (1, "", "this would delete: sales.orders\n")
 
 

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from nessie_cli.cli.main import run
-from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Namespace, Operation, Put, ReferenceType
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    Delete,
+    IcebergTable,
+    Namespace,
+    Operation,
+    Put,
+    ReferenceType,
+)
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
 
@@ -48,9 +57,20 @@ Nessie = Callable[..., Ran]
 
 
 @pytest.fixture
-def nessie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Nessie:
+def nessie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Nessie:
     """Run one command line in a fresh folder, with nothing of the user's environment; stdin is no terminal."""
-    for name in ("NESSIE_STORE", "NESSIE_ENDPOINT", "NESSIE_REF", "NO_COLOR", "CLICOLOR_FORCE", "PAGER", "NESSIE_PAGER", "COLUMNS"):
+    for name in (
+        "NESSIE_STORE",
+        "NESSIE_ENDPOINT",
+        "NESSIE_REF",
+        "NO_COLOR",
+        "CLICOLOR_FORCE",
+        "PAGER",
+        "NESSIE_PAGER",
+        "COLUMNS",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NESSIE_AUTHOR", EVA)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -80,17 +100,29 @@ class Catalog:
         self.url = str(path)
         clock, chance = itertools.count(START, 60_000_000), itertools.count(1)
         create(self.url).close()
-        self.repository: Repository = connect(self.url, who="etl", clock=lambda: next(clock), random=lambda size: next(chance).to_bytes(size, "big"))
+        self.repository: Repository = connect(
+            self.url,
+            who="etl",
+            clock=lambda: next(clock),
+            random=lambda size: next(chance).to_bytes(size, "big"),
+        )
 
     def commit(self, branch: str, message: str, *operations: Operation, author: str = EVA) -> str:
-        return self.repository.commit(branch, operations, CommitMeta(message, authors=(author,))).reference.hash
+        return self.repository.commit(
+            branch, operations, CommitMeta(message, authors=(author,))
+        ).reference.hash
 
     def create(self, branch: str, name: str, snapshot: int = 1) -> str:
         return self.commit(branch, f"create {name}", Put(key(name), table(name, snapshot)))
 
     def update(self, branch: str, name: str, snapshot: int, author: str = EVA) -> str:
         found = self.repository.content(branch, key(name))
-        return self.commit(branch, f"update {name}", Put(key(name), table(f"{name}-{snapshot}", snapshot, found.id)), author=author)
+        return self.commit(
+            branch,
+            f"update {name}",
+            Put(key(name), table(f"{name}-{snapshot}", snapshot, found.id)),
+            author=author,
+        )
 
     def rename(self, branch: str, old: str, new: str) -> str:
         found = self.repository.content(branch, key(old))
@@ -99,7 +131,9 @@ class Catalog:
     def drop(self, branch: str, name: str) -> str:
         return self.commit(branch, f"drop {name}", Delete(key(name)))
 
-    def branch(self, name: str, at: str = "main", type_: ReferenceType = ReferenceType.BRANCH) -> str:
+    def branch(
+        self, name: str, at: str = "main", type_: ReferenceType = ReferenceType.BRANCH
+    ) -> str:
         return self.repository.create_reference(type_, name, self.repository.resolve(at).hash).hash
 
     def head(self, name: str) -> str:
@@ -116,7 +150,12 @@ def catalog(nessie: Nessie, tmp_path: Path) -> Iterator[Catalog]:
     assert nessie("init").code == 0
     found = Catalog(tmp_path / ".nessie" / "store.sqlite")
     found.commit("main", "namespace", Put(key("db"), Namespace(elements=("db",))))
-    found.commit("main", "tables\n\nwith a body", Put(key("db.orders"), table("orders", 1)), Put(key("db.items"), table("items", 1)))
+    found.commit(
+        "main",
+        "tables\n\nwith a body",
+        Put(key("db.orders"), table("orders", 1)),
+        Put(key("db.items"), table("items", 1)),
+    )
     found.branch("v1", type_=ReferenceType.TAG)
     yield found
     found.repository.close()

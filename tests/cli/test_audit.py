@@ -16,14 +16,34 @@ def broken(nessie, catalog, tmp_path):
     path = tmp_path / "00001-a.metadata.json"
     path.write_text('{"format-version": 2, "table-uu')
     for key in ("db.broken", "db.worse"):
-        assert nessie("content", "put", key, "--type", "iceberg-table", "--metadata-location", str(path), "-m", key).code == 0
+        assert (
+            nessie(
+                "content",
+                "put",
+                key,
+                "--type",
+                "iceberg-table",
+                "--metadata-location",
+                str(path),
+                "-m",
+                key,
+            ).code
+            == 0
+        )
     return str(path)
 
 
 def test_what_is_wrong_is_a_list_and_exit_code_1(nessie, broken) -> None:
     ran = nessie("audit", "--prefix", "db.broken")
     assert ran.code == 1
-    assert ran.rows == [["METADATA_UNREADABLE", "db.broken", broken, "is cut off: the JSON ends in line 1, in the middle of a value"]]
+    assert ran.rows == [
+        [
+            "METADATA_UNREADABLE",
+            "db.broken",
+            broken,
+            "is cut off: the JSON ends in line 1, in the middle of a value",
+        ]
+    ]
     assert "nessie restore db.broken --at" in ran.err
     assert "1 of 1 content has files, 1 file was checked" in ran.err
 
@@ -48,7 +68,9 @@ def test_a_state_before_that_is_clean(nessie, broken) -> None:
         ("stats -n 0", 2, "0"),
     ],
 )
-def test_what_cannot_be_asked_is_one_error(nessie, catalog, line: str, code: int, said: str) -> None:
+def test_what_cannot_be_asked_is_one_error(
+    nessie, catalog, line: str, code: int, said: str
+) -> None:
     ran = nessie(*line.split())
     assert (ran.code, ran.out) == (code, "")
     assert said in ran.err.splitlines()[0]
@@ -63,17 +85,32 @@ def test_statistics_are_records_that_begin_with_what_they_are_about(nessie, brok
     assert "2 commits changed 2 keys, 1 of which are not shown (-n)" in ran.err
 
     document = nessie("stats", "HEAD~2..HEAD", "--json").json
-    assert (document["commits"], document["created"], document["keys"], document["sizes"]) == (2, 2, 2, None)
-    assert document["since"] == nessie("log", "HEAD~2", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]["hash"]
+    assert (document["commits"], document["created"], document["keys"], document["sizes"]) == (
+        2,
+        2,
+        2,
+        None,
+    )
+    assert (
+        document["since"]
+        == nessie("log", "HEAD~2", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]["hash"]
+    )
 
 
-def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(nessie, catalog, tmp_path) -> None:
+def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(
+    nessie, catalog, tmp_path
+) -> None:
     """Nothing is wrong with the table; an audit that went on would call it sound or damaged, and it has looked at neither."""
     with lake_at(catalog.url, tmp_path) as lake:
         lake.catalog("main").create_table("db.sound", ROWS.schema).append(ROWS)
     program = "import sys; sys.modules['fastavro'] = None; from nessie_cli.cli.main import run; sys.exit(run(sys.argv[1:]))"
     command = [sys.executable, "-c", program, "audit", "--prefix", "db.sound"]
-    ran = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    ran = subprocess.run(
+        command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == "nessie: manifest lists are read by fastavro. Hint: `pip install 'nessie-cli[iceberg]'`\n"
+    assert (
+        ran.stderr
+        == "nessie: manifest lists are read by fastavro. Hint: `pip install 'nessie-cli[iceberg]'`\n"
+    )
     assert nessie("audit", "--prefix", "db.sound").code == 0

@@ -18,7 +18,10 @@ def names(ran) -> list[str]:
 
 def test_a_list_is_name_and_whole_hash(nessie, catalog) -> None:
     catalog.branch("feature")
-    assert nessie("branch").rows == [["feature", catalog.head("feature")], ["main", catalog.head("main")]]
+    assert nessie("branch").rows == [
+        ["feature", catalog.head("feature")],
+        ["main", catalog.head("main")],
+    ]
     assert nessie("branch", "-l").out == nessie("branch").out
 
 
@@ -32,7 +35,11 @@ def test_the_long_list_counts_ahead_and_behind(nessie, catalog) -> None:
     assert feature[6] == "update db.orders"
     assert main[2:4] == ["", ""]
     metadata = nessie("branch", "-v", "--json").json["references"][0]["metadata"]
-    assert (metadata["numCommitsAhead"], metadata["numCommitsBehind"], metadata["commonAncestorHash"]) == (2, 1, catalog.head("v1"))
+    assert (
+        metadata["numCommitsAhead"],
+        metadata["numCommitsBehind"],
+        metadata["commonAncestorHash"],
+    ) == (2, 1, catalog.head("v1"))
 
 
 def test_json_has_the_shape_of_rest(nessie, catalog) -> None:
@@ -48,7 +55,9 @@ def test_one_name_or_a_pattern(nessie, catalog) -> None:
         catalog.branch(name)
     assert names(nessie("branch", "-l", "main")) == ["main"]
     assert names(nessie("branch", "-l", "feature/*")) == ["feature/a", "feature/b"]
-    assert nessie("branch", "-l", "main", "--json").json == {"reference": {"type": "BRANCH", "name": "main", "hash": catalog.head("main")}}
+    assert nessie("branch", "-l", "main", "--json").json == {
+        "reference": {"type": "BRANCH", "name": "main", "hash": catalog.head("main")}
+    }
     assert nessie("branch", "-l", "maine").code == 4
 
 
@@ -75,7 +84,15 @@ def test_orders_and_relations_follow_every_move(nessie, catalog) -> None:
     """What was found out for one listing is asked again for the next one."""
 
     def told() -> dict[str, list[str]]:
-        lines = ("--sort ahead", "--sort -behind", "--sort -time", "--merged", "--no-merged", "--contains v1", "--no-contains side")
+        lines = (
+            "--sort ahead",
+            "--sort -behind",
+            "--sort -time",
+            "--merged",
+            "--no-merged",
+            "--contains v1",
+            "--no-contains side",
+        )
         return {line: names(nessie("branch", *line.split())) for line in lines}
 
     for name in ("side", "work"):
@@ -119,9 +136,15 @@ def test_a_branch_starts_at_the_current_reference_or_where_it_is_told(nessie, ca
     catalog.update("main", "db.orders", 2)
     ran = nessie("branch", "feature")
     assert (ran.code, ran.out) == (0, f"created branch feature at {catalog.head('main')}\n")
-    assert nessie("branch", "older", "main~1", "--json").json == {"reference": {"type": "BRANCH", "name": "older", "hash": catalog.head("v1")}}
+    assert nessie("branch", "older", "main~1", "--json").json == {
+        "reference": {"type": "BRANCH", "name": "older", "hash": catalog.head("v1")}
+    }
     assert nessie("branch", "empty", NO_ANCESTOR).code == 0
-    assert [catalog.head(name) for name in ("feature", "older", "empty")] == [catalog.head("main"), catalog.head("v1"), NO_ANCESTOR]
+    assert [catalog.head(name) for name in ("feature", "older", "empty")] == [
+        catalog.head("main"),
+        catalog.head("v1"),
+        NO_ANCESTOR,
+    ]
 
 
 def test_an_existing_name_is_refused_or_kept(nessie, catalog) -> None:
@@ -145,14 +168,20 @@ def test_a_copy_starts_at_the_head_of_the_old_branch(nessie, catalog, option) ->
     catalog.branch("feature")
     head = catalog.update("feature", "db.orders", 2)
 
-    assert nessie("branch", option, "feature", "backup", "--dry-run").out == f"would create branch backup at {head}\n"
+    assert (
+        nessie("branch", option, "feature", "backup", "--dry-run").out
+        == f"would create branch backup at {head}\n"
+    )
     assert nessie("branch", "-l", "backup").code == 4
     ran = nessie("branch", option, "feature", "backup", "--json")
     assert ran.json == {"reference": {"type": "BRANCH", "name": "backup", "hash": head}}
     assert nessie("branch", option, "feature", "backup").code == 5
     assert nessie("branch", option, "feature", "backup", "--dry-run").code == 5
     assert nessie("branch", option, "feature", "backup", "--if-not-exists").code == 0
-    assert nessie("branch", option, "of-main").out == f"created branch of-main at {catalog.head('main')}\n"
+    assert (
+        nessie("branch", option, "of-main").out
+        == f"created branch of-main at {catalog.head('main')}\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,7 +245,9 @@ def test_what_must_stay_stays(nessie, catalog) -> None:
 
 def test_a_dry_run_deletes_nothing(nessie, catalog) -> None:
     catalog.branch("feature")
-    assert nessie("branch", "-d", "feature", "--dry-run").out.startswith("would delete branch feature")
+    assert nessie("branch", "-d", "feature", "--dry-run").out.startswith(
+        "would delete branch feature"
+    )
     assert names(nessie("branch")) == ["feature", "main"]
 
 
@@ -239,7 +270,9 @@ def answered(answer: bytes, *argv: str) -> subprocess.CompletedProcess[str]:
     os.write(keyboard, answer)
     try:
         command = [sys.executable, "-m", "nessie_cli", *argv]
-        return subprocess.run(command, stdin=terminal, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(
+            command, stdin=terminal, capture_output=True, text=True, check=False, timeout=120
+        )
     finally:
         os.close(keyboard)
         os.close(terminal)
@@ -257,7 +290,9 @@ def test_on_a_terminal_losing_commits_needs_a_yes(nessie, catalog) -> None:
     assert answered(b"", "branch", "-d", "feature", "--yes").returncode == 0
     nessie("undo", "feature")
     assert answered(b"y\n", "branch", "-d", "feature").returncode == 0
-    assert answered(b"", "branch", "-f", "main", "v1~1").returncode == 0, "the tag keeps the commits"
+    assert answered(b"", "branch", "-f", "main", "v1~1").returncode == 0, (
+        "the tag keeps the commits"
+    )
 
 
 # -- rename and assign ------------------------------------------------------------------------------------------------------------------
@@ -275,11 +310,17 @@ def test_a_rename_takes_the_workspace_along(nessie, catalog) -> None:
     assert nessie("branch", "-m", "main", "trunk").code == 2
 
 
-def test_assigning_forwards_is_quiet_and_backwards_says_how_to_take_it_back(nessie, catalog) -> None:
+def test_assigning_forwards_is_quiet_and_backwards_says_how_to_take_it_back(
+    nessie, catalog
+) -> None:
     catalog.branch("feature")
     catalog.update("main", "db.orders", 2)
     ran = nessie("branch", "-f", "feature", "main")
-    assert (ran.code, ran.out, ran.err) == (0, f"assigned branch feature at {catalog.head('main')}\n", "")
+    assert (ran.code, ran.out, ran.err) == (
+        0,
+        f"assigned branch feature at {catalog.head('main')}\n",
+        "",
+    )
     ran = nessie("branch", "-f", "feature", "v1")
     assert ran.code == 0
     assert "`nessie undo feature` takes it back" in ran.err
@@ -289,8 +330,12 @@ def test_assigning_forwards_is_quiet_and_backwards_says_how_to_take_it_back(ness
 def test_assigning_needs_an_existing_branch(nessie, catalog) -> None:
     assert nessie("branch", "-f", "nowhere", "main").code == 4
     assert nessie("branch", "-f", "nowhere", "main", "--if-exists") == (0, "", "")
-    assert nessie("branch", "-f", "nowhere", "main", "--if-exists", "--json").json["references"] == []
-    assert nessie("branch", "-f", "main", "v1", "--dry-run").out.startswith("would assign branch main")
+    assert (
+        nessie("branch", "-f", "nowhere", "main", "--if-exists", "--json").json["references"] == []
+    )
+    assert nessie("branch", "-f", "main", "v1", "--dry-run").out.startswith(
+        "would assign branch main"
+    )
     assert nessie("branch", "-f", "main").code == 2
 
 
@@ -322,9 +367,18 @@ def test_of_several_the_others_are_deleted_where_one_cannot_be(nessie, catalog) 
     ran = nessie("branch", "-d", "a", "nowhere", "keep", "b", "--json")
     assert ran.code == 8
     assert [reference["name"] for reference in ran.json["references"]] == ["a", "b"]
-    assert [error["errorCode"] for error in ran.json["errors"]] == ["REFERENCE_NOT_FOUND", "FORBIDDEN"]
-    assert [line for line in ran.err.splitlines() if line.startswith("nessie: ")] == [f"nessie: {error['message']}" for error in ran.json["errors"]]
-    assert [reference.name for reference in catalog.repository.references()] == ["keep", "main", "v1"]
+    assert [error["errorCode"] for error in ran.json["errors"]] == [
+        "REFERENCE_NOT_FOUND",
+        "FORBIDDEN",
+    ]
+    assert [line for line in ran.err.splitlines() if line.startswith("nessie: ")] == [
+        f"nessie: {error['message']}" for error in ran.json["errors"]
+    ]
+    assert [reference.name for reference in catalog.repository.references()] == [
+        "keep",
+        "main",
+        "v1",
+    ]
 
 
 def test_where_none_can_be_deleted_the_reason_decides(nessie, catalog) -> None:
@@ -387,5 +441,8 @@ def test_a_dry_run_fails_as_the_command_does(nessie, catalog, argv, code, line) 
 
 def test_a_dry_run_renames_nothing(nessie, catalog) -> None:
     head = catalog.branch("feature")
-    assert nessie("branch", "-m", "feature", "other", "--dry-run").out == f"would rename feature to branch other at {head}\n"
+    assert (
+        nessie("branch", "-m", "feature", "other", "--dry-run").out
+        == f"would rename feature to branch other at {head}\n"
+    )
     assert names(nessie("branch")) == ["feature", "main"]

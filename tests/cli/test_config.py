@@ -22,11 +22,20 @@ def settings(catalog, tmp_path: Path) -> Path:
 
 
 def test_what_is_set_is_read_by_get_and_list(nessie, catalog) -> None:
-    assert nessie("config", "set", "author", "Ada <ada@example.org>").out == "author = Ada <ada@example.org>\n"
+    assert (
+        nessie("config", "set", "author", "Ada <ada@example.org>").out
+        == "author = Ada <ada@example.org>\n"
+    )
     assert nessie("config", "get", "author").out == "Ada <ada@example.org>\n"
     assert nessie("config", "list").rows == [["author", "Ada <ada@example.org>", "workspace"]]
-    assert nessie("config", "get", "author", "--json").json == {"key": "author", "value": "Ada <ada@example.org>", "scope": "workspace"}
-    assert nessie("config", "list", "--json").json == {"settings": [{"key": "author", "value": "Ada <ada@example.org>", "scope": "workspace"}]}
+    assert nessie("config", "get", "author", "--json").json == {
+        "key": "author",
+        "value": "Ada <ada@example.org>",
+        "scope": "workspace",
+    }
+    assert nessie("config", "list", "--json").json == {
+        "settings": [{"key": "author", "value": "Ada <ada@example.org>", "scope": "workspace"}]
+    }
 
 
 def test_a_change_keeps_comments_and_everything_else(nessie, settings) -> None:
@@ -35,7 +44,12 @@ def test_a_change_keeps_comments_and_everything_else(nessie, settings) -> None:
     assert settings.read_text() == COMMENTED + 'st = "status"\n'
     assert nessie("config", "unset", "alias.st").code == 0
     assert settings.read_text() == COMMENTED
-    assert nessie("config", "set", "author", "Eva", "--json").json == {"key": "author", "value": "Eva", "scope": "workspace", "previous": "Ada"}
+    assert nessie("config", "set", "author", "Eva", "--json").json == {
+        "key": "author",
+        "value": "Eva",
+        "scope": "workspace",
+        "previous": "Ada",
+    }
     assert settings.read_text() == COMMENTED.replace("Ada", "Eva")
 
 
@@ -53,7 +67,9 @@ def test_the_workspace_goes_before_the_user(nessie, catalog) -> None:
     assert nessie("config", "get", "author", "--user").out == "Everywhere\n"
 
 
-def test_the_author_of_the_workspace_writes_its_commits_unless_the_environment_names_one(nessie, catalog, monkeypatch) -> None:
+def test_the_author_of_the_workspace_writes_its_commits_unless_the_environment_names_one(
+    nessie, catalog, monkeypatch
+) -> None:
     nessie("config", "set", "author", "Here <here@example.org>")
     nessie("content", "put", "s", "--type", "delta-table", "--last-checkpoint", "c", "-m", "new")
     assert catalog.repository.commit_at("main").meta.authors == ("Eva <eva@example.org>",)
@@ -64,7 +80,9 @@ def test_the_author_of_the_workspace_writes_its_commits_unless_the_environment_n
 
 def test_a_setting_of_users_alone_needs_no_workspace_and_no_option(nessie, tmp_path) -> None:
     assert nessie("config", "set", "default-profile", "work").code == 0
-    assert "default-profile" in (tmp_path / "home" / "config" / "nessie" / "config.toml").read_text()
+    assert (
+        "default-profile" in (tmp_path / "home" / "config" / "nessie" / "config.toml").read_text()
+    )
     ran = nessie("config", "set", "author", "Ada")
     assert (ran.code, "--user" in ran.err) == (2, True)
 
@@ -91,9 +109,21 @@ def test_pynessies_forms_work(nessie, catalog) -> None:
         (["set", "store", "x", "--user"], 2, "use --workspace"),
         (["set", "author", "x", "--user", "--workspace"], 2, "only one of"),
         (["set", "author", " "], 2, "not blank"),
-        (["set", "store", "s3://bucket/x"], 2, "there are no s3:// stores; write a path, or a URL with one of sqlite://, postgresql://"),
-        (["set", "profile.work.store", "postgresql+psycopg://h/x"], 2, "there are no postgresql+psycopg:// stores"),
-        (["list", "--store", "mongodb://h/x", "--repository"], 2, "no store has this form; write sqlite:///relative/path"),
+        (
+            ["set", "store", "s3://bucket/x"],
+            2,
+            "there are no s3:// stores; write a path, or a URL with one of sqlite://, postgresql://",
+        ),
+        (
+            ["set", "profile.work.store", "postgresql+psycopg://h/x"],
+            2,
+            "there are no postgresql+psycopg:// stores",
+        ),
+        (
+            ["list", "--store", "mongodb://h/x", "--repository"],
+            2,
+            "no store has this form; write sqlite:///relative/path",
+        ),
         (["set", "author", "a\nb"], 2, "one line"),
         (["set", "profile..store", "x"], 2, "write NAME"),
         (["set", "profile.work.ref", "no name"], 2, "Reference name"),
@@ -153,7 +183,9 @@ def test_a_file_that_is_no_toml_is_told_with_its_line_and_stays(nessie, settings
 def test_settings_of_the_repository_are_met_by_every_client(nessie, catalog) -> None:
     assert nessie("config", "--repository", "set", "protect.release/*", "no-delete").code == 0
     assert catalog.repository.config().settings["protect.release/*"] == "no-delete"
-    assert nessie("config", "list", "--repository").rows == [["protect.release/*", "no-delete", "repository"]]
+    assert nessie("config", "list", "--repository").rows == [
+        ["protect.release/*", "no-delete", "repository"]
+    ]
     catalog.branch("release/1")
     ran = nessie("branch", "-d", "release/1")
     assert (ran.code, "protect" in ran.err) == (6, True)
@@ -186,7 +218,9 @@ def test_the_default_profile_is_used_where_nothing_nearer_names_a_store(nessie, 
     assert nessie("status", "--json").json["reference"]["name"] == "dev"
 
 
-def test_a_profile_can_be_named_and_goes_before_the_workspace(nessie, elsewhere, catalog, monkeypatch) -> None:
+def test_a_profile_can_be_named_and_goes_before_the_workspace(
+    nessie, elsewhere, catalog, monkeypatch
+) -> None:
     assert "dev" not in names(nessie("branch"))
     assert names(nessie("--profile", "work", "branch")) == ["dev", "main"]
     assert names(nessie("branch", "--profile", "work")) == ["dev", "main"]
@@ -232,7 +266,9 @@ def test_an_alias_is_found_from_where_the_command_works(nessie, catalog, tmp_pat
     assert nessie("-C", str(tmp_path.parent), "lg").code == 2
 
 
-def test_an_alias_that_a_file_gives_never_hides_a_command_and_never_leads_to_another(nessie, settings) -> None:
+def test_an_alias_that_a_file_gives_never_hides_a_command_and_never_leads_to_another(
+    nessie, settings
+) -> None:
     settings.write_text('[alias]\nlog = "branch"\nlg = "lgg"\nlgg = "log"\n')
     assert nessie("log", "--oneline").lines[0].endswith("tables")
     ran = nessie("lg")
@@ -252,22 +288,34 @@ def test_a_mistyped_alias_is_told_with_its_neighbours(nessie, catalog) -> None:
 def test_a_value_is_added_to_a_list(nessie, tmp_path, monkeypatch):
     (tmp_path / "inner").mkdir()
     monkeypatch.chdir(tmp_path / "inner")
-    assert nessie("config", "set", "safe-directories", "/srv/lake", "--add").out == "safe-directories = /srv/lake\n"
+    assert (
+        nessie("config", "set", "safe-directories", "/srv/lake", "--add").out
+        == "safe-directories = /srv/lake\n"
+    )
     for _ in range(2):
         assert nessie("config", "set", "safe-directories", ".", "--add").code == 0
     assert nessie("config", "get", "safe-directories").out == f"/srv/lake:{tmp_path / 'inner'}\n"
     assert nessie("config", "set", "safe-directories", "/only").out == "safe-directories = /only\n"
     assert nessie("config", "--global", "--add", "allow-http", "nessie:19120").code == 0
-    assert nessie("config", "--global", "--add", "allow-http", "other").out == "allow-http = nessie:19120 other\n"
+    assert (
+        nessie("config", "--global", "--add", "allow-http", "other").out
+        == "allow-http = nessie:19120 other\n"
+    )
 
 
 def test_a_list_may_be_written_as_an_array(nessie, tmp_path):
     path = tmp_path / "home" / "config" / "nessie" / "config.toml"
     path.parent.mkdir(parents=True)
     path.write_text('trusted-endpoints = ["https://one.example.org", "https://two.example.org"]\n')
-    assert nessie("config", "get", "trusted-endpoints").out == "https://one.example.org, https://two.example.org\n"
+    assert (
+        nessie("config", "get", "trusted-endpoints").out
+        == "https://one.example.org, https://two.example.org\n"
+    )
     added = nessie("config", "set", "trusted-endpoints", "https://three.example.org", "--add")
-    assert added.out == "trusted-endpoints = https://one.example.org https://two.example.org https://three.example.org\n"
+    assert (
+        added.out
+        == "trusted-endpoints = https://one.example.org https://two.example.org https://three.example.org\n"
+    )
 
 
 def test_what_is_no_list_takes_one_value(nessie):

@@ -42,27 +42,53 @@ def test_renames_are_followed_by_the_content_id(nessie, catalog) -> None:
         ("A", "db.orders"),
     ]
     # Another content has the old key now; what was there before is told as well.
-    assert told(nessie("content", "history", "db.orders")) == [("A", "db.orders"), ("R", "db.orders -> db.sales"), ("A", "db.orders")]
+    assert told(nessie("content", "history", "db.orders")) == [
+        ("A", "db.orders"),
+        ("R", "db.orders -> db.sales"),
+        ("A", "db.orders"),
+    ]
 
 
 def test_a_content_that_came_onto_the_key_of_another_one_is_followed(nessie, catalog) -> None:
-    orders, items = (catalog.repository.content("main", key(name)) for name in ("db.orders", "db.items"))
-    catalog.commit("main", "items take over", Delete(key("db.items")), Put(key("db.orders"), items, orders))
-    assert told(nessie("content", "history", "db.orders")) == [("R", "db.items -> db.orders"), ("A", "db.items")]
+    orders, items = (
+        catalog.repository.content("main", key(name)) for name in ("db.orders", "db.items")
+    )
+    catalog.commit(
+        "main", "items take over", Delete(key("db.items")), Put(key("db.orders"), items, orders)
+    )
+    assert told(nessie("content", "history", "db.orders")) == [
+        ("R", "db.items -> db.orders"),
+        ("A", "db.items"),
+    ]
 
 
 def test_a_key_that_is_gone_is_followed_from_where_it_went(nessie, catalog) -> None:
     catalog.drop("main", "db.orders")
-    assert told(nessie("content", "history", "db.orders")) == [("D", "db.orders"), ("A", "db.orders")]
+    assert told(nessie("content", "history", "db.orders")) == [
+        ("D", "db.orders"),
+        ("A", "db.orders"),
+    ]
     catalog.create("main", "db.orders", 5)
-    assert told(nessie("content", "history", "db.orders")) == [("A", "db.orders"), ("D", "db.orders"), ("A", "db.orders")]
+    assert told(nessie("content", "history", "db.orders")) == [
+        ("A", "db.orders"),
+        ("D", "db.orders"),
+        ("A", "db.orders"),
+    ]
     catalog.rename("main", "db.items", "db.things")
-    assert told(nessie("content", "history", "db.items")) == [("R", "db.items -> db.things"), ("A", "db.items")]
+    assert told(nessie("content", "history", "db.items")) == [
+        ("R", "db.items -> db.things"),
+        ("A", "db.items"),
+    ]
 
 
 def test_a_replacement_tells_type_and_id(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
-    view = IcebergView(id="11111111-1111-4111-8111-111111111111", metadata_location="s3://v", version_id=1, schema_id=0)
+    view = IcebergView(
+        id="11111111-1111-4111-8111-111111111111",
+        metadata_location="s3://v",
+        version_id=1,
+        schema_id=0,
+    )
     catalog.commit("main", "a view now", Put(key("db.orders"), view, before))
     ran = nessie("content", "history", "db.orders")
     assert told(ran) == [("M", "db.orders"), ("A", "db.orders")]
@@ -81,9 +107,18 @@ def test_the_document_holds_commits_and_both_states(nessie, catalog) -> None:
     catalog.rename("main", "db.orders", "db.sales")
     first, second = nessie("content", "history", "db.sales", "--json").json["history"]
     assert first["commitMeta"]["message"] == "rename db.orders"
-    assert (first["change"], first["key"], first["renamedFrom"]) == ("RENAMED", {"elements": ["db", "sales"]}, {"elements": ["db", "orders"]})
+    assert (first["change"], first["key"], first["renamedFrom"]) == (
+        "RENAMED",
+        {"elements": ["db", "sales"]},
+        {"elements": ["db", "orders"]},
+    )
     assert first["from"] == first["to"]
-    assert (second["change"], second["from"], second["to"]["snapshotId"], second["fields"]) == ("CREATED", None, 1, ["iceberg-table"])
+    assert (second["change"], second["from"], second["to"]["snapshotId"], second["fields"]) == (
+        "CREATED",
+        None,
+        1,
+        ["iceberg-table"],
+    )
     assert len(nessie("content", "history", "db.sales", "--jsonl").lines) == 2
 
 
@@ -112,7 +147,11 @@ def test_blame_names_the_last_commit_of_each_key(nessie, catalog) -> None:
     tables = catalog.repository.last_change("main", key("db.items")).hash
     update = catalog.update("main", "db.orders", 2, author="Ada <ada@example.org>")
     ran = nessie("blame")
-    assert [(row[0], row[1]) for row in ran.rows] == [("db", catalog.repository.resolve("v1~1").hash), ("db.items", tables), ("db.orders", update)]
+    assert [(row[0], row[1]) for row in ran.rows] == [
+        ("db", catalog.repository.resolve("v1~1").hash),
+        ("db.items", tables),
+        ("db.orders", update),
+    ]
     assert ran.rows[2][3:] == ["Ada <ada@example.org>", "update db.orders"]
 
 
@@ -131,9 +170,14 @@ def test_blame_looks_where_it_is_told(nessie, catalog) -> None:
     assert nessie("blame", "db.orders", "--at", "v1").rows[0][4] == "tables"
     ran = nessie("blame", "db.order")
     assert (ran.code, ran.out) == (4, "")
-    assert ran.err == "nessie: nothing is at or below key 'db.order' in 'main'\nDid you mean 'db.orders'?\n"
+    assert (
+        ran.err
+        == "nessie: nothing is at or below key 'db.order' in 'main'\nDid you mean 'db.orders'?\n"
+    )
     found = nessie("blame", "db.orders", "--json").json["blame"]
-    assert [(entry["name"]["elements"], entry["lastChange"]["message"]) for entry in found] == [(["db", "orders"], "update db.orders")]
+    assert [(entry["name"]["elements"], entry["lastChange"]["message"]) for entry in found] == [
+        (["db", "orders"], "update db.orders")
+    ]
 
 
 def test_blame_follows_a_merge_to_the_commit_that_brought_the_change(nessie, catalog) -> None:

@@ -20,49 +20,93 @@ def test_a_raw_content_staged_again_changes_nothing(nessie, catalog, tmp_path) -
     ran = nessie("content", "put", "db.orders", "--content", file)
     assert (ran.code, ran.out) == (0, "nothing to stage for db.orders\n")
     ran = nessie("content", "put", "db.orders", "--content", file, "-m", "again")
-    assert (ran.code, "nothing to commit: this changes nothing for db.orders" in ran.err) == (2, True)
+    assert (ran.code, "nothing to commit: this changes nothing for db.orders" in ran.err) == (
+        2,
+        True,
+    )
 
 
-def test_a_raw_content_under_a_new_key_is_a_copy_with_an_id_of_its_own(nessie, catalog, tmp_path) -> None:
+def test_a_raw_content_under_a_new_key_is_a_copy_with_an_id_of_its_own(
+    nessie, catalog, tmp_path
+) -> None:
     file = raw(nessie, tmp_path, "db.orders")
     ran = nessie("content", "put", "db.copy", "--content", file, "-m", "copy")
     assert (ran.code, "key 'db.copy' is new" in ran.err) == (0, True)
-    original, copy = (json.loads(nessie("content", "show", name, "--raw").out) for name in ("db.orders", "db.copy"))
+    original, copy = (
+        json.loads(nessie("content", "show", name, "--raw").out)
+        for name in ("db.orders", "db.copy")
+    )
     assert original.pop("id") != copy.pop("id")
     assert original == copy
 
 
 def test_the_copy_of_a_namespace_has_the_elements_of_its_key(nessie, catalog, tmp_path) -> None:
-    assert nessie("content", "put", "db2", "--content", raw(nessie, tmp_path, "db"), "-m", "copy").code == 0
+    assert (
+        nessie("content", "put", "db2", "--content", raw(nessie, tmp_path, "db"), "-m", "copy").code
+        == 0
+    )
     assert catalog.repository.content("main", key("db2")).elements == ("db2",)
 
 
 def test_a_raw_content_over_another_one_names_both_ids(nessie, catalog, tmp_path) -> None:
     ran = nessie("content", "put", "db.items", "--content", raw(nessie, tmp_path, "db.orders"))
-    assert (ran.code, "--content: id " in ran.err, "`nessie content replace`" in ran.err) == (2, True, True)
+    assert (ran.code, "--content: id " in ran.err, "`nessie content replace`" in ran.err) == (
+        2,
+        True,
+        True,
+    )
 
 
 def test_without_a_workspace_identical_content_makes_no_commit(nessie, catalog) -> None:
     catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
     before = catalog.head("main")
-    ran = nessie("-C", "/", "--store", catalog.url, "content", "put", "n", "--type", "namespace", "-m", "again")
+    ran = nessie(
+        "-C",
+        "/",
+        "--store",
+        catalog.url,
+        "content",
+        "put",
+        "n",
+        "--type",
+        "namespace",
+        "-m",
+        "again",
+    )
     assert (ran.code, "nothing to commit" in ran.err) == (2, True)
     assert catalog.head("main") == before
 
 
 @pytest.mark.parametrize("words", [["--ref", "dev"], ["--store", ".nessie/store.sqlite"]])
-def test_the_hint_after_staging_repeats_the_options_that_name_the_place(nessie, catalog, words) -> None:
+def test_the_hint_after_staging_repeats_the_options_that_name_the_place(
+    nessie, catalog, words
+) -> None:
     catalog.branch("dev")
     ran = nessie(*words, "content", "delete", "db.orders")
     assert f"`nessie {' '.join(words)} commit -m MSG` commits" in ran.err
     assert nessie(*words, "commit", "-m", "x").code == 0
 
 
-@pytest.mark.parametrize("words", [["content", "list"], ["content", "delete", "db.orders"], ["commit", "-m", "x"], ["log"], ["status"]])
-def test_every_command_says_how_to_go_on_if_the_current_branch_was_deleted(nessie, catalog, words) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["content", "list"],
+        ["content", "delete", "db.orders"],
+        ["commit", "-m", "x"],
+        ["log"],
+        ["status"],
+    ],
+)
+def test_every_command_says_how_to_go_on_if_the_current_branch_was_deleted(
+    nessie, catalog, words
+) -> None:
     catalog.branch("dev")
     nessie("switch", "dev")
     nessie("content", "delete", "db.items")
     catalog.repository.delete_reference("dev", expected_hash=catalog.head("dev"))
     ran = nessie(*words)
-    assert (ran.code, ran.err.count("`nessie switch REF`"), ran.err.count("`nessie undo dev`")) == (4, 1, 1)
+    assert (ran.code, ran.err.count("`nessie switch REF`"), ran.err.count("`nessie undo dev`")) == (
+        4,
+        1,
+        1,
+    )

@@ -13,8 +13,13 @@ from .conftest import key
 
 
 def metadata(path: Path, *columns: str, rows: int) -> str:
-    fields = [{"id": number, "name": name, "type": "long"} for number, name in enumerate(columns, 1)]
-    snapshot = {"snapshot-id": rows, "summary": {"operation": "append", "total-records": str(rows), "total-data-files": "2"}}
+    fields = [
+        {"id": number, "name": name, "type": "long"} for number, name in enumerate(columns, 1)
+    ]
+    snapshot = {
+        "snapshot-id": rows,
+        "summary": {"operation": "append", "total-records": str(rows), "total-data-files": "2"},
+    }
     document = {
         "format-version": 2,
         "table-uuid": "x",
@@ -38,7 +43,9 @@ def deep(catalog, tmp_path):
     found = None
     for number, columns in enumerate((("id",), ("id", "amount")), 1):
         location = metadata(tmp_path / f"{number}.metadata.json", *columns, rows=number * 10)
-        table = IcebergTable(id=found and found.id, metadata_location=location, snapshot_id=number * 10)
+        table = IcebergTable(
+            id=found and found.id, metadata_location=location, snapshot_id=number * 10
+        )
         catalog.commit("main", f"state {number}", Put(key("db.t"), table))
         found = catalog.repository.content("main", key("db.t"))
     return catalog
@@ -54,8 +61,15 @@ def test_the_fields_of_the_metadata_files_follow_those_of_the_content(nessie, de
 
 def test_one_unreadable_file_is_told_with_its_key_and_stops_nothing(nessie, deep, tmp_path) -> None:
     items = deep.repository.content("main", key("db.items"))
-    deep.commit("main", "elsewhere", Put(key("db.items"), IcebergTable(id=items.id, metadata_location="nowhere.json")))
-    third = IcebergTable(id=deep.repository.content("main", key("db.t")).id, metadata_location=metadata(tmp_path / "3.json", "id", rows=30))
+    deep.commit(
+        "main",
+        "elsewhere",
+        Put(key("db.items"), IcebergTable(id=items.id, metadata_location="nowhere.json")),
+    )
+    third = IcebergTable(
+        id=deep.repository.content("main", key("db.t")).id,
+        metadata_location=metadata(tmp_path / "3.json", "id", rows=30),
+    )
     far = IcebergTable(id=items.id, metadata_location="nofs://bucket/t.json")
     deep.commit("main", "far away", Put(key("db.items"), far), Put(key("db.t"), third))
     ran = nessie("diff", "main~1", "main", "--deep")
@@ -75,7 +89,10 @@ def test_the_document_has_facts_and_problems(nessie, deep) -> None:
 
 
 def test_show_deep(nessie, deep) -> None:
-    assert any(line.split() == ["column", "amount", "->", "long"] for line in nessie("show", "--deep").lines)
+    assert any(
+        line.split() == ["column", "amount", "->", "long"]
+        for line in nessie("show", "--deep").lines
+    )
     assert nessie("show", "--deep", "--json").json["diffs"][0]["metadata"]
 
 
@@ -98,7 +115,11 @@ def test_log_deep_shows_what_each_commit_changed_inside_its_tables(nessie, deep)
 
 def test_log_deep_goes_on_behind_a_file_that_cannot_be_read(nessie, deep) -> None:
     items = deep.repository.content("main", key("db.items"))
-    deep.commit("main", "elsewhere", Put(key("db.items"), IcebergTable(id=items.id, metadata_location="nowhere.json")))
+    deep.commit(
+        "main",
+        "elsewhere",
+        Put(key("db.items"), IcebergTable(id=items.id, metadata_location="nowhere.json")),
+    )
     ran = nessie("log", "--deep", "-n", "2")
     assert ran.code == 0
     assert any(line.split()[:1] == ["metadata"] for line in ran.lines)
@@ -124,7 +145,9 @@ def test_deep_tells_fields_and_so_excludes_summaries(nessie, deep) -> None:
 
 def test_local_files_are_read_without_pyiceberg(nessie, deep) -> None:
     program = "import sys; from nessie_cli.cli.main import run; run(['show', '--deep']); print(*sys.modules, file=sys.stderr)"
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert not {"pyiceberg", "pyarrow", "pydantic"} & set(ran.stderr.split())
     assert "column amount" in ran.stdout
 
@@ -133,11 +156,17 @@ def test_local_files_are_read_without_pyiceberg(nessie, deep) -> None:
 def widened(catalog, tmp_path):
     """`db.t` on main with one column, on feature with two and more rows."""
     location = metadata(tmp_path / "base.json", "id", rows=10)
-    catalog.commit("main", "new", Put(key("db.t"), IcebergTable(metadata_location=location, snapshot_id=10)))
+    catalog.commit(
+        "main", "new", Put(key("db.t"), IcebergTable(metadata_location=location, snapshot_id=10))
+    )
     catalog.branch("feature")
     found = catalog.repository.content("main", key("db.t"))
     location = metadata(tmp_path / "wide.json", "id", "amount", rows=20)
-    catalog.commit("feature", "wide", Put(key("db.t"), IcebergTable(id=found.id, metadata_location=location, snapshot_id=20)))
+    catalog.commit(
+        "feature",
+        "wide",
+        Put(key("db.t"), IcebergTable(id=found.id, metadata_location=location, snapshot_id=20)),
+    )
     return catalog
 
 
@@ -145,7 +174,11 @@ def widened(catalog, tmp_path):
 def test_a_dry_run_shows_rows_and_schema_of_each_changed_table(nessie, widened, verb) -> None:
     head = widened.head("main")
     ran = nessie(verb, "feature", "--dry-run", "--deep")
-    assert (ran.code, widened.head("main"), ran.err.startswith("dry run, no conflicts")) == (0, head, True)
+    assert (ran.code, widened.head("main"), ran.err.startswith("dry run, no conflicts")) == (
+        0,
+        head,
+        True,
+    )
     rows = {tuple(row[:3]): row[3:] for row in ran.rows}
     assert rows["M", "db.t", "rows"] == ["10", "20"]
     assert rows["M", "db.t", "column amount"] == ["", "long"]
@@ -153,7 +186,9 @@ def test_a_dry_run_shows_rows_and_schema_of_each_changed_table(nessie, widened, 
 
 
 @pytest.mark.parametrize("verb", ["merge", "transplant"])
-def test_the_document_of_a_deep_dry_run_has_the_entries_of_a_deep_diff(nessie, widened, verb) -> None:
+def test_the_document_of_a_deep_dry_run_has_the_entries_of_a_deep_diff(
+    nessie, widened, verb
+) -> None:
     found = nessie(verb, "feature", "--dry-run", "--deep", "--json").json
     assert found["diffs"] == nessie("diff", "main", "feature", "--deep", "--json").json["diffs"]
     assert [detail["key"] for detail in found["details"]] == [{"elements": ["db", "t"]}]

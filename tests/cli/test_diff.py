@@ -27,7 +27,11 @@ def test_name_status_and_stat(nessie, sides) -> None:
         ["M", "db.orders"],
         ["R", "db.items", "db.positions"],
     ]
-    assert nessie("diff", "v1", "feature", "--name-only").lines == ['db."new.table"', "db.orders", "db.positions"]
+    assert nessie("diff", "v1", "feature", "--name-only").lines == [
+        'db."new.table"',
+        "db.orders",
+        "db.positions",
+    ]
     assert nessie("diff", "v1", "feature", "--stat").rows == [
         ["A", 'db."new.table"', "iceberg-table"],
         ["M", "db.orders", "metadata-location,snapshot-id"],
@@ -37,17 +41,35 @@ def test_name_status_and_stat(nessie, sides) -> None:
 
 def test_the_second_side_is_the_current_reference(nessie, sides) -> None:
     assert nessie("diff", "v1", "--name-status").rows == [["A", "db.other"]]
-    assert nessie("diff", "v1", "--name-status", "--ref", "feature").out == nessie("diff", "v1", "feature", "--name-status").out
+    assert (
+        nessie("diff", "v1", "--name-status", "--ref", "feature").out
+        == nessie("diff", "v1", "feature", "--name-status").out
+    )
 
 
 def test_two_dots_are_two_revisions_and_three_start_at_the_merge_base(nessie, sides) -> None:
-    assert nessie("diff", "main..feature", "--name-status").out == nessie("diff", "main", "feature", "--name-status").out
+    assert (
+        nessie("diff", "main..feature", "--name-status").out
+        == nessie("diff", "main", "feature", "--name-status").out
+    )
     assert ["D", "db.other"] in nessie("diff", "main..feature", "--name-status").rows
-    assert nessie("diff", "main...feature", "--name-status").out == nessie("diff", "v1", "feature", "--name-status").out
+    assert (
+        nessie("diff", "main...feature", "--name-status").out
+        == nessie("diff", "v1", "feature", "--name-status").out
+    )
 
 
 def test_prefixes_may_overlap(nessie, sides) -> None:
-    rows = nessie("diff", "v1", "feature", "--name-status", "--", "db.orders", "db.orders.deeper", "db.positions").rows
+    rows = nessie(
+        "diff",
+        "v1",
+        "feature",
+        "--name-status",
+        "--",
+        "db.orders",
+        "db.orders.deeper",
+        "db.positions",
+    ).rows
     assert rows == [["M", "db.orders"], ["A", "db.positions"]]
     assert len(nessie("diff", "v1", "feature", "--name-status", "--", "db", "db.orders").rows) == 3
     assert nessie("diff", "v1", "feature", "--", "nothing").out == ""
@@ -64,15 +86,28 @@ def test_quiet_is_git_s_nothing_is_printed_and_the_exit_code_tells(nessie, sides
     assert nessie("diff", "v1", "feature", "--quiet") == (1, "", "")
     assert nessie("-q", "diff", "v1", "feature", "--stat") == (1, "", "")
     assert nessie("diff", "v1", "v1", "--quiet") == (0, "", "")
-    assert nessie("diff", "v1", "feature", "--quiet", "--json") == nessie("diff", "v1", "feature", "--json"), "a document is no remark"
+    assert nessie("diff", "v1", "feature", "--quiet", "--json") == nessie(
+        "diff", "v1", "feature", "--json"
+    ), "a document is no remark"
 
 
 def test_json_has_the_shape_of_rest(nessie, sides) -> None:
     found = nessie("diff", "v1", "feature", "--json").json
     assert found["hasMore"] is False
-    assert found["effectiveFromReference"] == {"type": "TAG", "name": "v1", "hash": sides.head("v1")}
-    assert found["effectiveToReference"] == {"type": "BRANCH", "name": "feature", "hash": sides.head("feature")}
-    keys = {tuple(d["key"]["elements"]): (d["from"] is not None, d["to"] is not None) for d in found["diffs"]}
+    assert found["effectiveFromReference"] == {
+        "type": "TAG",
+        "name": "v1",
+        "hash": sides.head("v1"),
+    }
+    assert found["effectiveToReference"] == {
+        "type": "BRANCH",
+        "name": "feature",
+        "hash": sides.head("feature"),
+    }
+    keys = {
+        tuple(d["key"]["elements"]): (d["from"] is not None, d["to"] is not None)
+        for d in found["diffs"]
+    }
     assert keys == {
         ("db", "new.table"): (False, True),
         ("db", "orders"): (True, True),
@@ -126,8 +161,12 @@ def test_the_staged_batch_is_compared_with_the_head_of_its_branch(nessie, staged
     assert rows["M", "db.orders", "snapshot-id"] == ["1", "2"]
     assert rows["A", "db.new", "snapshot-id"] == ["", "7"]
     assert not [key for key in rows if key[1] == "db.items"]
-    assert ["M", "db.orders", "metadata-location,snapshot-id"] in nessie("diff", "--cached", "--stat").rows
-    assert nessie("diff", "--staged", "--name-only", "--", "db.orders", "db.n").lines == ["db.orders"]
+    assert ["M", "db.orders", "metadata-location,snapshot-id"] in nessie(
+        "diff", "--cached", "--stat"
+    ).rows
+    assert nessie("diff", "--staged", "--name-only", "--", "db.orders", "db.n").lines == [
+        "db.orders"
+    ]
 
 
 def test_the_document_of_a_staged_batch_is_that_of_a_diff(nessie, staged) -> None:
@@ -157,7 +196,11 @@ def test_exit_codes_of_a_staged_diff(nessie, staged) -> None:
 
 
 def test_a_staged_diff_reads_metadata_files(nessie, staged) -> None:
-    problems = [row for row in nessie("diff", "--staged", "--deep", "--", "db.orders").rows if row[2] == "metadata"]
+    problems = [
+        row
+        for row in nessie("diff", "--staged", "--deep", "--", "db.orders").rows
+        if row[2] == "metadata"
+    ]
     assert problems
 
 

@@ -36,7 +36,10 @@ def test_merges_only_or_none(nessie, history) -> None:
 
 
 def test_several_authors_are_alternatives_and_case_can_be_ignored(nessie, history) -> None:
-    assert subjects(nessie("log", "--author", "^Ada", "--author", "^Bob")) == ["last", "Theirs of March"]
+    assert subjects(nessie("log", "--author", "^Ada", "--author", "^Bob")) == [
+        "last",
+        "Theirs of March",
+    ]
     assert subjects(nessie("log", "--author", "^ada")) == []
     assert subjects(nessie("log", "-i", "--author", "^ada")) == ["Theirs of March"]
     assert subjects(nessie("log", "-i", "--grep", "theirs OF")) == ["Theirs of March"]
@@ -52,7 +55,10 @@ def test_skip_and_number(nessie, history) -> None:
     assert subjects(nessie("log", "--skip", "1", "-n", "2")) == everything[1:3]
     assert subjects(nessie("log", "-2")) == everything[:2]
     assert subjects(nessie("log", "--number", "2")) == everything[:2]
-    assert [e["commitMeta"]["message"].partition("\n")[0] for e in nessie("log", "--skip", "2", "--json").json["logEntries"]] == everything[2:]
+    assert [
+        e["commitMeta"]["message"].partition("\n")[0]
+        for e in nessie("log", "--skip", "2", "--json").json["logEntries"]
+    ] == everything[2:]
 
 
 def test_a_key_that_looks_like_a_number_of_commits_stays_a_key(nessie, catalog) -> None:
@@ -63,9 +69,15 @@ def test_a_key_that_looks_like_a_number_of_commits_stays_a_key(nessie, catalog) 
 def test_name_status_and_patch(nessie, history) -> None:
     ran = nessie("log", "-1", "--name-status")
     assert ran.lines[-1] == "A db.last"
-    assert nessie("log", "-1", "--name-status", "--oneline").lines == [f"{history.head('main')} last", "A db.last"]
+    assert nessie("log", "-1", "--name-status", "--oneline").lines == [
+        f"{history.head('main')} last",
+        "A db.last",
+    ]
     lines = [line.split() for line in nessie("log", "-1", "-p").lines]
-    assert lines[lines.index(["created", "db.last", "iceberg-table"]) + 1] == ["id", history.repository.content("main", key("db.last")).id]
+    assert lines[lines.index(["created", "db.last", "iceberg-table"]) + 1] == [
+        "id",
+        history.repository.content("main", key("db.last")).id,
+    ]
     (entry,) = nessie("log", "-1", "-p", "--stat", "--json").json["logEntries"]
     assert entry["changes"]["created"] == 1
     assert entry["diffs"][0]["key"] == {"elements": ["db", "last"]}
@@ -73,7 +85,9 @@ def test_name_status_and_patch(nessie, history) -> None:
 
 def test_extended_json_has_the_operations(nessie, history) -> None:
     assert nessie("log", "-1", "--json").json["logEntries"][0]["operations"] is None
-    assert nessie("log", "-1", "-x", "--json").json["logEntries"][0]["operations"][0]["type"] == "PUT"
+    assert (
+        nessie("log", "-1", "-x", "--json").json["logEntries"][0]["operations"][0]["type"] == "PUT"
+    )
 
 
 def test_pynessies_range(nessie, history) -> None:
@@ -84,14 +98,20 @@ def test_pynessies_range(nessie, history) -> None:
     ("text", "expected"),
     [
         ("commit.author == 'Bob'", ["last"]),
-        ("commit.message.startsWith('Theirs') || commit.message == 'last'", ["last", "Theirs of March"]),
+        (
+            "commit.message.startsWith('Theirs') || commit.message == 'last'",
+            ["last", "Theirs of March"],
+        ),
         ("operations.exists(op, op.type == 'PUT' && op.key == 'db.last')", ["last"]),
         ("commit.commitTime > timestamp('2030-01-01T00:00:00Z')", []),
     ],
 )
 def test_log_by_a_filter(nessie, history, text, expected) -> None:
     assert subjects(nessie("log", "--filter", text)) == expected
-    assert [e["commitMeta"]["message"] for e in nessie("log", "--filter", text, "--json").json["logEntries"]] == expected
+    assert [
+        e["commitMeta"]["message"]
+        for e in nessie("log", "--filter", text, "--json").json["logEntries"]
+    ] == expected
 
 
 # -- references -------------------------------------------------------------------------------------------------------------------------------
@@ -118,7 +138,11 @@ def test_merged_and_not_merged(nessie, branches) -> None:
     assert names(nessie("branch", "--merged", "dev")) == ["dev", "idle"]
     assert names(nessie("branch", "--no-merged", "idle")) == ["dev", "main", "work"]
     assert names(nessie("tag", "--merged", "dev")) == ["v1"]
-    assert [r["name"] for r in nessie("branch", "--merged", "--json").json["references"]] == ["dev", "idle", "main"]
+    assert [r["name"] for r in nessie("branch", "--merged", "--json").json["references"]] == [
+        "dev",
+        "idle",
+        "main",
+    ]
 
 
 def test_contains_and_points_at(nessie, branches) -> None:
@@ -151,8 +175,15 @@ def test_show_current(nessie, branches) -> None:
 
 def test_extended_is_verbose(nessie, branches) -> None:
     assert nessie("branch", "-x") == nessie("branch", "-v")
-    assert nessie("branch", "-x", "--json").json["references"][-1]["metadata"]["numCommitsAhead"] == 2
-    assert nessie("branch", "-l", "work", "-x", "--json").json["reference"]["metadata"]["numCommitsAhead"] == 2
+    assert (
+        nessie("branch", "-x", "--json").json["references"][-1]["metadata"]["numCommitsAhead"] == 2
+    )
+    assert (
+        nessie("branch", "-l", "work", "-x", "--json").json["reference"]["metadata"][
+            "numCommitsAhead"
+        ]
+        == 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,13 +209,21 @@ def test_pynessies_hash_on_ref(nessie, branches) -> None:
 
 
 def test_contents_by_a_filter(nessie, history) -> None:
-    assert names(nessie("content", "list", "--filter", "entry.contentType == 'NAMESPACE'")) == ["db"]
-    assert names(nessie("content", "list", "db", "-t", "iceberg-table", "--filter", "entry.name.contains('e')")) == [
+    assert names(nessie("content", "list", "--filter", "entry.contentType == 'NAMESPACE'")) == [
+        "db"
+    ]
+    assert names(
+        nessie(
+            "content", "list", "db", "-t", "iceberg-table", "--filter", "entry.name.contains('e')"
+        )
+    ) == [
         "db.dev",
         "db.items",
         "db.orders",
     ]
-    assert names(nessie("content", "list", "-r", "v1", "--filter", "size(entry.keyElements) == 2")) == ["db.items", "db.orders"]
+    assert names(
+        nessie("content", "list", "-r", "v1", "--filter", "size(entry.keyElements) == 2")
+    ) == ["db.items", "db.orders"]
 
 
 # -- wrong filters ----------------------------------------------------------------------------------------------------------------------------
@@ -201,7 +240,13 @@ def test_a_wrong_filter_is_one_line_and_a_document(nessie, history, command, tex
 
 
 @pytest.mark.parametrize(
-    "argv", [["branch", "--sort", "nme"], ["branch", "--merged", "nowhere"], ["tag", "--contains", ""], ["branch", "--merged", "-d"]]
+    "argv",
+    [
+        ["branch", "--sort", "nme"],
+        ["branch", "--merged", "nowhere"],
+        ["tag", "--contains", ""],
+        ["branch", "--merged", "-d"],
+    ],
 )
 def test_wrong_options_of_listings(nessie, history, argv) -> None:
     ran = nessie(*argv)
@@ -215,7 +260,9 @@ def test_a_misspelt_order_has_a_neighbour(nessie, history) -> None:
 
 def run_with(prelude: str, *argv: str) -> subprocess.CompletedProcess[str]:
     program = f"import sys; {prelude}; from nessie_cli.cli.main import run; code = run({list(argv)}); print(*sys.modules); sys.exit(code)"
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
 
 
 def test_the_engine_is_loaded_for_a_filter_only(nessie, history) -> None:
@@ -225,4 +272,8 @@ def test_the_engine_is_loaded_for_a_filter_only(nessie, history) -> None:
 
 def test_without_the_engine_one_line_says_what_to_install(nessie, history) -> None:
     ran = run_with("sys.modules['cel_expr_python'] = None", "branch", "--filter", "true")
-    assert (ran.returncode, len(ran.stderr.splitlines()), "pip install 'nessie-cli[filters]'" in ran.stderr) == (1, 1, True)
+    assert (
+        ran.returncode,
+        len(ran.stderr.splitlines()),
+        "pip install 'nessie-cli[filters]'" in ran.stderr,
+    ) == (1, 1, True)

@@ -13,7 +13,9 @@ def test_a_clean_store_is_one_line(nessie, catalog) -> None:
 def damaged(nessie, catalog, tmp_path):
     """One object gone from the file."""
     with apsw.Connection(str(tmp_path / ".nessie" / "store.sqlite")) as file:
-        tables = [name for (name,) in file.execute("select name from sqlite_master where type = 'table'")]
+        tables = [
+            name for (name,) in file.execute("select name from sqlite_master where type = 'table'")
+        ]
         name = next(name for name in tables if "object" in name)
         file.execute(f"delete from {name} where rowid = (select min(rowid) from {name})")
     file.close()

@@ -19,7 +19,9 @@ FORMER_METADATA = 1
 """The metadata file of the table as it was created: what is staged names a newer one."""
 
 
-@pytest.mark.parametrize("options", [["--catalog", "nowhere"], ["--cutoff", "main"], ["--default-cutoff", "soon"]])
+@pytest.mark.parametrize(
+    "options", [["--catalog", "nowhere"], ["--cutoff", "main"], ["--default-cutoff", "soon"]]
+)
 def test_no_run_is_begun_that_cannot_go_on(nessie, catalog, options) -> None:
     ran = nessie("gc", "mark", *options)
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1), ran
@@ -50,7 +52,9 @@ class Place:
 
     def only(self) -> list[Path]:
         """The files of the table that `dev` alone has."""
-        return sorted(path for path in self.warehouse.rglob("*") if path.is_file() and "only" in str(path))
+        return sorted(
+            path for path in self.warehouse.rglob("*") if path.is_file() and "only" in str(path)
+        )
 
     def rows(self, branch: str = "dev") -> int:
         """Those of that table, read through a branch."""
@@ -60,7 +64,11 @@ class Place:
     def planned(self, *options: str) -> int:
         """How many candidates there are."""
         self("gc", "mark", *options)
-        return int(self("gc", "plan", "--warehouse", str(self.warehouse), "--grace", "0s", "--json").json["counts"]["candidates"])
+        return int(
+            self("gc", "plan", "--warehouse", str(self.warehouse), "--grace", "0s", "--json").json[
+                "counts"
+            ]["candidates"]
+        )
 
     def collected(self, *options: str) -> int:
         """How many files have been deleted."""
@@ -77,7 +85,9 @@ def place(nessie, tmp_path) -> Place:
         catalog = lake.catalog("main")
         catalog.create_namespace("db")
         catalog.create_table("db.kept", ROWS.schema).append(ROWS)
-        lake.repository.create_reference(ReferenceType.BRANCH, "dev", lake.repository.reference("main").hash)
+        lake.repository.create_reference(
+            ReferenceType.BRANCH, "dev", lake.repository.reference("main").hash
+        )
         lake.catalog("dev").create_table("db.only", ROWS.schema).append(ROWS)
         content = lake.repository.content("dev", ContentKey(("db", "only")))
         assert isinstance(content, IcebergTable)
@@ -90,9 +100,17 @@ def place(nessie, tmp_path) -> Place:
 
 def test_a_listing_that_a_run_does_not_have_yet_names_the_next_step(place, nessie) -> None:
     place("gc", "mark")
-    for option, why in (("--candidates", "it has not been planned"), ("--kept", "it has not been applied")):
+    for option, why in (
+        ("--candidates", "it has not been planned"),
+        ("--kept", "it has not been applied"),
+    ):
         ran = nessie("gc", "show", option)
-        assert (ran.code, ran.out, why in ran.err, "nessie gc plan" in ran.err) == (2, "", True, True)
+        assert (ran.code, ran.out, why in ran.err, "nessie gc plan" in ran.err) == (
+            2,
+            "",
+            True,
+            True,
+        )
 
 
 def test_an_empty_warehouse_is_refused(place, nessie) -> None:
@@ -103,7 +121,10 @@ def test_an_empty_warehouse_is_refused(place, nessie) -> None:
 
 def test_a_plan_says_how_many_tables_lie_elsewhere(place) -> None:
     place("gc", "mark")
-    assert "2 tables lie outside of the named locations" in place("gc", "plan", "--warehouse", "warehosue").err
+    assert (
+        "2 tables lie outside of the named locations"
+        in place("gc", "plan", "--warehouse", "warehosue").err
+    )
     shown = place("gc", "show")
     assert len([line for line in shown.lines if line.startswith("outside: db.")]) == 2
     assert "next:" not in shown.err
@@ -207,7 +228,10 @@ def lost_reference(store: Path) -> None:
 
 
 def moved_reference(store: Path) -> None:
-    change(store, "DELETE FROM reflog WHERE number = (SELECT max(number) FROM reflog WHERE name = 'dev')")
+    change(
+        store,
+        "DELETE FROM reflog WHERE number = (SELECT max(number) FROM reflog WHERE name = 'dev')",
+    )
 
 
 def lost_reflog(store: Path) -> None:
@@ -223,7 +247,9 @@ def damaged_node(store: Path) -> None:
 
 
 def lost_commit(store: Path) -> None:
-    change(store, "DELETE FROM objects WHERE number = (SELECT min(number) FROM objects WHERE kind = 3)")
+    change(
+        store, "DELETE FROM objects WHERE number = (SELECT min(number) FROM objects WHERE kind = 3)"
+    )
 
 
 def change(store: Path, statement: str) -> None:
@@ -236,14 +262,21 @@ def change(store: Path, statement: str) -> None:
 def flip(store: Path, kind: int) -> None:
     """One byte in the middle of the oldest object of a kind."""
     with apsw.Connection(str(store)) as file:
-        number, packed = next(file.execute("SELECT number, packed FROM objects WHERE kind = ? ORDER BY number LIMIT 1", (kind,)))
+        number, packed = next(
+            file.execute(
+                "SELECT number, packed FROM objects WHERE kind = ? ORDER BY number LIMIT 1", (kind,)
+            )
+        )
         middle = len(packed) // 2
         other = packed[:middle] + bytes([packed[middle] ^ 1]) + packed[middle + 1 :]
         file.execute("UPDATE objects SET packed = ? WHERE number = ?", (other, number))
     file.close()
 
 
-@pytest.mark.parametrize("damage", [lost_reference, moved_reference, lost_reflog, damaged_value, damaged_node, lost_commit])
+@pytest.mark.parametrize(
+    "damage",
+    [lost_reference, moved_reference, lost_reflog, damaged_value, damaged_node, lost_commit],
+)
 def test_plan_and_apply_refuse_a_store_that_is_damaged(place, nessie, damage) -> None:
     before = place.only()
     place("tag", "other", "dev")
@@ -264,7 +297,9 @@ def test_over_a_server_it_says_that_the_store_is_not_verified(place, nessie) -> 
     with started("--store", str(place.store)) as (_, url):
         remote = ("--store", f"{url}/api/v2")
         place(*remote, "gc", "mark")
-        plan = place(*remote, "gc", "plan", "--warehouse", str(place.warehouse), "--grace", "0s", "--json")
+        plan = place(
+            *remote, "gc", "plan", "--warehouse", str(place.warehouse), "--grace", "0s", "--json"
+        )
         assert "cannot be verified by its clients" in plan.err
         assert plan.json["counts"]["candidates"] == 0, "the reflog of the server counts"
         place(*remote, "gc", "approve")

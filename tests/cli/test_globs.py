@@ -12,7 +12,9 @@ from .conftest import key, table
 def wide(catalog):
     """A catalog with keys on two levels, one of them with a star in its name."""
     puts = [Put(key("db.sales"), Namespace(elements=("db", "sales")))]
-    puts += [Put(ContentKey(("db", "sales", name)), table(name, 1)) for name in ("orders", "items", "a*")]
+    puts += [
+        Put(ContentKey(("db", "sales", name)), table(name, 1)) for name in ("orders", "items", "a*")
+    ]
     catalog.commit("main", "wide", *puts)
     return catalog
 
@@ -35,7 +37,9 @@ def staged(nessie) -> list[str]:
 )
 def test_a_glob_matches_whole_keys_across_their_dots(glob, matching, others) -> None:
     pattern = KeyPattern.parse(glob)
-    assert [text for text in [*matching, *others] if pattern.matches(ContentKey.parse(text))] == matching
+    assert [
+        text for text in [*matching, *others] if pattern.matches(ContentKey.parse(text))
+    ] == matching
 
 
 @pytest.mark.parametrize("text", ["db", "db.[a]", 'db."a*"', '"*?"'])
@@ -44,7 +48,11 @@ def test_quoted_wildcards_and_brackets_make_no_glob(text) -> None:
 
 
 def test_a_key_with_a_wildcard_is_printed_in_quotes_so_that_output_is_input(nessie, wide) -> None:
-    assert [row[0] for row in nessie("content", "list", "db.sales.*").rows] == ['db.sales."a*"', "db.sales.items", "db.sales.orders"]
+    assert [row[0] for row in nessie("content", "list", "db.sales.*").rows] == [
+        'db.sales."a*"',
+        "db.sales.items",
+        "db.sales.orders",
+    ]
     assert (
         nessie("content", "delete", 'db.sales."a*"', "db.orders").out
         == 'delete     db.sales."a*"  iceberg-table\ndelete     db.orders  iceberg-table\n'
@@ -52,8 +60,13 @@ def test_a_key_with_a_wildcard_is_printed_in_quotes_so_that_output_is_input(ness
 
 
 def test_lists_what_matches_and_nothing_where_nothing_does(nessie, wide) -> None:
-    assert [row[0] for row in nessie("content", "list", "*.orders").rows] == ["db.orders", "db.sales.orders"]
-    assert [row[0] for row in nessie("content", "list", "*.orders", "--at", "v1").rows] == ["db.orders"]
+    assert [row[0] for row in nessie("content", "list", "*.orders").rows] == [
+        "db.orders",
+        "db.sales.orders",
+    ]
+    assert [row[0] for row in nessie("content", "list", "*.orders", "--at", "v1").rows] == [
+        "db.orders"
+    ]
     assert nessie("content", "list", "x.*") == (0, "", "")
 
 
@@ -93,7 +106,10 @@ def test_takes_what_matches_out_of_the_batch(nessie, wide) -> None:
 
 def test_puts_what_matches_aside_and_takes_it_up_again(nessie, wide) -> None:
     nessie("content", "delete", "db.sales.*", "db.orders")
-    assert nessie("stash", "push", "db.sales.*", "-m", "sales").out == "put aside: 3 keys; 1 operation still staged\n"
+    assert (
+        nessie("stash", "push", "db.sales.*", "-m", "sales").out
+        == "put aside: 3 keys; 1 operation still staged\n"
+    )
     assert staged(nessie) == ["db.orders"]
     assert nessie("commit", "-m", "drop orders").code == 0
     assert nessie("stash", "pop").code == 0
@@ -103,13 +119,20 @@ def test_puts_what_matches_aside_and_takes_it_up_again(nessie, wide) -> None:
 def test_both_keys_of_a_rename_go_aside(nessie, catalog) -> None:
     nessie("content", "rename", "db.orders", "db.sales")
     nessie("content", "delete", "db.items")
-    assert nessie("stash", "push", "db.orders").out == "put aside: 2 keys; 1 operation still staged\n"
+    assert (
+        nessie("stash", "push", "db.orders").out == "put aside: 2 keys; 1 operation still staged\n"
+    )
     assert staged(nessie) == ["db.items"]
 
 
 def test_restores_what_matches_and_differs(nessie, wide) -> None:
     assert nessie("restore", "db.s*", "--at", "v1").code == 0
-    assert sorted(staged(nessie)) == ["db.sales", "db.sales.a*", "db.sales.items", "db.sales.orders"]
+    assert sorted(staged(nessie)) == [
+        "db.sales",
+        "db.sales.a*",
+        "db.sales.items",
+        "db.sales.orders",
+    ]
     assert nessie("reset").code == 0
     assert nessie("restore", "db.o*", "--at", "v1").out == "nothing to stage\n"
     assert nessie("restore", "db.o*", "--at", "v1", "-m", "nothing").code == 2

@@ -3,7 +3,9 @@
 import pytest
 
 
-@pytest.mark.parametrize("words", [[], ["log"], ["content"], ["content", "put"], ["stash"], ["stash", "pop"], ["config"]])
+@pytest.mark.parametrize(
+    "words", [[], ["log"], ["content"], ["content", "put"], ["stash"], ["stash", "pop"], ["config"]]
+)
 def test_h_is_short_for_help(nessie, catalog, words) -> None:
     assert nessie(*words, "-h") == nessie(*words, "--help")
     assert nessie(*words, "-h").out.startswith(f"Usage: nessie {' '.join(words)}".rstrip())
@@ -85,7 +87,11 @@ def test_a_short_status_has_a_letter_for_everything_and_tells_conflicts(nessie, 
     nessie("content", "put", "db.new", "--type", "namespace")
     catalog.update("main", "db.orders", 9)
     catalog.create("main", "db.new")
-    assert nessie("status", "--short").lines == ["MC db.orders", 'R  db.items -> db."it.ems"', "AC db.new"]
+    assert nessie("status", "--short").lines == [
+        "MC db.orders",
+        'R  db.items -> db."it.ems"',
+        "AC db.new",
+    ]
     nessie("reset")
     nessie("content", "delete", "db.orders")
     nessie("content", "unmodified", "db.items")
@@ -155,12 +161,18 @@ def test_what_git_users_type_and_is_called_otherwise_is_told_in_one_line(daily, 
 
 def test_a_key_in_the_place_of_a_revision_is_told_where_keys_stand(daily) -> None:
     ran = daily("log", "db.orders")
-    assert (ran.code, ran.err.splitlines()[1]) == (4, "db.orders is a key; keys stand behind --: `-- db.orders`")
+    assert (ran.code, ran.err.splitlines()[1]) == (
+        4,
+        "db.orders is a key; keys stand behind --: `-- db.orders`",
+    )
 
 
 def test_a_branch_of_a_remote_is_told_what_it_is_called_here(daily) -> None:
     ran = daily("log", "origin/feature")
-    assert (ran.code, ran.err.splitlines()[1].startswith("'feature' is what it is called")) == (4, True), ran
+    assert (ran.code, ran.err.splitlines()[1].startswith("'feature' is what it is called")) == (
+        4,
+        True,
+    ), ran
 
 
 def test_batches_that_are_put_aside_are_numbered_as_in_git_as_well(daily) -> None:
@@ -174,7 +186,11 @@ def test_the_parent_that_git_wants_to_know_for_a_merge_is_no_message(daily) -> N
     assert daily("reset").code == daily("merge", "feature").code == 0
     before = daily("log", "--json").out
     ran = daily("revert", "-m", "1", "HEAD")
-    assert (ran.code, "-m gives the message here" in ran.err, daily("log", "--json").out) == (2, True, before)
+    assert (ran.code, "-m gives the message here" in ran.err, daily("log", "--json").out) == (
+        2,
+        True,
+        before,
+    )
     assert daily("revert", "HEAD").code == 0
     assert daily("revert", "-m", "1", "HEAD").code == 0, "of no merge"
 

@@ -25,7 +25,14 @@ def subjects(ran) -> list[str]:
     return [row[-1].partition(" at ")[0] for row in ran.rows]
 
 
-MAIN = ["rename db.items", "Merged feature", "update db.items", "update db.orders", "tables", "namespace"]
+MAIN = [
+    "rename db.items",
+    "Merged feature",
+    "update db.items",
+    "update db.orders",
+    "tables",
+    "namespace",
+]
 
 
 def test_history_is_newest_first_over_all_parents(nessie, history) -> None:
@@ -36,31 +43,56 @@ def test_history_is_newest_first_over_all_parents(nessie, history) -> None:
 
 
 def test_the_current_reference_is_the_start(nessie, history) -> None:
-    assert subjects(nessie("--ref", "feature", "log")) == ["update db.orders", "tables", "namespace"]
+    assert subjects(nessie("--ref", "feature", "log")) == [
+        "update db.orders",
+        "tables",
+        "namespace",
+    ]
     assert subjects(nessie("log", "HEAD~1", "--ref", "stray")) == ["tables", "namespace"]
 
 
 def test_first_parents_leave_merged_commits_out(nessie, history) -> None:
     assert subjects(nessie("log", "--first-parent")) == [s for s in MAIN if s != "update db.orders"]
-    assert subjects(nessie("log", "v1..main", "--first-parent")) == ["rename db.items", "Merged feature", "update db.items"]
+    assert subjects(nessie("log", "v1..main", "--first-parent")) == [
+        "rename db.items",
+        "Merged feature",
+        "update db.items",
+    ]
 
 
-@pytest.mark.parametrize(("limit", "more"), [(0, True), (1, True), (5, True), (6, False), (7, False)])
+@pytest.mark.parametrize(
+    ("limit", "more"), [(0, True), (1, True), (5, True), (6, False), (7, False)]
+)
 def test_a_limit_says_whether_there_is_more(nessie, history, limit, more) -> None:
     ran = nessie("log", "-n", str(limit), "--json")
-    assert [len(ran.json["logEntries"]), ran.json["hasMore"], ran.json["token"]] == [min(limit, 6), more, None]
+    assert [len(ran.json["logEntries"]), ran.json["hasMore"], ran.json["token"]] == [
+        min(limit, 6),
+        more,
+        None,
+    ]
 
 
 def test_ranges(nessie, history) -> None:
     assert subjects(nessie("log", "v1..feature")) == ["update db.orders"]
-    assert subjects(nessie("log", "feature..main")) == ["rename db.items", "Merged feature", "update db.items"]
+    assert subjects(nessie("log", "feature..main")) == [
+        "rename db.items",
+        "Merged feature",
+        "update db.items",
+    ]
     assert subjects(nessie("log", "feature..")) == subjects(nessie("log", "feature..HEAD"))
     assert subjects(nessie("log", "stray...feature")) == ["create db.more", "update db.orders"]
     assert subjects(nessie("log", "main..main")) == []
 
 
 def test_all_starts_at_every_reference_and_shows_each_commit_once(nessie, history) -> None:
-    assert subjects(nessie("log", "--all")) == ["create db.more", *MAIN[:2], "update db.items", "update db.orders", "tables", "namespace"]
+    assert subjects(nessie("log", "--all")) == [
+        "create db.more",
+        *MAIN[:2],
+        "update db.items",
+        "update db.orders",
+        "tables",
+        "namespace",
+    ]
 
 
 def test_filters(nessie, history) -> None:
@@ -68,7 +100,11 @@ def test_filters(nessie, history) -> None:
     assert subjects(nessie("log", "--grep", "with a b.dy")) == ["tables"]
     assert subjects(nessie("log", "--grep", "update", "--author", "Eva")) == ["update db.items"]
     assert subjects(nessie("log", "-n", "1", "--grep", "update")) == ["update db.items"]
-    assert subjects(nessie("log", "--", "db.orders")) == ["Merged feature", "update db.orders", "tables"]
+    assert subjects(nessie("log", "--", "db.orders")) == [
+        "Merged feature",
+        "update db.orders",
+        "tables",
+    ]
     assert subjects(nessie("log", "v1", "--", "db")) == ["tables", "namespace"]
     assert subjects(nessie("log", "--", 'db."it.ems"', "db.nothing")) == ["rename db.items"]
 
@@ -81,11 +117,18 @@ def test_since_and_until_are_inclusive(nessie, history) -> None:
     assert subjects(nessie("log", "--since", "1 hour ago")) == []
 
 
-def test_since_and_until_are_inclusive_where_the_whole_history_is_looked_at(nessie, history) -> None:
+def test_since_and_until_are_inclusive_where_the_whole_history_is_looked_at(
+    nessie, history
+) -> None:
     """In a graph, and along the first parents of a range, commits are not left out by the store."""
     times = [row[1] for row in nessie("log").rows]
-    for options, wanted in {("--since", times[2]): MAIN[:3], ("--until", times[4]): MAIN[4:]}.items():
-        drawn = re.findall(r"[0-9a-f]{64} (.*)", nessie("log", "--graph", "--oneline", *options).out)
+    for options, wanted in {
+        ("--since", times[2]): MAIN[:3],
+        ("--until", times[4]): MAIN[4:],
+    }.items():
+        drawn = re.findall(
+            r"[0-9a-f]{64} (.*)", nessie("log", "--graph", "--oneline", *options).out
+        )
         assert [subject.partition(" at ")[0] for subject in drawn] == wanted
         found = nessie("log", "--first-parent", "2e1cfa82b035c26c..main", *options)
         assert subjects(found) == [subject for subject in wanted if subject != "update db.orders"]
@@ -93,7 +136,10 @@ def test_since_and_until_are_inclusive_where_the_whole_history_is_looked_at(ness
 
 def test_reverse_is_applied_after_the_limit(nessie, history) -> None:
     assert subjects(nessie("log", "-n", "2", "--reverse")) == ["Merged feature", "rename db.items"]
-    assert [e["commitMeta"]["message"] for e in nessie("log", "-n", "2", "--reverse", "--json").json["logEntries"]][1] == "rename db.items"
+    assert [
+        e["commitMeta"]["message"]
+        for e in nessie("log", "-n", "2", "--reverse", "--json").json["logEntries"]
+    ][1] == "rename db.items"
 
 
 def test_records_hold_hash_time_author_subject(nessie, history) -> None:
@@ -111,7 +157,16 @@ def test_stat_counts_changes_a_rename_being_one(nessie, history) -> None:
 
 def test_the_graph_in_a_pipe(nessie, history) -> None:
     lines = nessie("log", "--graph", "--oneline").lines
-    assert [line.partition(" ")[0] if line[0] in "●◎" else line[:3] for line in lines] == ["●", "◎", "├─╮", "●", "│ ●", "├─╯", "●", "●"]
+    assert [line.partition(" ")[0] if line[0] in "●◎" else line[:3] for line in lines] == [
+        "●",
+        "◎",
+        "├─╮",
+        "●",
+        "│ ●",
+        "├─╯",
+        "●",
+        "●",
+    ]
 
 
 def test_json_has_the_shape_of_rest(nessie, history) -> None:
@@ -126,7 +181,9 @@ def test_json_has_the_shape_of_rest(nessie, history) -> None:
 def test_jsonl_is_one_commit_per_line(nessie, history) -> None:
     import json
 
-    assert [json.loads(line)["height"] for line in nessie("log", "--jsonl", "--first-parent").lines] == [5, 4, 3, 2, 1]
+    assert [
+        json.loads(line)["height"] for line in nessie("log", "--jsonl", "--first-parent").lines
+    ] == [5, 4, 3, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -158,18 +215,41 @@ def test_wrong_input_is_one_line_and_a_document(nessie, history, argv, code, sai
 
 
 def test_an_empty_history_has_no_commits(nessie, catalog) -> None:
-    catalog.repository.create_reference(ReferenceType.BRANCH, "empty", "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d")
+    catalog.repository.create_reference(
+        ReferenceType.BRANCH,
+        "empty",
+        "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d",
+    )
     assert nessie("log", "empty") == (0, "", "")
     assert nessie("log", "empty", "--json").json["logEntries"] == []
 
 
-UNUSED = {"rich", "pydantic", "requests", "zstandard", "psycopg", "platformdirs", "importlib.metadata"}
+UNUSED = {
+    "rich",
+    "pydantic",
+    "requests",
+    "zstandard",
+    "psycopg",
+    "platformdirs",
+    "importlib.metadata",
+}
 
 
-@pytest.mark.parametrize("argv", [["log", "-n", "20", "--json"], ["log", "--oneline"], ["branch", "--json"], ["diff", "v1", "feature"], ["show"]])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["log", "-n", "20", "--json"],
+        ["log", "--oneline"],
+        ["branch", "--json"],
+        ["diff", "v1", "feature"],
+        ["show"],
+    ],
+)
 def test_reading_in_a_pipe_loads_no_library_that_it_does_not_use(nessie, history, argv) -> None:
     program = f"import sys; from nessie_cli.cli.main import run; code = run({argv}); print(*sys.modules, sep='\\n', file=sys.stderr); sys.exit(code)"
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     loaded = set(ran.stderr.split())
     assert "nessie_cli.store.sqlite" in loaded
     assert not loaded & UNUSED
@@ -177,22 +257,39 @@ def test_reading_in_a_pipe_loads_no_library_that_it_does_not_use(nessie, history
 
 def test_a_template_of_one_s_own(nessie, catalog) -> None:
     head = catalog.head("main")
-    assert nessie("log", "-n", "1", "--format", "%H|%h|%s|%b|%an|%ae|%cn").lines == [f"{head}|{head[:12]}|tables|with a body|Eva|eva@example.org|etl"]
-    assert nessie("log", "-n", "1", "--format", "%at%x09%aI%x09%D%%").lines[0].endswith("\tHEAD -> main, tag: v1%")
-    assert nessie("log", "--pretty=format:%s%n-", "--reverse").lines == ["namespace", "-", "tables", "-"]
+    assert nessie("log", "-n", "1", "--format", "%H|%h|%s|%b|%an|%ae|%cn").lines == [
+        f"{head}|{head[:12]}|tables|with a body|Eva|eva@example.org|etl"
+    ]
+    assert (
+        nessie("log", "-n", "1", "--format", "%at%x09%aI%x09%D%%")
+        .lines[0]
+        .endswith("\tHEAD -> main, tag: v1%")
+    )
+    assert nessie("log", "--pretty=format:%s%n-", "--reverse").lines == [
+        "namespace",
+        "-",
+        "tables",
+        "-",
+    ]
     assert nessie("log", "-n", "1", "--format", "<%B>").lines == ["<tables", "", "with a body>"]
-    assert nessie("log", "-n", "1", "--format", "%p", "v1").lines == [catalog.repository.resolve("main~1").hash[:12]]
+    assert nessie("log", "-n", "1", "--format", "%p", "v1").lines == [
+        catalog.repository.resolve("main~1").hash[:12]
+    ]
     assert nessie("log", "--format", "oneline").out == nessie("log", "--oneline").out
 
 
-def test_a_template_shows_control_characters_of_the_store_escaped_and_its_own_raw(nessie, catalog) -> None:
+def test_a_template_shows_control_characters_of_the_store_escaped_and_its_own_raw(
+    nessie, catalog
+) -> None:
     catalog.update("main", "db.orders", 2, author="\x1b[31mEve\t")
     assert nessie("log", "-n", "1", "--format", "%x09\x1b%an").out == "\t\x1b\\x1b[31mEve\\t\n"
 
 
 def test_with_keys_only_their_changes_are_shown(nessie, catalog) -> None:
     head, items = "main", "db.items"
-    assert nessie("log", "-n", "1", "--name-status", "--oneline", "--", "db.orders").lines[1:] == ["A db.orders"]
+    assert nessie("log", "-n", "1", "--name-status", "--oneline", "--", "db.orders").lines[1:] == [
+        "A db.orders"
+    ]
     assert nessie("log", "-n", "1", "--stat", head, "--", items).rows[0][-1] == "+1"
     (entry,) = nessie("log", "-n", "1", "-p", "--json", "--", items).json["logEntries"]
     assert [diff["key"]["elements"] for diff in entry["diffs"]] == [["db", "items"]]
@@ -203,8 +300,17 @@ def test_the_placeholders_that_git_users_try(nessie, catalog) -> None:
     day = nessie("log", "-n", "1").rows[0][1][:10]
     found = nessie("log", "-n", "1", "--format", "%f|%as|%cs|%aN|%aE|%al|%cn|%ci|%x41|%ar")
     (line,) = found.lines
-    subject, authored, committed, name, address, local, committer, instant, code, age = line.split("|")
-    assert (subject, authored, committed, name, address, local) == ("tables", day, day, "Eva", "eva@example.org", "eva")
+    subject, authored, committed, name, address, local, committer, instant, code, age = line.split(
+        "|"
+    )
+    assert (subject, authored, committed, name, address, local) == (
+        "tables",
+        day,
+        day,
+        "Eva",
+        "eva@example.org",
+        "eva",
+    )
     assert (committer, instant[:10], instant[-1], code) == ("etl", day, "Z", "A")
     assert age
 
@@ -230,10 +336,15 @@ def test_a_graph_has_the_lines_of_a_template_beside_it(nessie, history) -> None:
 
 def test_the_text_of_a_template_is_raw_beside_a_graph_too(nessie, catalog) -> None:
     catalog.update("main", "db.orders", 2, author="\x1b[31mEve")
-    assert nessie("log", "--graph", "-n", "1", "--format", "\x1b[1m%an").lines == ["● \x1b[1m\\x1b[31mEve"]
+    assert nessie("log", "--graph", "-n", "1", "--format", "\x1b[1m%an").lines == [
+        "● \x1b[1m\\x1b[31mEve"
+    ]
 
 
-@pytest.mark.parametrize("words", [["%q"], ["%"], ["%xzz"], ["%s", "--stat"], ["%s", "--deep"], ["%s", "--json"], ["%s", "-p"]])
+@pytest.mark.parametrize(
+    "words",
+    [["%q"], ["%"], ["%xzz"], ["%s", "--stat"], ["%s", "--deep"], ["%s", "--json"], ["%s", "-p"]],
+)
 def test_a_template_that_cannot_be_filled_is_refused(nessie, catalog, words) -> None:
     ran = nessie("log", "--format", *words)
     assert (ran.code, "--format" in ran.err) == (2, True)

@@ -56,7 +56,10 @@ def test_the_target_and_the_message_may_be_given(nessie, feature) -> None:
 def test_a_merge_is_a_commit_of_the_user_s_whoever_makes_the_message_up(nessie, feature) -> None:
     assert nessie("merge", "feature").code == 0
     meta = nessie("log", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]
-    assert (meta["message"] == "Merge branch 'feature' into main", meta["authors"]) == (True, ["Eva <eva@example.org>"])
+    assert (meta["message"] == "Merge branch 'feature' into main", meta["authors"]) == (
+        True,
+        ["Eva <eva@example.org>"],
+    )
 
 
 def test_merging_twice_has_nothing_to_do(nessie, feature) -> None:
@@ -103,7 +106,10 @@ def test_a_conflict_as_json_has_everything(nessie, conflict) -> None:
     assert [found[side]["snapshotId"] for side in ("expected", "actual", "proposed")] == [1, 3, 2]
     assert [found[side]["snapshotId"] for side in ("base", "ours", "theirs")] == [1, 3, 2]
     assert found["changedBy"]["hash"] == conflict.head("main")
-    assert found["resolutions"] == ["nessie merge feature --theirs db.orders", "nessie merge feature --ours db.orders"]
+    assert found["resolutions"] == [
+        "nessie merge feature --theirs db.orders",
+        "nessie merge feature --ours db.orders",
+    ]
 
 
 @pytest.mark.parametrize(("number", "snapshot"), [(0, 2), (1, 3)])
@@ -126,7 +132,14 @@ def test_ours_and_theirs_for_everything(nessie, conflict) -> None:
 
 
 def test_a_resolution_from_a_file(nessie, conflict, tmp_path) -> None:
-    content = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://lake/both.json", "snapshotId": 9, "schemaId": 0, "specId": 0, "sortOrderId": 0}
+    content = {
+        "type": "ICEBERG_TABLE",
+        "metadataLocation": "s3://lake/both.json",
+        "snapshotId": 9,
+        "schemaId": 0,
+        "specId": 0,
+        "sortOrderId": 0,
+    }
     (tmp_path / "both=1.json").write_text(json.dumps(content))
     assert nessie("merge", "feature", "--resolve", "db.orders=both=1.json").code == 0
     assert conflict.snapshot("main", "db.orders") == 9
@@ -143,7 +156,9 @@ def test_a_resolution_from_a_file(nessie, conflict, tmp_path) -> None:
         ("db.nothing=ok.json", "'main' has no such content"),
     ],
 )
-def test_a_resolution_that_cannot_work_is_refused_before_anything_happens(nessie, conflict, tmp_path, text, said) -> None:
+def test_a_resolution_that_cannot_work_is_refused_before_anything_happens(
+    nessie, conflict, tmp_path, text, said
+) -> None:
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "view.json").write_text('{"type": "ICEBERG_VIEW"}')
     (tmp_path / "ok.json").write_text('{"type": "NAMESPACE", "elements": ["a"]}')
@@ -183,9 +198,15 @@ def test_a_rename_that_meets_a_change_offers_to_follow_it(nessie, catalog) -> No
         for line in ran.err.splitlines()
         if line.startswith((" resolve", " or")) and "--theirs" not in line and "--ours" not in line
     )
-    assert (first, second) == ("nessie resolve merge feature", "nessie merge feature --follow-renames")
+    assert (first, second) == (
+        "nessie resolve merge feature",
+        "nessie merge feature --follow-renames",
+    )
     assert nessie("merge", "feature", "--follow-renames").code == 0
-    assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (None, 7)
+    assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (
+        None,
+        7,
+    )
 
 
 def test_a_change_that_meets_a_rename_on_the_target_offers_to_follow_it(nessie, catalog) -> None:
@@ -199,9 +220,15 @@ def test_a_change_that_meets_a_rename_on_the_target_offers_to_follow_it(nessie, 
         for line in ran.err.splitlines()
         if line.startswith((" resolve", " or")) and "--theirs" not in line and "--ours" not in line
     )
-    assert (first, second) == ("nessie resolve merge feature", "nessie merge feature --follow-renames")
+    assert (first, second) == (
+        "nessie resolve merge feature",
+        "nessie merge feature --follow-renames",
+    )
     assert nessie("merge", "feature", "--follow-renames").code == 0
-    assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (None, 7)
+    assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (
+        None,
+        7,
+    )
 
 
 def test_a_missing_namespace_says_how_to_make_it(nessie, catalog) -> None:
@@ -248,7 +275,11 @@ def test_wrong_input(nessie, feature, argv, code, said) -> None:
 
 
 def test_histories_that_share_nothing_are_merged_on_demand(nessie, catalog) -> None:
-    catalog.repository.create_reference(ReferenceType.BRANCH, "alone", "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d")
+    catalog.repository.create_reference(
+        ReferenceType.BRANCH,
+        "alone",
+        "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d",
+    )
     catalog.create("alone", "elsewhere", 7)
     ran = nessie("merge", "alone")
     assert (ran.code, ran.out, "nessie merge --unrelated" in ran.err) == (4, "", True)

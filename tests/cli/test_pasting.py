@@ -28,7 +28,14 @@ def paste(tmp_path: Path):
 
     def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
-        return subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["bash", "-c", line],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     return run
 
@@ -43,7 +50,9 @@ def copies(tmp_path: Path, count: int) -> list[Path]:
 
 def odd_update(nessie, catalog) -> None:
     catalog.commit("main", "odd", Put(key(ODD), table("odd", 1)))
-    nessie("content", "put", ODD, "--metadata-location", "s3://it's mine/$HOME", "--snapshot-id", "-1")
+    nessie(
+        "content", "put", ODD, "--metadata-location", "s3://it's mine/$HOME", "--snapshot-id", "-1"
+    )
     catalog.update("main", ODD, 30)
 
 
@@ -54,25 +63,62 @@ def odd_dash(nessie, catalog) -> None:
 
 
 def odd_namespace(nessie, catalog) -> None:
-    nessie("content", "put", f"{ODD}.t", "--type", "iceberg-table", "--metadata-location", "s3://mine")
+    nessie(
+        "content", "put", f"{ODD}.t", "--type", "iceberg-table", "--metadata-location", "s3://mine"
+    )
 
 
 def view_with_sql(nessie, catalog) -> None:
     sql = "SELECT 'a', \"b\" FROM t -- $x\nWHERE c = `d`"
     options = ("--metadata-location", "s3://v", "--version-id", "1", "--schema-id", "0")
-    nessie("content", "put", "db.v", "--type", "iceberg-view", *options, "--sql-text", "SELECT 1", "--dialect", "spark", "-m", "view")
+    nessie(
+        "content",
+        "put",
+        "db.v",
+        "--type",
+        "iceberg-view",
+        *options,
+        "--sql-text",
+        "SELECT 1",
+        "--dialect",
+        "spark",
+        "-m",
+        "view",
+    )
     nessie("content", "put", "db.v", "--sql-text", sql)
-    assert nessie("content", "put", "db.w", "--type", "udf", "--metadata-location", "m", "--version-id", "1").code == 0
+    assert (
+        nessie(
+            "content",
+            "put",
+            "db.w",
+            "--type",
+            "udf",
+            "--metadata-location",
+            "m",
+            "--version-id",
+            "1",
+        ).code
+        == 0
+    )
     nessie("reset", "db.w")
     found = catalog.repository.content("main", key("db.v"))
-    catalog.commit("main", "faster", Put(key("db.v"), IcebergView(id=found.id, metadata_location="s3://other", version_id=2, schema_id=0)))
+    catalog.commit(
+        "main",
+        "faster",
+        Put(
+            key("db.v"),
+            IcebergView(id=found.id, metadata_location="s3://other", version_id=2, schema_id=0),
+        ),
+    )
 
 
 BATCHES = [*CONFLICTS, odd_update, odd_dash, odd_namespace, view_with_sql]
 
 
 @pytest.mark.parametrize("make", BATCHES)
-def test_each_resolution_of_a_batch_settles_its_conflict(nessie, catalog, tmp_path, paste, make) -> None:
+def test_each_resolution_of_a_batch_settles_its_conflict(
+    nessie, catalog, tmp_path, paste, make
+) -> None:
     make(nessie, catalog)
     ran = nessie("commit", "-m", "mine", "--json")
     assert ran.code == 3
@@ -80,13 +126,18 @@ def test_each_resolution_of_a_batch_settles_its_conflict(nessie, catalog, tmp_pa
     assert nessie("status", "--json").json["conflicts"] == conflicts
     assert all(conflict["resolutions"] for conflict in conflicts)
     for conflict in conflicts:
-        for line, folder in zip(conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True):
+        for line, folder in zip(
+            conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True
+        ):
             done = paste(line, folder)
             assert done.returncode == 0, (line, done.stderr)
             left = nessie("-C", str(folder), "status", "--json").json["conflicts"]
             assert conflict["key"] not in [other["key"] for other in left], line
             if len(conflicts) == 1:
-                assert nessie("-C", str(folder), "commit", "-m", "now").code == 0 or "nothing is staged" in nessie("-C", str(folder), "status").out
+                assert (
+                    nessie("-C", str(folder), "commit", "-m", "now").code == 0
+                    or "nothing is staged" in nessie("-C", str(folder), "status").out
+                )
             shutil.rmtree(folder)
     assert not list(tmp_path.rglob("pwned"))
 
@@ -147,12 +198,25 @@ def odd_change(catalog) -> None:
     catalog.update("main", ODD, 30)
 
 
-MERGES = [changed, deleted_there, deleted_here, created_twice, other_type, renamed_there, renamed_here, namespace_gone, namespace_filled, odd_change]
+MERGES = [
+    changed,
+    deleted_there,
+    deleted_here,
+    created_twice,
+    other_type,
+    renamed_there,
+    renamed_here,
+    namespace_gone,
+    namespace_filled,
+    odd_change,
+]
 
 
 @pytest.mark.parametrize("verb", ["merge", "transplant"])
 @pytest.mark.parametrize("make", MERGES)
-def test_each_resolution_of_a_merge_settles_its_conflict(nessie, catalog, paste, make, verb) -> None:
+def test_each_resolution_of_a_merge_settles_its_conflict(
+    nessie, catalog, paste, make, verb
+) -> None:
     tmp_path = Path.cwd()
     catalog.branch("feature")
     make(catalog)
@@ -160,10 +224,14 @@ def test_each_resolution_of_a_merge_settles_its_conflict(nessie, catalog, paste,
     ran = nessie(*argv, "--json")
     assert ran.code == 3
     conflicts = ran.json["error"]["errorDetails"]["conflicts"]
-    assert nessie(*argv, "--dry-run", "--json").json["error"]["errorDetails"]["conflicts"] == conflicts
+    assert (
+        nessie(*argv, "--dry-run", "--json").json["error"]["errorDetails"]["conflicts"] == conflicts
+    )
     assert all(conflict["resolutions"] for conflict in conflicts)
     for conflict in conflicts:
-        for line, folder in zip(conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True):
+        for line, folder in zip(
+            conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True
+        ):
             done = paste(line, folder)
             assert done.returncode == 0 or len(conflicts) > 1, (line, done.stderr)
             if " content " in line:
@@ -175,14 +243,28 @@ def test_each_resolution_of_a_merge_settles_its_conflict(nessie, catalog, paste,
     assert not list(tmp_path.rglob("pwned"))
 
 
-def test_without_a_workspace_the_lines_commit_by_themselves(nessie, catalog, tmp_path, paste) -> None:
+def test_without_a_workspace_the_lines_commit_by_themselves(
+    nessie, catalog, tmp_path, paste
+) -> None:
     store = tmp_path / "alone.sqlite"
     shutil.copytree(tmp_path / ".nessie", tmp_path / "kept")
     shutil.copy(tmp_path / "kept" / "store.sqlite", store)
     outside = tmp_path / "outside"
     outside.mkdir()
     shutil.rmtree(tmp_path / ".nessie")
-    words = ("--store", str(store), "content", "put", "new.t", "--type", "iceberg-table", "--metadata-location", "s3://t", "-m", "new")
+    words = (
+        "--store",
+        str(store),
+        "content",
+        "put",
+        "new.t",
+        "--type",
+        "iceberg-table",
+        "--metadata-location",
+        "s3://t",
+        "-m",
+        "new",
+    )
     ran = nessie("-C", str(outside), *words, "--json")
     assert ran.code == 3
     (line,) = ran.json["error"]["errorDetails"]["conflicts"][0]["resolutions"]
@@ -190,30 +272,61 @@ def test_without_a_workspace_the_lines_commit_by_themselves(nessie, catalog, tmp
     assert nessie("-C", str(outside), *words).code == 0
 
 
-def test_the_lines_go_where_the_command_went_by_a_profile_and_a_reference(nessie, catalog, tmp_path, paste) -> None:
+def test_the_lines_go_where_the_command_went_by_a_profile_and_a_reference(
+    nessie, catalog, tmp_path, paste
+) -> None:
     catalog.branch("dev")
     (tmp_path / ".nessie").rename(tmp_path / "kept")
-    nessie("config", "set", "profile.work.store", f"sqlite:///{tmp_path / 'kept' / 'store.sqlite'}", "--user")
-    words = ("--profile", "work", "--ref", "dev", "content", "put", "new.t", "--type", "iceberg-table", "--metadata-location", "s3://t", "-m", "new")
+    nessie(
+        "config",
+        "set",
+        "profile.work.store",
+        f"sqlite:///{tmp_path / 'kept' / 'store.sqlite'}",
+        "--user",
+    )
+    words = (
+        "--profile",
+        "work",
+        "--ref",
+        "dev",
+        "content",
+        "put",
+        "new.t",
+        "--type",
+        "iceberg-table",
+        "--metadata-location",
+        "s3://t",
+        "-m",
+        "new",
+    )
     (line,) = nessie(*words, "--json").error["errorDetails"]["conflicts"][0]["resolutions"]
     done = paste(line, tmp_path)
     assert (done.returncode, nessie(*words).code) == (0, 0), (line, done.stderr)
 
 
-def test_the_lines_go_where_the_command_went_by_a_folder(nessie, catalog, tmp_path, tmp_path_factory, paste) -> None:
+def test_the_lines_go_where_the_command_went_by_a_folder(
+    nessie, catalog, tmp_path, tmp_path_factory, paste
+) -> None:
     nessie("content", "put", "db.orders", "--metadata-location", "s3://mine")
     catalog.update("main", "db.orders", 30)
     outside = tmp_path_factory.mktemp("outside")
     where = ("-C", str(tmp_path))
-    lines = nessie(*where, "commit", "-m", "mine", "--json").error["errorDetails"]["conflicts"][0]["resolutions"]
+    lines = nessie(*where, "commit", "-m", "mine", "--json").error["errorDetails"]["conflicts"][0][
+        "resolutions"
+    ]
     assert len(lines) == 2
     done = paste(lines[0], outside)
     assert done.returncode == 0, (lines[0], done.stderr)
     assert nessie(*where, "commit", "-m", "mine").code == 0
-    assert nessie(*where, "content", "show", "db.orders", "--json").json["content"]["metadataLocation"] == "s3://mine"
+    assert (
+        nessie(*where, "content", "show", "db.orders", "--json").json["content"]["metadataLocation"]
+        == "s3://mine"
+    )
 
 
-def test_a_reference_that_moved_says_the_command_with_its_hash(nessie, catalog, tmp_path, paste) -> None:
+def test_a_reference_that_moved_says_the_command_with_its_hash(
+    nessie, catalog, tmp_path, paste
+) -> None:
     catalog.branch("dev")
     stale = catalog.head("dev")
     catalog.create("dev", "db.more")
@@ -314,14 +427,28 @@ def test_each_resolution_of_a_revert_settles_its_conflict(nessie, catalog, paste
     ran = nessie("revert", what, "--json")
     assert ran.code == 3, ran
     conflicts = ran.json["error"]["errorDetails"]["conflicts"]
-    assert nessie("revert", what, "--dry-run", "--json").json["error"]["errorDetails"]["conflicts"] == conflicts
+    assert (
+        nessie("revert", what, "--dry-run", "--json").json["error"]["errorDetails"]["conflicts"]
+        == conflicts
+    )
     assert all(conflict["resolutions"] for conflict in conflicts)
     for conflict in conflicts:
-        for line, folder in zip(conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True):
+        for line, folder in zip(
+            conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True
+        ):
             done = paste(line, folder)
-            assert done.returncode == 0 or len(conflicts) > 1 or "--ours" in line, (line, done.stderr)
-            again = nessie("-C", str(folder), "revert", what, "--json") if " content " in line else None
-            left = again.json["error"]["errorDetails"]["conflicts"] if again and again.code == 3 else []
+            assert done.returncode == 0 or len(conflicts) > 1 or "--ours" in line, (
+                line,
+                done.stderr,
+            )
+            again = (
+                nessie("-C", str(folder), "revert", what, "--json") if " content " in line else None
+            )
+            left = (
+                again.json["error"]["errorDetails"]["conflicts"]
+                if again and again.code == 3
+                else []
+            )
             assert conflict["key"] not in [other["key"] for other in left], line
             shutil.rmtree(folder)
     assert not list(tmp_path.rglob("pwned"))

@@ -15,7 +15,11 @@ LARGE = 4358109269123456789
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A table's folder with three versions of its metadata."""
-    metadata = METADATA | {"current-snapshot-id": LARGE, "snapshots": [METADATA["snapshots"][0] | {"snapshot-id": LARGE}], "refs": {}}
+    metadata = METADATA | {
+        "current-snapshot-id": LARGE,
+        "snapshots": [METADATA["snapshots"][0] | {"snapshot-id": LARGE}],
+        "refs": {},
+    }
     place = tmp_path / "t" / "metadata"
     place.mkdir(parents=True)
     for name in ("00001-a.metadata.json", "00002-b.metadata.json", "00010-c.metadata.json"):
@@ -51,20 +55,35 @@ def test_a_folder_without_metadata_is_refused(nessie, catalog, tmp_path) -> None
     assert nessie("content", "put", "t", "--from-metadata", str(tmp_path / "empty")).code == 2
 
 
-def test_a_rounded_snapshot_id_is_refused_with_both_numbers(nessie, catalog, folder, tmp_path) -> None:
+def test_a_rounded_snapshot_id_is_refused_with_both_numbers(
+    nessie, catalog, folder, tmp_path
+) -> None:
     nessie("content", "put", "t", "--from-metadata", str(folder.parent), "-m", "t")
     content = nessie("content", "show", "t", "--raw").json
     file = tmp_path / "t.json"
     file.write_text(json.dumps(content | {"snapshotId": int(float(LARGE)) + 1024}))
 
     ran = nessie("content", "put", "t", "--content", str(file))
-    assert (ran.code, str(LARGE) in ran.err, str(int(float(LARGE)) + 1024) in ran.err) == (2, True, True)
+    assert (ran.code, str(LARGE) in ran.err, str(int(float(LARGE)) + 1024) in ran.err) == (
+        2,
+        True,
+        True,
+    )
     assert nessie("content", "put", "t", "--schema-id", "77").code == 2
     file.write_text(json.dumps(content))
     assert nessie("content", "put", "t", "--content", str(file)).out == "nothing to stage for t\n"
 
 
 def test_a_table_without_a_current_snapshot_is_exempt(nessie, catalog, folder) -> None:
-    (folder / "00010-c.metadata.json").write_text(json.dumps(METADATA | {"current-snapshot-id": -1, "snapshots": [], "refs": {}}))
-    words = ("--type", "iceberg-table", "--metadata-location", str(folder / "00010-c.metadata.json"), "--snapshot-id", "5")
+    (folder / "00010-c.metadata.json").write_text(
+        json.dumps(METADATA | {"current-snapshot-id": -1, "snapshots": [], "refs": {}})
+    )
+    words = (
+        "--type",
+        "iceberg-table",
+        "--metadata-location",
+        str(folder / "00010-c.metadata.json"),
+        "--snapshot-id",
+        "5",
+    )
     assert nessie("content", "put", "t", *words).code == 0

@@ -29,18 +29,33 @@ def test_all_shows_every_reference(nessie, catalog) -> None:
 
 def test_json_holds_every_field(nessie, catalog) -> None:
     found = nessie("reflog", "v1", "--json").json["reflogEntries"]
-    assert [(entry["reference"], entry["type"], entry["before"], entry["after"]) for entry in found] == [("v1", "TAG", None, catalog.head("v1"))]
+    assert [
+        (entry["reference"], entry["type"], entry["before"], entry["after"]) for entry in found
+    ] == [("v1", "TAG", None, catalog.head("v1"))]
     assert len(nessie("reflog", "--jsonl").lines) == 3
 
 
-@pytest.mark.parametrize(("argv", "code"), [(["never"], 4), ([""], 2), (["main", "--all"], 2), (["-n", "x"], 2)])
+@pytest.mark.parametrize(
+    ("argv", "code"), [(["never"], 4), ([""], 2), (["main", "--all"], 2), (["-n", "x"], 2)]
+)
 def test_wrong_input(nessie, catalog, argv, code) -> None:
     ran = nessie("reflog", *argv)
     assert (ran.code, ran.out) == (code, "")
     assert nessie("reflog", *argv, "--json").json["error"]
 
 
-@pytest.mark.parametrize("line", ["reflog", "undo", "branch -d", "branch -l", "branch -f REF main", "branch -m REF x", "merge main --into"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "reflog",
+        "undo",
+        "branch -d",
+        "branch -l",
+        "branch -f REF main",
+        "branch -m REF x",
+        "merge main --into",
+    ],
+)
 def test_a_name_that_is_no_text_is_nobody_s(nessie, catalog, line) -> None:
     words = line.replace("REF", "R\udcff").split() if "REF" in line else [*line.split(), "R\udcff"]
     ran = nessie(*words)

@@ -45,15 +45,44 @@ def snapshots(catalog) -> tuple[int | None, int | None]:
 
 
 def test_a_merge_by_options(nessie, merging, tmp_path) -> None:
-    assert nessie("resolve", "merge", "feature", "--ours", "db.orders", "--theirs", "db.items", "-m", "both").code == 0
+    assert (
+        nessie(
+            "resolve",
+            "merge",
+            "feature",
+            "--ours",
+            "db.orders",
+            "--theirs",
+            "db.items",
+            "-m",
+            "both",
+        ).code
+        == 0
+    )
     assert snapshots(merging) == (30, 20)
     assert merging.repository.commit_at("main").meta.message == "both"
 
 
 def test_a_merge_with_a_content_from_a_file(nessie, merging, tmp_path) -> None:
-    content = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://mine", "snapshotId": 99, "schemaId": 0, "specId": 0, "sortOrderId": 0}
+    content = {
+        "type": "ICEBERG_TABLE",
+        "metadataLocation": "s3://mine",
+        "snapshotId": 99,
+        "schemaId": 0,
+        "specId": 0,
+        "sortOrderId": 0,
+    }
     (tmp_path / "mine.json").write_text(json.dumps(content))
-    ran = nessie("resolve", "merge", "feature", "--resolve", "db.orders=mine.json", "--ours", "db.items", "--json")
+    ran = nessie(
+        "resolve",
+        "merge",
+        "feature",
+        "--resolve",
+        "db.orders=mine.json",
+        "--ours",
+        "db.items",
+        "--json",
+    )
     assert (ran.code, ran.json["wasApplied"]) == (0, True)
     assert snapshots(merging) == (99, 30)
 
@@ -66,7 +95,10 @@ def test_the_batch_by_options(nessie, batch) -> None:
 
 
 def test_the_batch_is_committed_with_a_message(nessie, batch) -> None:
-    assert nessie("resolve", "--proposed", "db.orders", "--proposed", "db.items", "-m", "both").code == 0
+    assert (
+        nessie("resolve", "--proposed", "db.orders", "--proposed", "db.items", "-m", "both").code
+        == 0
+    )
     assert snapshots(batch) == (20, 20)
     assert staged(nessie) == []
 
@@ -103,7 +135,9 @@ def gone(nessie, catalog) -> None:
 
 
 def made_twice(nessie, catalog) -> None:
-    nessie("content", "put", "db.new", "--type", "iceberg-table", "--metadata-location", "s3://mine")
+    nessie(
+        "content", "put", "db.new", "--type", "iceberg-table", "--metadata-location", "s3://mine"
+    )
     catalog.create("main", "db.new")
 
 
@@ -114,18 +148,38 @@ def another_type(nessie, catalog) -> None:
 
 
 def no_namespace(nessie, catalog) -> None:
-    nessie("content", "put", "away.t", "--type", "iceberg-table", "--metadata-location", "s3://mine")
+    nessie(
+        "content", "put", "away.t", "--type", "iceberg-table", "--metadata-location", "s3://mine"
+    )
 
 
 def table_for_a_namespace(nessie, catalog) -> None:
-    nessie("content", "put", "db.orders.t", "--type", "iceberg-table", "--metadata-location", "s3://mine")
+    nessie(
+        "content",
+        "put",
+        "db.orders.t",
+        "--type",
+        "iceberg-table",
+        "--metadata-location",
+        "s3://mine",
+    )
 
 
 def full_namespace(nessie, catalog) -> None:
     nessie("content", "delete", "db")
 
 
-CONFLICTS = [stale_rename, stale_delete, stale_demand, gone, made_twice, another_type, no_namespace, table_for_a_namespace, full_namespace]
+CONFLICTS = [
+    stale_rename,
+    stale_delete,
+    stale_demand,
+    gone,
+    made_twice,
+    another_type,
+    no_namespace,
+    table_for_a_namespace,
+    full_namespace,
+]
 
 
 @pytest.mark.parametrize("side", ["--current", "--proposed"])
@@ -134,7 +188,9 @@ def test_either_side_settles_every_conflict_of_a_batch(nessie, catalog, make, si
     make(nessie, catalog)
     conflicts = nessie("status", "--json").json["conflicts"]
     assert conflicts
-    words = [word for conflict in conflicts for word in (side, ".".join(conflict["key"]["elements"]))]
+    words = [
+        word for conflict in conflicts for word in (side, ".".join(conflict["key"]["elements"]))
+    ]
     ran = nessie("resolve", *words)
     assert (ran.code, "nessie:" in ran.err) == (0, False)
     assert nessie("status", "--json").json["conflicts"] == []
@@ -171,7 +227,13 @@ def answering(answers: str, *argv: str, **environment: str) -> tuple[int, str]:
     """Runs a command on a terminal where these keys and the end of input are typed; returns its exit code and what was seen."""
     master, slave = pty.openpty()
     words = [sys.executable, "-m", "nessie_cli", *argv]
-    with subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "NO_COLOR": "1", **environment}) as process:
+    with subprocess.Popen(
+        words,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**os.environ, "NO_COLOR": "1", **environment},
+    ) as process:
         os.close(slave)
         os.write(master, answers.encode() + END_OF_INPUT)
         seen = b""
@@ -189,16 +251,27 @@ def test_each_conflict_is_shown_and_asked_about(nessie, merging) -> None:
     assert code == 0
     assert seen.count("VALUE_DIFFERS") == 2
     assert seen.count(", 2 commits ago)") == 2, "as the merge tells it"
-    assert (seen.count("1 of 2: [o]urs"), seen.count("2 of 2: [o]urs")) == (2, 1), "nobody has answered what"
+    assert (seen.count("1 of 2: [o]urs"), seen.count("2 of 2: [o]urs")) == (2, 1), (
+        "nobody has answered what"
+    )
     assert "resolve  " not in seen, "here the keys that are typed resolve it"
     assert snapshots(merging) == (30, 20)
 
 
-def test_a_question_mark_explains_the_answers_and_shows_what_each_side_changed(nessie, catalog, tmp_path) -> None:
+def test_a_question_mark_explains_the_answers_and_shows_what_each_side_changed(
+    nessie, catalog, tmp_path
+) -> None:
     found = None
     for branch, rows in (("main", 10), ("feature", 20), ("main", 30)):
         location = metadata(tmp_path / f"{rows}.json", "id", "amount", rows=rows)
-        catalog.commit(branch, "load", Put(key("db.t"), IcebergTable(id=found and found.id, metadata_location=location, snapshot_id=rows)))
+        catalog.commit(
+            branch,
+            "load",
+            Put(
+                key("db.t"),
+                IcebergTable(id=found and found.id, metadata_location=location, snapshot_id=rows),
+            ),
+        )
         if found is None:
             found = catalog.repository.content("main", key("db.t"))
             catalog.branch("feature")
@@ -213,13 +286,21 @@ def test_a_question_mark_explains_the_answers_and_shows_what_each_side_changed(n
         assert ["rows", "10", "->", rows] in lines
 
 
-def test_without_a_base_the_two_sides_are_compared_with_rows_and_schema(nessie, catalog, tmp_path) -> None:
+def test_without_a_base_the_two_sides_are_compared_with_rows_and_schema(
+    nessie, catalog, tmp_path
+) -> None:
     catalog.branch("feature")
     for branch, columns, rows in (("feature", ("id", "amount"), 20), ("main", ("id",), 30)):
         location = metadata(tmp_path / f"{rows}.json", *columns, rows=rows)
-        catalog.commit(branch, "new", Put(key("db.t"), IcebergTable(metadata_location=location, snapshot_id=rows)))
+        catalog.commit(
+            branch,
+            "new",
+            Put(key("db.t"), IcebergTable(metadata_location=location, snapshot_id=rows)),
+        )
     _, seen = answering("?\na\n", "resolve", "merge", "feature", COLUMNS="200")
-    compared = [line.split() for line in seen.split("ours (main) -> theirs (feature)")[1].splitlines()]
+    compared = [
+        line.split() for line in seen.split("ours (main) -> theirs (feature)")[1].splitlines()
+    ]
     assert ["rows", "30", "->", "20"] in compared
     assert ["column", "amount", "->", "long"] in compared
 
@@ -261,14 +342,24 @@ def test_a_skipped_conflict_keeps_a_merge_from_being_done(nessie, merging) -> No
 def test_an_edited_content_is_written(nessie, merging, tmp_path: Path) -> None:
     editor = tmp_path / "editor.sh"
     keep_theirs = "-e '/^<<<<<<</,/^=======$/d' -e '/^>>>>>>>/d'"
-    editor.write_text(f"""#!/bin/sh\ncp "$1" seen.txt\nsed -i {keep_theirs} -e 's/"snapshotId": 20/"snapshotId": 77/' "$1"\n""")
+    editor.write_text(
+        f"""#!/bin/sh\ncp "$1" seen.txt\nsed -i {keep_theirs} -e 's/"snapshotId": 20/"snapshotId": 77/' "$1"\n"""
+    )
     editor.chmod(0o755)
     code, seen = answering("e\no\n", "resolve", "merge", "feature", EDITOR=str(editor))
     assert (code, snapshots(merging)) == (0, (30, 77)), seen
     lines = (tmp_path / "seen.txt").read_text().splitlines()
     start = lines.index("<<<<<<< ours (main)")
-    assert [line for line in lines[start:] if "snapshotId" in line] == ['  "snapshotId": 30,', '  "snapshotId": 1,', '  "snapshotId": 20,']
-    assert [line for line in lines if line[:7] in ("|||||||", "=======", ">>>>>>>")] == ["||||||| base", "=======", ">>>>>>> theirs (feature)"]
+    assert [line for line in lines[start:] if "snapshotId" in line] == [
+        '  "snapshotId": 30,',
+        '  "snapshotId": 1,',
+        '  "snapshotId": 20,',
+    ]
+    assert [line for line in lines if line[:7] in ("|||||||", "=======", ">>>>>>>")] == [
+        "||||||| base",
+        "=======",
+        ">>>>>>> theirs (feature)",
+    ]
 
 
 def test_conflict_markers_that_are_left_are_told_and_asked_about_again(nessie, merging) -> None:
@@ -301,7 +392,12 @@ def test_deleting_and_putting_of_others_is_nothing_to_settle(nessie, catalog) ->
 
 
 def test_a_transplant_by_options(nessie, merging) -> None:
-    assert nessie("resolve", "transplant", "v1..feature", "--theirs", "db.orders", "--ours", "db.items").code == 0
+    assert (
+        nessie(
+            "resolve", "transplant", "v1..feature", "--theirs", "db.orders", "--ours", "db.items"
+        ).code
+        == 0
+    )
     assert snapshots(merging) == (20, 30)
     assert merging.snapshot("main", "db.new") == 5
 
@@ -310,7 +406,10 @@ def test_a_transplant_onto_another_branch_asks_on_a_terminal(nessie, merging) ->
     nessie("branch", "release", "main")
     code, seen = answering("o\nt\n", "resolve", "cherry-pick", "v1..feature", "--onto", "release")
     assert (code, seen.count("VALUE_DIFFERS")) == (0, 2)
-    assert {merging.snapshot("release", "db.orders"), merging.snapshot("release", "db.items")} == {20, 30}
+    assert {merging.snapshot("release", "db.orders"), merging.snapshot("release", "db.items")} == {
+        20,
+        30,
+    }
     assert snapshots(merging) == (30, 30)
 
 
@@ -325,12 +424,18 @@ def changed_since(catalog):
     """Two tables were updated by one commit, and one of them again since."""
     for snapshot, names in ((20, ("db.orders", "db.items")), (30, ("db.orders",))):
         found = {name: catalog.repository.content("main", key(name)) for name in names}
-        catalog.commit("main", f"to {snapshot}", *(Put(key(name), table(name, snapshot, found[name].id)) for name in names))
+        catalog.commit(
+            "main",
+            f"to {snapshot}",
+            *(Put(key(name), table(name, snapshot, found[name].id)) for name in names),
+        )
     return catalog
 
 
 def test_a_revert_by_options(nessie, changed_since) -> None:
-    assert nessie("resolve", "revert", "main~1", "--ours", "db.orders", "-m", "half of it").code == 0
+    assert (
+        nessie("resolve", "revert", "main~1", "--ours", "db.orders", "-m", "half of it").code == 0
+    )
     assert snapshots(changed_since) == (30, 1)
     assert changed_since.repository.commit_at("main").meta.message == "half of it"
 

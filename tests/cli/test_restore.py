@@ -12,7 +12,10 @@ VIEW = IcebergView(metadata_location="s3://v", version_id=1, schema_id=0)
 def state(catalog, branch: str = "main") -> dict[str, tuple[str, object]]:
     """Key -> content type and snapshot; what ids there are is another question."""
     entries = catalog.repository.entries(branch, content=True)
-    return {str(entry.key): (entry.type, getattr(entry.content, "snapshot_id", None)) for entry in entries}
+    return {
+        str(entry.key): (entry.type, getattr(entry.content, "snapshot_id", None))
+        for entry in entries
+    }
 
 
 def staged(nessie) -> list[tuple[str, str]]:
@@ -26,7 +29,10 @@ def staged(nessie) -> list[tuple[str, str]]:
 def test_an_update_is_staged_that_brings_the_old_state_back(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     catalog.update("main", "db.orders", 2)
-    assert nessie("restore", "db.orders", "--source", "main~1").out == "update     db.orders  iceberg-table\n"
+    assert (
+        nessie("restore", "db.orders", "--source", "main~1").out
+        == "update     db.orders  iceberg-table\n"
+    )
     assert staged(nessie) == [("PUT", "db.orders")]
     assert nessie("commit", "-m", "back").code == 0
     assert catalog.repository.content("main", key("db.orders")) == before
@@ -35,7 +41,18 @@ def test_an_update_is_staged_that_brings_the_old_state_back(nessie, catalog) -> 
 def test_with_a_message_it_is_one_step_also_without_a_workspace(nessie, catalog, tmp_path) -> None:
     catalog.update("main", "db.orders", 2)
     (tmp_path / "elsewhere").mkdir()
-    ran = nessie("-C", str(tmp_path.parent), "--store", catalog.url, "restore", "db.orders", "-s", "v1", "-m", "back")
+    ran = nessie(
+        "-C",
+        str(tmp_path.parent),
+        "--store",
+        catalog.url,
+        "restore",
+        "db.orders",
+        "-s",
+        "v1",
+        "-m",
+        "back",
+    )
     assert ran.code == 0
     assert catalog.snapshot("main", "db.orders") == 1
 
@@ -57,7 +74,11 @@ def test_a_dropped_content_comes_back_under_a_new_id(nessie, catalog) -> None:
 
 def test_a_replaced_content_comes_back_under_its_own_id(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
-    catalog.commit("main", "replace", Put(key("db.orders"), VIEW.with_id("11111111-1111-4111-8111-111111111111"), before))
+    catalog.commit(
+        "main",
+        "replace",
+        Put(key("db.orders"), VIEW.with_id("11111111-1111-4111-8111-111111111111"), before),
+    )
     nessie("restore", "db.orders", "-s", "v1", "-m", "back")
     assert catalog.repository.content("main", key("db.orders")) == before
 
@@ -71,7 +92,9 @@ def test_restoring_what_is_there_takes_the_operation_out_of_the_batch(nessie, ca
 
 def test_recursive_restores_all_below_namespaces_included(nessie, catalog) -> None:
     before = state(catalog)
-    catalog.commit("main", "drop all", Delete(key("db.orders")), Delete(key("db.items")), Delete(key("db")))
+    catalog.commit(
+        "main", "drop all", Delete(key("db.orders")), Delete(key("db.items")), Delete(key("db"))
+    )
     catalog.commit("main", "other", Put(key("dbx"), Namespace(elements=("dbx",))))
     assert nessie("restore", "db", "--recursive", "-s", "v1", "-m", "back").code == 0
     assert state(catalog) == before | {"dbx": ("NAMESPACE", None)}
@@ -89,7 +112,9 @@ def test_recursive_restores_all_below_namespaces_included(nessie, catalog) -> No
         (["db..x", "-s", "v1"], 2, "empty"),
     ],
 )
-def test_wrong_input_of_restore_is_one_line_and_stages_nothing(nessie, catalog, argv, code, said) -> None:
+def test_wrong_input_of_restore_is_one_line_and_stages_nothing(
+    nessie, catalog, argv, code, said
+) -> None:
     ran = nessie("restore", *argv)
     assert (ran.code, ran.out, said in ran.err) == (code, "", True)
     assert "error" in nessie("restore", *argv, "--json").json
@@ -101,21 +126,35 @@ def test_wrong_input_of_restore_is_one_line_and_stages_nothing(nessie, catalog, 
 
 def drop_and_more(catalog) -> str:
     items = catalog.repository.content("main", key("db.items"))
-    return catalog.commit("main", "a lot", Delete(key("db.orders")), Put(key("db.items"), table("i", 2, items.id)), Put(key("db.new"), table("n", 3)))
+    return catalog.commit(
+        "main",
+        "a lot",
+        Delete(key("db.orders")),
+        Put(key("db.items"), table("i", 2, items.id)),
+        Put(key("db.new"), table("n", 3)),
+    )
 
 
 def rename_and_change(catalog) -> str:
     orders = catalog.repository.content("main", key("db.orders"))
-    return catalog.commit("main", "move", Delete(key("db.orders")), Put(key("db.sales"), table("s", 9, orders.id)))
+    return catalog.commit(
+        "main", "move", Delete(key("db.orders")), Put(key("db.sales"), table("s", 9, orders.id))
+    )
 
 
 def replacement(catalog) -> str:
     orders = catalog.repository.content("main", key("db.orders"))
-    return catalog.commit("main", "replace", Put(key("db.orders"), VIEW.with_id("11111111-1111-4111-8111-111111111111"), orders))
+    return catalog.commit(
+        "main",
+        "replace",
+        Put(key("db.orders"), VIEW.with_id("11111111-1111-4111-8111-111111111111"), orders),
+    )
 
 
 @pytest.mark.parametrize("change", [drop_and_more, rename_and_change, replacement])
-def test_a_commit_is_taken_back_whatever_later_ones_did_to_other_keys(nessie, catalog, change) -> None:
+def test_a_commit_is_taken_back_whatever_later_ones_did_to_other_keys(
+    nessie, catalog, change
+) -> None:
     catalog.create("main", "db.other", 4)
     before = state(catalog)
     hash_ = change(catalog)
@@ -131,7 +170,10 @@ def test_a_commit_is_taken_back_whatever_later_ones_did_to_other_keys(nessie, ca
 def test_the_message_names_the_commit_unless_one_is_given(nessie, catalog) -> None:
     hash_ = catalog.update("main", "db.orders", 2)
     nessie("revert", "main")
-    assert catalog.repository.commit_at("main").meta.message == f'Revert "update db.orders"\n\nThis takes back commit {hash_}.'
+    assert (
+        catalog.repository.commit_at("main").meta.message
+        == f'Revert "update db.orders"\n\nThis takes back commit {hash_}.'
+    )
     nessie("revert", "HEAD", "-m", "and again")
     assert catalog.repository.commit_at("main").meta.message == "and again"
     assert catalog.snapshot("main", "db.orders") == 2
@@ -175,7 +217,10 @@ def test_no_commit_only_stages(nessie, catalog) -> None:
 
 def test_a_dry_run_writes_nothing(nessie, catalog) -> None:
     head = catalog.update("main", "db.orders", 2)
-    assert nessie("revert", "HEAD", "--dry-run").out == "would commit 1 key to main; nothing was written\n"
+    assert (
+        nessie("revert", "HEAD", "--dry-run").out
+        == "would commit 1 key to main; nothing was written\n"
+    )
     assert catalog.head("main") == head
 
 
@@ -185,9 +230,16 @@ def test_what_changed_since_is_a_conflict_with_everything_that_tells_why(nessie,
     ran = nessie("revert", hash_, "--json")
     assert ran.code == 3
     (conflict,) = ran.json["error"]["errorDetails"]["conflicts"]
-    assert [conflict[side]["snapshotId"] for side in ("expected", "actual", "proposed")] == [2, 3, 1]
+    assert [conflict[side]["snapshotId"] for side in ("expected", "actual", "proposed")] == [
+        2,
+        3,
+        1,
+    ]
     assert conflict["changedBy"]["hash"] == later
-    assert conflict["resolutions"] == [f"nessie revert {hash_} --theirs db.orders", f"nessie revert {hash_} --ours db.orders"]
+    assert conflict["resolutions"] == [
+        f"nessie revert {hash_} --theirs db.orders",
+        f"nessie revert {hash_} --ours db.orders",
+    ]
     assert catalog.head("main") == later
 
 
@@ -197,14 +249,22 @@ def test_ours_keeps_and_theirs_takes_back_regardless(nessie, catalog) -> None:
     catalog.update("main", "db.items", 60)
     catalog.drop("main", "db.new")
     assert len(nessie("revert", hash_, "--json").json["error"]["errorDetails"]["conflicts"]) == 3
-    ran = nessie("revert", hash_, "--theirs", "db.orders", "--ours", "db.items", "--theirs", "db.new")
+    ran = nessie(
+        "revert", hash_, "--theirs", "db.orders", "--ours", "db.items", "--theirs", "db.new"
+    )
     assert (ran.code, ran.err) == (0, "")
-    assert state(catalog) == {"db": ("NAMESPACE", None), "db.orders": ("ICEBERG_TABLE", 1), "db.items": ("ICEBERG_TABLE", 60)}
+    assert state(catalog) == {
+        "db": ("NAMESPACE", None),
+        "db.orders": ("ICEBERG_TABLE", 1),
+        "db.items": ("ICEBERG_TABLE", 60),
+    }
 
 
 @pytest.mark.parametrize("later", ["drop", "change", "other"])
 @pytest.mark.parametrize("named", ["db.orders", "db.sales"])
-def test_a_rename_is_taken_back_regardless_of_what_became_of_it(nessie, catalog, later, named) -> None:
+def test_a_rename_is_taken_back_regardless_of_what_became_of_it(
+    nessie, catalog, later, named
+) -> None:
     hash_ = rename_and_change(catalog)
     if later == "drop":
         catalog.drop("main", "db.sales")
@@ -215,7 +275,10 @@ def test_a_rename_is_taken_back_regardless_of_what_became_of_it(nessie, catalog,
     assert nessie("revert", hash_).code == 3
     ran = nessie("revert", hash_, "--theirs", named)
     assert (ran.code, ran.err) == (0, "")
-    assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (1, None)
+    assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (
+        1,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -232,8 +295,14 @@ def test_a_rename_is_taken_back_regardless_of_what_became_of_it(nessie, catalog,
         (["main", "--ref", "v1"], 2, "tag"),
     ],
 )
-def test_wrong_input_of_revert_is_one_line_and_writes_nothing(nessie, catalog, argv, code, said) -> None:
-    catalog.repository.create_reference(ReferenceType.BRANCH, "empty", "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d")
+def test_wrong_input_of_revert_is_one_line_and_writes_nothing(
+    nessie, catalog, argv, code, said
+) -> None:
+    catalog.repository.create_reference(
+        ReferenceType.BRANCH,
+        "empty",
+        "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d",
+    )
     head = catalog.head("main")
     ran = nessie("revert", *argv)
     assert (ran.code, ran.out, said in ran.err) == (code, "", True)

@@ -18,11 +18,17 @@ def history(catalog):
 def test_a_range_is_taken_back_by_one_commit(nessie, history) -> None:
     ran = nessie("revert", "v1..main", "--json")
     assert (ran.code, ran.json["wasApplied"]) == (0, True)
-    assert [history.snapshot("main", name) for name in ("db.orders", "db.more", "db.items")] == [1, None, 1]
+    assert [history.snapshot("main", name) for name in ("db.orders", "db.more", "db.items")] == [
+        1,
+        None,
+        1,
+    ]
     message = history.repository.commit_at("main").meta.message
     assert message.startswith("Revert v1..main (4 commits)\n\nThis takes back commit ")
     assert message.count("This takes back commit") == 4
-    assert nessie("diff", "v1", "main", "--name-status").lines == ["M\tdb.items"], "what was dropped comes back under another content id"
+    assert nessie("diff", "v1", "main", "--name-status").lines == ["M\tdb.items"], (
+        "what was dropped comes back under another content id"
+    )
 
 
 def test_what_has_changed_since_is_a_conflict_and_nothing_is_taken_back(nessie, history) -> None:
@@ -30,9 +36,21 @@ def test_what_has_changed_since_is_a_conflict_and_nothing_is_taken_back(nessie, 
     head = history.head("main")
     ran = nessie("revert", "v1..main~1", "--json")
     (conflict,) = ran.json["error"]["errorDetails"]["conflicts"]
-    assert (ran.code, conflict["key"]["elements"], history.head("main")) == (3, ["db", "more"], head)
-    assert (conflict["expected"]["snapshotId"], conflict["actual"]["snapshotId"], conflict["proposed"]) == (1, 9, None)
-    assert [conflict[side] for side in ("base", "ours", "theirs")] == [conflict["expected"], conflict["actual"], None]
+    assert (ran.code, conflict["key"]["elements"], history.head("main")) == (
+        3,
+        ["db", "more"],
+        head,
+    )
+    assert (
+        conflict["expected"]["snapshotId"],
+        conflict["actual"]["snapshotId"],
+        conflict["proposed"],
+    ) == (1, 9, None)
+    assert [conflict[side] for side in ("base", "ours", "theirs")] == [
+        conflict["expected"],
+        conflict["actual"],
+        None,
+    ]
     assert conflict["changedBy"]["message"] == "update db.more"
     assert nessie("revert", "v1..main~1", "--ours", "db.more").code == 0
     assert [history.snapshot("main", name) for name in ("db.orders", "db.more")] == [1, 9]
@@ -46,7 +64,13 @@ def test_a_range_can_be_staged_only(nessie, history) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [("main..main", "nothing happened after"), ("main..v1", "no ancestor"), ("v1...main", "two dots"), ("..", "nothing happened")]
+    ("words", "said"),
+    [
+        ("main..main", "nothing happened after"),
+        ("main..v1", "no ancestor"),
+        ("v1...main", "two dots"),
+        ("..", "nothing happened"),
+    ],
 )
 def test_a_range_that_means_nothing_is_refused(nessie, history, words, said) -> None:
     head = history.head("main")

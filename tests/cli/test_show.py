@@ -25,7 +25,11 @@ def test_a_commit_is_shown_with_each_content_before_and_after(nessie, changed) -
 
 def test_the_newest_commit_of_the_current_reference_is_the_default(nessie, changed) -> None:
     assert "deleted db.orders  iceberg-table" in nessie("show").lines
-    assert nessie("show").out == nessie("show", "HEAD").out == nessie("show", changed.head("main")[:12]).out
+    assert (
+        nessie("show").out
+        == nessie("show", "HEAD").out
+        == nessie("show", changed.head("main")[:12]).out
+    )
 
 
 def test_a_rename_is_one_change(nessie, changed) -> None:
@@ -43,7 +47,9 @@ def test_json_is_a_log_entry_with_differences(nessie, changed) -> None:
     found = nessie("show", "main~1", "--json").json
     assert found["commitMeta"]["message"] == "rename db.items"
     assert [operation["type"] for operation in found["operations"]] == ["DELETE", "PUT"]
-    assert [(d["key"]["elements"][-1], d.get("renamedTo"), d.get("renamedFrom")) for d in found["diffs"]] == [
+    assert [
+        (d["key"]["elements"][-1], d.get("renamedTo"), d.get("renamedFrom")) for d in found["diffs"]
+    ] == [
         ("items", {"elements": ["db", "positions"]}, None),
         ("positions", None, {"elements": ["db", "items"]}),
     ]
@@ -70,8 +76,16 @@ def test_git_s_form_of_a_content_at_a_revision(nessie, catalog) -> None:
     assert nessie("show", ":db.orders") == nessie("content", "show", "db.orders")
     assert nessie("show", "v1:db.orders", "--json").json["content"]["snapshotId"] == 1
     assert nessie("show", "main~1:db.orders", "--json").json["content"]["snapshotId"] == 1
-    assert nessie("show", "main*9999-01-01T00:00:00Z:db.orders", "--json").json["content"]["snapshotId"] == 2
-    assert nessie("show", "main*9999-01-01T00:00:00Z", "--json").json["commitMeta"]["message"] == "update db.orders"
+    assert (
+        nessie("show", "main*9999-01-01T00:00:00Z:db.orders", "--json").json["content"][
+            "snapshotId"
+        ]
+        == 2
+    )
+    assert (
+        nessie("show", "main*9999-01-01T00:00:00Z", "--json").json["commitMeta"]["message"]
+        == "update db.orders"
+    )
 
 
 def test_a_content_that_is_only_elsewhere_is_said_to_be_there(nessie, catalog) -> None:

@@ -15,12 +15,19 @@ def test_a_second_parent_of_a_commit_with_one_parent(nessie, catalog) -> None:
 
 def test_a_shortened_hash_is_no_branch_to_switch_to(nessie, catalog) -> None:
     ran = nessie("switch", catalog.head("main")[:8])
-    assert (ran.code, "is a commit" in ran.err, "nessie switch -c NAME" in ran.err) == (2, True, True)
+    assert (ran.code, "is a commit" in ran.err, "nessie switch -c NAME" in ran.err) == (
+        2,
+        True,
+        True,
+    )
 
 
 def test_identical_content_is_not_staged(nessie, catalog) -> None:
     assert nessie("content", "put", "twice", "--type", "namespace", "-m", "once").code == 0
-    assert nessie("content", "put", "twice", "--type", "namespace").out == "nothing to stage for twice\n"
+    assert (
+        nessie("content", "put", "twice", "--type", "namespace").out
+        == "nothing to stage for twice\n"
+    )
     ran = nessie("content", "put", "twice", "--type", "namespace", "-m", "again")
     assert (ran.code, "changes nothing" in ran.err) == (2, True)
 
@@ -34,4 +41,7 @@ def test_audit_of_a_key_names_the_option_that_takes_it(nessie, catalog) -> None:
 
 
 def test_a_missing_argument_is_told_on_one_line_with_its_values(nessie) -> None:
-    assert nessie("completion").err.splitlines()[0] == "nessie: missing argument 'SHELL': bash, zsh, fish"
+    assert (
+        nessie("completion").err.splitlines()[0]
+        == "nessie: missing argument 'SHELL': bash, zsh, fish"
+    )

@@ -30,11 +30,18 @@ def test_the_newest_is_number_0_and_each_can_be_named(nessie, catalog) -> None:
     nessie("content", "delete", "db.orders")
     nessie("stash", "-m", "second")
 
-    assert [(row[0], row[2], row[3], row[4]) for row in nessie("stash", "list").rows] == [("0", "main", "1", "second"), ("1", "main", "1", "first")]
+    assert [(row[0], row[2], row[3], row[4]) for row in nessie("stash", "list").rows] == [
+        ("0", "main", "1", "second"),
+        ("1", "main", "1", "first"),
+    ]
     assert nessie("stash", "show").out == "delete     db.orders  iceberg-table\n"
-    assert nessie("stash", "show", "1", "--json").json["batch"]["operations"][0]["key"] == {"elements": ["db", "items"]}
+    assert nessie("stash", "show", "1", "--json").json["batch"]["operations"][0]["key"] == {
+        "elements": ["db", "items"]
+    }
     assert nessie("stash", "drop", "1").out == "forgotten: first\n"
-    assert [item["message"] for item in nessie("stash", "list", "--json").json["stashes"]] == ["second"]
+    assert [item["message"] for item in nessie("stash", "list", "--json").json["stashes"]] == [
+        "second"
+    ]
 
 
 def test_apply_keeps_it_aside(nessie, catalog) -> None:
@@ -88,9 +95,20 @@ def test_a_number_that_there_is_not(nessie, catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"version": 2, "stashes": []}', '{"version": 1, "stashes": [{}]}', '{"version": 1, "stashes": [3]}', "\x00"]
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"version": 2, "stashes": []}',
+        '{"version": 1, "stashes": [{}]}',
+        '{"version": 1, "stashes": [3]}',
+        "\x00",
+    ],
 )
-def test_a_file_that_cannot_be_read_is_told_and_never_overwritten(nessie, catalog, tmp_path, text) -> None:
+def test_a_file_that_cannot_be_read_is_told_and_never_overwritten(
+    nessie, catalog, tmp_path, text
+) -> None:
     path = tmp_path / ".nessie" / "stash.json"
     nessie("content", "delete", "db.items")
     path.write_text(text)

@@ -68,11 +68,16 @@ def test_a_backup_that_is_missing_or_no_store(nessie, catalog) -> None:
 
 
 def test_from_sqlite_to_postgres_and_back(nessie, catalog) -> None:
-    before = [nessie(*words, "--json").json for words in (("log", "--all"), ("tag",), ("content", "list"))]
+    before = [
+        nessie(*words, "--json").json for words in (("log", "--all"), ("tag",), ("content", "list"))
+    ]
     with new_url() as url:
         assert nessie("store", "backup", "there").code == 0
         assert nessie("--store", url, "store", "load", "there").code == 0
         assert nessie("--store", url, "store", "backup", "back").code == 0
         for store in (url, "back"):
             assert nessie("--store", store, "fsck").code == 0
-            assert [nessie("--store", store, *words, "--json").json for words in (("log", "--all"), ("tag",), ("content", "list"))] == before
+            assert [
+                nessie("--store", store, *words, "--json").json
+                for words in (("log", "--all"), ("tag",), ("content", "list"))
+            ] == before

@@ -39,7 +39,9 @@ def test_a_closed_stdin_is_empty(nessie, catalog, line, code, said) -> None:
 @pytest.fixture
 def many(nessie, catalog, tmp_path):
     """A batch in which so many operations conflict."""
-    operations = [{"type": "DELETE", "key": {"elements": [f"none{number}"]}} for number in range(CONFLICTS)]
+    operations = [
+        {"type": "DELETE", "key": {"elements": [f"none{number}"]}} for number in range(CONFLICTS)
+    ]
     (tmp_path / "batch.json").write_text(json.dumps(operations))
     return lambda *more: nessie("commit", "--batch", "batch.json", "-m", "x", *more)
 

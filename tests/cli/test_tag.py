@@ -6,7 +6,9 @@ from tests.repository.servers import Servers
 
 def test_tags_are_listed_apart_from_branches(nessie, catalog) -> None:
     assert nessie("tag").rows == [["v1", catalog.head("v1")]]
-    assert nessie("tag", "--json").json["references"] == [{"type": "TAG", "name": "v1", "hash": catalog.head("v1")}]
+    assert nessie("tag", "--json").json["references"] == [
+        {"type": "TAG", "name": "v1", "hash": catalog.head("v1")}
+    ]
     assert nessie("tag", "-v").rows[0][2:4] == ["", ""]
 
 
@@ -39,7 +41,10 @@ def test_a_commit_stays_reachable_by_its_tag(nessie, catalog) -> None:
 
 def test_a_tag_has_a_message(nessie: Nessie, catalog: Catalog) -> None:
     head = catalog.head("main")
-    assert nessie("tag", "-a", "v2", "-m", "Figures of March\n\nchecked").out == f"created tag v2 at {head}\n"
+    assert (
+        nessie("tag", "-a", "v2", "-m", "Figures of March\n\nchecked").out
+        == f"created tag v2 at {head}\n"
+    )
     assert [row[-1] for row in nessie("tag", "-v").rows] == ["tables", "Figures of March"]
     v1 = {"type": "TAG", "name": "v1", "hash": catalog.head("v1")}
     v2 = {"type": "TAG", "name": "v2", "hash": head, "message": "Figures of March\n\nchecked"}
@@ -67,7 +72,9 @@ def test_a_message_that_is_a_tag_may_be_meant_as_a_rename(nessie: Nessie, catalo
     assert catalog.head("v1")
 
 
-@pytest.mark.parametrize("words", [["-d", "v1"], ["-f", "v1", "main"], ["--move", "v1", "v2"], ["-l"], []])
+@pytest.mark.parametrize(
+    "words", [["-d", "v1"], ["-f", "v1", "main"], ["--move", "v1", "v2"], ["-l"], []]
+)
 def test_only_a_new_tag_takes_a_message(nessie: Nessie, catalog: Catalog, words: list[str]) -> None:
     assert nessie("tag", "-m", "a message", *words).code == 2
     assert nessie("tag").rows == [["v1", catalog.head("v1")]]

@@ -57,11 +57,15 @@ def letters(catalog):
         (("feature~2..feature", "v1..feature~4"), "efab"),
     ],
 )
-def test_commits_that_are_not_neighbours_are_applied_in_the_order_given(nessie, letters, words, created) -> None:
+def test_commits_that_are_not_neighbours_are_applied_in_the_order_given(
+    nessie, letters, words, created
+) -> None:
     ran = nessie("cherry-pick", *words)
     assert (ran.code, f"transplanted {len(created)} commits into main" in ran.err) == (0, True)
     assert subjects(nessie, len(created)) == [f"create db.{letter}" for letter in reversed(created)]
-    assert {row[0]: row[2] for row in ran.rows} == {f"db.{letter}": "iceberg-table snapshot 1" for letter in created}
+    assert {row[0]: row[2] for row in ran.rows} == {
+        f"db.{letter}": "iceberg-table snapshot 1" for letter in created
+    }
 
 
 def test_of_commits_that_are_not_neighbours_all_are_applied_or_none(nessie, letters) -> None:
@@ -86,7 +90,11 @@ def test_the_message_of_a_single_commit_may_be_replaced(nessie, feature) -> None
     assert nessie("transplant", "late", "--onto", "main", "-m", "more").code == 0
     meta = nessie("show", "--json").json["commitMeta"]
     assert meta["message"] == "more"
-    assert (meta["authors"], meta["authorTime"]) == (before["authors"], before["authorTime"]) == (["Bob <bob@example.org>"], meta["authorTime"])
+    assert (
+        (meta["authors"], meta["authorTime"])
+        == (before["authors"], before["authorTime"])
+        == (["Bob <bob@example.org>"], meta["authorTime"])
+    )
     assert nessie("transplant", "v1..feature", "-m", "more").code == 2
 
 
@@ -109,7 +117,15 @@ def test_a_dry_run_writes_nothing(nessie, feature) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "code"), [([], 2), (["nowhere"], 4), ([""], 2), (["main..main"], 2), (["feature", "--onto", "v1"], 2), (["feature", "--onto", "x"], 4)]
+    ("argv", "code"),
+    [
+        ([], 2),
+        (["nowhere"], 4),
+        ([""], 2),
+        (["main..main"], 2),
+        (["feature", "--onto", "v1"], 2),
+        (["feature", "--onto", "x"], 4),
+    ],
 )
 def test_wrong_input(nessie, feature, argv, code) -> None:
     ran = nessie("transplant", *argv)

@@ -68,14 +68,19 @@ def test_the_reflog_has_the_configured_author(nessie, catalog, monkeypatch) -> N
     monkeypatch.delenv("NESSIE_AUTHOR")
     assert nessie("config", "set", "author", "Ada <ada@example.org>", "--user").code == 0
     assert nessie("branch", "adas").code == 0
-    assert nessie("reflog", "adas", "--json").json["reflogEntries"][0]["who"] == "Ada <ada@example.org>"
+    assert (
+        nessie("reflog", "adas", "--json").json["reflogEntries"][0]["who"]
+        == "Ada <ada@example.org>"
+    )
 
 
 def test_to_needs_no_reference(nessie, catalog) -> None:
     catalog.branch("feature")
     before = catalog.head("feature")
     catalog.update("feature", "db.orders", 2)
-    number = next(row[0] for row in nessie("reflog", "--all").rows if row[1] == "feature" and "create" in row)
+    number = next(
+        row[0] for row in nessie("reflog", "--all").rows if row[1] == "feature" and "create" in row
+    )
     assert nessie("undo", "--to", number, "--yes").code == 0
     assert catalog.head("feature") == before
 
@@ -155,7 +160,9 @@ def test_json_is_a_reference_and_both_ends(nessie, catalog) -> None:
     }
 
 
-@pytest.mark.parametrize(("argv", "code"), [(["never"], 4), ([""], 2), (["--to", "999"], 2), (["--to", "x"], 2)])
+@pytest.mark.parametrize(
+    ("argv", "code"), [(["never"], 4), ([""], 2), (["--to", "999"], 2), (["--to", "x"], 2)]
+)
 def test_wrong_input(nessie, catalog, argv, code) -> None:
     head = catalog.head("main")
     ran = nessie("undo", *argv)
@@ -195,7 +202,11 @@ def test_an_undo_beyond_the_expiry_says_that_files_may_be_gone(nessie, catalog) 
     old.branch("dev")
     head = old.update("dev", "db.orders", 7)
     old.repository.delete_reference("dev", expected_hash=head)
-    for words in (["undo", "dev", "--dry-run"], ["undo", "dev", "--dry-run", "--json"], ["undo", "dev", "--yes"]):
+    for words in (
+        ["undo", "dev", "--dry-run"],
+        ["undo", "dev", "--dry-run", "--json"],
+        ["undo", "dev", "--yes"],
+    ):
         ran = nessie(*words)
         assert ran.code == 0
         assert GONE in ran.err
@@ -206,7 +217,14 @@ def test_an_undo_beyond_the_expiry_says_that_files_may_be_gone(nessie, catalog) 
 
 
 @pytest.mark.parametrize(
-    ("days", "setting", "warned"), [(89, None, False), (91, None, True), (31, "30d", True), (29, "30d", False), (100, "1000d", False)]
+    ("days", "setting", "warned"),
+    [
+        (89, None, False),
+        (91, None, True),
+        (31, "30d", True),
+        (29, "30d", False),
+        (100, "1000d", False),
+    ],
 )
 def test_the_expiry_is_the_repositorys(nessie, catalog, days, setting, warned) -> None:
     old = days_ago(catalog, days)
@@ -217,7 +235,9 @@ def test_the_expiry_is_the_repositorys(nessie, catalog, days, setting, warned) -
     assert (GONE in nessie("undo", "dev", "--yes").err) is warned
 
 
-def test_an_old_move_to_where_a_young_one_began_is_no_undo_beyond_the_expiry(nessie, catalog) -> None:
+def test_an_old_move_to_where_a_young_one_began_is_no_undo_beyond_the_expiry(
+    nessie, catalog
+) -> None:
     old = days_ago(catalog, 200)
     first, second = old.update("main", "db.orders", 2), old.update("main", "db.orders", 3)
     young = days_ago(catalog, 1)

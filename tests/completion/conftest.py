@@ -12,25 +12,47 @@ import pytest
 from nessie_cli import CommitMeta, ContentKey, Delete, IcebergTable, Namespace, Put, create
 from nessie_cli.model import ReferenceType
 
-KEYS = ("db", "db.orders", 'db."order.lines"', "db.sales", "db.sales.items", "db.sales.units", "web", 'web."it\'s ""new"""', "éclair")
+KEYS = (
+    "db",
+    "db.orders",
+    'db."order.lines"',
+    "db.sales",
+    "db.sales.items",
+    "db.sales.units",
+    "web",
+    'web."it\'s ""new"""',
+    "éclair",
+)
 NAMESPACES = ("db", "db.sales", "web")
 
 
 def content(key: str):
     elements = ContentKey.parse(key).elements
-    return Namespace(elements=elements) if key in NAMESPACES else IcebergTable(metadata_location=f"s3://lake/{key}", snapshot_id=1, schema_id=0)
+    return (
+        Namespace(elements=elements)
+        if key in NAMESPACES
+        else IcebergTable(metadata_location=f"s3://lake/{key}", snapshot_id=1, schema_id=0)
+    )
 
 
 def fill(path: Path) -> None:
     with create(str(path), who="tester") as repository:
         for key in KEYS:
-            repository.commit("main", [Put(ContentKey.parse(key), content(key))], CommitMeta(f"add {key}\n\nmore"))
+            repository.commit(
+                "main", [Put(ContentKey.parse(key), content(key))], CommitMeta(f"add {key}\n\nmore")
+            )
         head = repository.reference("main").hash
         repository.create_reference(ReferenceType.BRANCH, "feature/new-orders", head)
         repository.create_reference(ReferenceType.BRANCH, "feature/old", head)
         repository.create_reference(ReferenceType.TAG, "v1.0", head)
-        repository.commit("feature/new-orders", [Delete(ContentKey.parse("éclair"))], CommitMeta("no sweets"))
-        repository.commit("feature/new-orders", [Put(ContentKey(("later",)), content("later"))], CommitMeta("only on the branch"))
+        repository.commit(
+            "feature/new-orders", [Delete(ContentKey.parse("éclair"))], CommitMeta("no sweets")
+        )
+        repository.commit(
+            "feature/new-orders",
+            [Put(ContentKey(("later",)), content("later"))],
+            CommitMeta("only on the branch"),
+        )
         repository.merge("main", "feature/new-orders")
         gone = repository.create_reference(ReferenceType.BRANCH, "gone", head)
         repository.delete_reference("gone", expected_hash=gone.hash)
@@ -48,7 +70,10 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / ".hidden").write_text("")
     (folder / "inner").mkdir()
     subprocess.run(
-        [sys.executable, "-m", "nessie_cli", "content", "delete", "db.sales.units", "-q"], cwd=folder, env={"HOME": str(folder)}, check=True
+        [sys.executable, "-m", "nessie_cli", "content", "delete", "db.sales.units", "-q"],
+        cwd=folder,
+        env={"HOME": str(folder)},
+        check=True,
     )
     return folder
 

@@ -18,7 +18,9 @@ from pathlib import Path
 PATIENCE = 120
 ROWS, COLUMNS = 50, 120
 _BUFFER = re.compile(r"<<(.*?)>>", re.DOTALL)
-_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?>=]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78MP])")
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-9;?>=]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78MP])"
+)
 
 # Each shell prints its line between marks when it gets Ctrl-X Ctrl-P. The last command sets the prompt that says that it is ready to be typed into.
 SET_UP = {
@@ -34,17 +36,27 @@ nessie completion fish | source; function fish_prompt; echo -n 'REA''DY> '; end
 }
 # The same with the files of completions/ where each shell, or its packages, look for them.
 INSTALLED = {
-    "bash": (". /usr/share/bash-completion/bash_completion;", "source <(nessie completion bash)", ":"),
+    "bash": (
+        ". /usr/share/bash-completion/bash_completion;",
+        "source <(nessie completion bash)",
+        ":",
+    ),
     "zsh": ("fpath=(~/installed $fpath);", "source <(nessie completion zsh)", ":"),
     "fish": ("set -p fish_complete_path ~/installed;", "nessie completion fish | source", "true"),
 }
-ARGUMENTS = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"], "fish": ["--no-config", "-i"]}
+ARGUMENTS = {
+    "bash": ["--norc", "--noprofile", "-i"],
+    "zsh": ["-f", "-i"],
+    "fish": ["--no-config", "-i"],
+}
 
 
 class Shell:
     """One interactive shell in a folder."""
 
-    def __init__(self, name: str, folder: Path, environment: dict[str, str], *, installed: bool = False) -> None:
+    def __init__(
+        self, name: str, folder: Path, environment: dict[str, str], *, installed: bool = False
+    ) -> None:
         self.name = name
         program = shutil.which(name)
         assert program
@@ -52,7 +64,13 @@ class Shell:
         self._process, self._terminal = pty.fork()
         if self._process == 0:
             os.chdir(folder)
-            kept = {**environment, "PATH": path, "TERM": "xterm", "INPUTRC": "/dev/null", "HISTFILE": ""}
+            kept = {
+                **environment,
+                "PATH": path,
+                "TERM": "xterm",
+                "INPUTRC": "/dev/null",
+                "HISTFILE": "",
+            }
             os.execve(program, [name, *ARGUMENTS[name]], kept)
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._seen = ""
@@ -99,7 +117,9 @@ class Shell:
     def _wait(self, look):
         deadline = time.monotonic() + PATIENCE
         while not (found := look(self._seen)):
-            ready, _, _ = select.select([self._terminal], [], [], max(deadline - time.monotonic(), 0))
+            ready, _, _ = select.select(
+                [self._terminal], [], [], max(deadline - time.monotonic(), 0)
+            )
             assert ready, f"{self.name} does not answer; seen: {self._seen[-2000:]!r}"
             self._seen += os.read(self._terminal, 65536).decode(errors="replace")
         return found

@@ -26,7 +26,10 @@ def run(here, *args, program=("-m", "nessie_cli"), **env):
 def test_one_candidate_per_line_with_a_tab_before_its_description(here):
     done = run(here, "__complete", "--", "switch", "fe")
 
-    assert done.stdout == "feature/new-orders\tbranch: only on the branch\nfeature/old\tbranch: add éclair\n"
+    assert (
+        done.stdout
+        == "feature/new-orders\tbranch: only on the branch\nfeature/old\tbranch: add éclair\n"
+    )
     assert (done.stderr, done.returncode) == ("", 0)
 
 
@@ -34,7 +37,15 @@ def test_without_a_description_there_is_no_tab(here):
     assert run(here, "__complete", "--", "merge", "--behavior", "f").stdout == "force\n"
 
 
-@pytest.mark.parametrize("typed", [["command", "sw"], ["revision", "log", "ma"], ["key", "content", "show", "db.o"], ["=a,b", "x", ""]])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["command", "sw"],
+        ["revision", "log", "ma"],
+        ["key", "content", "show", "db.o"],
+        ["=a,b", "x", ""],
+    ],
+)
 def test_a_kind_of_the_script_loads_no_parser(here, typed):
     kind, *words = typed
     program = "import sys; from nessie_cli.cli.main import run; run(sys.argv[1:]); sys.stderr.write(str('typer' in sys.modules))"
@@ -63,7 +74,19 @@ def test_nothing_is_said_where_nothing_can_be(tmp_path, typed):
     assert "Traceback" not in done.stdout
 
 
-@pytest.mark.parametrize("damage", ["no database", "empty", "folder", "other tables", "settings", "binary HEAD", "batch", "unreadable object"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "no database",
+        "empty",
+        "folder",
+        "other tables",
+        "settings",
+        "binary HEAD",
+        "batch",
+        "unreadable object",
+    ],
+)
 def test_a_broken_workspace_completes_what_it_can(tmp_path, here, damage):
     folder = tmp_path / ".nessie"
     folder.mkdir()
@@ -101,7 +124,11 @@ def test_debug_tells_why(tmp_path):
 
 def test_a_closed_pipe_is_quiet(here):
     done = subprocess.run(
-        ["bash", "-c", f"'{sys.executable}' -m nessie_cli __complete -- '' | true"], cwd=here, capture_output=True, check=False, timeout=120
+        ["bash", "-c", f"'{sys.executable}' -m nessie_cli __complete -- '' | true"],
+        cwd=here,
+        capture_output=True,
+        check=False,
+        timeout=120,
     )
     assert done.stderr == b""
 
@@ -111,7 +138,11 @@ def test_stored_text_never_acts_on_a_terminal(tmp_path):
 
     (tmp_path / ".nessie").mkdir()
     with create(str(tmp_path / ".nessie/store.sqlite")) as repository:
-        repository.commit("main", [Put(ContentKey(("a\u202eb",)), Namespace(elements=("a\u202eb",)))], CommitMeta("red\x1b[31m\tand\rmore\u2028"))
+        repository.commit(
+            "main",
+            [Put(ContentKey(("a\u202eb",)), Namespace(elements=("a\u202eb",)))],
+            CommitMeta("red\x1b[31m\tand\rmore\u2028"),
+        )
     out = run(tmp_path, "__complete", "--", "switch", "").stdout
     assert out == "main\tbranch: red [31m and more \n"
     replies = run(tmp_path, "__complete", "--bash", " ", "9", "80", "--", "nessie log ").stdout
@@ -131,7 +162,12 @@ HARD = [
 
 
 def unquoted_by_bash(words):
-    done = subprocess.run(["bash", "-c", "printf '%s\\0' " + " ".join(words)], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"})
+    done = subprocess.run(
+        ["bash", "-c", "printf '%s\\0' " + " ".join(words)],
+        capture_output=True,
+        check=True,
+        env={"LC_ALL": "C.UTF-8"},
+    )
     return done.stdout.decode().split("\0")[:-1]
 
 
@@ -144,9 +180,15 @@ def test_bash_reads_what_is_inserted_as_it_was_meant(quote):
 
 @pytest.mark.parametrize("quote", ["", "'", '"'])
 def test_a_line_is_read_as_bash_reads_it(quote):
-    typed = [quote + (bash._quoted(text, quote) if quote else bash._escaped(text)) + quote for text in HARD]
+    typed = [
+        quote + (bash._quoted(text, quote) if quote else bash._escaped(text)) + quote
+        for text in HARD
+    ]
 
-    assert bash.Line("nessie  " + "  ".join(typed), " \t\n\"'><=;|&(:@").words == ["nessie", *unquoted_by_bash(typed)]
+    assert bash.Line("nessie  " + "  ".join(typed), " \t\n\"'><=;|&(:@").words == [
+        "nessie",
+        *unquoted_by_bash(typed),
+    ]
 
 
 def test_long_descriptions_are_cut_to_the_terminal(here):
@@ -158,4 +200,9 @@ def test_long_descriptions_are_cut_to_the_terminal(here):
 
 
 def test_where_bash_inserts_all_candidates_nothing_but_them_is_given(here):
-    assert replies("nessie switch ", breaks=" ", listing=False, columns=80) == ["feature/new-orders ", "feature/old ", "main ", "v1.0 "]
+    assert replies("nessie switch ", breaks=" ", listing=False, columns=80) == [
+        "feature/new-orders ",
+        "feature/old ",
+        "main ",
+        "v1.0 ",
+    ]

@@ -12,17 +12,35 @@ from nessie_cli.cli.completion.answer import candidates
 from nessie_cli.cli.completion.bash import Line
 
 TREE = read()
-OPTIONS = sorted({name for command in every(TREE) for option in (*command.options, *TREE.options) for name in option.names})
+OPTIONS = sorted(
+    {
+        name
+        for command in every(TREE)
+        for option in (*command.options, *TREE.options)
+        for name in option.names
+    }
+)
 NAMES = sorted({word for command in every(TREE) for word in command.path})
-PIECES = ["main", "main~", "main^2", "v1.0@", "..", "...", "db.", 'db."', "feature/", "HEAD", "~", "@", "^", "--", "-", "=", "'", '"', "\\", " ", "tables/", "ab12", "é", "~99999", "\u202e", "*"]  # fmt: skip  # noqa: E501
-WORDS = st.sampled_from([*OPTIONS, *NAMES]) | st.lists(st.sampled_from(PIECES), max_size=3).map("".join) | st.text(max_size=5)
+PIECES = ["main", "main~", "main^2", "v1.0@", "..", "...", "db.", 'db."', "feature/", "HEAD", "~", "@", "^", "--", "-", "=", "'", '"', "\\", " ", "tables/", "ab12", "é", "~99999", "\u202e", "*"]  # fmt: skip
+WORDS = (
+    st.sampled_from([*OPTIONS, *NAMES])
+    | st.lists(st.sampled_from(PIECES), max_size=3).map("".join)
+    | st.text(max_size=5)
+)
 
 
 @given(st.lists(WORDS, max_size=5), WORDS)
-@settings(print_blob=True, max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    print_blob=True,
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_candidates_begin_as_the_word(here, before, last):
     os.chdir(here)
-    before = [word for word in before if not word.startswith("-C") and "C" not in word]  # a folder that is not there is an error, and silent
+    before = [
+        word for word in before if not word.startswith("-C") and "C" not in word
+    ]  # a folder that is not there is an error, and silent
     found = [text for text, _ in candidates([*before, last])]
 
     assert [text for text in found if not text.startswith(last)] == []
@@ -30,7 +48,12 @@ def test_candidates_begin_as_the_word(here, before, last):
 
 
 @given(st.lists(st.sampled_from([*OPTIONS, *NAMES, *PIECES]), max_size=5).map(" ".join))
-@settings(print_blob=True, max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    print_blob=True,
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_any_line_of_bash_is_read(here, line):
     os.chdir(here)
     line = line.replace("-C", "")

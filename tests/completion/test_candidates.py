@@ -30,7 +30,9 @@ def test_a_group_offers_its_commands(here, words):
 
 def test_options_are_offered_with_their_help(here, said):
     assert said("log", "--one") == {"--oneline": "Show one line per commit."}
-    assert said("merge", "--theirs")["--theirs"] == "Take their state of this key: that of the source."
+    assert (
+        said("merge", "--theirs")["--theirs"] == "Take their state of this key: that of the source."
+    )
 
 
 def test_long_options_for_two_dashes_and_all_for_one(here, words):
@@ -46,7 +48,9 @@ def test_an_option_that_was_given_is_not_offered_again_unless_it_repeats(here, w
 
 
 def test_global_options_stand_on_both_sides_of_the_command(here, words):
-    assert words("--col") == words("log", "--col") == words("content", "put", "--col") == ["--color"]
+    assert (
+        words("--col") == words("log", "--col") == words("content", "put", "--col") == ["--color"]
+    )
     assert words("--color", "a") == words("log", "--color", "a") == ["auto", "always"]
     assert words("--color=n") == ["--color=never"]
     assert "--version" in words("--")
@@ -84,7 +88,9 @@ def test_aliases_and_plug_ins_are_commands(here, said, words, tmp_path, monkeypa
 
     assert user_config() == str(user_config_path())
     (tmp_path / "config/nessie").mkdir(parents=True)
-    (tmp_path / "config/nessie/config.toml").write_text('[alias]\nlg = "log --oneline"\nloud = "commit -m \'it is loud\'"\nlog = "show"\n')
+    (tmp_path / "config/nessie/config.toml").write_text(
+        '[alias]\nlg = "log --oneline"\nloud = "commit -m \'it is loud\'"\nlog = "show"\n'
+    )
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/nessie-lost-and-found").write_text("#!/bin/sh\n")
     assert "lost-and-found" not in words("l")
@@ -146,7 +152,9 @@ def test_branches_and_tags_apart(here, words):
 def test_deleted_references_where_they_can_be_brought_back(here, said, words):
     assert said("undo", "g") == {"gone": "deleted"}
     assert words("switch", "g") == []
-    assert words("undo", "main", "--to", "")[0] == str(max(map(int, words("undo", "main", "--to", ""))))
+    assert words("undo", "main", "--to", "")[0] == str(
+        max(map(int, words("undo", "main", "--to", "")))
+    )
 
 
 def test_revisions_are_references_hashes_and_steps_back(here, said, words):
@@ -161,13 +169,26 @@ def test_revisions_are_references_hashes_and_steps_back(here, said, words):
     assert said("log", "main^")["main^2"] == "only on the branch"
     assert said("log", "main^2~")["main^2~1"] == "no sweets"
     assert said("log", f"{head[:8]}~1~")[f"{head[:8]}~1~1"] == "add web"
-    assert said("log", "~")["~1"] == said("log", "@~")["@~1"] == said("log", "HEAD~")["HEAD~1"] == "add éclair"
+    assert (
+        said("log", "~")["~1"]
+        == said("log", "@~")["@~1"]
+        == said("log", "HEAD~")["HEAD~1"]
+        == "add éclair"
+    )
     assert said("log", f"main@{head[:5]}") == {f"main@{head[:12]}": "add éclair"}
     assert len(words("log", "main@")) == 10
 
 
 def test_steps_that_lead_nowhere_offer_nothing(here, words):
-    for revision in ("main~0", "main^0", "main~5000", "main~²", "main^9", "main~99999999999999999999", "no-such"):
+    for revision in (
+        "main~0",
+        "main^0",
+        "main~5000",
+        "main~²",
+        "main^9",
+        "main~99999999999999999999",
+        "no-such",
+    ):
         assert words("log", f"{revision}~") == []
 
 
@@ -188,8 +209,16 @@ def test_an_expected_hash_offers_the_newest_commits(here, said, words):
 
 
 def test_keys_element_by_element(here, said):
-    assert said("content", "show", "") == {"db.": "namespace", "later": "iceberg-table", "web.": "namespace"}
-    assert said("content", "show", "db.") == {'db."order.lines"': "iceberg-table", "db.orders": "iceberg-table", "db.sales.": "namespace"}
+    assert said("content", "show", "") == {
+        "db.": "namespace",
+        "later": "iceberg-table",
+        "web.": "namespace",
+    }
+    assert said("content", "show", "db.") == {
+        'db."order.lines"': "iceberg-table",
+        "db.orders": "iceberg-table",
+        "db.sales.": "namespace",
+    }
     assert list(said("content", "show", "db.sales.i")) == ["db.sales.items"]
     assert said("content", "show", "db.orders.") == {}
     assert said("content", "show", "nothing.") == {}
@@ -204,15 +233,25 @@ def test_quoted_elements(here, words):
 
 
 def test_keys_at_the_revision_that_the_line_names(here, words):
-    assert words("content", "list", "--at", "v1.0", "é") == words("--ref", "v1.0", "content", "show", "é") == ["éclair"]
+    assert (
+        words("content", "list", "--at", "v1.0", "é")
+        == words("--ref", "v1.0", "content", "show", "é")
+        == ["éclair"]
+    )
     assert words("content", "list", "--at", "feature/new-orders~2", "é") == ["éclair"]
     assert words("content", "show", "é") == []
 
 
 def test_a_key_with_its_file(here, words):
-    assert words("merge", "x", "--resolve", "db.") == ['db."order.lines"=', "db.orders=", "db.sales."]
+    assert words("merge", "x", "--resolve", "db.") == [
+        'db."order.lines"=',
+        "db.orders=",
+        "db.sales.",
+    ]
     assert words("merge", "x", "--resolve", "db.orders=ta") == ["db.orders=tables/"]
-    assert words("merge", "x", "--resolve=db.orders=tables/") == ["--resolve=db.orders=tables/orders.json"]
+    assert words("merge", "x", "--resolve=db.orders=tables/") == [
+        "--resolve=db.orders=tables/orders.json"
+    ]
 
 
 def test_staged_keys_where_they_can_be_taken_back(here, said):
@@ -241,7 +280,11 @@ def test_another_store_reference_or_folder_is_looked_into(here, words, tmp_path,
     monkeypatch.chdir(tmp_path)
     store = str(here / ".nessie/store.sqlite")
     assert words("switch", "ma") == []
-    assert words("--store", store, "switch", "ma") == words("switch", "--store", f"sqlite:///{store}", "ma") == ["main"]
+    assert (
+        words("--store", store, "switch", "ma")
+        == words("switch", "--store", f"sqlite:///{store}", "ma")
+        == ["main"]
+    )
     assert words("-C", str(here / "inner"), "switch", "ma") == ["main"]
     monkeypatch.setenv("NESSIE_STORE", store)
     monkeypatch.setenv("NESSIE_REF", "v1.0")
@@ -249,7 +292,12 @@ def test_another_store_reference_or_folder_is_looked_into(here, words, tmp_path,
 
 
 @pytest.mark.parametrize(
-    "setting", ['store = "elsewhere/s.sqlite"\n', 'store = "sqlite:///elsewhere/s.sqlite"', "author = 'a'\nstore = 'elsewhere/s.sqlite'"]
+    "setting",
+    [
+        'store = "elsewhere/s.sqlite"\n',
+        'store = "sqlite:///elsewhere/s.sqlite"',
+        "author = 'a'\nstore = 'elsewhere/s.sqlite'",
+    ],
 )
 def test_the_store_of_the_workspace_settings(here, words, tmp_path, monkeypatch, setting):
     (tmp_path / ".nessie").mkdir()

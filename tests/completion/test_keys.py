@@ -13,9 +13,9 @@ from nessie_cli.commitspec import CommitSpec
 from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.repository.opening import create
 
-ELEMENTS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=6) | st.sampled_from(
-    ["a", "b", "a b", "a.b", 'a"b', '"', "."]
-)
+ELEMENTS = st.text(
+    st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=6
+) | st.sampled_from(["a", "b", "a b", "a.b", 'a"b', '"', "."])
 KEYS = st.lists(ELEMENTS, min_size=1, max_size=4).map(tuple)
 
 
@@ -65,15 +65,32 @@ def large(tmp_path_factory):
         ("n", "deep", "z"),
         ("n x",),
     ]
-    contents = {elements: Namespace(elements=elements) if elements in namespaces else IcebergTable(metadata_location="s3://x") for elements in wanted}
+    contents = {
+        elements: Namespace(elements=elements)
+        if elements in namespaces
+        else IcebergTable(metadata_location="s3://x")
+        for elements in wanted
+    }
     with create(path) as repository:
-        repository.commit("main", [Put(ContentKey(elements), content) for elements, content in contents.items()], CommitMeta("load"))
+        repository.commit(
+            "main",
+            [Put(ContentKey(elements), content) for elements, content in contents.items()],
+            CommitMeta("load"),
+        )
         yield repository, sorted(wanted)
 
 
 def elements_below(wanted, above, begun):
-    below = [elements for elements in wanted if elements[: len(above)] == above and len(elements) > len(above)]
-    return list(dict.fromkeys(elements[len(above)] for elements in below if elements[len(above)].startswith(begun)))
+    below = [
+        elements
+        for elements in wanted
+        if elements[: len(above)] == above and len(elements) > len(above)
+    ]
+    return list(
+        dict.fromkeys(
+            elements[len(above)] for elements in below if elements[len(above)].startswith(begun)
+        )
+    )
 
 
 @pytest.mark.parametrize("above", [(), ("n",), ("n", "deep"), ("top1",), ("zzz",)])
@@ -84,8 +101,14 @@ def test_the_next_elements_are_those_of_the_tree(large, above, begun):
     found = found_in(repository, typed + begun)
     texts = {text_of(element): element for element in elements_below(wanted, above, begun)}
     assert [text.removeprefix(typed).removesuffix(".") for text, _ in found] == list(texts)
-    namespaces = {texts[text.removeprefix(typed)[:-1]] for text, type_ in found if type_ == "namespace" and text.endswith(".")}
-    assert namespaces == {element for element in texts.values() if (*above, element) in {("n",), ("n", "deep")}}
+    namespaces = {
+        texts[text.removeprefix(typed)[:-1]]
+        for text, type_ in found
+        if type_ == "namespace" and text.endswith(".")
+    }
+    assert namespaces == {
+        element for element in texts.values() if (*above, element) in {("n",), ("n", "deep")}
+    }
     assert all((type_ == "namespace") == text.endswith(".") for text, type_ in found)
 
 
@@ -100,7 +123,11 @@ def test_passing_over_what_lies_below_an_element_reads_few_nodes(large):
 def test_an_empty_history_has_nothing():
     with create("memory:") as repository:
         names = Revisions(repository, "main")
-        assert (found_in(repository, ""), names.hashes(""), names.revisions("main~")) == ([], [], [])
+        assert (found_in(repository, ""), names.hashes(""), names.revisions("main~")) == (
+            [],
+            [],
+            [],
+        )
 
 
 def test_only_what_has_keys_below_it_ends_with_a_dot():

@@ -30,7 +30,15 @@ def complete(tmp_path):
 
     def call(*words, cwd=tmp_path):
         command = [sys.executable, "-m", "nessie_cli", "__complete", "--", *words]
-        done = subprocess.run(command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=True)
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
         assert done.stderr == ""
         return done.stdout.splitlines()
 
@@ -64,7 +72,10 @@ def test_a_server_that_is_gone_completes_nothing(complete):
 def test_a_server_that_never_answers_is_not_waited_for(complete):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         begun = time.monotonic()
-        assert complete("--store", f"http://127.0.0.1:{silent.getsockname()[1]}/api/v2", "switch", "") == []
+        assert (
+            complete("--store", f"http://127.0.0.1:{silent.getsockname()[1]}/api/v2", "switch", "")
+            == []
+        )
         assert time.monotonic() - begun < PATIENCE + 10
 
 
@@ -72,7 +83,9 @@ def test_a_workspace_that_is_not_trusted_names_no_server(complete, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0)
         (tmp_path / ".nessie").mkdir()
-        (tmp_path / ".nessie/config.toml").write_text(f'store = "http://127.0.0.1:{listening.getsockname()[1]}/api/v2"\n')
+        (tmp_path / ".nessie/config.toml").write_text(
+            f'store = "http://127.0.0.1:{listening.getsockname()[1]}/api/v2"\n'
+        )
         assert complete("switch", "") == []
         with pytest.raises(BlockingIOError):
             listening.accept()

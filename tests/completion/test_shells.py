@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-spec = importlib.util.spec_from_file_location("completion_shells", Path(__file__).with_name("shells.py"))
+spec = importlib.util.spec_from_file_location(
+    "completion_shells", Path(__file__).with_name("shells.py")
+)
 assert spec is not None
 assert spec.loader is not None
 shells = importlib.util.module_from_spec(spec)
@@ -23,7 +25,11 @@ def shell(request, catalog, tmp_path_factory):
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
     home = tmp_path_factory.mktemp("home")
-    shell = shells.Shell(request.param, catalog, {"HOME": str(home), "LC_ALL": "C.UTF-8", "XDG_CONFIG_HOME": str(home / "config")})
+    shell = shells.Shell(
+        request.param,
+        catalog,
+        {"HOME": str(home), "LC_ALL": "C.UTF-8", "XDG_CONFIG_HOME": str(home / "config")},
+    )
     yield shell
     shell.close()
 
@@ -126,7 +132,12 @@ def test_the_files_work_where_packages_put_them(name, catalog, tmp_path):
     source, target = files[name]
     (tmp_path / target).parent.mkdir(parents=True)
     shutil.copy(Path(__file__).parents[2] / "completions" / source, tmp_path / target)
-    shell = shells.Shell(name, catalog, {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "LC_ALL": "C.UTF-8"}, installed=True)
+    shell = shells.Shell(
+        name,
+        catalog,
+        {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "LC_ALL": "C.UTF-8"},
+        installed=True,
+    )
     try:
         # The first keystroke only loads the file in some shells, the second one has to complete.
         assert shell.complete("nessie swi") in ("nessie swi", "nessie switch ")

@@ -38,7 +38,9 @@ def replayer() -> ModuleType:
 
 @pytest.mark.skipif(bool(FILES), reason="the recordings are there")
 def test_recordings_are_there():
-    pytest.skip(f"no recordings of the original server in {FOLDER}; set NESSIE_CONFORMANCE to the folder that holds replay.py and exchanges/")
+    pytest.skip(
+        f"no recordings of the original server in {FOLDER}; set NESSIE_CONFORMANCE to the folder that holds replay.py and exchanges/"
+    )
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -49,12 +51,18 @@ def test_the_server_answers_as_recorded(file: Path):
         outcomes = replay.replay_file(url, file)
     exceptions.apply(file.name, outcomes)
     wrong = [outcome for outcome in outcomes if outcome.verdict in ("differ", "skipped")]
-    assert not wrong, f"{len(wrong)} of {len(outcomes)} exchanges differ:\n" + "\n".join(map(described, wrong[:20]))
+    assert not wrong, f"{len(wrong)} of {len(outcomes)} exchanges differ:\n" + "\n".join(
+        map(described, wrong[:20])
+    )
     assert exceptions.stale([file.name]) == []
 
 
 def described(outcome) -> str:
-    lines = [f"  {d.path}: expected {d.expected}, actual {d.actual}" for d in outcome.differences if not d.message_only][:4]
+    lines = [
+        f"  {d.path}: expected {d.expected}, actual {d.actual}"
+        for d in outcome.differences
+        if not d.message_only
+    ][:4]
     return "\n".join([f"#{outcome.number} {outcome.note}: {outcome.verdict}", *lines])
 
 

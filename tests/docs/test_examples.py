@@ -54,4 +54,6 @@ def test_the_page_about_the_python_api_shows_every_verb() -> None:
     page = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
     verbs = [name for name in vars(Repository) if not name.startswith("_")]
     assert len(verbs) > 20
-    assert [verb for verb in verbs if not re.search(rf"^(>>>|\.\.\.).*\.{verb}\b", page, re.MULTILINE)] == []
+    assert [
+        verb for verb in verbs if not re.search(rf"^(>>>|\.\.\.).*\.{verb}\b", page, re.MULTILINE)
+    ] == []

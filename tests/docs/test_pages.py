@@ -34,7 +34,10 @@ def test_links_lead_to_files(page: Path) -> None:
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_files_named_in_the_text_exist(page: str) -> None:
-    named = set(re.findall(r"`([\w./*]+(?:\.py|/))`", _text(page))) - {".nessie/", "commands/NAME.py"}
+    named = set(re.findall(r"`([\w./*]+(?:\.py|/))`", _text(page))) - {
+        ".nessie/",
+        "commands/NAME.py",
+    }
     assert len(named) > 20
     assert sorted(name for name in named if not _exists(name)) == []
 
@@ -46,22 +49,32 @@ def _rooms() -> set[str]:
 
 
 def test_the_table_of_rooms_is_the_one_that_the_architecture_test_holds() -> None:
-    rows = re.findall(r"^\| `(\w+)(?:\.py|/)` \|.*\| ([\w, ]+) \|$", _text("ARCHITECTURE.md"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)(?:\.py|/)` \|.*\| ([\w, ]+) \|$", _text("ARCHITECTURE.md"), re.MULTILINE
+    )
     rooms = [name for name, _ in rows]
     assert set(rooms) == _rooms()
     for number, (name, allowed) in enumerate(rows):
-        said = {"nothing": set(), "all but server and spark": set(rooms[:number]) - {"server", "spark"}, "all above": set(rooms[:number])}.get(
-            allowed, set(allowed.split(", "))
-        )
+        said = {
+            "nothing": set(),
+            "all but server and spark": set(rooms[:number]) - {"server", "spark"},
+            "all above": set(rooms[:number]),
+        }.get(allowed, set(allowed.split(", ")))
         assert said == set(architecture.ALLOWED[name]), name
 
 
 def test_every_library_has_its_reason() -> None:
     project = tomllib.loads(_text("pyproject.toml"))
-    groups = [project["project"]["dependencies"], *project["project"]["optional-dependencies"].values(), *project["dependency-groups"].values()]
+    groups = [
+        project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"].values(),
+        *project["dependency-groups"].values(),
+    ]
     names = {re.match(r"[\w-]+", line)[0] for group in groups for line in group} - {"nessie-cli"}  # type: ignore[index]
     page = _text("docs/dependencies.md")
-    assert sorted(name for name in names if not re.search(rf"(?<![\w-]){name}(?![\w-])", page)) == []
+    assert (
+        sorted(name for name in names if not re.search(rf"(?<![\w-]){name}(?![\w-])", page)) == []
+    )
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,21 @@ class Shell:
         programs.mkdir()
         (programs / "nessie").write_text(f'#!/bin/sh\nexec {sys.executable} -m nessie_cli "$@"\n')
         (programs / "nessie").chmod(0o755)
-        self.environment = {"PATH": f"{programs}{os.pathsep}{os.defpath}", "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+        self.environment = {
+            "PATH": f"{programs}{os.pathsep}{os.defpath}",
+            "HOME": str(folder),
+            "LC_ALL": "C.UTF-8",
+        }
 
     def __call__(self, line: str) -> str:
         done = subprocess.run(
-            ["bash", "-c", line], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            ["bash", "-c", line],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, (line, done.stdout, done.stderr)
         return done.stdout
@@ -46,7 +56,9 @@ def shell(tmp_path: Path) -> Shell:
     metadata = tmp_path / "lake/db/orders/metadata"
     metadata.mkdir(parents=True)
     for number in (1, 2):
-        shutil.copy(ROOT / "tests/manual/table-metadata.json", metadata / f"0000{number}-….metadata.json")
+        shutil.copy(
+            ROOT / "tests/manual/table-metadata.json", metadata / f"0000{number}-….metadata.json"
+        )
     return Shell(tmp_path)
 
 
@@ -64,7 +76,14 @@ def test_a_server_and_a_client(shell: Shell) -> None:
     serve, log = (line.partition("  #")[0] for line in lines("Servers"))
     # Port 0 is any free one.
     command = ["bash", "-c", f"exec {serve} --port 0"]
-    with subprocess.Popen(command, cwd=shell.folder, env=shell.environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command,
+        cwd=shell.folder,
+        env=shell.environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    ) as process:
         assert process.stderr is not None
         try:
             said = process.stderr.readline()

@@ -10,7 +10,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def _transcript_module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("demo_transcript", ROOT / "demo" / "transcript.py")
+    spec = importlib.util.spec_from_file_location(
+        "demo_transcript", ROOT / "demo" / "transcript.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -21,4 +23,6 @@ def _transcript_module() -> ModuleType:
 def test_the_transcript_in_the_readme_is_what_the_demo_prints() -> None:
     transcript = _transcript_module()
     shown = transcript.in_readme((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert transcript.normalised(shown) == transcript.normalised(transcript.run()), "`make docs` writes the new transcript"
+    assert transcript.normalised(shown) == transcript.normalised(transcript.run()), (
+        "`make docs` writes the new transcript"
+    )

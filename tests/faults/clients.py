@@ -13,9 +13,28 @@ from random import Random
 from secrets import token_hex
 
 from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceNotFound, StoreUnavailable
-from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, LogEntry, MergeResult, Operation, Put, Reference, ReferenceType, ReflogEntry
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    IcebergTable,
+    LogEntry,
+    MergeResult,
+    Operation,
+    Put,
+    Reference,
+    ReferenceType,
+    ReflogEntry,
+)
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.changes import AssignReference, Change, Commit, CreateReference, DeleteReference, Merge, MergeOptions
+from nessie_cli.repository.changes import (
+    AssignReference,
+    Change,
+    Commit,
+    CreateReference,
+    DeleteReference,
+    Merge,
+    MergeOptions,
+)
 from tests.history import History, Row
 
 BRANCHES = ("main", "dev", "test")
@@ -43,7 +62,15 @@ class Client:
         """Unknown outcomes that the request id resolved."""
 
     def work(self, until: float) -> None:
-        verbs = [self._commit] * 5 + [self._merge, self._read, self._list, self._read_counters, self._assign, self._create, self._delete]
+        verbs = [self._commit] * 5 + [
+            self._merge,
+            self._read,
+            self._list,
+            self._read_counters,
+            self._assign,
+            self._create,
+            self._delete,
+        ]
         while time.monotonic() < until:
             try:
                 self._random.choice(verbs)()
@@ -100,12 +127,18 @@ class Client:
         operations: list[Operation] = []
         for key in keys:
             old = read[key]
-            new = IcebergTable(metadata_location=f"{token} {key}", snapshot_id=number_of(old) + 1, id=old.id)
+            new = IcebergTable(
+                metadata_location=f"{token} {key}", snapshot_id=number_of(old) + 1, id=old.id
+            )
             operations.append(Put(key, new, old))
         # Without an expected hash the expected contents alone keep an update from being lost.
         expected = head if self._random.random() < 0.5 else None
         called = time.monotonic()
-        if self._write(branch, token, Commit(branch, operations, CommitMeta(token), expected)) is not None and branch == "main":
+        if (
+            self._write(branch, token, Commit(branch, operations, CommitMeta(token), expected))
+            is not None
+            and branch == "main"
+        ):
             for key in keys:
                 self._history.add(counter(key), called, number_of(read[key]) + 1, write=token)
 
@@ -125,7 +158,11 @@ class Client:
     def _create(self) -> None:
         if self._known:
             name = self._random.choice(MOVED)
-            self._write(name, token_hex(8), CreateReference(ReferenceType.BRANCH, name, self._random.choice(self._known)))
+            self._write(
+                name,
+                token_hex(8),
+                CreateReference(ReferenceType.BRANCH, name, self._random.choice(self._known)),
+            )
 
     def _delete(self) -> None:
         # Seldom, so that there is something to work on.
@@ -197,8 +234,12 @@ def begin(repository: Repository, history: History) -> None:
     for made in repository.reflog():
         history.add(made.reference, 0, made.after, write=made.request_id)
     called = time.monotonic()
-    operations = [Put(key, IcebergTable(metadata_location=f"0 {key}", snapshot_id=0)) for key in COUNTERS]
-    head = repository.commit("main", operations, CommitMeta("begin"), request_id="begin").reference.hash
+    operations = [
+        Put(key, IcebergTable(metadata_location=f"0 {key}", snapshot_id=0)) for key in COUNTERS
+    ]
+    head = repository.commit(
+        "main", operations, CommitMeta("begin"), request_id="begin"
+    ).reference.hash
     history.add("main", called, head, write="begin")
     for key in COUNTERS:
         history.add(counter(key), called, 0, write="begin")
@@ -217,11 +258,21 @@ def check(repository: Repository, history: History) -> int:
     checked = 0
     for name in {*BRANCHES, *MOVED}:
         moves = [entry for entry in reflog if entry.reference == name]
-        assert [move.before for move in moves] == [None, *(move.after for move in moves)][:-1], "an update was lost"
-        checked += history.check(name, [Row("", None), *(Row(move.request_id, move.after) for move in moves)])
+        assert [move.before for move in moves] == [None, *(move.after for move in moves)][:-1], (
+            "an update was lost"
+        )
+        checked += history.check(
+            name, [Row("", None), *(Row(move.request_id, move.after) for move in moves)]
+        )
     log = list(repository.log("main", operations=True))[::-1]
-    made = [entry.request_id for entry in reflog if entry.reference == "main" and entry.operation in ("commit", "merge")]
-    assert [entry.meta.message for entry in log] == made, "the log of main has each of its writes once, in their order"
+    made = [
+        entry.request_id
+        for entry in reflog
+        if entry.reference == "main" and entry.operation in ("commit", "merge")
+    ]
+    assert [entry.meta.message for entry in log] == made, (
+        "the log of main has each of its writes once, in their order"
+    )
     for key in COUNTERS:
         checked += history.check(counter(key), [Row("", None), *_counts(log, key)])
     for entry in reflog:
@@ -233,7 +284,12 @@ def check(repository: Repository, history: History) -> int:
 
 def _counts(log: Sequence[LogEntry], key: ContentKey) -> list[Row]:
     """The log of a counter on `main`."""
-    puts = [(entry, one) for entry in log for one in entry.operations or () if isinstance(one, Put) and one.key == key]
+    puts = [
+        (entry, one)
+        for entry in log
+        for one in entry.operations or ()
+        if isinstance(one, Put) and one.key == key
+    ]
     rows = [Row(entry.meta.message, number_of(one.content)) for entry, one in puts]
     states = [number_of(one.content) for _, one in puts]
     assert states == sorted(set(states)), "a counter went back"
@@ -249,4 +305,6 @@ def _check_increments(repository: Repository, move: ReflogEntry) -> None:
     for one in commit.operations:
         assert isinstance(one, Put)
         old = before[one.key]
-        assert (number_of(one.content), one.content.id) == (number_of(old) + 1, old.id), "an update was lost"
+        assert (number_of(one.content), one.content.id) == (number_of(old) + 1, old.id), (
+            "an update was lost"
+        )

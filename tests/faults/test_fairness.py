@@ -68,8 +68,14 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def race(url: str, pauses: list[float]) -> list[dict[str, Any]]:
     """Let a process for each pause commit all the time, with this pause between a draft and its commit; what each reports."""
     create(url).close()
-    words = [[sys.executable, "-c", WRITER, url, f"writer {n}", str(SECONDS), str(pause)] for n, pause in enumerate(pauses)]
-    processes = [subprocess.Popen(one, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for one in words]
+    words = [
+        [sys.executable, "-c", WRITER, url, f"writer {n}", str(SECONDS), str(pause)]
+        for n, pause in enumerate(pauses)
+    ]
+    processes = [
+        subprocess.Popen(one, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for one in words
+    ]
     try:
         for process in processes:
             assert process.stdout is not None
@@ -85,7 +91,9 @@ def race(url: str, pauses: list[float]) -> list[dict[str, Any]]:
             process.communicate()
     with connect(url) as repository:
         log = [entry.meta.message for entry in repository.log("main")]
-    assert [log.count(f"writer {n}") for n in range(len(pauses))] == [report["commits"] for report in reports]
+    assert [log.count(f"writer {n}") for n in range(len(pauses))] == [
+        report["commits"] for report in reports
+    ]
     return reports
 
 
@@ -117,7 +125,9 @@ class RivalGuard:
         self.checked += 1
         if self.checked <= self._times:
             begun = time.monotonic()
-            self._rival.commit("main", [put(f"rival {self.checked}", table(1))], CommitMeta("rival"))
+            self._rival.commit(
+                "main", [put(f"rival {self.checked}", table(1))], CommitMeta("rival")
+            )
             self.slowest = max(self.slowest, time.monotonic() - begun)
 
     def done(self, draft: Draft[Any], answer: Any) -> None:
@@ -132,4 +142,6 @@ def test_a_hook_never_runs_while_a_lease_is_held(url: str, times: int) -> None:
         repository.commit("main", [put("mine", table(1))], CommitMeta("mine"))
         assert guard.checked == times + 1
         assert guard.slowest < LEASE / 2
-        assert [entry.meta.message for entry in repository.log("main")] == ["mine"] + ["rival"] * times
+        assert [entry.meta.message for entry in repository.log("main")] == ["mine"] + [
+            "rival"
+        ] * times

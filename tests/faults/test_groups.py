@@ -59,7 +59,10 @@ def test_a_group_is_one_transaction(url: str) -> None:
     with hooked(lambda connection: connection.set_exec_trace(trace)), opened(url) as catalog:
         statements.clear()
         group(catalog, *[lambda c, n=n: c.commit("main", put(f"k{n}", table(n))) for n in range(5)])  # type: ignore[misc]
-        assert [s for s in statements if s in ("BEGIN", "COMMIT", "ROLLBACK")] == ["BEGIN", "COMMIT"]
+        assert [s for s in statements if s in ("BEGIN", "COMMIT", "ROLLBACK")] == [
+            "BEGIN",
+            "COMMIT",
+        ]
         assert len(catalog.log()) == 6
 
 
@@ -92,7 +95,9 @@ def test_a_commit_that_fails_is_told_to_every_call(url: str) -> None:
     with opened(url) as catalog:
         before = catalog.everything()
     with hooked(refuse), opened(url) as catalog:
-        answers = group(catalog, lambda c: c.write("main", {"b": 1}), Catalog.head, lambda c: c.branch("dev"))
+        answers = group(
+            catalog, lambda c: c.write("main", {"b": 1}), Catalog.head, lambda c: c.branch("dev")
+        )
         assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
     with opened(url) as catalog:
         assert catalog.everything() == before
@@ -126,12 +131,18 @@ repository.close()
 """
 
 
-def test_a_disk_that_fails_during_the_commit_of_a_group_writes_nothing_of_it_and_says_so(url: str) -> None:
+def test_a_disk_that_fails_during_the_commit_of_a_group_writes_nothing_of_it_and_says_so(
+    url: str,
+) -> None:
     """A limit of the file size makes the operating system refuse the bytes of the log file."""
-    done = subprocess.run([sys.executable, "-c", FAILING, url], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING, url], capture_output=True, text=True, check=True
+    )
     errors, found = done.stdout.splitlines()
     first = int(errors.split()[0])
     assert errors.split()[1:] == ["True"] * 3
     assert found == "None None None"
     with opened(url) as catalog:
-        assert [entry.meta.message for entry in reversed(catalog.log())][1:] == [str(n) for n in range(first)]
+        assert [entry.meta.message for entry in reversed(catalog.log())][1:] == [
+            str(n) for n in range(first)
+        ]

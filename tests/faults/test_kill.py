@@ -62,7 +62,12 @@ class Killer:
     """A killer of processes that do `act` at `place`."""
 
     def __init__(self, act: str, place: str) -> None:
-        self._process = subprocess.Popen([sys.executable, "-c", KILLER, act, place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", KILLER, act, place],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def kill(self, number: int, after: float) -> list[str]:
         """Start one process, kill it; what it had said before."""
@@ -80,7 +85,9 @@ class Killer:
         assert failed or self._process.returncode == 0
 
 
-def test_killed_writers_lose_no_acknowledged_commit_and_leave_nothing_half_written(tmp_path: Path) -> None:
+def test_killed_writers_lose_no_acknowledged_commit_and_leave_nothing_half_written(
+    tmp_path: Path,
+) -> None:
     url = str(tmp_path / "store.sqlite")
     create(url).close()
     seed = Random().randrange(2**32)
@@ -97,7 +104,9 @@ def test_killed_writers_lose_no_acknowledged_commit_and_leave_nothing_half_writt
         # The store works at once for the next: no lock is left, and the newest commits can be read.
         assert said[-1] in (entry.hash for entry in repository.log("main"))
         newest = repository.commit_at("main")
-        assert repository.contents(newest.hash, [operation.key for operation in newest.operations or ()])
+        assert repository.contents(
+            newest.hash, [operation.key for operation in newest.operations or ()]
+        )
         return said
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -112,7 +121,9 @@ def test_killed_writers_lose_no_acknowledged_commit_and_leave_nothing_half_writt
     assert len(reflog) == len(log) + 1
     assert keys == sum(len(entry.operations or ()) for entry in log)
     hashes = Counter(entry.hash for entry in log)
-    assert all(hashes[hash_] == 1 for hashes_of_one in acknowledged.values() for hash_ in hashes_of_one)
+    assert all(
+        hashes[hash_] == 1 for hashes_of_one in acknowledged.values() for hash_ in hashes_of_one
+    )
     made: dict[str, list[tuple[int, str]]] = {}
     for entry in reversed(log):
         writer, number = entry.meta.message.split()
@@ -139,5 +150,9 @@ def test_a_creator_killed_at_any_moment_leaves_no_store_or_one_that_works(tmp_pa
             assert len(made) >= n % 2
             for path in made:
                 with create(str(path)) as repository:
-                    assert repository.reference("main").name == repository.config().default_branch == "main"
+                    assert (
+                        repository.reference("main").name
+                        == repository.config().default_branch
+                        == "main"
+                    )
                     assert list(repository.check()) == []

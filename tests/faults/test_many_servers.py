@@ -56,11 +56,15 @@ class Server:
         return connect(f"http://127.0.0.1:{self.port}/api/v2")
 
 
-def run(url: str, seed: str, meanwhile: Callable[[Server, float], None]) -> tuple[str, list[Client]]:
+def run(
+    url: str, seed: str, meanwhile: Callable[[Server, float], None]
+) -> tuple[str, list[Client]]:
     """Let clients work on two servers and two embedded writers, and check their history. Returns the counts as text."""
     history = History()
     with ExitStack() as closing:
-        embedded = [closing.enter_context(opened(url, who="embedded")) for opened in (create, connect)]
+        embedded = [
+            closing.enter_context(opened(url, who="embedded")) for opened in (create, connect)
+        ]
         begin(embedded[0], history)
         servers = [Server(url) for _ in range(2)]
         for server in servers:
@@ -79,7 +83,9 @@ def run(url: str, seed: str, meanwhile: Callable[[Server, float], None]) -> tupl
         await_idle()
         checked = check(embedded[1], history)
     assert checked > 100
-    resolved, away = (sum(getattr(client, name) for client in clients) for name in ("resolved", "away"))
+    resolved, away = (
+        sum(getattr(client, name) for client in clients) for name in ("resolved", "away")
+    )
     counts = f"{len(history.refused)} refused, {resolved} resolved by request id, {len(history.unknown)} unknown, {away} times away"
     return f" {checked} operations checked, {counts}", clients
 
@@ -94,14 +100,18 @@ def await_idle() -> None:
             time.sleep(0.01)
 
 
-def test_clients_of_two_servers_and_two_embedded_writers(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clients_of_two_servers_and_two_embedded_writers(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     told, clients = run(url, "calm", lambda *_: None)
     with capsys.disabled():
         print(told, end="")
     assert sum(client.away for client in clients) == 0
 
 
-def test_clients_of_two_servers_of_which_one_is_killed_and_started_again(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clients_of_two_servers_of_which_one_is_killed_and_started_again(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     random = Random("kills")
 
     def kill(server: Server, until: float) -> None:

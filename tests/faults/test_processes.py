@@ -16,9 +16,17 @@ ROUNDS = 2
 DONE, CONFLICT = 0, 3
 
 
-def nessie(folder: Path, *arguments: str, allowed: tuple[int, ...] = (DONE,)) -> tuple[int, dict[str, object]]:
+def nessie(
+    folder: Path, *arguments: str, allowed: tuple[int, ...] = (DONE,)
+) -> tuple[int, dict[str, object]]:
     """Run a command in a folder; its exit code and its JSON."""
-    done = subprocess.run([sys.executable, "-m", "nessie_cli", *arguments, "--json"], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "nessie_cli", *arguments, "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode in allowed, done.stderr
     assert "Traceback" not in done.stderr
     return done.returncode, json.loads(done.stdout)
@@ -30,7 +38,9 @@ def head(answer: dict[str, object]) -> str:
     return str(branch["hash"])
 
 
-def put(folder: Path, key: str, location: str, message: str, allowed: tuple[int, ...] = (DONE,)) -> tuple[int, dict[str, object]]:
+def put(
+    folder: Path, key: str, location: str, message: str, allowed: tuple[int, ...] = (DONE,)
+) -> tuple[int, dict[str, object]]:
     options = ("--type", "iceberg-table", "--metadata-location", location)
     return nessie(folder, "content", "put", key, *options, "-m", message, allowed=allowed)
 
@@ -39,21 +49,31 @@ def batch(person: int, number: int) -> str:
     """A namespace and two functions in it, as a file for `commit --batch`."""
     folder = f"batch {person}.{number}"
     contents = [({"type": "NAMESPACE", "elements": [folder]}, [folder])]
-    contents += [({"type": "UDF", "sqlText": part, "dialect": "x"}, [folder, part]) for part in ("a", "b")]
-    return json.dumps([{"type": "PUT", "key": {"elements": key}, "content": content} for content, key in contents])
+    contents += [
+        ({"type": "UDF", "sqlText": part, "dialect": "x"}, [folder, part]) for part in ("a", "b")
+    ]
+    return json.dumps(
+        [{"type": "PUT", "key": {"elements": key}, "content": content} for content, key in contents]
+    )
 
 
 def work(folder: Path, person: int) -> tuple[dict[str, str], list[str]]:
     """Commit some times; hash by message of what was acknowledged, and the messages of what was refused."""
     acknowledged, refused = {}, []
     for number in range(ROUNDS):
-        _, answer = put(folder, f'"table {person}.{number}"', "s3://lake/a.json", f"own {person} {number}")
+        _, answer = put(
+            folder, f'"table {person}.{number}"', "s3://lake/a.json", f"own {person} {number}"
+        )
         acknowledged[f"own {person} {number}"] = head(answer)
         (folder / "batch.json").write_text(batch(person, number))
-        _, answer = nessie(folder, "commit", "--batch", "batch.json", "-m", f"batch {person} {number}")
+        _, answer = nessie(
+            folder, "commit", "--batch", "batch.json", "-m", f"batch {person} {number}"
+        )
         acknowledged[f"batch {person} {number}"] = head(answer)
         message = f"shared {person} {number}"
-        code, answer = put(folder, "shared", f"s3://lake/{person}-{number}.json", message, (DONE, CONFLICT))
+        code, answer = put(
+            folder, "shared", f"s3://lake/{person}-{number}.json", message, (DONE, CONFLICT)
+        )
         if code == DONE:
             acknowledged[message] = head(answer)
         else:
@@ -86,7 +106,10 @@ def test_eight_processes_commit_to_one_branch(tmp_path: Path) -> None:
             assert messages[message] == 1
         assert not [message for message in refused if messages[message]]
     # Nobody's change was mixed up in somebody else's commit, and each change of the shared table was made on top of the one before.
-    assert all(entry.meta.message.split()[0] == "batch" or len(entry.operations or ()) == 1 for entry in log)
+    assert all(
+        entry.meta.message.split()[0] == "batch" or len(entry.operations or ()) == 1
+        for entry in log
+    )
     last = next(entry for entry in log if entry.meta.message.startswith(("shared", "first")))
     assert last.operations is not None
     assert last.operations[0].content == shared  # type: ignore[union-attr]

@@ -55,7 +55,12 @@ class Lives:
     """Servers on one port, one after the other."""
 
     def __init__(self, path: str) -> None:
-        self._process = subprocess.Popen([sys.executable, "-c", LIVES, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", LIVES, path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         self._running = 0
         self.url = f"http://127.0.0.1:{self._said()}"
 
@@ -120,7 +125,10 @@ class Writer(threading.Thread):
         client.close()
 
     def _operations(self) -> list[object]:
-        return [put(f"t {self.number} {self.sent} {part}", content=table(part)) for part in range(1 + self.sent % 2)]
+        return [
+            put(f"t {self.number} {self.sent} {part}", content=table(part))
+            for part in range(1 + self.sent % 2)
+        ]
 
 
 def test_a_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
@@ -165,9 +173,17 @@ def compare(path: str, writers: list[Writer]) -> None:
     assert max(messages.values()) == 1
     for writer in writers:
         assert writer.acknowledged
-        assert {hashes.get(hash_): hash_ for hash_ in writer.acknowledged.values()} == writer.acknowledged
-        made = [int(message.split()[1]) for message in reversed(messages) if int(message.split()[0]) == writer.number]
+        assert {
+            hashes.get(hash_): hash_ for hash_ in writer.acknowledged.values()
+        } == writer.acknowledged
+        made = [
+            int(message.split()[1])
+            for message in reversed(messages)
+            if int(message.split()[0]) == writer.number
+        ]
         # In the order in which they were sent, each whole, none that was never sent.
         assert made == sorted(made)
         assert made[-1] < writer.sent
-    assert all(len(entry.operations or ()) == 1 + int(entry.meta.message.split()[1]) % 2 for entry in log)
+    assert all(
+        len(entry.operations or ()) == 1 + int(entry.meta.message.split()[1]) % 2 for entry in log
+    )

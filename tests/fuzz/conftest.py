@@ -14,7 +14,18 @@ from tests.transcripts.conftest import Nessie, Server, fresh
 def table(nessie: Nessie, key: str, snapshot: int, *more: str) -> None:
     """Put a table whose metadata file is not there, so that nothing of the network is asked for it."""
     location = f"/nowhere/{snapshot}.json"
-    nessie.ok("content", "put", key, "--type", "iceberg-table", "--metadata-location", location, "--snapshot-id", str(snapshot), *more)
+    nessie.ok(
+        "content",
+        "put",
+        key,
+        "--type",
+        "iceberg-table",
+        "--metadata-location",
+        location,
+        "--snapshot-id",
+        str(snapshot),
+        *more,
+    )
 
 
 def fill(nessie: Nessie) -> None:
@@ -30,7 +41,9 @@ def fill(nessie: Nessie) -> None:
     table(nessie, "db.more", 4)
     nessie.ok("stash")
     table(nessie, "db.items", 5)
-    assert nessie("gc", "mark").code == nessie("gc", "plan", "--warehouse", "/nowhere").code == 8, "no metadata file is there"
+    assert nessie("gc", "mark").code == nessie("gc", "plan", "--warehouse", "/nowhere").code == 8, (
+        "no metadata file is there"
+    )
     nessie.ok("config", "set", "alias.lg", "log --oneline")
     nessie.ok("config", "set", "author", "Ada", "--user")
     work = nessie.folder

@@ -38,7 +38,21 @@ REVISIONS = (
     "dev..main",
 )
 RANGES = ("main..dev", "dev...main", "..", "...", "main..", "..dev", "a..b..c", "main..dev~1")
-KEYS = ("db", "db.orders", "db.items", 'db."a.b"', '"', ".", "..", "a..b", "db.日本", "-m", "nope.t", "a." * 40, "x" * 600)
+KEYS = (
+    "db",
+    "db.orders",
+    "db.items",
+    'db."a.b"',
+    '"',
+    ".",
+    "..",
+    "a..b",
+    "db.日本",
+    "-m",
+    "nope.t",
+    "a." * 40,
+    "x" * 600,
+)
 VALUES = (
     "",
     " ",
@@ -78,7 +92,20 @@ FILTERS = (
     "'" * 3,
     "operations.exists(o, o.key",
 )
-FILES = ("batch", "content", "metadata", "folder", "binary", "loop", "missing", "deep", "-", "db.orders=content", "db.orders=-", "=content")
+FILES = (
+    "batch",
+    "content",
+    "metadata",
+    "folder",
+    "binary",
+    "loop",
+    "missing",
+    "deep",
+    "-",
+    "db.orders=content",
+    "db.orders=-",
+    "=content",
+)
 STORES = (
     ".nessie/store.sqlite",
     "sqlite:///none.sqlite",
@@ -136,7 +163,10 @@ def _below(words: tuple[str, ...], group: Any) -> Iterator[tuple[tuple[str, ...]
 
 def text(chance: random.Random) -> str:
     """Anything that can be one word of a command line and names no file outside the folder."""
-    parts = [chance.choice((*ODD, *string.ascii_letters, *string.digits, ".", "-", "/")) for _ in range(chance.choice((1, 2, 5, 20)))]
+    parts = [
+        chance.choice((*ODD, *string.ascii_letters, *string.digits, ".", "-", "/"))
+        for _ in range(chance.choice((1, 2, 5, 20)))
+    ]
     return "".join(parts).lstrip("/").replace("../", "")
 
 
@@ -164,7 +194,9 @@ def line(chance: random.Random) -> list[str]:
 
 
 def _option(chance: random.Random, command: Any) -> list[str]:
-    option = chance.choice([parameter for parameter in command.params if parameter.param_type_name == "option"])
+    option = chance.choice(
+        [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    )
     name = chance.choice([*option.opts, *option.secondary_opts])
     if option.is_flag:
         return [name] if name != "--debug" else []

@@ -42,8 +42,20 @@ def case(number: int, folder: Folder) -> Case:
 
 def run(server: Server, folder: Folder, found: Case) -> Outcome:
     home = folder.path / "home"
-    own = {"PATH": os.defpath, "HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "LOGNAME": "tester", "LC_ALL": "C.UTF-8"}
-    return server.run(args=found.words, cwd=str(folder.work), env={**own, **found.variables}, stdin=found.given, seconds=LONGEST)
+    own = {
+        "PATH": os.defpath,
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "LOGNAME": "tester",
+        "LC_ALL": "C.UTF-8",
+    }
+    return server.run(
+        args=found.words,
+        cwd=str(folder.work),
+        env={**own, **found.variables},
+        stdin=found.given,
+        seconds=LONGEST,
+    )
 
 
 def faults(found: Case, outcome: Outcome) -> list[str]:
@@ -57,7 +69,10 @@ def faults(found: Case, outcome: Outcome) -> list[str]:
         wrong.append(f"{len(said)} lines that say what is wrong")
     if outcome.code == 1 and not said and not {"fsck", "diff", "audit"} & set(found.words):
         wrong.append("failed without a word")
-    if "--json" in found.words[: found.words.index("--") if "--" in found.words else None] and found.words[0] != "__complete":
+    if (
+        "--json" in found.words[: found.words.index("--") if "--" in found.words else None]
+        and found.words[0] != "__complete"
+    ):
         try:
             json.loads(outcome.out)
         except ValueError:
@@ -75,9 +90,13 @@ def test_no_command_line_meets_anything_that_it_cannot_tell_in_one_line(server, 
         wrong = faults(found, outcome)
         after = folder.state()
         if outcome.code in CHANGED_NOTHING and after != before:
-            wrong.append(f"changed {[name for name in {*before, *after} if before.get(name) != after.get(name)]}")
+            wrong.append(
+                f"changed {[name for name in {*before, *after} if before.get(name) != after.get(name)]}"
+            )
         if wrong:
-            complaints.append(f"NESSIE_TEST_FUZZ={SEED}:{number}:1 {wrong} {found} -> {outcome.code} {outcome.out[:300]!r} {outcome.err[-1500:]!r}")
+            complaints.append(
+                f"NESSIE_TEST_FUZZ={SEED}:{number}:1 {wrong} {found} -> {outcome.code} {outcome.out[:300]!r} {outcome.err[-1500:]!r}"
+            )
         if after != before or found.broken != "nothing":
             folder.make_whole()
     assert not complaints, f"{len(complaints)} of {COUNT}:\n" + "\n".join(complaints)

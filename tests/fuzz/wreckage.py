@@ -11,7 +11,16 @@ from pathlib import Path
 
 from tests.fuzz.lines import ODD, REVISIONS, STORES, VALUES
 
-STAGED_FILES = ("HEAD", "PREVIOUS", "config.toml", "batch.json", "stash.json", "lock", "store.sqlite", "hooks")
+STAGED_FILES = (
+    "HEAD",
+    "PREVIOUS",
+    "config.toml",
+    "batch.json",
+    "stash.json",
+    "lock",
+    "store.sqlite",
+    "hooks",
+)
 VARIABLES = (
     "NESSIE_STORE", "NESSIE_ENDPOINT", "NESSIE_REF", "NESSIE_PROFILE", "NESSIE_DEFAULT_BRANCH", "NESSIE_AUTHOR", "NESSIE_HOOK", "NESSIE_EDITOR",
     "NESSIE_PAGER", "PAGER", "COLUMNS", "LINES", "TERM", "NO_COLOR", "CLICOLOR_FORCE", "LC_ALL", "HOME", "XDG_CONFIG_HOME", "TZ", "PATH", "LOGNAME",
@@ -31,7 +40,15 @@ OTHER_JSON = (
     '{"version": 1, "stashes": [7]}',
 )
 OTHER_TOML = (
-    *("store = 7\n", "store = [\n", "[store]\n", "store = 'sqlite:///none.sqlite'\n", "store = 'memory:'\n", "author = ['a']\n", "= \n"),
+    *(
+        "store = 7\n",
+        "store = [\n",
+        "[store]\n",
+        "store = 'sqlite:///none.sqlite'\n",
+        "store = 'memory:'\n",
+        "author = ['a']\n",
+        "= \n",
+    ),
     *(
         "[profile]\nx = 1\n",
         "[profile.x]\nstore = 1\n",
@@ -83,7 +100,16 @@ def _unreadable(path: Path, chance: random.Random) -> None:
         path.chmod(0)
 
 
-WAYS: tuple[Callable[[Path, random.Random], None], ...] = (_cut, _flip, _gone, _folder, _loop, _binary, _other, _unreadable)
+WAYS: tuple[Callable[[Path, random.Random], None], ...] = (
+    _cut,
+    _flip,
+    _gone,
+    _folder,
+    _loop,
+    _binary,
+    _other,
+    _unreadable,
+)
 
 
 class Folder:
@@ -102,7 +128,11 @@ class Folder:
 
     def break_something(self, chance: random.Random) -> str:
         """Break one file; answers what was done."""
-        path = self.path / "home/config/nessie/config.toml" if chance.random() < 0.15 else self.work / ".nessie" / chance.choice(STAGED_FILES)
+        path = (
+            self.path / "home/config/nessie/config.toml"
+            if chance.random() < 0.15
+            else self.work / ".nessie" / chance.choice(STAGED_FILES)
+        )
         way = chance.choice(WAYS)
         if path.name == "hooks":
             way = chance.choice((_folder, _binary, _loop))
@@ -137,7 +167,12 @@ def _rows(path: Path) -> object:
         return path.read_bytes()
     connection.text_factory = bytes
     try:
-        tables = [name.decode("latin-1") for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+        tables = [
+            name.decode("latin-1")
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+            )
+        ]
         return {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
     except (sqlite3.Error, UnicodeDecodeError):
         # The second one where the message of the first has bytes of the file in it.
@@ -152,7 +187,16 @@ def environment(chance: random.Random) -> dict[str, str]:
     for name in chance.sample(VARIABLES, chance.choice((1, 1, 2))):
         odd = "".join(chance.choice(ODD) for _ in range(3))
         value = chance.choice(
-            (odd, "", " ", *VALUES, *REVISIONS, *(STORES if name in ("NESSIE_STORE", "NESSIE_ENDPOINT") else ()), "binary", "9" * 30)
+            (
+                odd,
+                "",
+                " ",
+                *VALUES,
+                *REVISIONS,
+                *(STORES if name in ("NESSIE_STORE", "NESSIE_ENDPOINT") else ()),
+                "binary",
+                "9" * 30,
+            )
         )
         found[name] = value
     return found
@@ -174,7 +218,25 @@ def _document(chance: random.Random, depth: int) -> object:
     """JSON whose attributes are called as those of a batch, with values of any kind."""
     kind = chance.randrange(8 if depth else 5)
     if kind < 5:
-        return chance.choice((None, True, -1, 1e300, 2**70, "", "PUT", "DELETE", "ICEBERG_TABLE", "NAMESPACE", "x", "\ud800", "\x00", {}, []))
+        return chance.choice(
+            (
+                None,
+                True,
+                -1,
+                1e300,
+                2**70,
+                "",
+                "PUT",
+                "DELETE",
+                "ICEBERG_TABLE",
+                "NAMESPACE",
+                "x",
+                "\ud800",
+                "\x00",
+                {},
+                [],
+            )
+        )
     if kind == 5:
         return [_document(chance, depth - 1) for _ in range(chance.randrange(3))]
     names = (
@@ -191,4 +253,6 @@ def _document(chance: random.Random, depth: int) -> object:
         "expectedContent",
         "x",
     )
-    return {name: _document(chance, depth - 1) for name in chance.sample(names, chance.randrange(1, 6))}
+    return {
+        name: _document(chance, depth - 1) for name in chance.sample(names, chance.randrange(1, 6))
+    }

@@ -51,7 +51,11 @@ class Heap:
 
     @property
     def settings(self) -> Settings:
-        return Settings(store="memory:", reference_time=TIME, warehouse=(str(self.folder / "warehouse"), "s3://lake/db"))
+        return Settings(
+            store="memory:",
+            reference_time=TIME,
+            warehouse=(str(self.folder / "warehouse"), "s3://lake/db"),
+        )
 
     def verify(self) -> int | None:
         if self.damage is not None:
@@ -66,17 +70,45 @@ class Heap:
         if self.away is not None:
             raise self.away
         with marks.live.writing(LIVE) as write:
-            write(table(LIVE, [{"path": path, "kind": "DATA", "content_id": "1"} for path in sorted(self.live)]))
+            write(
+                table(
+                    LIVE,
+                    [
+                        {"path": path, "kind": "DATA", "content_id": "1"}
+                        for path in sorted(self.live)
+                    ],
+                )
+            )
         with marks.findings.writing(FINDINGS) as write:
-            write(table(FINDINGS, [{"kind": "BROKEN", "base": base, "message": "cannot be read"} for base in self.broken]))
-        return Marked((Pinned("main", "BRANCH", "0" * 64),), {"live": len(self.live), "contents": 1})
+            write(
+                table(
+                    FINDINGS,
+                    [
+                        {"kind": "BROKEN", "base": base, "message": "cannot be read"}
+                        for base in self.broken
+                    ],
+                )
+            )
+        return Marked(
+            (Pinned("main", "BRANCH", "0" * 64),), {"live": len(self.live), "contents": 1}
+        )
 
     def plan(self, run: Run) -> dict[str, int]:
         live = {row["path"] for row in run.dataset("live").records()}
-        listed = [one for one in files_below(str(self.base), {}) if isinstance(one, Listed) and one.location not in live]
+        listed = [
+            one
+            for one in files_below(str(self.base), {})
+            if isinstance(one, Listed) and one.location not in live
+        ]
         listed += self.more
         rows = [
-            {"path": one.location, "location": one.location, "size": one.size, "modified": one.modified, "base": str(self.base)}
+            {
+                "path": one.location,
+                "location": one.location,
+                "size": one.size,
+                "modified": one.modified,
+                "base": str(self.base),
+            }
             for one in sorted(listed)
         ]
         with run.dataset("candidates").writing(CANDIDATES) as write:
@@ -98,7 +130,9 @@ class Heap:
 
     def apply(self, run: Run, *, dry_run: bool = False) -> Applied:
         with run.changing():
-            return apply(run, self, self.properties, clock, lambda _done, _total: None, dry_run=dry_run)
+            return apply(
+                run, self, self.properties, clock, lambda _done, _total: None, dry_run=dry_run
+            )
 
     def go_on(self) -> Run:
         """Take the newest run to its end, from whatever it has come to."""
@@ -120,7 +154,9 @@ def clock() -> datetime:
 
 
 def table(schema: pa.Schema, rows: Sequence[dict[str, object]]) -> pa.Table:
-    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
+    return pa.Table.from_pylist(
+        [{name: row.get(name) for name in schema.names} for row in rows], schema=schema
+    )
 
 
 def there(paths: Iterable[Path]) -> list[bool]:

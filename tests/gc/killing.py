@@ -35,8 +35,14 @@ class Death:
     def _is_change(self, event: str, args: tuple[object, ...]) -> bool:
         if event == "open":
             path, mode, _ = args
-            return str(path).startswith(self._folder) and isinstance(mode, str) and bool(set(mode) & set("wax+"))
-        return event in _CHANGES and (str(args[0]).startswith(self._folder) or (event == "os.remove" and args[1] != -1))
+            return (
+                str(path).startswith(self._folder)
+                and isinstance(mode, str)
+                and bool(set(mode) & set("wax+"))
+            )
+        return event in _CHANGES and (
+            str(args[0]).startswith(self._folder) or (event == "os.remove" and args[1] != -1)
+        )
 
 
 _deaths: list[Death] = []

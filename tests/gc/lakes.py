@@ -62,22 +62,30 @@ class Shore(Lake):
     def create(self, name: str, branch: str = "main", version: str = "2", **properties: str) -> Any:
         """A table with one append. All tables of a name have one place, whichever branch they are on."""
         place = f"{self.warehouse}/db/{name}"
-        table = self.on(branch).create_table(("db", name), ROWS.schema, place, properties={"format-version": version, **properties})
+        table = self.on(branch).create_table(
+            ("db", name), ROWS.schema, place, properties={"format-version": version, **properties}
+        )
         table.append(ROWS)
         return table
 
     def branch_off(self, name: str, source: str = "main") -> None:
-        self.repository.create_reference(ReferenceType.BRANCH, name, self.repository.reference(source).hash)
+        self.repository.create_reference(
+            ReferenceType.BRANCH, name, self.repository.reference(source).hash
+        )
 
     def settings(self, cutoff: str = "NONE", snapshots: str = "listed", **more: Any) -> Settings:
         given = {"warehouse": (str(self.warehouse),), "reference_time": later()} | more
-        return Settings(store=self.repository.url, default_cutoff=cutoff, snapshots=snapshots, **given)
+        return Settings(
+            store=self.repository.url, default_cutoff=cutoff, snapshots=snapshots, **given
+        )
 
     def planned(self, settings: Settings, marking: Any = mark, planning: Any = plan) -> Run:
         """A run that is marked and planned."""
         run = self.runs.new(settings, now())
         with run.changing():
-            phases.mark(run, lambda marks: marking(self.repository, settings, marks, {}, silent), now)
+            phases.mark(
+                run, lambda marks: marking(self.repository, settings, marks, {}, silent), now
+            )
             phases.plan(run, lambda: planning(run, settings, {}, silent), settings, now)
         return run
 
@@ -123,9 +131,15 @@ def live_tables(repository: Repository, commits: int | None) -> set[tuple[str, i
     """Metadata file and snapshot of each table that live commits have put, or hold."""
     found = set()
     for entry in live_commits(repository, commits):
-        contents = [operation.content for operation in entry.operations or () if isinstance(operation, Put)]
+        contents = [
+            operation.content for operation in entry.operations or () if isinstance(operation, Put)
+        ]
         contents += [held.content for held in repository.entries(f"@{entry.hash}", content=True)]
-        found |= {(content.metadata_location, content.snapshot_id) for content in contents if isinstance(content, IcebergTable)}
+        found |= {
+            (content.metadata_location, content.snapshot_id)
+            for content in contents
+            if isinstance(content, IcebergTable)
+        }
     return found
 
 
@@ -134,13 +148,26 @@ def opened(location: str, snapshot_id: int, *, listed: bool) -> tuple[set[str], 
     table = StaticTable.from_metadata(location)
     files, rows = {location}, {}
     for snapshot in table.snapshots():
-        if not listed and snapshot.snapshot_id not in (snapshot_id, table.metadata.current_snapshot_id):
+        if not listed and snapshot.snapshot_id not in (
+            snapshot_id,
+            table.metadata.current_snapshot_id,
+        ):
             continue
         manifests = snapshot.manifests(table.io)
-        data = [entry.data_file.file_path for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)]
-        files |= {snapshot.manifest_list, *(manifest.manifest_path for manifest in manifests), *data}
+        data = [
+            entry.data_file.file_path
+            for manifest in manifests
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+        ]
+        files |= {
+            snapshot.manifest_list,
+            *(manifest.manifest_path for manifest in manifests),
+            *data,
+        }
         found = table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().to_pylist()
-        rows[location, snapshot.snapshot_id] = sorted(found, key=lambda row: (row["id"], row["name"]))
+        rows[location, snapshot.snapshot_id] = sorted(
+            found, key=lambda row: (row["id"], row["name"])
+        )
     return {normalised(file) for file in files}, rows
 
 
@@ -162,7 +189,11 @@ def scribble(lake: Shore, chance: random.Random, steps: int) -> None:
     # The place of the last one is inside that of the first.
     names = ["a", "b", "a/inner"]
     for step in range(steps):
-        branches = [found.name for found in lake.repository.references() if found.type is ReferenceType.BRANCH and not found.name.startswith("lake")]
+        branches = [
+            found.name
+            for found in lake.repository.references()
+            if found.type is ReferenceType.BRANCH and not found.name.startswith("lake")
+        ]
         branch, name = chance.choice(branches), chance.choice(names)
         catalog = lake.on(branch)
         key = ("db", name)
@@ -181,7 +212,9 @@ def scribble(lake: Shore, chance: random.Random, steps: int) -> None:
                 head = lake.repository.reference(branch)
                 lake.repository.delete_reference(branch, expected_hash=head.hash)
             case 6:
-                lake.repository.create_reference(ReferenceType.TAG, f"tag{step}", lake.repository.reference(branch).hash)
+                lake.repository.create_reference(
+                    ReferenceType.TAG, f"tag{step}", lake.repository.reference(branch).hash
+                )
             case 7 if there:
                 catalog.load_table(key).overwrite(ROWS)
             case 8 if there:

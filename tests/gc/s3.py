@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 KEY, SECRET = "AKIA-of-a-test", "never-to-be-seen"
-REFUSED = b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>'
+REFUSED = (
+    b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>'
+)
 
 
 class Store:
@@ -42,7 +44,14 @@ class Store:
         from pyarrow.fs import S3FileSystem
 
         host = self.url.removeprefix("http://")
-        return S3FileSystem(endpoint_override=host, scheme="http", access_key=KEY, secret_key=SECRET, region="us-east-1", allow_bucket_creation=True)
+        return S3FileSystem(
+            endpoint_override=host,
+            scheme="http",
+            access_key=KEY,
+            secret_key=SECRET,
+            region="us-east-1",
+            allow_bucket_creation=True,
+        )
 
     def put(self, path: str, data: bytes) -> None:
         with self.files.open_output_stream(path) as file:
@@ -58,7 +67,10 @@ class Store:
 
 
 def _is_one_of(requests: set[tuple[str, str]], environ: dict[str, Any]) -> bool:
-    return any(environ["REQUEST_METHOD"] == method and environ["PATH_INFO"].endswith(end) for method, end in requests)
+    return any(
+        environ["REQUEST_METHOD"] == method and environ["PATH_INFO"].endswith(end)
+        for method, end in requests
+    )
 
 
 @contextmanager
@@ -73,7 +85,10 @@ def s3() -> Iterator[Store]:
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         store.hold(environ)
         if store.refuses(environ):
-            start_response("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", str(len(REFUSED)))])
+            start_response(
+                "403 Forbidden",
+                [("Content-Type", "application/xml"), ("Content-Length", str(len(REFUSED)))],
+            )
             return [REFUSED]
         return moto(environ, start_response)
 

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.cli.gc.results import CollectorRun
-from nessie_cli.errors import DamagedObject, InvalidInput, NotAllowed, ReferenceMoved, StoreUnavailable
+from nessie_cli.errors import (
+    DamagedObject,
+    InvalidInput,
+    NotAllowed,
+    ReferenceMoved,
+    StoreUnavailable,
+)
 from nessie_cli.gc import applying
 from nessie_cli.gc.applying import APPLICABLE, Revived, approve
 from nessie_cli.gc.audit import Trail
@@ -35,7 +41,11 @@ def test_what_was_approved_is_deleted_and_nothing_else(heap):
     later = heap.write("data/later")
     applied = heap.apply(run)
     assert (there(heap.garbage), there([*heap.kept, later])) == ([False] * 5, [True] * 3)
-    assert (applied.outcomes[Outcome.DELETED], applied.deleted_bytes, run.info.state) == (5, 50, State.APPLIED)
+    assert (applied.outcomes[Outcome.DELETED], applied.deleted_bytes, run.info.state) == (
+        5,
+        50,
+        State.APPLIED,
+    )
     assert kept(run) == {}
 
 
@@ -48,7 +58,10 @@ def test_a_file_that_became_live_after_the_plan_survives(heap):
     assert kept(run) == {"garbage-2": "LIVE"}
 
 
-@pytest.mark.parametrize(("broken", "protects"), [("warehouse/db/t", True), ("warehouse/db/t/data/garbage", False), ("warehouse/db", True)])
+@pytest.mark.parametrize(
+    ("broken", "protects"),
+    [("warehouse/db/t", True), ("warehouse/db/t/data/garbage", False), ("warehouse/db", True)],
+)
 def test_what_belongs_to_a_content_that_cannot_be_read_now_survives(heap, broken, protects):
     run = heap.approved()
     heap.broken.append(str(heap.folder / broken))
@@ -99,7 +112,11 @@ def test_what_cannot_be_deleted_is_told_and_tried_again(heap):
     run = heap.approved()
     for _ in range(2):
         applied = heap.apply(run)
-        assert (applied.outcomes[Outcome.FAILED], applied.outcomes[Outcome.DELETED], run.info.state) == (1, 5, State.PARTLY)
+        assert (
+            applied.outcomes[Outcome.FAILED],
+            applied.outcomes[Outcome.DELETED],
+            run.info.state,
+        ) == (1, 5, State.PARTLY)
         assert there(heap.garbage) == [False] * 5
         assert kept(run) == {"file": "FAILED"}
 
@@ -109,12 +126,18 @@ def test_a_dry_run_tells_and_deletes_nothing(heap):
     heap.live.add(str(heap.garbage[0]))
     applied = heap.apply(run, dry_run=True)
     assert all(there(heap.garbage))
-    assert (applied.outcomes[Outcome.DELETED], applied.outcomes[Outcome.LIVE], applied.deleted_bytes) == (4, 1, 40)
+    assert (
+        applied.outcomes[Outcome.DELETED],
+        applied.outcomes[Outcome.LIVE],
+        applied.deleted_bytes,
+    ) == (4, 1, 40)
     assert (run.info.state, run.audit_path.exists()) == (State.APPROVED, False)
 
 
 def test_an_interrupt_between_two_batches_is_gone_on_from(heap, tmp_path):
-    garbage = [heap.write(f"data/garbage-x{number:04}") for number in range(applying.FILES_PER_BATCH)]
+    garbage = [
+        heap.write(f"data/garbage-x{number:04}") for number in range(applying.FILES_PER_BATCH)
+    ]
     run = heap.approved()
 
     def interrupt(_done: int, _total: int | None) -> None:
@@ -134,21 +157,30 @@ def test_storage_that_stops_answering_ends_it_and_nothing_more_is_tried(heap, mo
     monkeypatch.setattr(applying, "FILES_PER_BATCH", 1)
     old = datetime(2023, 1, 1, tzinfo=UTC)
     heap.more = [Listed(f"s3://lake/db/t/{name}", 1, old) for name in "ab"]
-    heap.properties = {"s3.endpoint": "http://127.0.0.1:9", "s3.access-key-id": "key", "s3.secret-access-key": "secret", "s3.region": "us-east-1"}
+    heap.properties = {
+        "s3.endpoint": "http://127.0.0.1:9",
+        "s3.access-key-id": "key",
+        "s3.secret-access-key": "secret",
+        "s3.region": "us-east-1",
+    }
     run = heap.approved()
     with pytest.raises(StoreUnavailable, match=r"s3://lake/db/t/a: cannot be deleted: "):
         heap.apply(run)
     assert there(heap.garbage) == [False] * 5
     info = heap.runs.open().info
     assert (info.state, "s3://lake/db/t/a" in (info.error or "")) == (State.FAILED, True)
-    assert [file["location"] for entry in Trail(run.audit_path).entries() for file in entry["files"]][-2:] == ["s3://lake/db/t/a"] * 2
+    assert [
+        file["location"] for entry in Trail(run.audit_path).entries() for file in entry["files"]
+    ][-2:] == ["s3://lake/db/t/a"] * 2
 
 
 def test_nothing_is_deleted_whose_line_in_the_trail_cannot_be_written(heap, tmp_path):
     run = heap.approved()
     # Into a folder that does not exist not even root can write.
     run.audit_path.symlink_to(tmp_path / "nowhere" / "deleted.jsonl")
-    with pytest.raises(StoreUnavailable, match=r"deleted\.jsonl: cannot be written, so nothing is deleted: "):
+    with pytest.raises(
+        StoreUnavailable, match=r"deleted\.jsonl: cannot be written, so nothing is deleted: "
+    ):
         heap.apply(run)
     assert all(there(heap.garbage))
     run.audit_path.unlink()
@@ -168,12 +200,17 @@ def test_a_run_that_was_applied_is_not_applied_again(heap):
     assert heap.runs.open().info.state is State.APPLIED
 
 
-@pytest.mark.parametrize("state", [state for state in State if state not in (State.PLANNED, State.APPROVED)])
+@pytest.mark.parametrize(
+    "state", [state for state in State if state not in (State.PLANNED, State.APPROVED)]
+)
 def test_only_a_plan_is_approved(heap, state):
     """An approval brings a run to APPROVED, whatever it was before: one that was applied would be applied again."""
     run = heap.planned()
     run.update(state=state)
-    with run.changing(), pytest.raises(InvalidInput, match=f"is {state}; only a run that is PLANNED"):
+    with (
+        run.changing(),
+        pytest.raises(InvalidInput, match=f"is {state}; only a run that is PLANNED"),
+    ):
         approve(run, "Ann", run.info.created)
     assert (heap.runs.open().info.state, run.approval()) == (state, None)
 
@@ -200,13 +237,21 @@ def test_an_approval_of_a_run_that_is_planned_anew_or_done_counts_no_more(heap, 
 
 def more_than_a_batch(heap: Heap) -> list[Path]:
     """Garbage of which the last files are in the second batch."""
-    return [*heap.garbage, *(heap.write(f"data/garbage-x{number:04}") for number in range(applying.FILES_PER_BATCH))]
+    return [
+        *heap.garbage,
+        *(heap.write(f"data/garbage-x{number:04}") for number in range(applying.FILES_PER_BATCH)),
+    ]
 
 
 def test_a_candidate_that_becomes_live_before_the_first_batch_stops_everything(heap):
     run = heap.approved()
-    heap.now_live = [Revived(str(heap.base / "elsewhere"), "db.t", "dev"), Revived(str(heap.garbage[3]), "db.t", "dev")]
-    with pytest.raises(ReferenceMoved, match=r"db\.t on dev has become live .* needs .*garbage-3.* Hint: apply"):
+    heap.now_live = [
+        Revived(str(heap.base / "elsewhere"), "db.t", "dev"),
+        Revived(str(heap.garbage[3]), "db.t", "dev"),
+    ]
+    with pytest.raises(
+        ReferenceMoved, match=r"db\.t on dev has become live .* needs .*garbage-3.* Hint: apply"
+    ):
         heap.apply(run)
     assert all(there(heap.garbage))
     assert (heap.runs.open().info.state, run.audit_path.exists()) == (State.FAILED, False)
@@ -218,7 +263,10 @@ def test_a_candidate_that_becomes_live_before_the_first_batch_stops_everything(h
 
 def test_a_file_that_becomes_live_and_is_no_candidate_stops_nothing(heap):
     run = heap.approved()
-    heap.now_live = [Revived(str(heap.kept[0]), "db.t", "dev"), Revived(f"{heap.base}-2", "db.u", "dev", is_base=True)]
+    heap.now_live = [
+        Revived(str(heap.kept[0]), "db.t", "dev"),
+        Revived(f"{heap.base}-2", "db.u", "dev", is_base=True),
+    ]
     heap.apply(run)
     assert there(heap.garbage) == [False] * 5
 
@@ -239,9 +287,17 @@ def test_what_becomes_live_between_two_batches_stops_the_second(heap, number):
 
 
 @pytest.mark.parametrize(
-    ("base", "left"), [("warehouse/db/t", 5), ("warehouse/db", 5), ("warehouse/db/t/data/garbage", 0), ("warehouse/db/t/meta", 0)]
+    ("base", "left"),
+    [
+        ("warehouse/db/t", 5),
+        ("warehouse/db", 5),
+        ("warehouse/db/t/data/garbage", 0),
+        ("warehouse/db/t/meta", 0),
+    ],
 )
-def test_a_content_that_becomes_live_and_cannot_be_read_stops_what_lies_at_its_place(heap, base, left):
+def test_a_content_that_becomes_live_and_cannot_be_read_stops_what_lies_at_its_place(
+    heap, base, left
+):
     garbage = more_than_a_batch(heap)
     run = heap.approved()
     told = []
@@ -262,7 +318,10 @@ def test_a_store_that_is_damaged_is_refused_before_anything_is_marked(heap):
     for dry_run in (True, False):
         with pytest.raises(DamagedObject):
             heap.apply(run, dry_run=dry_run)
-        assert (heap.runs.open().info.state, run.marks(again=True).live.exists) == (State.APPROVED, False)
+        assert (heap.runs.open().info.state, run.marks(again=True).live.exists) == (
+            State.APPROVED,
+            False,
+        )
     assert all(there(heap.garbage))
 
 
@@ -290,7 +349,10 @@ def test_nothing_outside_of_the_allowed_locations_is_removed(heap, tmp_path):
 def test_a_folder_that_has_become_a_link_keeps_what_it_leads_to(heap, tmp_path):
     elsewhere = heap.folder / "warehouse" / "elsewhere"
     (heap.base / "data").rename(elsewhere)
-    found = [candidate(elsewhere / path.name, heap.base)._replace(location=str(path)) for path in heap.garbage]
+    found = [
+        candidate(elsewhere / path.name, heap.base)._replace(location=str(path))
+        for path in heap.garbage
+    ]
     (heap.base / "data").symlink_to(elsewhere)
     results = Remover(Scope([str(tmp_path / "warehouse")]), {}).remove(found)
     assert {one.outcome for one in results} == {Outcome.CHANGED}
@@ -315,7 +377,9 @@ def test_a_metadata_file_is_there_until_all_others_of_its_batch_are_gone(heap, t
     assert (metadata.exists(), sum(there(heap.garbage))) == (True, 5 - removed)
 
 
-def test_a_folder_that_becomes_another_one_while_a_file_is_removed_keeps_the_file(heap, tmp_path, monkeypatch):
+def test_a_folder_that_becomes_another_one_while_a_file_is_removed_keeps_the_file(
+    heap, tmp_path, monkeypatch
+):
     """Between opening the folder and looking at it once more somebody moves it away and makes another one in its place."""
     path = heap.garbage[0]
     one = candidate(path, heap.base)
@@ -329,7 +393,9 @@ def test_a_folder_that_becomes_another_one_while_a_file_is_removed_keeps_the_fil
         return real(asked)
 
     scope = Scope([str(tmp_path)])
-    assert scope.holds(one.location), "from now on that is known, and the next look is the one behind the opening"
+    assert scope.holds(one.location), (
+        "from now on that is known, and the next look is the one behind the opening"
+    )
     monkeypatch.setattr(os.path, "realpath", moving)
     [result] = Remover(scope, {}).remove([one])
     assert aside.exists()

@@ -50,13 +50,31 @@ class Nessie:
     def __init__(self, lake: Lake, store: Store) -> None:
         self.folder = lake.folder
         self.said = ""
-        amazon = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": store.url}
-        catalog = {f"PYICEBERG_CATALOG__KNOWN__{name.upper().replace('-', '_').replace('.', '__')}": text for name, text in store.properties.items()}
+        amazon = {
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": store.url,
+        }
+        catalog = {
+            f"PYICEBERG_CATALOG__KNOWN__{name.upper().replace('-', '_').replace('.', '__')}": text
+            for name, text in store.properties.items()
+        }
         self._environments = {None: amazon, "known": catalog}
 
     def start(self, *words: str, catalog: str | None = None) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "nessie_cli", "--store", str(self.folder / "catalog.sqlite"), "gc", *words, "--runs", "runs"],
+            [
+                sys.executable,
+                "-m",
+                "nessie_cli",
+                "--store",
+                str(self.folder / "catalog.sqlite"),
+                "gc",
+                *words,
+                "--runs",
+                "runs",
+            ],
             cwd=self.folder,
             env=os.environ | self._environments[catalog],
             stdin=subprocess.DEVNULL,
@@ -75,7 +93,14 @@ class Nessie:
         assert code == 0, self.said
         return json.loads(out)
 
-    def stopped(self, store: Store, request: tuple[str, str], number: signal.Signals, *words: str, catalog: str) -> int:
+    def stopped(
+        self,
+        store: Store,
+        request: tuple[str, str],
+        number: signal.Signals,
+        *words: str,
+        catalog: str,
+    ) -> int:
         """Start it, and send it a signal while the store holds back its answer to a request."""
         store.held.add(request)
         process = self.start(*words, catalog=catalog)
@@ -92,29 +117,53 @@ class Nessie:
 def test_a_run_on_s3_that_is_stopped_on_the_way_and_gone_on_with(lake, store):
     nessie = Nessie(lake, store)
     settings = ("--default-cutoff", "1", "--catalog", "known", "--reference-time", LATER)
-    assert nessie.stopped(store, ("GET", ".avro"), signal.SIGINT, "mark", *settings, catalog="known") == INTERRUPTED
+    assert (
+        nessie.stopped(store, ("GET", ".avro"), signal.SIGINT, "mark", *settings, catalog="known")
+        == INTERRUPTED
+    )
     runs = Runs(lake.folder / "runs")
     assert runs.open().info.state is State.MARKING
     resumed = nessie("mark", "--resume", runs.open().id, catalog="known")
-    assert (resumed["state"], resumed["counts"]["broken"], resumed["catalog"]) == ("MARKED", 0, "known")
-    planned = nessie("plan", "--warehouse", "s3a://lake/warehouse/", "--grace", "0s", catalog="known")
+    assert (resumed["state"], resumed["counts"]["broken"], resumed["catalog"]) == (
+        "MARKED",
+        0,
+        "known",
+    )
+    planned = nessie(
+        "plan", "--warehouse", "s3a://lake/warehouse/", "--grace", "0s", catalog="known"
+    )
     listing = nessie("show", "--candidates")["candidates"]
     assert {item["location"].split("/")[5].split("_")[0] for item in listing} == {"a", "b", "gone"}
     assert len(listing) == planned["counts"]["candidates"] > 3
     nessie("approve")
-    assert nessie.stopped(store, ("DELETE", ".avro"), signal.SIGTERM, "apply", catalog="known") == -signal.SIGTERM
+    assert (
+        nessie.stopped(store, ("DELETE", ".avro"), signal.SIGTERM, "apply", catalog="known")
+        == -signal.SIGTERM
+    )
     assert runs.open().info.state is State.APPLYING
     applied = nessie("apply", catalog="known")
     assert applied["counts"]["deleted"] + applied["counts"]["gone"] == len(listing)
-    left = [info.path for info in store.files.get_file_info([item["location"].removeprefix("s3://") for item in listing]) if info.size is not None]
+    left = [
+        info.path
+        for info in store.files.get_file_info(
+            [item["location"].removeprefix("s3://") for item in listing]
+        )
+        if info.size is not None
+    ]
     assert left == []
     for name in ("db.a", "db.b"):
         assert len(sorted_rows(lake.catalog(**store.properties).load_table(name))) == 3
 
     nessie("mark", "--default-cutoff", "1", "--reference-time", LATER)
     again = nessie("plan", "--warehouse", "s3://lake", "--grace", "0s")
-    assert (again["counts"]["candidates"], again["counts"]["broken"], again["catalog"]) == (0, 0, None)
-    kept = b"".join(path.read_bytes() for path in (lake.folder / "runs").rglob("*") if path.is_file())
+    assert (again["counts"]["candidates"], again["counts"]["broken"], again["catalog"]) == (
+        0,
+        0,
+        None,
+    )
+    kept = b"".join(
+        path.read_bytes() for path in (lake.folder / "runs").rglob("*") if path.is_file()
+    )
     for told in (kept, nessie.said.encode()):
         assert SECRET.encode() not in told
         assert KEY.encode() not in told
@@ -132,17 +181,31 @@ def test_a_store_that_stops_answering_breaks_no_table(lake, store):
         if (what, done) == ("live files", 2):
             store.close()
 
-    with pytest.raises(StoreUnavailable, match=r"s3://lake/warehouse/db/\S+: cannot be read") as caught, run.changing(), run.failing():
+    with (
+        pytest.raises(
+            StoreUnavailable, match=r"s3://lake/warehouse/db/\S+: cannot be read"
+        ) as caught,
+        run.changing(),
+        run.failing(),
+    ):
         mark(lake.repository, run.info.settings, run.marks(), store.properties, away)
     assert SECRET not in caught.value.message
-    assert (run.info.state, run.info.error, run.marks().live.exists) == (State.FAILED, caught.value.message, False)
+    assert (run.info.state, run.info.error, run.marks().live.exists) == (
+        State.FAILED,
+        caught.value.message,
+        False,
+    )
 
 
-def test_a_store_that_never_answered_is_asked_three_times_and_its_tables_are_broken_ones(lake, store):
+def test_a_store_that_never_answered_is_asked_three_times_and_its_tables_are_broken_ones(
+    lake, store
+):
     store.close()
     run = terms_of(lake)
     with run.changing():
-        counts = mark(lake.repository, run.info.settings, run.marks(), store.properties, lambda *_: None).counts
+        counts = mark(
+            lake.repository, run.info.settings, run.marks(), store.properties, lambda *_: None
+        ).counts
     assert counts["broken"] == 3
     said = [record["message"] for record in run.marks().findings.records()]
     assert len([message for message in said if message.endswith("s3://lake does not answer")]) > 0

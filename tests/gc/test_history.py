@@ -13,7 +13,18 @@ from nessie_cli import connect, create
 from nessie_cli.errors import CommitNotFound, NessieError, NotAllowed
 from nessie_cli.gc.history import History, TableState
 from nessie_cli.gc.policies import Policies, policies
-from nessie_cli.model import NO_ANCESTOR, Content, DeltaLakeTable, DiffEntry, IcebergTable, IcebergView, LogEntry, Put, Reference, ReflogEntry
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    Content,
+    DeltaLakeTable,
+    DiffEntry,
+    IcebergTable,
+    IcebergView,
+    LogEntry,
+    Put,
+    Reference,
+    ReflogEntry,
+)
 from nessie_cli.repository.base import Repository
 from tests.repository.vocabulary import Catalog, delete, put, table, view
 from tests.server.processes import started
@@ -59,14 +70,23 @@ def named(content: Content | None) -> set[Named]:
 
 
 def puts(entry: LogEntry) -> set[Named]:
-    return {state for operation in entry.operations or () if isinstance(operation, Put) for state in named(operation.content)}
+    return {
+        state
+        for operation in entry.operations or ()
+        if isinstance(operation, Put)
+        for state in named(operation.content)
+    }
 
 
 def roots(repository: Repository, since: datetime) -> set[tuple[str, str]]:
     """Where references are, and where those moves of the reflog that have not expired can bring them."""
     found = {(reference.name, reference.hash) for reference in repository.references()}
     for move in repository.reflog():
-        found |= {(move.reference, hash_) for hash_ in (move.before, move.after) if hash_ and move.time >= since}
+        found |= {
+            (move.reference, hash_)
+            for hash_ in (move.before, move.after)
+            if hash_ and move.time >= since
+        }
     return found
 
 
@@ -77,7 +97,11 @@ def plainly(repository: Repository, chosen: Policies, since: datetime = LATER) -
         policy, last = chosen.of(name), NO_ANCESTOR
         for number, entry in enumerate(repository.log(f"@{hash_}", operations=True)):
             too_many = policy.commits is not None and number >= policy.commits
-            too_old = policy.since is not None and entry.meta.commit_time is not None and entry.meta.commit_time < policy.since
+            too_old = (
+                policy.since is not None
+                and entry.meta.commit_time is not None
+                and entry.meta.commit_time < policy.since
+            )
             if number and (too_many or too_old):
                 break
             live |= puts(entry)
@@ -88,19 +112,32 @@ def plainly(repository: Repository, chosen: Policies, since: datetime = LATER) -
 
 
 def ever(repository: Repository) -> set[Named]:
-    hashes = {move.before for move in repository.reflog() if move.before} | {reference.hash for reference in repository.references()}
-    return {state for hash_ in hashes for entry in repository.log(f"@{hash_}", operations=True, all_parents=True) for state in puts(entry)}
+    hashes = {move.before for move in repository.reflog() if move.before} | {
+        reference.hash for reference in repository.references()
+    }
+    return {
+        state
+        for hash_ in hashes
+        for entry in repository.log(f"@{hash_}", operations=True, all_parents=True)
+        for state in puts(entry)
+    }
 
 
 def of(states: list[TableState], *, live: bool) -> set[Named]:
-    return {(state.content_id, state.metadata_location, state.snapshot_id) for state in states if state.live is live}
+    return {
+        (state.content_id, state.metadata_location, state.snapshot_id)
+        for state in states
+        if state.live is live
+    }
 
 
 def scribble(catalog: Catalog, chance: random.Random) -> None:
     """A history of everything that may happen."""
     repository = catalog.repository
     for step in range(chance.randint(5, 45)):
-        branches = [found.name for found in repository.references() if not found.name.startswith("tag")]
+        branches = [
+            found.name for found in repository.references() if not found.name.startswith("tag")
+        ]
         branch = chance.choice(branches)
         match chance.randrange(10):
             case 0 | 1:
@@ -128,7 +165,19 @@ def scribble(catalog: Catalog, chance: random.Random) -> None:
                 catalog.write(branch, {f"t{chance.randrange(6)}": step})
 
 
-POLICIES = ["NONE", "1", "2", "3", "7", "20", "PT1H", "PT5H", "PT20H", "P3D", "2026-01-01T09:00:00Z"]
+POLICIES = [
+    "NONE",
+    "1",
+    "2",
+    "3",
+    "7",
+    "20",
+    "PT1H",
+    "PT5H",
+    "PT20H",
+    "P3D",
+    "2026-01-01T09:00:00Z",
+]
 
 
 def test_live_and_dead_are_what_the_rules_say_plainly_and_each_commit_is_read_once():
@@ -139,7 +188,9 @@ def test_live_and_dead_are_what_the_rules_say_plainly_and_each_commit_is_read_on
         clock = Clock()
         with connect("memory:", clock=clock) as repository:
             scribble(Catalog(repository), chance)
-            rules = [(pattern, chance.choice(POLICIES)) for pattern in ("main", "b.*[02468]", "tag.*")][chance.randrange(3) :]
+            rules = [
+                (pattern, chance.choice(POLICIES)) for pattern in ("main", "b.*[02468]", "tag.*")
+            ][chance.randrange(3) :]
             chosen = policies(chance.choice(POLICIES), rules, clock.now)
             since = chance.choice([LATER, START, START + chance.randrange(60) * STEP])
             history = History(repository, chosen, moves_since=since)
@@ -152,7 +203,11 @@ def test_live_and_dead_are_what_the_rules_say_plainly_and_each_commit_is_read_on
             firsts = [state.live for state in states]
             assert firsts == sorted(firsts, reverse=True), f"{where}: live ones come first"
             references = history.roots.references
-            assert references == [pinned for pinned in references if repository.reference(pinned.name).hash == pinned.hash], where
+            assert references == [
+                pinned
+                for pinned in references
+                if repository.reference(pinned.name).hash == pinned.hash
+            ], where
             assert list(history.became_live()) == [], where
 
 
@@ -252,17 +307,28 @@ def test_what_only_a_deleted_branch_or_a_merged_one_had_is_known_and_dead(catalo
     catalog.write("dropped", {"only": 7})
     head = catalog.repository.reference("dropped")
     catalog.repository.delete_reference("dropped", expected_hash=head.hash)
-    states = list(History(catalog.repository, policies("NONE", [], clock.now), moves_since=LATER).states())
+    states = list(
+        History(catalog.repository, policies("NONE", [], clock.now), moves_since=LATER).states()
+    )
     assert {number for _, _, number in of(states, live=False)} == {7}
     assert [state.reference for state in states if not state.live] == ["dropped"]
 
 
 def test_tables_of_other_formats_are_told_so_that_they_can_be_left_alone(catalog, clock):
-    delta = DeltaLakeTable(metadata_location_history=("s3://lake/d/_delta_log/1.json",), checkpoint_location_history=(), last_checkpoint=None)
+    delta = DeltaLakeTable(
+        metadata_location_history=("s3://lake/d/_delta_log/1.json",),
+        checkpoint_location_history=(),
+        last_checkpoint=None,
+    )
     catalog.commit("main", put("d", delta), put("t", table(1)))
     states = list(History(catalog.repository, policies("NONE", [], clock.now)).states())
-    assert {(state.key, state.type) for state in states} == {("d", "DELTA_LAKE_TABLE"), ("t", "ICEBERG_TABLE")}
-    assert {state.content_id for state in states} == {held.content_id for held in catalog.repository.entries("main")}
+    assert {(state.key, state.type) for state in states} == {
+        ("d", "DELTA_LAKE_TABLE"),
+        ("t", "ICEBERG_TABLE"),
+    }
+    assert {state.content_id for state in states} == {
+        held.content_id for held in catalog.repository.entries("main")
+    }
 
 
 def test_roots_that_are_made_later_make_live_what_they_reach_and_nothing_twice():
@@ -275,16 +341,23 @@ def test_roots_that_are_made_later_make_live_what_they_reach_and_nothing_twice()
         with connect("memory:", clock=clock) as repository:
             catalog = Catalog(repository)
             scribble(catalog, chance)
-            rules = [(pattern, chance.choice(POLICIES)) for pattern in ("main", "b.*[02468]", "late.*")][chance.randrange(3) :]
+            rules = [
+                (pattern, chance.choice(POLICIES)) for pattern in ("main", "b.*[02468]", "late.*")
+            ][chance.randrange(3) :]
             chosen = policies(chance.choice(POLICIES), rules, clock.now)
             since = chance.choice([LATER, START, clock.now + STEP])
             history = History(repository, chosen, moves_since=since)
             live = of(list(history.states()), live=True)
             expected = plainly(repository, chosen, since)
             for step in range(3):
-                ever_known = sorted({move.before for move in repository.reflog() if move.before} - {NO_ANCESTOR})
+                ever_known = sorted(
+                    {move.before for move in repository.reflog() if move.before} - {NO_ANCESTOR}
+                )
                 if ever_known:
-                    catalog.branch(f"late{step}", f"@{chance.choice(ever_known)}{chance.choice(['', '~1', '~2'])}") if chance.random() < 0.7 else None
+                    catalog.branch(
+                        f"late{step}",
+                        f"@{chance.choice(ever_known)}{chance.choice(['', '~1', '~2'])}",
+                    ) if chance.random() < 0.7 else None
                 catalog.write("main", {"t0": 1000 + step}) if chance.random() < 0.5 else None
                 again = list(history.became_live())
                 assert live.isdisjoint(of(again, live=True)), where
@@ -305,20 +378,35 @@ def test_a_deleted_branch_that_undo_brings_back_is_live(catalog, clock):
     head = catalog.repository.reference("dev")
     catalog.repository.delete_reference("dev", expected_hash=head.hash)
     chosen = policies("1", [], clock.now)
-    for since, live, dead in [(START, {1, 7, 8}, set()), (before + STEP / 2, {1, 8}, {7}), (LATER, {1}, {7, 8})]:
+    for since, live, dead in [
+        (START, {1, 7, 8}, set()),
+        (before + STEP / 2, {1, 8}, {7}),
+        (LATER, {1}, {7, 8}),
+    ]:
         states = list(History(catalog.repository, chosen, moves_since=since).states())
         assert {number for _, _, number in of(states, live=True)} == live
         assert {number for _, _, number in of(states, live=False)} == dead
 
 
-@pytest.mark.parametrize(("late", "more"), [("NONE", {0, 1, 2, 3, 4}), ("P30D", {0, 1, 2, 3, 4}), ("main~2", {3, 4}), ("3", {3, 4}), ("1", set())])
+@pytest.mark.parametrize(
+    ("late", "more"),
+    [
+        ("NONE", {0, 1, 2, 3, 4}),
+        ("P30D", {0, 1, 2, 3, 4}),
+        ("main~2", {3, 4}),
+        ("3", {3, 4}),
+        ("1", set()),
+    ],
+)
 def test_a_later_root_reaches_as_far_as_its_own_policy_says(catalog, clock, late, more):
     """Although its HEAD is live already, by a reference whose policy keeps less."""
     for number in range(6):
         catalog.write("main", {"t": number})
     if late == "main~2":
         late = str(catalog.repository.commit_at(late).meta.commit_time)
-    history = History(catalog.repository, policies("1", [("late", late)], clock.now), moves_since=LATER)
+    history = History(
+        catalog.repository, policies("1", [("late", late)], clock.now), moves_since=LATER
+    )
     assert {number for _, _, number in of(list(history.states()), live=True)} == {5}
     catalog.branch("late")
     assert {number for _, _, number in of(list(history.became_live()), live=True)} == more
@@ -330,13 +418,17 @@ def test_a_branch_that_comes_and_goes_after_the_walk_is_live_by_its_moves(catalo
     catalog.write("dev", {"only": 7})
     head = catalog.repository.reference("dev")
     catalog.repository.delete_reference("dev", expected_hash=head.hash)
-    history = History(catalog.repository, policies("1", [], clock.now), moves_since=clock.now + STEP / 2)
+    history = History(
+        catalog.repository, policies("1", [], clock.now), moves_since=clock.now + STEP / 2
+    )
     assert {number for _, _, number in of(list(history.states()), live=True)} == {1}
     assert list(history.became_live()) == []
     catalog.branch("rescue", f"@{head.hash}")
     catalog.repository.delete_reference("rescue", expected_hash=head.hash)
     again = list(history.became_live())
-    assert [(state.reference, state.snapshot_id, state.live) for state in again] == [("rescue", 7, True)]
+    assert [(state.reference, state.snapshot_id, state.live) for state in again] == [
+        ("rescue", 7, True)
+    ]
 
 
 def test_to_look_again_reads_no_more_of_the_reflog_than_what_is_new(catalog, clock):
@@ -402,7 +494,9 @@ def test_positions_along_one_line_cost_one_walk(catalog, clock):
     assert counting.read == 300
 
 
-def test_a_position_that_cannot_be_read_ends_the_walk_as_long_as_the_reflog_names_it(catalog, clock):
+def test_a_position_that_cannot_be_read_ends_the_walk_as_long_as_the_reflog_names_it(
+    catalog, clock
+):
     catalog.branch("dev")
     catalog.write("dev", {"only": 7})
     dev = catalog.repository.reference("dev")
@@ -420,7 +514,11 @@ def test_a_position_that_cannot_be_read_ends_the_walk_as_long_as_the_reflog_name
         def reflog(self, name: str | None = None) -> Iterator[ReflogEntry]:
             self.asked += 1
             found = catalog.repository.reflog(name)
-            return (move for move in found if not (self.forgotten and self.asked > 1 and move.reference == "dev"))
+            return (
+                move
+                for move in found
+                if not (self.forgotten and self.asked > 1 and move.reference == "dev")
+            )
 
     lost = Lost(catalog.repository)
     with pytest.raises(CommitNotFound):

@@ -41,12 +41,16 @@ def test_the_time_is_exact_to_the_microsecond(lake):
     path = lake / "ä.json"
     (found,) = [one for one in files_below(str(lake), {}) if one.location == str(path)]
     assert isinstance(found, Listed)
-    assert int(found.modified.timestamp() * 1_000_000) // 1000 == path.stat().st_mtime_ns // 1_000_000
+    assert (
+        int(found.modified.timestamp() * 1_000_000) // 1000 == path.stat().st_mtime_ns // 1_000_000
+    )
 
 
 def test_a_base_that_is_gone_has_no_files_and_one_that_is_a_file_is_told(lake):
     assert list(files_below(str(lake / "nothing"), {})) == []
-    assert list(files_below(str(lake / "ä.json"), {})) == [Unlisted(str(lake / "ä.json"), "is no folder")]
+    assert list(files_below(str(lake / "ä.json"), {})) == [
+        Unlisted(str(lake / "ä.json"), "is no folder")
+    ]
 
 
 def test_what_cannot_be_listed_is_told_and_the_rest_goes_on(lake):
@@ -86,7 +90,10 @@ def test_other_schemes_are_listed_by_fsspec():
     memory.pipe({"/lake/t/data/a": b"12", "/lake/t/b": b"1"})
     try:
         found = sorted(files_below("memory://lake/t", {}))
-        assert [(one.location, one.size) for one in found] == [("memory://lake/t/b", 1), ("memory://lake/t/data/a", 2)]
+        assert [(one.location, one.size) for one in found] == [
+            ("memory://lake/t/b", 1),
+            ("memory://lake/t/data/a", 2),
+        ]
     finally:
         memory.rm("/lake", recursive=True)
 
@@ -97,7 +104,12 @@ def test_a_file_whose_time_the_file_system_does_not_tell_is_compared_by_its_size
     memory = fsspec.filesystem("memory")
     memory.pipe({"/lake/t/a": b"12", "/lake/t/b": b"1"})
     try:
-        found = [Candidate(f"memory://lake/t/{name}", 2, datetime(2023, 1, 1, tzinfo=UTC), "memory://lake/t") for name in "ab"]
+        found = [
+            Candidate(
+                f"memory://lake/t/{name}", 2, datetime(2023, 1, 1, tzinfo=UTC), "memory://lake/t"
+            )
+            for name in "ab"
+        ]
         removed = Remover(Scope(["memory://lake/t"]), {}).remove(found)
         assert [one.outcome for one in removed] == [Outcome.DELETED, Outcome.CHANGED]
         assert memory.find("/lake") == ["/lake/t/b"]

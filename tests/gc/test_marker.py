@@ -13,7 +13,17 @@ from nessie_cli.gc.applying import Marked, apply, approve
 from nessie_cli.gc.marker import RepositoryMarker
 from nessie_cli.gc.run import Marks, Run
 from nessie_cli.gc.staged import staged_states
-from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, Delete, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Put
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    ContentKey,
+    Delete,
+    DeltaLakeTable,
+    IcebergTable,
+    IcebergView,
+    Namespace,
+    Put,
+)
 from nessie_cli.workspace.batch import Batch, BatchFile, Staged
 from nessie_cli.workspace.folder import Workspace, make_workspace
 from nessie_cli.workspace.stash import Stashed, StashFile
@@ -74,7 +84,11 @@ def test_what_comes_back_between_the_mark_and_the_deletion_is_not_deleted(lake, 
             case "assign":
                 lake.repository.assign_reference("main", lake.before, expected_hash=main)
             case "commit":
-                lake.repository.commit("main", [Put(ContentKey(("db", "back")), content(lake))], CommitMeta("it is back"))
+                lake.repository.commit(
+                    "main",
+                    [Put(ContentKey(("db", "back")), content(lake))],
+                    CommitMeta("it is back"),
+                )
 
     with pytest.raises(ReferenceMoved, match=r"db\.(gone|back) on (rescue|main) has become live"):
         applied(lake, run, undo)
@@ -108,13 +122,23 @@ def test_a_content_that_comes_back_and_cannot_be_read_keeps_its_place(lake, brok
     def undo() -> None:
         if broken == "another format":
             location = f"{lake.warehouse}/db/gone/_delta_log/1.json"
-            delta = DeltaLakeTable(metadata_location_history=(location,), checkpoint_location_history=(), last_checkpoint=None)
-            lake.repository.commit("main", [Put(ContentKey(("db", "delta")), delta)], CommitMeta("a table of another format there"))
+            delta = DeltaLakeTable(
+                metadata_location_history=(location,),
+                checkpoint_location_history=(),
+                last_checkpoint=None,
+            )
+            lake.repository.commit(
+                "main",
+                [Put(ContentKey(("db", "delta")), delta)],
+                CommitMeta("a table of another format there"),
+            )
             return
         lake.repository.create_reference("BRANCH", "rescue", lake.before)
         path = damaged
         if broken == "manifest":
-            path = next(path for path in damaged.parent.glob("*.avro") if not path.name.startswith("snap-"))
+            path = next(
+                path for path in damaged.parent.glob("*.avro") if not path.name.startswith("snap-")
+            )
         path.write_bytes(b"{")
 
     with pytest.raises(ReferenceMoved, match="has become live"):
@@ -129,11 +153,21 @@ def test_a_manifest_that_the_mark_could_not_read_is_not_taken_for_read(lake):
     run = lake.planned(lake.settings("1"))
     torn.write_bytes(b"no Avro")
     elsewhere = lake.warehouse / "db" / "gone" / "metadata" / "other.metadata.json"
-    elsewhere.write_text(Path(kept.metadata_location).read_text().replace(f'{lake.warehouse}/db/kept"', f'{lake.warehouse}/db/gone"'))
+    elsewhere.write_text(
+        Path(kept.metadata_location)
+        .read_text()
+        .replace(f'{lake.warehouse}/db/kept"', f'{lake.warehouse}/db/gone"')
+    )
     before = lake.files()
     other = IcebergTable(metadata_location=str(elsewhere), snapshot_id=-1)
     with pytest.raises(ReferenceMoved, match=r"db\.other on main"):
-        applied(lake, run, lambda: lake.repository.commit("main", [Put(ContentKey(("db", "other")), other)], CommitMeta("shares")))
+        applied(
+            lake,
+            run,
+            lambda: lake.repository.commit(
+                "main", [Put(ContentKey(("db", "other")), other)], CommitMeta("shares")
+            ),
+        )
     assert lake.files() == before
 
 
@@ -143,7 +177,12 @@ def test_what_is_staged_between_the_mark_and_the_deletion_is_not_deleted(lake, t
     batch = Batch(NO_ANCESTOR, (Staged(Put(ContentKey(("db", "back")), content(lake))),))
     before = lake.files()
     with pytest.raises(ReferenceMoved, match=r"db\.back on the staged batch"):
-        applied(lake, run, lambda: BatchFile(workspace).write(batch), staged=lambda: staged_states(workspace))
+        applied(
+            lake,
+            run,
+            lambda: BatchFile(workspace).write(batch),
+            staged=lambda: staged_states(workspace),
+        )
     assert lake.files() == before
 
 
@@ -170,12 +209,17 @@ def table(number: int) -> IcebergTable:
 
 
 def batch_of(*numbers: int) -> Batch:
-    return Batch(NO_ANCESTOR, tuple(Staged(Put(ContentKey((f"t{number}",)), table(number))) for number in numbers))
+    return Batch(
+        NO_ANCESTOR,
+        tuple(Staged(Put(ContentKey((f"t{number}",)), table(number))) for number in numbers),
+    )
 
 
 def staged(workspace: Workspace) -> set[tuple[str, str]]:
     found = list(staged_states(workspace))
-    assert all(state.live and state.content_id == "" for state in found), "they are new, so they have no id yet"
+    assert all(state.live and state.content_id == "" for state in found), (
+        "they are new, so they have no id yet"
+    )
     return {(state.reference, state.metadata_location) for state in found}
 
 
@@ -183,7 +227,11 @@ def test_everything_that_is_staged_or_stashed_is_told(tmp_path):
     workspace = make_workspace(tmp_path, None)
     assert staged(workspace) == set()
     view = IcebergView(metadata_location="s3://lake/view.json", version_id=1, schema_id=0)
-    delta = DeltaLakeTable(metadata_location_history=("s3://lake/delta.json",), checkpoint_location_history=(), last_checkpoint=None)
+    delta = DeltaLakeTable(
+        metadata_location_history=("s3://lake/delta.json",),
+        checkpoint_location_history=(),
+        last_checkpoint=None,
+    )
     others = (
         Staged(Put(ContentKey(("v",)), view)),
         Staged(Put(ContentKey(("l",)), delta)),

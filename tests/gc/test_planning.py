@@ -18,7 +18,19 @@ from nessie_cli.gc.pieces import Finding
 from nessie_cli.gc.planning import plan, scope_of
 from nessie_cli.gc.schemas import BASES, FINDINGS
 from nessie_cli.model import CommitMeta, ContentKey, Delete, DeltaLakeTable, IcebergTable, Put
-from tests.gc.lakes import ROWS, Shore, candidates, findings, live_tables, needed, now, opened, scribble, shore, silent
+from tests.gc.lakes import (
+    ROWS,
+    Shore,
+    candidates,
+    findings,
+    live_tables,
+    needed,
+    now,
+    opened,
+    scribble,
+    shore,
+    silent,
+)
 
 
 @pytest.fixture
@@ -32,8 +44,12 @@ def remove(paths: list[str]) -> None:
         Path(path).unlink()
 
 
-@pytest.mark.parametrize(("cutoff", "commits", "listed"), [("NONE", None, True), ("2", 2, True), ("1", 1, False)])
-def test_after_candidates_are_gone_every_live_snapshot_reads_back_and_nothing_else_is_left(lake, cutoff, commits, listed):
+@pytest.mark.parametrize(
+    ("cutoff", "commits", "listed"), [("NONE", None, True), ("2", 2, True), ("1", 1, False)]
+)
+def test_after_candidates_are_gone_every_live_snapshot_reads_back_and_nothing_else_is_left(
+    lake, cutoff, commits, listed
+):
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     scribble(lake, chance, 18)
@@ -47,7 +63,9 @@ def test_after_candidates_are_gone_every_live_snapshot_reads_back_and_nothing_el
     metadata = [path.endswith(".metadata.json") for path in found]
     assert metadata == sorted(metadata), f"seed {seed}: metadata files are the last"
     remove(found)
-    assert needed(lake.repository, commits, listed=listed) == (stay, rows), f"seed {seed}: every row of every snapshot"
+    assert needed(lake.repository, commits, listed=listed) == (stay, rows), (
+        f"seed {seed}: every row of every snapshot"
+    )
 
 
 def test_two_contents_with_one_place_do_not_take_each_others_files(lake):
@@ -57,14 +75,18 @@ def test_two_contents_with_one_place_do_not_take_each_others_files(lake):
     lake.branch_off("dev")
     lake.on("dev").drop_table("db.t")
     lake.create("t", "dev")
-    ids = {lake.repository.content(branch, ContentKey(("db", "t"))).id for branch in ("main", "dev")}
+    ids = {
+        lake.repository.content(branch, ContentKey(("db", "t"))).id for branch in ("main", "dev")
+    }
     assert len(ids) == 2
     (first, _), (second, _) = sorted(live_tables(lake.repository, 1))
     stay = opened(first, -1, listed=True)[0] | opened(second, -1, listed=True)[0]
     run = lake.planned(lake.settings("1"))
     assert lake.files() - set(candidates(run)) == stay
     assert candidates(run)
-    assert all(ids < set(record["content_ids"]) for record in run.dataset("candidates").records()), "the one that was dropped as well"
+    assert all(
+        ids < set(record["content_ids"]) for record in run.dataset("candidates").records()
+    ), "the one that was dropped as well"
 
 
 def test_a_dropped_table_goes_whole_also_when_only_a_deleted_branch_had_it(lake):
@@ -93,11 +115,20 @@ def test_a_broken_content_keeps_everything_at_its_place_and_the_others_go_on(lak
     lake.create("gone")
     lake.on().drop_table("db.gone")
     sick = lake.on().load_table("db.sick")
-    path = Path(sick.metadata_location if broken == "metadata" else sick.current_snapshot().manifests(sick.io)[0].manifest_path)
+    path = Path(
+        sick.metadata_location
+        if broken == "metadata"
+        else sick.current_snapshot().manifests(sick.io)[0].manifest_path
+    )
     path.write_bytes(path.read_bytes()[:100])
     run = lake.planned(lake.settings("1"))
     (finding,) = findings(run.marks())
-    assert (finding["kind"], finding["key"], finding["location"], finding["base"]) == ("BROKEN", "db.sick", str(path), sick.location())
+    assert (finding["kind"], finding["key"], finding["location"], finding["base"]) == (
+        "BROKEN",
+        "db.sick",
+        str(path),
+        sick.location(),
+    )
     assert "main" in finding["message"]
     found = candidates(run)
     assert found
@@ -112,7 +143,9 @@ def test_what_is_younger_than_the_grace_period_stays(lake):
         (base / "data" / name).write_text("an orphan")
         os.utime(base / "data" / name, (now - age, now - age))
     grace = int(timedelta(days=3).total_seconds())
-    assert [Path(path).name for path in candidates(lake.planned(lake.settings(grace=grace)))] == ["old"]
+    assert [Path(path).name for path in candidates(lake.planned(lake.settings(grace=grace)))] == [
+        "old"
+    ]
     run = lake.planned(lake.settings(grace=0))
     assert sorted(Path(path).name for path in candidates(run)) == ["old", "young"]
 
@@ -139,11 +172,16 @@ def test_places_outside_of_the_warehouses_are_told_and_left_alone(lake, tmp_path
     assert candidates(run) == [str(orphan)]
     (finding,) = run.dataset("plan-findings").records()
     assert (finding["kind"], finding["location"]) == ("OUTSIDE", str(tmp_path / "warehouse-2"))
-    both = lake.planned(lake.settings(warehouse=(f"file://{lake.warehouse}/", str(tmp_path / "warehouse-2"))))
+    both = lake.planned(
+        lake.settings(warehouse=(f"file://{lake.warehouse}/", str(tmp_path / "warehouse-2")))
+    )
     assert len(candidates(both)) == 2
 
 
-@pytest.mark.parametrize(("warehouse", "message"), [((), "no warehouse is named"), (("lake",), "warehouse lake: is not absolute")])
+@pytest.mark.parametrize(
+    ("warehouse", "message"),
+    [((), "no warehouse is named"), (("lake",), "warehouse lake: is not absolute")],
+)
 def test_a_warehouse_has_to_be_named(lake, warehouse, message):
     with pytest.raises(InvalidInput, match=message):
         lake.planned(lake.settings(warehouse=warehouse))
@@ -159,11 +197,16 @@ def test_a_table_around_everything_takes_no_file_of_ours_and_none_of_other_table
     (Path(inner.location()) / "orphan").write_text("x")
     run = lake.planned(lake.settings(warehouse=(str(tmp_path),)))
     found = {record["path"]: record["base"] for record in run.dataset("candidates").records()}
-    assert found == {str(tmp_path / "orphan"): str(tmp_path), f"{inner.location()}/orphan": inner.location()}
+    assert found == {
+        str(tmp_path / "orphan"): str(tmp_path),
+        f"{inner.location()}/orphan": inner.location(),
+    }
 
 
 def test_a_place_that_is_a_whole_file_system_is_left_alone(lake):
-    lake.repository.commit("main", [Put(ContentKey(("root",)), root_table(lake))], CommitMeta("a table at /"))
+    lake.repository.commit(
+        "main", [Put(ContentKey(("root",)), root_table(lake))], CommitMeta("a table at /")
+    )
     run = lake.planned(lake.settings(warehouse=("/",)))
     assert [finding["kind"] for finding in run.dataset("plan-findings").records()] == ["OUTSIDE"]
     assert candidates(run) == []
@@ -221,7 +264,11 @@ def test_where_a_table_most_likely_is_whose_metadata_file_cannot_be_read(locatio
 def root_table(lake: Shore) -> IcebergTable:
     table = lake.create("t")
     path = lake.folder / "root.metadata.json"
-    text = Path(table.metadata_location).read_text().replace(f'"location":"{table.location()}"', '"location":"/"')
+    text = (
+        Path(table.metadata_location)
+        .read_text()
+        .replace(f'"location":"{table.location()}"', '"location":"/"')
+    )
     path.write_text(text)
     content = lake.repository.content("main", ContentKey(("db", "t")))
     assert isinstance(content, IcebergTable)
@@ -234,11 +281,19 @@ def test_tables_of_other_formats_are_left_alone(lake):
     (place / "_delta_log").mkdir(parents=True)
     (place / "_delta_log" / "1.json").write_text("{}")
     around = lake.on().create_table("db.around", ROWS.schema, location=str(lake.warehouse / "db"))
-    delta = DeltaLakeTable(metadata_location_history=(f"{place}/_delta_log/1.json",), checkpoint_location_history=(), last_checkpoint=None)
-    lake.repository.commit("main", [Put(ContentKey(("delta",)), delta)], CommitMeta("another format"))
+    delta = DeltaLakeTable(
+        metadata_location_history=(f"{place}/_delta_log/1.json",),
+        checkpoint_location_history=(),
+        last_checkpoint=None,
+    )
+    lake.repository.commit(
+        "main", [Put(ContentKey(("delta",)), delta)], CommitMeta("another format")
+    )
     run = lake.planned(lake.settings())
     assert around.location() in {record["base"] for record in run.marks().bases.records()}
-    assert [(finding["kind"], finding["base"]) for finding in findings(run.marks())] == [("FOREIGN", str(place))]
+    assert [(finding["kind"], finding["base"]) for finding in findings(run.marks())] == [
+        ("FOREIGN", str(place))
+    ]
     assert candidates(run) == []
 
 
@@ -277,7 +332,11 @@ def test_what_an_interrupted_mark_before_deletion_has_found_counts_no_more(lake)
     again = run.marks(again=True)
 
     def interrupted(what: str, done: int, total: int | None) -> None:
-        if what == "live files" and again.live.pieces.exists() and any(again.live.pieces.glob("*.json")):
+        if (
+            what == "live files"
+            and again.live.pieces.exists()
+            and any(again.live.pieces.glob("*.json"))
+        ):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -285,7 +344,10 @@ def test_what_an_interrupted_mark_before_deletion_has_found_counts_no_more(lake)
     lake.repository.create_reference("BRANCH", "revived", old)
     lake.applied(run)
     assert revived & {record["path"] for record in again.live.records()}
-    assert all(Path(path).exists() for path in revived & {record["path"] for record in again.live.records()})
+    assert all(
+        Path(path).exists()
+        for path in revived & {record["path"] for record in again.live.records()}
+    )
 
 
 def test_what_an_earlier_mark_has_found_and_cannot_be_removed_keeps_everything(lake):

@@ -28,8 +28,14 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
         ("365000d", Policy("365000d", since=NOW - timedelta(days=365000))),
         ("30d", Policy("30d", since=NOW - timedelta(days=30))),
         ("1w 2d", Policy("1w 2d", since=NOW - timedelta(days=9))),
-        ("2026-01-01T00:00:00Z", Policy("2026-01-01T00:00:00Z", since=datetime(2026, 1, 1, tzinfo=UTC))),
-        ("2026-01-01T02:00:00+02:00", Policy("2026-01-01T02:00:00+02:00", since=datetime(2026, 1, 1, tzinfo=UTC))),
+        (
+            "2026-01-01T00:00:00Z",
+            Policy("2026-01-01T00:00:00Z", since=datetime(2026, 1, 1, tzinfo=UTC)),
+        ),
+        (
+            "2026-01-01T02:00:00+02:00",
+            Policy("2026-01-01T02:00:00+02:00", since=datetime(2026, 1, 1, tzinfo=UTC)),
+        ),
         (" 5 ", Policy("5", commits=5)),
         ("999w", Policy("999w", since=NOW - timedelta(weeks=999))),
     ],
@@ -40,7 +46,23 @@ def test_a_policy_is_a_number_a_duration_an_instant_or_none(text: str, meant: Po
 
 @pytest.mark.parametrize(
     "text",
-    ["", "0", "000", "-5", "-P1D", "P", "PT", "P1Y", "1x", "10 commits", "yesterday", "2026-01-01", "2026-01-01T00:00:00", "9" * 10, "99999999d"],
+    [
+        "",
+        "0",
+        "000",
+        "-5",
+        "-P1D",
+        "P",
+        "PT",
+        "P1Y",
+        "1x",
+        "10 commits",
+        "yesterday",
+        "2026-01-01",
+        "2026-01-01T00:00:00",
+        "9" * 10,
+        "99999999d",
+    ],
 )
 def test_what_is_no_policy_is_refused_by_its_text(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
@@ -49,8 +71,15 @@ def test_what_is_no_policy_is_refused_by_its_text(text: str) -> None:
 
 
 def test_the_first_pattern_that_matches_the_whole_name_decides() -> None:
-    found = policies("NONE", [("main", "10"), ("release/.*", "P30D"), (".*", "5"), ("dev", "1")], NOW)
-    assert [found.of(name).text for name in ("main", "release/1", "main2", "dev")] == ["10", "P30D", "5", "5"]
+    found = policies(
+        "NONE", [("main", "10"), ("release/.*", "P30D"), (".*", "5"), ("dev", "1")], NOW
+    )
+    assert [found.of(name).text for name in ("main", "release/1", "main2", "dev")] == [
+        "10",
+        "P30D",
+        "5",
+        "5",
+    ]
     assert policies("3", [("main", "10")], NOW).of("maintenance").text == "3"
 
 
@@ -60,7 +89,14 @@ def test_a_pattern_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"), [("P3D", timedelta(3)), ("3d", timedelta(3)), ("1d 12h", timedelta(1.5)), ("PT0S", timedelta(0)), ("0s", timedelta(0))]
+    ("text", "meant"),
+    [
+        ("P3D", timedelta(3)),
+        ("3d", timedelta(3)),
+        ("1d 12h", timedelta(1.5)),
+        ("PT0S", timedelta(0)),
+        ("0s", timedelta(0)),
+    ],
 )
 def test_a_duration(text: str, meant: timedelta) -> None:
     assert parse_duration(text) == meant

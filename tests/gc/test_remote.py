@@ -44,7 +44,9 @@ def candidates(store: Store) -> list[Candidate]:
 
 def remove(store: Store, found: list[Candidate]) -> dict[str, tuple[str, str]]:
     results = Remover(Scope([BASE]), store.properties).remove(found)
-    return {one.location.removeprefix(f"{BASE}/"): (one.outcome.value, one.message) for one in results}
+    return {
+        one.location.removeprefix(f"{BASE}/"): (one.outcome.value, one.message) for one in results
+    }
 
 
 @pytest.mark.parametrize("base", [BASE, f"{BASE}/", "s3a://lake/db/t"])
@@ -72,9 +74,13 @@ def test_a_base_that_is_gone_has_no_files_and_a_bucket_that_nobody_may_list_is_t
 def test_a_name_with_an_empty_folder_in_it_is_told_and_ends_no_listing(store):
     store.put("lake/apart/a/c.parquet", b"1")
     # pyarrow writes no such name.
-    with urlopen(Request(f"{store.url}/lake/apart/a//b.parquet", b"1", method="PUT"), timeout=240) as answer:
+    with urlopen(
+        Request(f"{store.url}/lake/apart/a//b.parquet", b"1", method="PUT"), timeout=240
+    ) as answer:
         assert answer.status == HTTPStatus.OK
-    found = sorted(islice(files_below("s3://lake/apart", store.properties), 9), key=lambda one: one.location)
+    found = sorted(
+        islice(files_below("s3://lake/apart", store.properties), 9), key=lambda one: one.location
+    )
     assert [one.location for one in found] == ["s3://lake/apart/a//", "s3://lake/apart/a/c.parquet"]
     assert [type(one) for one in found] == [Unlisted, Listed]
 
@@ -102,12 +108,23 @@ def test_what_cannot_be_removed_is_told_and_the_rest_goes_on(store):
 def test_an_object_that_was_written_anew_stays(store):
     found = candidates(store)
     store.put("lake/db/t/data/a b.parquet", b"123456")
-    older = [one._replace(modified=one.modified - timedelta(minutes=1)) if "c%20" in one.location else one for one in found]
-    assert [outcome for outcome, _ in remove(store, older).values()] == ["CHANGED", "CHANGED", "DELETED"]
+    older = [
+        one._replace(modified=one.modified - timedelta(minutes=1))
+        if "c%20" in one.location
+        else one
+        for one in found
+    ]
+    assert [outcome for outcome, _ in remove(store, older).values()] == [
+        "CHANGED",
+        "CHANGED",
+        "DELETED",
+    ]
 
 
 def test_what_is_outside_of_the_allowed_locations_stays(store):
     (other,) = listed(store, "s3://lake/db/t2")
-    (result,) = Remover(Scope([BASE]), store.properties).remove([Candidate(other.location, other.size, other.modified, BASE)])
+    (result,) = Remover(Scope([BASE]), store.properties).remove(
+        [Candidate(other.location, other.size, other.modified, BASE)]
+    )
     assert result.outcome is Outcome.OUTSIDE
     assert len(listed(store, "s3://lake/db/t2")) == 1

@@ -48,10 +48,17 @@ def test_runs_sort_by_time_and_are_found_by_their_first_letters(tmp_path):
     assert runs.ids() == []
     with pytest.raises(NotFound, match="there is no run yet"):
         runs.open()
-    made = [runs.new(Settings(store="memory:", reference_time=TIME), when).id for when in (TIME.replace(year=2027), TIME, *[TIME] * 10)]
+    made = [
+        runs.new(Settings(store="memory:", reference_time=TIME), when).id
+        for when in (TIME.replace(year=2027), TIME, *[TIME] * 10)
+    ]
     assert runs.ids() == [made[0], *reversed(made[1:])]
     assert made[1] == "20260131T120000Z"
-    assert (runs.open().id, runs.open("2027").id, runs.open(made[1]).id) == (made[0], made[0], made[1])
+    assert (runs.open().id, runs.open("2027").id, runs.open(made[1]).id) == (
+        made[0],
+        made[0],
+        made[1],
+    )
     with pytest.raises(InvalidInput, match="first letters of 11 runs"):
         runs.open("2026")
     with pytest.raises(NotFound, match="no run '1999'"):
@@ -124,7 +131,11 @@ def test_a_run_of_a_newer_format_is_refused(run):
 
 def test_one_process_at_a_time_works_on_a_run(run):
     again = Runs(run.folder.parent).open()
-    with run.changing(), pytest.raises(StoreUnavailable, match="another process is working on it"), again.changing():
+    with (
+        run.changing(),
+        pytest.raises(StoreUnavailable, match="another process is working on it"),
+        again.changing(),
+    ):
         pass
     with again.changing():
         pass
@@ -220,7 +231,12 @@ def test_a_run_killed_before_any_change_of_the_disk_is_gone_on_with(memory_disk)
         assert run.info.state is State.APPLIED
         assert there(heap.garbage) == [False] * 3
         assert all(there(heap.kept))
-        told = [file["location"] for entry in Trail(run.audit_path).entries() if entry["event"] == "end" for file in entry["files"]]
+        told = [
+            file["location"]
+            for entry in Trail(run.audit_path).entries()
+            if entry["event"] == "end"
+            for file in entry["files"]
+        ]
         assert sorted(told) == [str(path) for path in heap.garbage]
         assert (run.info.counts["deleted"], run.info.counts["deletedBytes"]) == (3, 30)
         if done:
@@ -232,11 +248,17 @@ def test_a_run_killed_before_any_change_of_the_disk_is_gone_on_with(memory_disk)
 def test_the_trail_goes_on_behind_a_line_that_was_cut_off(tmp_path):
     heap = Heap(tmp_path, garbage=1)
     run = heap.approved()
-    run.audit_path.write_text('{"event":"begin","batch":1,"files":[{"location":"x","size":1}]}\n{"event":"en')
+    run.audit_path.write_text(
+        '{"event":"begin","batch":1,"files":[{"location":"x","size":1}]}\n{"event":"en'
+    )
     assert Trail(run.audit_path).begun() == {"x"}
     heap.apply(run)
     lines = [json.loads(line) for line in run.audit_path.read_text().splitlines()]
-    assert [(line["event"], line["batch"]) for line in lines] == [("begin", 1), ("begin", 2), ("end", 2)]
+    assert [(line["event"], line["batch"]) for line in lines] == [
+        ("begin", 1),
+        ("begin", 2),
+        ("end", 2),
+    ]
 
 
 @pytest.mark.parametrize("length", [*range(2**16 - 3, 2**16 + 3), 2**17 - 1, 2**17, 2**17 + 1])
@@ -248,7 +270,11 @@ def test_a_line_that_was_cut_off_takes_no_whole_line_with_it(tmp_path, length):
     whole = (tmp_path / "deleted.jsonl").read_bytes()
     (tmp_path / "deleted.jsonl").write_bytes(whole + b"{" + b"x" * (length - 1))
     trail.begin(2, TIME, [])
-    assert [(entry["event"], entry["batch"]) for entry in trail.entries()] == [("begin", 1), ("end", 1), ("begin", 2)]
+    assert [(entry["event"], entry["batch"]) for entry in trail.entries()] == [
+        ("begin", 1),
+        ("end", 1),
+        ("begin", 2),
+    ]
     assert (tmp_path / "deleted.jsonl").read_bytes().startswith(whole)
 
 

@@ -32,7 +32,9 @@ def new_run(lake: Shore) -> Run:
 
 
 def marked(lake: Shore, run: Run, told: Any = silent) -> dict[str, int]:
-    return dict(mark(lake.repository, run.info.settings, run.marks(), {}, told, states_per_piece=2).counts)
+    return dict(
+        mark(lake.repository, run.info.settings, run.marks(), {}, told, states_per_piece=2).counts
+    )
 
 
 def found(marks: Marks) -> list[set[str]]:
@@ -59,7 +61,9 @@ def test_what_was_finished_is_not_read_again(lake):
     assert not run.marks().live.pieces.exists()
 
 
-def test_a_mark_that_is_killed_before_any_change_of_the_disk_finds_the_same_in_the_end(lake, tmp_path):
+def test_a_mark_that_is_killed_before_any_change_of_the_disk_finds_the_same_in_the_end(
+    lake, tmp_path
+):
     whole = new_run(lake)
     counts = marked(lake, whole)
     kills, done = 0, False

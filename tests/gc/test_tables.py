@@ -33,7 +33,12 @@ class Collector:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
         when = now()
-        settings = Settings(store=lake.uri, reference_time=later(), default_cutoff="1", warehouse=(str(lake.warehouse),))
+        settings = Settings(
+            store=lake.uri,
+            reference_time=later(),
+            default_cutoff="1",
+            warehouse=(str(lake.warehouse),),
+        )
         self.run: Run = Runs(lake.folder / "runs").new(settings, when)
         self.settings = settings
 
@@ -43,7 +48,9 @@ class Collector:
     def plan_and_approve(self) -> None:
         with self.run.changing():
             phases.mark(self.run, self.mark, now)
-            phases.plan(self.run, lambda: plan(self.run, self.settings, {}, unheard), self.settings, now)
+            phases.plan(
+                self.run, lambda: plan(self.run, self.settings, {}, unheard), self.settings, now
+            )
             approve(self.run, "Ann", now())
 
     def apply(self) -> dict[str, int]:
@@ -80,7 +87,9 @@ def test_what_is_live_reads_back_and_all_else_is_gone(lake):
     collector.plan_and_approve()
     counts = collector.apply()
     assert collector.run.info.state is State.APPLIED
-    assert [path for path in files(lake) if "/gone" in str(path) or path.name == "left-behind.parquet"] == []
+    assert [
+        path for path in files(lake) if "/gone" in str(path) or path.name == "left-behind.parquet"
+    ] == []
     assert len(sorted_rows(lake.catalog().load_table("db.kept"))) == 6
     assert counts["deleted"] > 5
     again = Collector(lake)
@@ -98,7 +107,9 @@ def test_a_table_that_comes_back_to_life_between_the_plan_and_the_deletion_survi
     assert not list(lake.warehouse.rglob("left-behind.parquet"))
 
 
-def test_a_table_that_breaks_between_the_plan_and_the_deletion_is_left_alone_and_the_others_are_not(lake):
+def test_a_table_that_breaks_between_the_plan_and_the_deletion_is_left_alone_and_the_others_are_not(
+    lake,
+):
     collector = Collector(lake)
     collector.plan_and_approve()
     (broken,) = {Path(lake.catalog().load_table("db.kept").metadata_location)}

@@ -7,7 +7,17 @@ from typing import Any
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.forms import NO_COMMIT, RECORD_SIZE, Commit, Kind, Node, encode_commit, encode_node, encode_value, object_id
+from nessie_cli.kernel.forms import (
+    NO_COMMIT,
+    RECORD_SIZE,
+    Commit,
+    Kind,
+    Node,
+    encode_commit,
+    encode_node,
+    encode_value,
+    object_id,
+)
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import Cache, Objects
 from nessie_cli.model import Content, Delete, Operation, Put
@@ -44,13 +54,20 @@ COMMIT = Commit(
 def objects() -> dict[str, Any]:
     """Bytes and ids of one object of every shape."""
     leaf = Node(0, (b"a", b"a\x00b", b"b"), record(1) + record(2) + record(3))
-    inner = Node(1, (b"b", b"\xff"), b"\x01" * 32 + b"\x00\x00\x00\x03" + b"\x02" * 32 + b"\x00\x01\x00\x00")
+    inner = Node(
+        1, (b"b", b"\xff"), b"\x01" * 32 + b"\x00\x00\x00\x03" + b"\x02" * 32 + b"\x00\x01\x00\x00"
+    )
     return {
         "empty history": NO_COMMIT.hex(),
         "empty tree": tree.EMPTY.hex(),
         "keys": {str(k): encode_key(k).hex() for k in KEYS},
-        "values": {name: stored(Kind.VALUE, encode_value(content)) for name, content in CONTENTS.items()},
-        "nodes": {"leaf": stored(Kind.NODE, encode_node(leaf)), "inner": stored(Kind.NODE, encode_node(inner))},
+        "values": {
+            name: stored(Kind.VALUE, encode_value(content)) for name, content in CONTENTS.items()
+        },
+        "nodes": {
+            "leaf": stored(Kind.NODE, encode_node(leaf)),
+            "inner": stored(Kind.NODE, encode_node(inner)),
+        },
         "commit": stored(Kind.COMMIT, encode_commit(COMMIT)),
         "trees": {name: shape(keys) for name, keys in TREES.items()},
     }
@@ -77,7 +94,11 @@ def _content(content: Content | None) -> Any:
 
 
 def _operation(operation: Operation) -> list[Any]:
-    return ["DELETE", str(operation.key)] if isinstance(operation, Delete) else ["PUT", str(operation.key), _content(_put(operation).content)]
+    return (
+        ["DELETE", str(operation.key)]
+        if isinstance(operation, Delete)
+        else ["PUT", str(operation.key), _content(_put(operation).content)]
+    )
 
 
 def _put(operation: Operation) -> Put:
@@ -88,7 +109,12 @@ def _put(operation: Operation) -> Put:
 def readable(repository: Repository) -> dict[str, Any]:
     """All that a repository answers."""
     names = [r.name for r in repository.references()]
-    entries = {e.hash: e for e in chain.from_iterable(repository.log(name, operations=True, all_parents=True) for name in names)}
+    entries = {
+        e.hash: e
+        for e in chain.from_iterable(
+            repository.log(name, operations=True, all_parents=True) for name in names
+        )
+    }
     config = repository.config()
     return {
         "references": [[r.type.value, r.name, r.hash] for r in repository.references()],
@@ -106,9 +132,20 @@ def readable(repository: Repository) -> dict[str, Any]:
             for hash_, e in sorted(entries.items())
         },
         "entries": {
-            name: [[str(e.key), e.type, e.content_id, e.value_hash, _content(e.content)] for e in repository.entries(name, content=True)][::7]
+            name: [
+                [str(e.key), e.type, e.content_id, e.value_hash, _content(e.content)]
+                for e in repository.entries(name, content=True)
+            ][::7]
             for name in names
         },
-        "reflog": [[e.number, e.reference, e.before, e.after, str(e.time), e.operation, e.request_id] for e in repository.reflog()],
-        "config": [config.default_branch, str(config.created), config.format, dict(config.settings)],
+        "reflog": [
+            [e.number, e.reference, e.before, e.after, str(e.time), e.operation, e.request_id]
+            for e in repository.reflog()
+        ],
+        "config": [
+            config.default_branch,
+            str(config.created),
+            config.format,
+            dict(config.settings),
+        ],
     }

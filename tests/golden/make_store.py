@@ -19,23 +19,32 @@ LATER = {"clock": BEGIN + 86_400_000_000, "random": 10_000_000}
 
 
 def write(path: Path, facts: object) -> None:
-    path.write_text(json.dumps(facts, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps(facts, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
     print(path)
 
 
 def main() -> None:
     store = HERE / f"store-format-{STORE_FORMAT}.sqlite"
     if store.exists():
-        raise SystemExit(f"{store} is there; it is the proof that old stores can be read, so it is not made again")
+        raise SystemExit(
+            f"{store} is there; it is the proof that old stores can be read, so it is not made again"
+        )
     with create(str(store), clock=clock(), random=randomness(), who="golden") as repository:
         hashes = tell(repository)
         facts = readable(repository)
     copy = store.with_suffix(".copy")
     copy.write_bytes(store.read_bytes())
-    with connect(str(copy), clock=clock(LATER["clock"]), random=randomness(LATER["random"]), who="golden") as repository:
+    with connect(
+        str(copy), clock=clock(LATER["clock"]), random=randomness(LATER["random"]), who="golden"
+    ) as repository:
         later = one_more(repository)
     copy.unlink()
-    write(HERE / f"store-format-{STORE_FORMAT}.json", {"hashes": hashes, "later": later, "readable": facts})
+    write(
+        HERE / f"store-format-{STORE_FORMAT}.json",
+        {"hashes": hashes, "later": later, "readable": facts},
+    )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ class Hooks:
         self.folder.mkdir()
 
     def add(self, name: str, script: str = "") -> Path:
-        kept = f'cat > "{self.folder}/$NESSIE_HOOK.json"; echo "$NESSIE_HOOK" >> "{self.folder}/ran"\n'
+        kept = (
+            f'cat > "{self.folder}/$NESSIE_HOOK.json"; echo "$NESSIE_HOOK" >> "{self.folder}/ran"\n'
+        )
         return self.write(name, f"#!/bin/sh\n{kept}{script}\n")
 
     def write(self, name: str, text: str) -> Path:
@@ -57,7 +59,9 @@ def head(catalog: Nessie) -> Brancher:
     """The hash of a branch."""
 
     def of(name: str) -> str:
-        found: str = catalog.ok("log", name, "-n", "1", "--json").json["logEntries"][0]["commitMeta"]["hash"]
+        found: str = catalog.ok("log", name, "-n", "1", "--json").json["logEntries"][0][
+            "commitMeta"
+        ]["hash"]
         return found
 
     return of

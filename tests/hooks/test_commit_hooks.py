@@ -20,7 +20,9 @@ def key(text):
     return {"elements": text.split(".")}
 
 
-def test_the_hook_gets_what_would_be_committed_with_each_state_before_and_after(catalog, hooks, head):
+def test_the_hook_gets_what_would_be_committed_with_each_state_before_and_after(
+    catalog, hooks, head
+):
     hooks.add("pre-commit")
     catalog.ok("content", "put", "db.new", *TABLE)
     catalog.table("db.orders", 5)
@@ -30,13 +32,37 @@ def test_the_hook_gets_what_would_be_committed_with_each_state_before_and_after(
 
     given = hooks.given("pre-commit")
 
-    assert list(given) == ["hook", "operation", "branch", "hash", "expectedHash", "commitMeta", "operations"]
-    assert (given["hook"], given["operation"], given["branch"], given["hash"]) == ("pre-commit", "commit", "main", begun)
+    assert list(given) == [
+        "hook",
+        "operation",
+        "branch",
+        "hash",
+        "expectedHash",
+        "commitMeta",
+        "operations",
+    ]
+    assert (given["hook"], given["operation"], given["branch"], given["hash"]) == (
+        "pre-commit",
+        "commit",
+        "main",
+        begun,
+    )
     meta = given["commitMeta"]
-    assert (meta["message"], meta["authors"], meta["allProperties"]) == ("three", ["Ada <ada@example.org>"], {"run": ["42"]})
+    assert (meta["message"], meta["authors"], meta["allProperties"]) == (
+        "three",
+        ["Ada <ada@example.org>"],
+        {"run": ["42"]},
+    )
     operations = {".".join(o["key"]["elements"]): o for o in given["operations"]}
-    assert {name: o["type"] for name, o in operations.items()} == {"db.new": "PUT", "db.orders": "PUT", "db": "UNCHANGED"}
-    assert (operations["db.new"]["before"], operations["db.new"]["after"]["snapshotId"]) == (None, 9)
+    assert {name: o["type"] for name, o in operations.items()} == {
+        "db.new": "PUT",
+        "db.orders": "PUT",
+        "db": "UNCHANGED",
+    }
+    assert (operations["db.new"]["before"], operations["db.new"]["after"]["snapshotId"]) == (
+        None,
+        9,
+    )
     orders = operations["db.orders"]
     assert (orders["before"]["snapshotId"], orders["after"]["snapshotId"]) == (1, 5)
     assert orders["before"]["id"] == orders["after"]["id"]
@@ -49,7 +75,11 @@ def test_a_deletion_has_no_state_after_it(catalog, hooks):
 
     (operation,) = hooks.given("pre-commit")["operations"]
 
-    assert (operation["type"], operation["before"]["snapshotId"], operation["after"]) == ("DELETE", 1, None)
+    assert (operation["type"], operation["before"]["snapshotId"], operation["after"]) == (
+        "DELETE",
+        1,
+        None,
+    )
 
 
 def test_a_hook_that_refuses_leaves_everything_as_it_is_and_the_batch_staged(catalog, hooks, head):
@@ -115,8 +145,14 @@ def test_the_hook_after_gets_the_result_and_its_failure_changes_nothing(catalog,
     given = hooks.given("post-commit")
     assert given["result"] == {k: v for k, v in done.json.items() if k != "wasRepeated"}
     assert given["result"]["targetBranch"]["hash"] == head("main")
-    assert {**given, "hook": "pre-commit"} == {**hooks.given("pre-commit"), "result": given["result"]}
-    assert "broken pipe to the bot\nnessie: the hook post-commit failed: exit code 9; what was done stays" in done.err
+    assert {**given, "hook": "pre-commit"} == {
+        **hooks.given("pre-commit"),
+        "result": given["result"],
+    }
+    assert (
+        "broken pipe to the bot\nnessie: the hook post-commit failed: exit code 9; what was done stays"
+        in done.err
+    )
     assert hooks.ran == ["pre-commit", "post-commit"]
 
 
@@ -129,17 +165,52 @@ def test_a_hook_runs_in_the_workspace_with_store_and_branch_in_its_environment(c
     done = catalog.ok("content", "put", "db.new", *TABLE, "-m", "x", "--ref", "dev", cwd=inner)
 
     store = f"sqlite:///{catalog.folder}/.nessie/store.sqlite"
-    assert done.err.splitlines() == [str(catalog.folder), "NESSIE_HOOK=pre-commit", "NESSIE_REF=dev", f"NESSIE_STORE={store}"]
+    assert done.err.splitlines() == [
+        str(catalog.folder),
+        "NESSIE_HOOK=pre-commit",
+        "NESSIE_REF=dev",
+        f"NESSIE_STORE={store}",
+    ]
 
 
 def test_what_cannot_be_committed_is_told_before_any_hook_is_asked(catalog, hooks):
     hooks.add("pre-commit")
     catalog.table("db.orders", 5)
-    catalog.ok("commit", "--batch", "-", "-m", "meanwhile", "--no-verify", stdin=json.dumps([{"type": "DELETE", "key": key("db.orders")}]))
+    catalog.ok(
+        "commit",
+        "--batch",
+        "-",
+        "-m",
+        "meanwhile",
+        "--no-verify",
+        stdin=json.dumps([{"type": "DELETE", "key": key("db.orders")}]),
+    )
 
     assert catalog("commit", "-m", "mine").code == 3
-    assert catalog("commit", "--batch", "-", "-m", "x", "--ref", "absent", stdin=json.dumps([{"type": "DELETE", "key": key("db")}])).code == 4
-    assert catalog("commit", "--batch", "-", "-m", "x", stdin=json.dumps([{"type": "DELETE", "key": key("absent")}])).code != 0
+    assert (
+        catalog(
+            "commit",
+            "--batch",
+            "-",
+            "-m",
+            "x",
+            "--ref",
+            "absent",
+            stdin=json.dumps([{"type": "DELETE", "key": key("db")}]),
+        ).code
+        == 4
+    )
+    assert (
+        catalog(
+            "commit",
+            "--batch",
+            "-",
+            "-m",
+            "x",
+            stdin=json.dumps([{"type": "DELETE", "key": key("absent")}]),
+        ).code
+        != 0
+    )
     assert hooks.ran == []
 
 
@@ -159,7 +230,10 @@ def test_a_hook_that_is_not_executable_is_ignored_with_a_hint(catalog, hooks):
     done = catalog.ok("content", "put", "db.new", *TABLE, "-m", "x")
 
     path = ".nessie/hooks/pre-commit"
-    assert done.err == f"hint: the hook {path} is ignored because it is not executable; `chmod +x {path}`\n"
+    assert (
+        done.err
+        == f"hint: the hook {path} is ignored because it is not executable; `chmod +x {path}`\n"
+    )
 
 
 def test_a_hook_that_cannot_be_run_refuses_and_says_why(catalog, hooks):
@@ -184,13 +258,23 @@ def test_a_hook_ended_by_a_signal_refuses(catalog, hooks):
 
 def test_a_hook_need_not_read_what_it_is_given(catalog, hooks):
     hooks.write("pre-commit", "#!/bin/sh\nexit 0\n")
-    many = [{"type": "PUT", "key": key(f"space{n}"), "content": {"type": "NAMESPACE", "elements": [f"space{n}"]}} for n in range(2000)]
+    many = [
+        {
+            "type": "PUT",
+            "key": key(f"space{n}"),
+            "content": {"type": "NAMESPACE", "elements": [f"space{n}"]},
+        }
+        for n in range(2000)
+    ]
 
     catalog.ok("commit", "--batch", "-", "-m", "many", stdin=json.dumps(many))
 
 
 def test_a_hook_before_reads_the_catalog_but_cannot_stage_what_it_is_asked_about(catalog, hooks):
-    hooks.add("pre-commit", f"{RUN} content show db.orders; {RUN} status; {RUN} content put late --type namespace; echo code $?")
+    hooks.add(
+        "pre-commit",
+        f"{RUN} content show db.orders; {RUN} status; {RUN} content put late --type namespace; echo code $?",
+    )
     catalog.table("db.orders", 2)
 
     done = catalog.ok("commit", "-m", "x")
@@ -203,7 +287,10 @@ def test_a_hook_before_reads_the_catalog_but_cannot_stage_what_it_is_asked_about
 
 def test_a_hook_after_stages_and_commits_and_no_hook_runs_for_that(catalog, hooks):
     for name in ("pre-commit", "post-commit"):
-        hooks.add(name, f"{RUN} content put log --type namespace -m 'by hook'" if name == "post-commit" else "")
+        hooks.add(
+            name,
+            f"{RUN} content put log --type namespace -m 'by hook'" if name == "post-commit" else "",
+        )
     catalog.ok("content", "put", "db.new", *TABLE, "-m", "mine")
 
     assert catalog.messages() == ["by hook", "mine", "first tables"]
@@ -214,7 +301,13 @@ def hanging(nessie, *args):
     """The command in a process group of its own, once its hook runs, and where that hook wrote its process id."""
     marker = nessie.folder / "pid"
     process = subprocess.Popen(
-        nessie.command(*args), cwd=nessie.folder, env=nessie.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+        nessie.command(*args),
+        cwd=nessie.folder,
+        env=nessie.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
     )
     deadline = time.monotonic() + 60
     while not (marker.exists() and marker.read_text().strip()):
@@ -245,7 +338,9 @@ def test_a_hook_that_hangs_ends_with_ctrl_c_and_nothing_is_committed(catalog, ho
 
 
 def test_a_hook_that_ignores_being_ended_is_killed(catalog, hooks):
-    hooks.write("pre-commit", "#!/bin/sh\ntrap '' INT TERM\necho $$ > pid\nwhile :; do sleep 0.2; done\n")
+    hooks.write(
+        "pre-commit", "#!/bin/sh\ntrap '' INT TERM\necho $$ > pid\nwhile :; do sleep 0.2; done\n"
+    )
     catalog.table("db.orders", 2)
     process, hook = hanging(catalog, "commit", "-m", "x")
 
@@ -259,7 +354,10 @@ def test_a_hook_that_ignores_being_ended_is_killed(catalog, hooks):
 def is_over(process):
     """Whether a process is gone, or dead and only not yet buried by whoever adopted it."""
     try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+        return (
+            Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+            == "Z"
+        )
     except (FileNotFoundError, ProcessLookupError):
         return True
 
@@ -268,8 +366,26 @@ def test_without_the_folder_nothing_of_hooks_is_loaded(catalog):
     program = "import sys\nfrom nessie_cli.cli.main import run\ncode = run(sys.argv[1:])\nprint(code, 'nessie_cli.cli.hooks' in sys.modules)"
 
     def loaded():
-        command = [*catalog.command()[:1], "-c", program, "content", "put", "log", "--type", "namespace", "-m", "x"]
-        return subprocess.run(command, cwd=catalog.folder, env=catalog.environment, capture_output=True, text=True, check=True).stdout
+        command = [
+            *catalog.command()[:1],
+            "-c",
+            program,
+            "content",
+            "put",
+            "log",
+            "--type",
+            "namespace",
+            "-m",
+            "x",
+        ]
+        return subprocess.run(
+            command,
+            cwd=catalog.folder,
+            env=catalog.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
 
     assert loaded().splitlines()[-1] == "0 False"
     (catalog.folder / ".nessie/hooks").mkdir()

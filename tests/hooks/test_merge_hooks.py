@@ -6,12 +6,20 @@ import pytest
 
 from tests.hooks.conftest import RUN
 
-WAYS = {"merge": ("merge", "dev"), "transplant": ("transplant", "main..dev"), "cherry-pick": ("cherry-pick", "dev")}
+WAYS = {
+    "merge": ("merge", "dev"),
+    "transplant": ("transplant", "main..dev"),
+    "cherry-pick": ("cherry-pick", "dev"),
+}
 
 
 def details(document):
     return {
-        ".".join(d["key"]["elements"]): (d["mergeBehavior"], d["target"] and d["target"]["snapshotId"], d["source"] and d["source"]["snapshotId"])
+        ".".join(d["key"]["elements"]): (
+            d["mergeBehavior"],
+            d["target"] and d["target"]["snapshotId"],
+            d["source"] and d["source"]["snapshotId"],
+        )
         for d in document["details"]
     }
 
@@ -23,7 +31,12 @@ def test_the_hook_gets_source_target_and_what_becomes_of_each_key(dev, hooks, he
 
     given = hooks.given("pre-merge")
 
-    assert (given["operation"], given["branch"], given["hash"], given["commonAncestor"]) == ("merge", "main", at, at)
+    assert (given["operation"], given["branch"], given["hash"], given["commonAncestor"]) == (
+        "merge",
+        "main",
+        at,
+        at,
+    )
     assert given["source"] == {"type": "BRANCH", "name": "dev", "hash": head("dev")}
     assert given["commitMeta"]["message"] == "bring orders"
     assert details(given) == {"db.orders": ("NORMAL", 1, 2), "db.items": ("NORMAL", None, 7)}
@@ -90,7 +103,9 @@ def test_nobody_is_asked_about_a_dry_run_a_conflict_or_nothing(dev, hooks):
 
 
 def test_what_the_hook_has_seen_of_the_source_is_what_is_merged(dev, hooks):
-    hooks.add("pre-merge", f"{RUN} content put late --type namespace -m 'behind the back' --ref dev")
+    hooks.add(
+        "pre-merge", f"{RUN} content put late --type namespace -m 'behind the back' --ref dev"
+    )
     dev.ok("merge", "dev")
 
     assert "behind the back" in dev.messages("dev")

@@ -48,11 +48,15 @@ def copied(dev: Nessie, tmp_path: Path) -> Nessie:
 
 
 @pytest.mark.parametrize("command", WRITES)
-def test_hooks_of_a_copied_folder_are_refused_not_skipped(copied: Nessie, tmp_path: Path, command: str) -> None:
+def test_hooks_of_a_copied_folder_are_refused_not_skipped(
+    copied: Nessie, tmp_path: Path, command: str
+) -> None:
     before = copied.messages()
     for more in ([], ["--no-verify"]):
         refused = copied(*WRITES[command], *more)
-        assert (refused.code, "is not trusted, so its hook pre-" in refused.err) == (6, True), refused
+        assert (refused.code, "is not trusted, so its hook pre-" in refused.err) == (6, True), (
+            refused
+        )
     if command != "commit":
         copied.ok(*WRITES[command], "--dry-run")
     assert copied.messages() == before
@@ -79,13 +83,18 @@ def test_a_store_outside_of_a_copied_folder_is_not_opened(copied: Nessie, tmp_pa
     shutil.copy(copied.folder / ".nessie" / "store.sqlite", mine)
     (copied.folder / ".nessie" / "config.toml").write_text(f'store = "{mine}"\n')
     refused = copied("log")
-    assert (refused.code, f"its store outside of it is not opened: {mine}" in refused.err) == (6, True)
+    assert (refused.code, f"its store outside of it is not opened: {mine}" in refused.err) == (
+        6,
+        True,
+    )
     assert copied("__complete", "--", "switch", "").out == ""
     copied.ok(*trusting(refused))
     copied.ok("log")
 
 
-def test_the_store_that_an_option_names_goes_before_an_untrusted_workspace(copied: Nessie, catalog: Nessie) -> None:
+def test_the_store_that_an_option_names_goes_before_an_untrusted_workspace(
+    copied: Nessie, catalog: Nessie
+) -> None:
     store = str(catalog.folder / ".nessie" / "store.sqlite")
     copied.ok("content", "put", "db.y", "--type", "namespace")
     (copied.folder / ".nessie" / "HEAD").write_text("nowhere\n")
@@ -102,12 +111,23 @@ def test_the_store_that_an_option_names_goes_before_an_untrusted_workspace(copie
 # -- another user's workspace ------------------------------------------------------------------------
 
 
-READS = (("status",), ("log",), ("diff", "HEAD~1"), ("content", "list"), ("config", "list"), ("init",), ("switch", "main"), ("gc", "list"))
+READS = (
+    ("status",),
+    ("log",),
+    ("diff", "HEAD~1"),
+    ("content", "list"),
+    ("config", "list"),
+    ("init",),
+    ("switch", "main"),
+    ("gc", "list"),
+)
 
 
 @needs_root
 @pytest.mark.parametrize("below", [False, True])
-def test_a_workspace_of_another_user_is_refused(copied: Nessie, tmp_path: Path, *, below: bool) -> None:
+def test_a_workspace_of_another_user_is_refused(
+    copied: Nessie, tmp_path: Path, *, below: bool
+) -> None:
     """As in a container that runs as root on a checkout of another user, and as in a folder below /tmp."""
     give(copied.folder, OTHER)
     inner = copied.folder / "mine"
@@ -158,7 +178,9 @@ def test_the_user_of_sudo_counts_for_root(copied: Nessie, tmp_path: Path) -> Non
 
 
 @needs_root
-def test_reads_of_another_store_ignore_a_workspace_of_another_user(copied: Nessie, catalog: Nessie, tmp_path: Path) -> None:
+def test_reads_of_another_store_ignore_a_workspace_of_another_user(
+    copied: Nessie, catalog: Nessie, tmp_path: Path
+) -> None:
     give(copied.folder, OTHER)
     store = str(catalog.folder / ".nessie" / "store.sqlite")
     for words in (("log",), ("status",), ("content", "list"), ("diff", "HEAD~1")):
@@ -193,15 +215,23 @@ def test_a_folder_that_was_mine_and_is_now_another_users(workspace: Nessie) -> N
 
 
 def test_a_workspace_cannot_say_that_it_is_trusted(copied: Nessie, tmp_path: Path) -> None:
-    (copied.folder / ".nessie" / "config.toml").write_text(f'safe-directories = ["*", "{copied.folder}"]\n')
+    (copied.folder / ".nessie" / "config.toml").write_text(
+        f'safe-directories = ["*", "{copied.folder}"]\n'
+    )
     assert copied(*WRITES["commit"]).code == 6
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("command", [("gc", "list"), ("gc", "show"), ("gc", "approve"), ("gc", "apply")])
-def test_runs_of_the_garbage_collection_in_a_copied_folder_are_not_used(copied: Nessie, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "command", [("gc", "list"), ("gc", "show"), ("gc", "approve"), ("gc", "apply")]
+)
+def test_runs_of_the_garbage_collection_in_a_copied_folder_are_not_used(
+    copied: Nessie, command: tuple[str, ...]
+) -> None:
     """A run names the files to delete."""
     refused = copied(*command)
-    assert (refused.code, "is not trusted, so its runs are not used" in refused.err) == (6, True), refused
+    assert (refused.code, "is not trusted, so its runs are not used" in refused.err) == (6, True), (
+        refused
+    )
     copied.ok(*trusting(refused))
     assert copied("gc", "list").code == 0

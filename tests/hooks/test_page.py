@@ -22,7 +22,11 @@ def scripts(tmp_path, catalog):
     program.write_text(f'#!/bin/sh\nexec {RUN} "$@"\n')
     program.chmod(0o755)
     catalog.environment["PATH"] = f"{program.parent}{os.pathsep}{os.defpath}"
-    found = dict(re.findall(r"Save it as `\.nessie/hooks/([\w-]+)`:\n\n```sh\n(.*?)```", PAGE.read_text(), re.DOTALL))
+    found = dict(
+        re.findall(
+            r"Save it as `\.nessie/hooks/([\w-]+)`:\n\n```sh\n(.*?)```", PAGE.read_text(), re.DOTALL
+        )
+    )
     assert list(found) == ["pre-commit", "post-merge"]
     return found
 
@@ -32,7 +36,18 @@ def test_tables_on_main_have_to_lie_in_the_production_bucket(catalog, hooks, scr
     hooks.write("pre-commit", scripts["pre-commit"])
 
     def put(location, *more):
-        return catalog("content", "put", "db.new", "--type", "iceberg-table", "--metadata-location", location, "-m", "x", *more)
+        return catalog(
+            "content",
+            "put",
+            "db.new",
+            "--type",
+            "iceberg-table",
+            "--metadata-location",
+            location,
+            "-m",
+            "x",
+            *more,
+        )
 
     refused = put("s3://test/1.json")
     assert (refused.code, refused.err.splitlines()[0]) == (6, "outside of s3://prod/: db.new")

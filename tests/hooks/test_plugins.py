@@ -54,10 +54,23 @@ def test_global_options_mean_the_same_to_what_a_plug_in_runs(catalog, plugins, t
     other = tmp_path / "other"
     catalog.ok("init", str(other))
     catalog.ok("branch", "dev", cwd=other)
-    plugins.add("nessie-foo", f'echo "$@" "$NESSIE_REF" "$NESSIE_STORE" "$NO_COLOR" "$NESSIE_PAGER"; {RUN} log; {RUN} branch; cd /; {RUN} branch')
+    plugins.add(
+        "nessie-foo",
+        f'echo "$@" "$NESSIE_REF" "$NESSIE_STORE" "$NO_COLOR" "$NESSIE_PAGER"; {RUN} log; {RUN} branch; cd /; {RUN} branch',
+    )
 
     store = other / ".nessie/store.sqlite"
-    outcome = catalog("--store", "../other/.nessie/store.sqlite", "--ref", "dev", "--color=never", "--no-pager", "-q", "foo", "x")
+    outcome = catalog(
+        "--store",
+        "../other/.nessie/store.sqlite",
+        "--ref",
+        "dev",
+        "--color=never",
+        "--no-pager",
+        "-q",
+        "foo",
+        "x",
+    )
 
     lines = outcome.out.splitlines()
     assert lines[0] == f"--quiet x dev {catalog.folder}/../other/.nessie/store.sqlite 1 cat"
@@ -67,7 +80,8 @@ def test_global_options_mean_the_same_to_what_a_plug_in_runs(catalog, plugins, t
 
 def test_a_plug_in_knows_the_store_of_the_workspace_and_follows_its_reference(catalog, plugins):
     plugins.add(
-        "nessie-feature", f'echo "$NESSIE_STORE|$NESSIE_REF|$NESSIE_HOOK"; {RUN} switch -q -c "$1" >&2; {RUN} content put n --type namespace -m new'
+        "nessie-feature",
+        f'echo "$NESSIE_STORE|$NESSIE_REF|$NESSIE_HOOK"; {RUN} switch -q -c "$1" >&2; {RUN} content put n --type namespace -m new',
     )
 
     outcome = catalog.ok("feature", "dev")
@@ -112,7 +126,9 @@ def test_without_plug_ins_help_says_nothing_of_them(nessie, tmp_path):
     assert "Plug-ins" not in nessie.ok("--help").out
 
 
-@pytest.mark.parametrize("word", ["../plugins/nessie-foo", "x/../foo", "", "fo o", "f\x01", "-foo", "é" * 300])
+@pytest.mark.parametrize(
+    "word", ["../plugins/nessie-foo", "x/../foo", "", "fo o", "f\x01", "-foo", "é" * 300]
+)
 def test_words_that_are_no_names_of_programs_are_usage_errors(catalog, plugins, word):
     plugins.add("nessie-foo", "echo never")
 

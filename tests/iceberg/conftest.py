@@ -38,13 +38,19 @@ class FolderCatalog(MetastoreCatalog, NoopCatalog):
         name = self.identifier_to_tuple(identifier)
         location = self.newest[name]
         file_io = self._load_file_io(location=location)
-        return Table(name, FromInputFile.table_metadata(file_io.new_input(location)), location, file_io, self)
+        return Table(
+            name, FromInputFile.table_metadata(file_io.new_input(location)), location, file_io, self
+        )
 
     def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-        staged = self._update_and_stage_table(self.load_table(table.name()), table.name(), requirements, updates)
+        staged = self._update_and_stage_table(
+            self.load_table(table.name()), table.name(), requirements, updates
+        )
         self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
         self.newest[table.name()] = staged.metadata_location
-        return CommitTableResponse(metadata=staged.metadata, metadata_location=staged.metadata_location)
+        return CommitTableResponse(
+            metadata=staged.metadata, metadata_location=staged.metadata_location
+        )
 
 
 @pytest.fixture

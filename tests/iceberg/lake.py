@@ -36,7 +36,13 @@ class Lake:
 
     def options(self, ref: str | None = None, **others: str) -> dict[str, str]:
         """What `load_catalog` takes."""
-        return {"py-catalog-impl": IMPLEMENTATION, "uri": self.uri, "warehouse": str(self.warehouse), "ref": ref or self.branch, **others}
+        return {
+            "py-catalog-impl": IMPLEMENTATION,
+            "uri": self.uri,
+            "warehouse": str(self.warehouse),
+            "ref": ref or self.branch,
+            **others,
+        }
 
     def catalog(self, ref: str | None = None, **others: str) -> NessieCatalog:
         """A catalog on the branch, or on another reference."""
@@ -63,7 +69,11 @@ class Lake:
     def committed_files(self) -> set[str]:
         """Those that commits of the branch name."""
         operations = [operation for entry in self.log() for operation in entry.operations or ()]
-        return {op.content.metadata_location for op in operations if isinstance(op, Put) and isinstance(op.content, IcebergTable)}
+        return {
+            op.content.metadata_location
+            for op in operations
+            if isinstance(op, Put) and isinstance(op.content, IcebergTable)
+        }
 
 
 @contextmanager

@@ -44,14 +44,30 @@ def test_a_new_table_gets_field_ids_that_begin_with_1() -> None:
     nested = {
         "type": "struct",
         "fields": [
-            {"id": 70, "name": "a", "required": False, "type": {"type": "struct", "fields": [inner]}},
+            {
+                "id": 70,
+                "name": "a",
+                "required": False,
+                "type": {"type": "struct", "fields": [inner]},
+            },
             {"id": 30, "name": "b", "required": True, "type": "DECIMAL(9,2)"},
         ],
         "identifier-field-ids": [30],
     }
     spec = {"fields": [{"source-id": 90, "name": "x_bucket", "transform": "bucket[4]"}]}
-    order = {"fields": [{"source-id": 30, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}]}
-    found = table.new_table({"schema": nested, "partition-spec": spec, "write-order": order}, "s3://lake/t", NOW)
+    order = {
+        "fields": [
+            {
+                "source-id": 30,
+                "transform": "identity",
+                "direction": "asc",
+                "null-order": "nulls-first",
+            }
+        ]
+    }
+    found = table.new_table(
+        {"schema": nested, "partition-spec": spec, "write-order": order}, "s3://lake/t", NOW
+    )
     first, second = found["schemas"][0]["fields"]
     assert (first["id"], second["id"], first["type"]["fields"][0]["id"]) == (1, 2, 3)
     assert second["type"] == "decimal(9, 2)"
@@ -68,7 +84,11 @@ def test_a_new_table_gets_field_ids_that_begin_with_1() -> None:
 
 def test_the_property_format_version_chooses_it_and_is_not_stored() -> None:
     found = made(format_version="3", owner="ann")
-    assert (found["format-version"], found["next-row-id"], found["current-snapshot-id"]) == (3, 0, None)
+    assert (found["format-version"], found["next-row-id"], found["current-snapshot-id"]) == (
+        3,
+        0,
+        None,
+    )
     assert found["properties"] == {"write.parquet.compression-codec": "zstd", "owner": "ann"}
 
 
@@ -95,7 +115,9 @@ def test_updates_that_change_nothing_return_the_base() -> None:
 def test_the_base_is_not_modified() -> None:
     base = made()
     before = repr(base)
-    table.updated(base, [snapshot(7), main_at(7), {"action": "set-properties", "updates": {"a": "b"}}], NOW)
+    table.updated(
+        base, [snapshot(7), main_at(7), {"action": "set-properties", "updates": {"a": "b"}}], NOW
+    )
     assert repr(base) == before
 
 
@@ -145,7 +167,10 @@ def test_row_lineage_of_format_version_3() -> None:
         table.updated(found, [snapshot(8, 2)], NOW)
 
 
-@pytest.mark.parametrize("type_", ["variant", "timestamp_ns", "timestamptz_ns", "unknown", "geometry(srid:4326)", "geography"])
+@pytest.mark.parametrize(
+    "type_",
+    ["variant", "timestamp_ns", "timestamptz_ns", "unknown", "geometry(srid:4326)", "geography"],
+)
 def test_types_of_format_version_3(type_: str) -> None:
     column = {"id": 2, "name": "v", "required": False, "type": type_}
     update = {"action": "add-schema", "schema": {"type": "struct", "fields": [COLUMN, column]}}
@@ -179,8 +204,19 @@ def test_format_version_1_without_the_newer_members() -> None:
         "partition-spec": [{"name": "id_bucket", "transform": "bucket[4]", "source-id": 1}],
         "properties": {},
     }
-    found = table.updated(old, [{"action": "upgrade-format-version", "format-version": 2}, {"action": "assign-uuid", "uuid": "u"}], NOW)
-    assert (found["current-schema-id"], found["default-spec-id"], found["last-partition-id"]) == (0, 0, 1000)
+    found = table.updated(
+        old,
+        [
+            {"action": "upgrade-format-version", "format-version": 2},
+            {"action": "assign-uuid", "uuid": "u"},
+        ],
+        NOW,
+    )
+    assert (found["current-schema-id"], found["default-spec-id"], found["last-partition-id"]) == (
+        0,
+        0,
+        1000,
+    )
     assert found["partition-specs"][0]["fields"][0]["field-id"] == 1000
     assert "schema" not in found
     assert "partition-spec" not in found
@@ -309,12 +345,16 @@ def test_an_equal_version_is_reused() -> None:
 def test_a_dialect_is_dropped_only_if_the_view_allows_it() -> None:
     with pytest.raises(InvalidInput, match="no query for spark"):
         replaced(new_view(), version("SELECT 2", "trino"))
-    allowed = view.new_view(SCHEMA, version("SELECT 1"), "s3://lake/v", {"replace.drop-dialect.allowed": "true"}, NOW)
+    allowed = view.new_view(
+        SCHEMA, version("SELECT 1"), "s3://lake/v", {"replace.drop-dialect.allowed": "true"}, NOW
+    )
     assert replaced(allowed, version("SELECT 2", "trino"))["current-version-id"] == 2
 
 
 def test_the_history_is_limited() -> None:
-    base = view.new_view(SCHEMA, version("SELECT 1"), "s3://lake/v", {"version.history.num-entries": "2"}, NOW)
+    base = view.new_view(
+        SCHEMA, version("SELECT 1"), "s3://lake/v", {"version.history.num-entries": "2"}, NOW
+    )
     for number in range(2, 6):
         base = replaced(base, version(f"SELECT {number}"))
     assert [one["version-id"] for one in base["versions"]] == [4, 5]

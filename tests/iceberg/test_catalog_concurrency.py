@@ -11,7 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NamespaceAlreadyExistsError,
+    TableAlreadyExistsError,
+)
 
 from nessie_cli.iceberg.catalog import NessieCatalog
 from nessie_cli.iceberg.line import MOST_TRIES
@@ -19,7 +23,11 @@ from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, Referenc
 from tests.iceberg.lake import IMPLEMENTATION, Lake
 
 WRITERS = 8
-PATIENT = {"commit.retry.num-retries": "1000", "commit.retry.min-wait-ms": "30", "commit.retry.max-wait-ms": "1000"}
+PATIENT = {
+    "commit.retry.num-retries": "1000",
+    "commit.retry.min-wait-ms": "30",
+    "commit.retry.max-wait-ms": "1000",
+}
 SCHEMA = pa.schema([("id", pa.int64())])
 
 
@@ -83,9 +91,13 @@ def test_without_patience_a_late_append_fails_whole(embedded: Lake) -> None:
 def test_of_writers_that_create_one_name_one_succeeds(lake: Lake) -> None:
     catalog = lake.catalog()
     answers = at_once(lambda _: catalog.create_table("orders", SCHEMA))
-    assert sum(isinstance(answer, TableAlreadyExistsError) for answer in answers) == WRITERS - 1, answers
+    assert sum(isinstance(answer, TableAlreadyExistsError) for answer in answers) == WRITERS - 1, (
+        answers
+    )
     answers = at_once(lambda _: catalog.create_namespace("a.b"))
-    assert sum(isinstance(answer, NamespaceAlreadyExistsError) for answer in answers) == WRITERS - 1, answers
+    assert (
+        sum(isinstance(answer, NamespaceAlreadyExistsError) for answer in answers) == WRITERS - 1
+    ), answers
     assert lake.messages() == ["create namespace a.b", "create table orders"]
     assert lake.metadata_files() == lake.committed_files()
 
@@ -97,7 +109,9 @@ def test_properties_that_many_set_at_once_are_all_there(embedded: Lake) -> None:
 
     def change(number: int) -> None:
         catalog.update_namespace_properties("sales", updates={f"p{number}": "1"})
-        catalog.load_table("sales.orders").transaction().set_properties({f"p{number}": "1"}).commit_transaction()
+        catalog.load_table("sales.orders").transaction().set_properties(
+            {f"p{number}": "1"}
+        ).commit_transaction()
 
     assert at_once(change) == [None] * WRITERS
     wanted = {f"p{number}" for number in range(WRITERS)}
@@ -138,7 +152,11 @@ def interrupted(lake: Lake, by: Callable[[], object]) -> NessieCatalog:
 def test_a_merge_in_the_middle_of_an_append(embedded: Lake, table: str) -> None:
     catalog = embedded.catalog()
     for name in ("orders", "other"):
-        catalog.create_table(name, SCHEMA, properties=PATIENT if table == "orders" else {"commit.retry.num-retries": "0"})
+        catalog.create_table(
+            name,
+            SCHEMA,
+            properties=PATIENT if table == "orders" else {"commit.retry.num-retries": "0"},
+        )
     side = f"{embedded.branch}-side"
     embedded.repository.create_reference(ReferenceType.BRANCH, side, embedded.head())
     embedded.catalog(side).load_table(table).append(pa.table({"id": [1]}))
@@ -165,10 +183,22 @@ def test_whoever_is_overtaken_time_and_again_is_told(embedded: Lake) -> None:
         """Another writer, right before each commit of this one."""
         there = embedded.repository.content(embedded.branch, key)
         assert isinstance(there, IcebergTable)
-        other = IcebergTable(id=there.id, metadata_location=there.metadata_location, snapshot_id=there.snapshot_id, spec_id=len(overtaken) + 1)
-        overtaken.append(embedded.repository.commit(embedded.branch, [Put(key, other, there)], CommitMeta("faster")))
+        other = IcebergTable(
+            id=there.id,
+            metadata_location=there.metadata_location,
+            snapshot_id=there.snapshot_id,
+            spec_id=len(overtaken) + 1,
+        )
+        overtaken.append(
+            embedded.repository.commit(
+                embedded.branch, [Put(key, other, there)], CommitMeta("faster")
+            )
+        )
 
-    with interrupted(embedded, overtake) as slow, pytest.raises(CommitFailedException, match="change orders: properties a"):
+    with (
+        interrupted(embedded, overtake) as slow,
+        pytest.raises(CommitFailedException, match="change orders: properties a"),
+    ):
         slow.load_table("orders").transaction().set_properties({"a": "1"}).commit_transaction()
     assert len(overtaken) == MOST_TRIES
     assert len(embedded.metadata_files()) == 1
@@ -209,9 +239,26 @@ def test_processes_that_append_to_one_table_and_each_to_its_own(lake: Lake) -> N
     catalog.create_table("orders", SCHEMA, properties=PATIENT)
     for number in range(WRITERS):
         catalog.create_table(f"t{number}", SCHEMA, properties={"commit.retry.num-retries": "0"})
-    arguments = [sys.executable, "-c", APPEND, lake.uri, str(lake.warehouse), lake.branch, str(WRITERS)]
-    done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+    arguments = [
+        sys.executable,
+        "-c",
+        APPEND,
+        lake.uri,
+        str(lake.warehouse),
+        lake.branch,
+        str(WRITERS),
+    ]
+    done = subprocess.run(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert ids(lake, "orders") == list(range(WRITERS))
-    assert [ids(lake, f"t{number}") for number in range(WRITERS)] == [[number] for number in range(WRITERS)]
+    assert [ids(lake, f"t{number}") for number in range(WRITERS)] == [
+        [number] for number in range(WRITERS)
+    ]
     assert lake.metadata_files() == lake.committed_files()

@@ -29,8 +29,13 @@ ORDER = SortOrder(SortField(2, IdentityTransform()))
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
     """Theirs and ours, both new."""
-    theirs = SqlCatalog("theirs", uri=f"sqlite:///{tmp_path}/theirs.sqlite", warehouse=f"{tmp_path}/theirs")
-    with closing(theirs), NessieCatalog("ours", uri=new_store(tmp_path), warehouse=f"{tmp_path}/ours") as ours:
+    theirs = SqlCatalog(
+        "theirs", uri=f"sqlite:///{tmp_path}/theirs.sqlite", warehouse=f"{tmp_path}/theirs"
+    )
+    with (
+        closing(theirs),
+        NessieCatalog("ours", uri=new_store(tmp_path), warehouse=f"{tmp_path}/ours") as ours,
+    ):
         yield theirs, ours
 
 
@@ -39,7 +44,11 @@ def seen(call: Callable[[], object]) -> object:
     try:
         return shown(call())
     except Exception as error:  # noqa: BLE001 - that is what is compared
-        return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ in ("builtins", "pyiceberg.exceptions"))
+        return next(
+            kind.__name__
+            for kind in type(error).__mro__
+            if kind.__module__ in ("builtins", "pyiceberg.exceptions")
+        )
 
 
 def shown(value: object) -> object:
@@ -47,10 +56,19 @@ def shown(value: object) -> object:
     if isinstance(value, Table):
         data = value.metadata
         properties = {name: text for name, text in value.properties.items() if name != "gc.enabled"}
-        operations = [snapshot.summary.operation.value for snapshot in data.snapshots if snapshot.summary]
+        operations = [
+            snapshot.summary.operation.value for snapshot in data.snapshots if snapshot.summary
+        ]
         rows = value.scan().to_arrow()
         plain = sorted(rows.to_pylist(), key=str), rows.schema.names
-        about = value.name(), data.format_version, str(value.schema()), str(value.spec()), str(value.sort_order()), tuple(value.refs())
+        about = (
+            value.name(),
+            data.format_version,
+            str(value.schema()),
+            str(value.spec()),
+            str(value.sort_order()),
+            tuple(value.refs()),
+        )
         return *about, properties, operations, len(data.metadata_log), plain
     if isinstance(value, tuple):
         return tuple(map(shown, value))
@@ -110,7 +128,9 @@ def given_up(catalog: Catalog) -> Table:
 
 def created(catalog: Catalog) -> Table:
     catalog.create_namespace("a")
-    with catalog.create_table_transaction("a.new", SCHEMA, partition_spec=SPEC, sort_order=ORDER, properties={"p": "1"}) as transaction:
+    with catalog.create_table_transaction(
+        "a.new", SCHEMA, partition_spec=SPEC, sort_order=ORDER, properties={"p": "1"}
+    ) as transaction:
         transaction.append(ROWS)
         transaction.append(MORE)
     return catalog.load_table("a.new")
@@ -130,7 +150,9 @@ def damaged(catalog: Catalog, data: str | None) -> Table:
     return catalog.load_table("a.t")
 
 
-def after(first: Callable[[Catalog], object], then: Callable[[Catalog], object]) -> Callable[[Catalog], object]:
+def after(
+    first: Callable[[Catalog], object], then: Callable[[Catalog], object]
+) -> Callable[[Catalog], object]:
     """One call after another one on the same catalog."""
 
     def both(catalog: Catalog) -> object:
@@ -140,7 +162,9 @@ def after(first: Callable[[Catalog], object], then: Callable[[Catalog], object])
     return both
 
 
-def upon(first: Callable[[Catalog], Table], then: Callable[[Table], object]) -> Callable[[Catalog], object]:
+def upon(
+    first: Callable[[Catalog], Table], then: Callable[[Table], object]
+) -> Callable[[Catalog], object]:
     """A change of a table, and the table after it."""
 
     def both(catalog: Catalog) -> object:
@@ -151,16 +175,27 @@ def upon(first: Callable[[Catalog], Table], then: Callable[[Table], object]) -> 
 
 
 CALLS: dict[str, Callable[[Catalog], object]] = {
-    "create": after(base, lambda c: c.create_table("a.x", SCHEMA, None, SPEC, ORDER, {"p": "1", "format-version": "1"})),
+    "create": after(
+        base,
+        lambda c: c.create_table(
+            "a.x", SCHEMA, None, SPEC, ORDER, {"p": "1", "format-version": "1"}
+        ),
+    ),
     "create, taken": after(base, lambda c: c.create_table("a.t", SCHEMA)),
     "create, no namespace": lambda c: c.create_table("nowhere.t", SCHEMA),
-    "create, property none": after(base, lambda c: c.create_table("a.x", SCHEMA, properties={"x": None})),
-    "create, format 3": after(base, lambda c: c.create_table("a.x", SCHEMA, properties={"format-version": "3"})),
+    "create, property none": after(
+        base, lambda c: c.create_table("a.x", SCHEMA, properties={"x": None})
+    ),
+    "create, format 3": after(
+        base, lambda c: c.create_table("a.x", SCHEMA, properties={"format-version": "3"})
+    ),
     "create if not there": after(base, lambda c: c.create_table_if_not_exists("a.t", ROWS.schema)),
     "create, empty name": after(base, lambda c: c.create_table("", SCHEMA)),
     "create with rows": created,
     "create, staged twice": staged_twice,
-    "staged, no namespace": lambda c: c.create_table_transaction("nowhere.t", SCHEMA).commit_transaction(),
+    "staged, no namespace": lambda c: c.create_table_transaction(
+        "nowhere.t", SCHEMA
+    ).commit_transaction(),
     "load": after(base, lambda c: c.load_table(("a", "t"))),
     "load, none": after(base, lambda c: c.load_table("a.x")),
     "load, no namespace": lambda c: c.load_table("nowhere.t"),
@@ -168,7 +203,14 @@ CALLS: dict[str, Callable[[Catalog], object]] = {
     "load, no JSON": lambda c: damaged(c, "x"),
     "load, cut off": lambda c: damaged(c, '{"format-version": 2, "loc'),
     "exists": after(
-        base, lambda c: (c.table_exists("a.t"), c.table_exists("a.x"), c.table_exists("b.t"), c.namespace_exists("a"), c.namespace_exists("b"))
+        base,
+        lambda c: (
+            c.table_exists("a.t"),
+            c.table_exists("a.x"),
+            c.table_exists("b.t"),
+            c.namespace_exists("a"),
+            c.namespace_exists("b"),
+        ),
     ),
     "append": upon(base, lambda t: t.append(MORE)),
     "append, other columns": upon(base, lambda t: t.append(pa.table({"id": [1], "other": ["x"]}))),
@@ -181,15 +223,28 @@ CALLS: dict[str, Callable[[Catalog], object]] = {
     "transaction given up": given_up,
     "stale append": upon(stale, lambda t: t.append(MORE)),
     "stale schema": upon(stale, lambda t: t.update_schema().add_column("x", LongType()).commit()),
-    "stale properties": upon(stale, lambda t: t.transaction().set_properties({"x": "1"}).commit_transaction()),
+    "stale properties": upon(
+        stale, lambda t: t.transaction().set_properties({"x": "1"}).commit_transaction()
+    ),
     "replaced append": upon(replaced, lambda t: t.append(MORE)),
-    "replaced properties": upon(replaced, lambda t: t.transaction().set_properties({"x": "1"}).commit_transaction()),
+    "replaced properties": upon(
+        replaced, lambda t: t.transaction().set_properties({"x": "1"}).commit_transaction()
+    ),
     "dropped append": upon(dropped, lambda t: t.append(MORE)),
-    "dropped properties": upon(dropped, lambda t: t.transaction().set_properties({"x": "1"}).commit_transaction()),
-    "tag of a table": upon(filled, lambda t: t.manage_snapshots().create_tag(t.metadata.current_snapshot_id or 0, "monday").commit()),
+    "dropped properties": upon(
+        dropped, lambda t: t.transaction().set_properties({"x": "1"}).commit_transaction()
+    ),
+    "tag of a table": upon(
+        filled,
+        lambda t: (
+            t.manage_snapshots().create_tag(t.metadata.current_snapshot_id or 0, "monday").commit()
+        ),
+    ),
     "rename": after(base, lambda c: (c.rename_table("a.t", "a.x"), c.list_tables("a"))[0]),
     "rename, none": after(base, lambda c: c.rename_table("a.x", "a.y")),
-    "rename, taken": after(base, lambda c: (c.create_table("a.x", SCHEMA), c.rename_table("a.t", "a.x"))[0]),
+    "rename, taken": after(
+        base, lambda c: (c.create_table("a.x", SCHEMA), c.rename_table("a.t", "a.x"))[0]
+    ),
     "rename, no namespace": after(base, lambda c: c.rename_table("a.t", "b.t")),
     "rename, itself": after(base, lambda c: c.rename_table("a.t", "a.t")),
     "drop": after(base, lambda c: (c.drop_table("a.t"), c.list_tables("a"), c.table_exists("a.t"))),
@@ -202,22 +257,50 @@ CALLS: dict[str, Callable[[Catalog], object]] = {
     "register, no namespace": lambda c: c.register_table("b.x", base(c).metadata_location),
     "register over": lambda c: c.register_table("a.t", base(c).metadata_location, overwrite=True),
     "namespaces": after(
-        base, lambda c: (c.create_namespace("a.b"), c.create_namespace("c"), (c.list_namespaces(), c.list_namespaces("a"), c.list_namespaces("c")))[2]
+        base,
+        lambda c: (
+            c.create_namespace("a.b"),
+            c.create_namespace("c"),
+            (c.list_namespaces(), c.list_namespaces("a"), c.list_namespaces("c")),
+        )[2],
     ),
     "namespace, taken": after(base, lambda c: c.create_namespace("a")),
-    "namespace, if not there": after(base, lambda c: (c.create_namespace_if_not_exists("a", {"x": "1"}), c.load_namespace_properties("a"))[1]),
+    "namespace, if not there": after(
+        base,
+        lambda c: (
+            c.create_namespace_if_not_exists("a", {"x": "1"}),
+            c.load_namespace_properties("a"),
+        )[1],
+    ),
     "namespace, empty name": lambda c: c.create_namespace(""),
-    "namespace, without properties": lambda c: (c.create_namespace("a"), c.load_namespace_properties("a"))[1],
+    "namespace, without properties": lambda c: (
+        c.create_namespace("a"),
+        c.load_namespace_properties("a"),
+    )[1],
     "namespace, property none": lambda c: c.create_namespace("a", {"x": None}),
     "namespace, list none": lambda c: c.list_namespaces("nowhere"),
     "namespace, tables of none": lambda c: c.list_tables("nowhere"),
     "namespace, properties of none": lambda c: c.load_namespace_properties("nowhere"),
-    "namespace, drop": after(base, lambda c: (c.drop_table("a.t"), c.drop_namespace("a"), c.list_namespaces())[2]),
+    "namespace, drop": after(
+        base, lambda c: (c.drop_table("a.t"), c.drop_namespace("a"), c.list_namespaces())[2]
+    ),
     "namespace, drop full": after(base, lambda c: c.drop_namespace("a")),
-    "namespace, drop with one below": lambda c: (c.create_namespace("a"), c.create_namespace("a.b"), c.drop_namespace("a"))[2],
+    "namespace, drop with one below": lambda c: (
+        c.create_namespace("a"),
+        c.create_namespace("a.b"),
+        c.drop_namespace("a"),
+    )[2],
     "namespace, drop none": lambda c: c.drop_namespace("a"),
-    "update": after(base, lambda c: (vars(c.update_namespace_properties("a", {"owner", "x"}, {"y": "1"})), c.load_namespace_properties("a"))),
-    "update, overlap": after(base, lambda c: c.update_namespace_properties("a", {"owner"}, {"owner": "1"})),
+    "update": after(
+        base,
+        lambda c: (
+            vars(c.update_namespace_properties("a", {"owner", "x"}, {"y": "1"})),
+            c.load_namespace_properties("a"),
+        ),
+    ),
+    "update, overlap": after(
+        base, lambda c: c.update_namespace_properties("a", {"owner"}, {"owner": "1"})
+    ),
     "update, none": lambda c: c.update_namespace_properties("a", updates={"x": "1"}),
     "table at the root": lambda c: c.create_table("t", SCHEMA),
 }

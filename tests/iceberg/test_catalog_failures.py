@@ -7,7 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pyiceberg.exceptions import CommitStateUnknownException, ForbiddenError, ServiceUnavailableError
+from pyiceberg.exceptions import (
+    CommitStateUnknownException,
+    ForbiddenError,
+    ServiceUnavailableError,
+)
 
 from nessie_cli.errors import StoreNotFound
 from nessie_cli.iceberg.catalog import NessieCatalog
@@ -75,7 +79,10 @@ class Line:
 @contextmanager
 def through(lake: Lake, *, plain: bool) -> Iterator[tuple[Line, NessieCatalog]]:
     line = Line(lake.uri.removesuffix("/api/v2"), plain=plain)
-    with listening(line) as url, NessieCatalog("far", **{**lake.options(), "uri": f"{url}/api/v2"}) as catalog:
+    with (
+        listening(line) as url,
+        NessieCatalog("far", **{**lake.options(), "uri": f"{url}/api/v2"}) as catalog,
+    ):
         assert isinstance(catalog, NessieCatalog)
         yield line, catalog
 
@@ -88,7 +95,11 @@ def test_an_answer_that_was_lost_is_looked_up(remote: Lake, *, plain: bool) -> N
         line.once(line.behind)
         table.append(ROWS)
         table.append(ROWS)
-    assert remote.messages() == ["append to orders: 3 rows", "append to orders: 3 rows", "create table orders"]
+    assert remote.messages() == [
+        "append to orders: 3 rows",
+        "append to orders: 3 rows",
+        "create table orders",
+    ]
     assert len(sorted_rows(remote.catalog().load_table("orders"))) == 6
     assert remote.metadata_files() == remote.committed_files()
 
@@ -124,7 +135,9 @@ def test_a_commit_that_the_server_cannot_take_now_leaves_nothing(remote: Lake) -
     with through(remote, plain=False) as (line, catalog):
         line.loss = lambda _: Answer(503, body)
         with pytest.raises(ServiceUnavailableError, match="answered 503"):
-            catalog.load_table("orders").transaction().set_properties({"a": "1"}).commit_transaction()
+            catalog.load_table("orders").transaction().set_properties(
+                {"a": "1"}
+            ).commit_transaction()
         with pytest.raises(ServiceUnavailableError, match="answered 503"):
             catalog.create_table("other", ROWS.schema)
     assert remote.metadata_files() == remote.committed_files()
@@ -165,7 +178,9 @@ def test_a_warehouse_where_nothing_can_be_written(embedded: Lake) -> None:
 
 
 def test_missing_rights_and_a_missing_token(tmp_path: Path) -> None:
-    with guarded(tmp_path, "op == 'VIEW_REFERENCE' || op == 'READ_ENTRIES' || op == 'READ_OBJECT_CONTENT'") as server:
+    with guarded(
+        tmp_path, "op == 'VIEW_REFERENCE' || op == 'READ_ENTRIES' || op == 'READ_OBJECT_CONTENT'"
+    ) as server:
         token = server.as_("writer", "admin").token
         reader = server.as_("reader").token
         assert token

@@ -52,17 +52,27 @@ CHANGES: dict[str, Callable[[Table], Any]] = {
     "overwrite db.orders: 1 row added, 3 deleted": lambda table: table.overwrite(ROWS.slice(0, 1)),
     "append to db.orders (branch audit of the table): 3 rows": _branch,
     "change db.orders: branch audit of the table": lambda table: (
-        table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "audit").commit()
+        table.manage_snapshots()
+        .create_branch(table.current_snapshot().snapshot_id, "audit")
+        .commit()
     ),  # type: ignore[union-attr]
-    "change db.orders: tag v1 of the table": lambda table: table.manage_snapshots().create_tag(_current(table), "v1").commit(),
+    "change db.orders: tag v1 of the table": lambda table: (
+        table.manage_snapshots().create_tag(_current(table), "v1").commit()
+    ),
     "change db.orders: without v1 of the table": _drop_tag,
     "change db.orders: 1 snapshot expired": _expire,
-    "change db.orders: schema": lambda table: table.update_schema().rename_column("name", "label").commit(),
+    "change db.orders: schema": lambda table: (
+        table.update_schema().rename_column("name", "label").commit()
+    ),
     "change db.orders: partitions": lambda table: table.update_spec().add_identity("name").commit(),
-    "change db.orders: sort order": lambda table: table.update_sort_order().asc("id", IdentityTransform()).commit(),
+    "change db.orders: sort order": lambda table: (
+        table.update_sort_order().asc("id", IdentityTransform()).commit()
+    ),
     "change db.orders: properties a, b, c, d, e and 2 more": _properties,
     "change db.orders: without properties a, b": _remove,
-    "change db.orders: format version 2": lambda table: table.transaction().upgrade_table_version(2).commit_transaction(),
+    "change db.orders: format version 2": lambda table: (
+        table.transaction().upgrade_table_version(2).commit_transaction()
+    ),
 }
 
 

@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from pyiceberg.exceptions import NamespaceAlreadyExistsError, NamespaceNotEmptyError, NoSuchNamespaceError
+from pyiceberg.exceptions import (
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+)
 
 from nessie_cli.iceberg.line import State
 from nessie_cli.model import CommitMeta, ContentKey, Entry, Namespace, Put
@@ -31,7 +35,12 @@ def test_missing_namespaces_above_are_made_in_the_same_commit(lake: Lake) -> Non
     catalog = lake.catalog()
     catalog.create_namespace("a.b.c")
     assert lake.messages() == ["create namespace a.b.c"]
-    assert [catalog.namespace_exists(name) for name in ("a", "a.b", "a.b.c", "a.b.c.d")] == [True, True, True, False]
+    assert [catalog.namespace_exists(name) for name in ("a", "a.b", "a.b.c", "a.b.c.d")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
     catalog.create_namespace("a.b.d")
     assert len(lake.log()[0].operations or ()) == 1
 
@@ -70,10 +79,19 @@ def test_names_with_dots_spaces_and_all_scripts(lake: Lake) -> None:
 
 
 def test_a_listing_jumps_over_what_lies_deeper(embedded: Lake) -> None:
-    puts = [Put(ContentKey(("big",)), Namespace(elements=("big",))), Put(ContentKey(("small",)), Namespace(elements=("small",)))]
+    puts = [
+        Put(ContentKey(("big",)), Namespace(elements=("big",))),
+        Put(ContentKey(("small",)), Namespace(elements=("small",))),
+    ]
     for space in ("one", "two"):
         puts.append(Put(ContentKey(("big", space)), Namespace(elements=("big", space))))
-        puts += [Put(ContentKey(("big", space, f"n{number:04}")), Namespace(elements=("big", space, f"n{number:04}"))) for number in range(300)]
+        puts += [
+            Put(
+                ContentKey(("big", space, f"n{number:04}")),
+                Namespace(elements=("big", space, f"n{number:04}")),
+            )
+            for number in range(300)
+        ]
     embedded.repository.commit(embedded.branch, puts, CommitMeta("many"))
     catalog = embedded.catalog()
     assert catalog.list_namespaces() == [("big",), ("small",)]
@@ -148,7 +166,11 @@ def test_properties_are_changed_and_the_others_kept(lake: Lake) -> None:
     catalog.create_namespace("sales", {"a": "1", "b": "2", "c": "3"})
     before = lake.repository.content(lake.branch, ContentKey(("sales",)))
     summary = catalog.update_namespace_properties("sales", {"b", "nothing"}, {"c": "4", "d": "5"})
-    assert (set(summary.removed), set(summary.updated), set(summary.missing)) == ({"b"}, {"c", "d"}, {"nothing"})
+    assert (set(summary.removed), set(summary.updated), set(summary.missing)) == (
+        {"b"},
+        {"c", "d"},
+        {"nothing"},
+    )
     assert catalog.load_namespace_properties("sales") == {"a": "1", "c": "4", "d": "5"}
     assert lake.messages()[0] == "change namespace sales: b, c, d"
     assert lake.repository.content(lake.branch, ContentKey(("sales",))).id == before.id

@@ -40,7 +40,10 @@ def test_an_option_that_nobody_reads(embedded: Lake, option: str, hint: str) -> 
         embedded.catalog(**{option: "x"})
 
 
-@pytest.mark.parametrize("option", ["token", "credential", "password", "access.token", "access.password", "access.client-secret"])
+@pytest.mark.parametrize(
+    "option",
+    ["token", "credential", "password", "access.token", "access.password", "access.client-secret"],
+)
 def test_a_secret_is_no_option(embedded: Lake, option: str) -> None:
     with pytest.raises(ValueError, match="a secret is no option") as caught:
         embedded.catalog(**{option: "geheim"})
@@ -60,26 +63,42 @@ def test_an_option_that_is_empty_does_not_mean_the_default(embedded: Lake, optio
         NessieCatalog("lake", **{**embedded.options(), option: ""})
 
 
-@pytest.mark.parametrize(("ref", "said"), [(" ", "ref: is empty"), ("no such", "'no such'"), ("main ", "'main '"), ("main*no time", "'no time'")])
+@pytest.mark.parametrize(
+    ("ref", "said"),
+    [
+        (" ", "ref: is empty"),
+        ("no such", "'no such'"),
+        ("main ", "'main '"),
+        ("main*no time", "'no time'"),
+    ],
+)
 def test_a_reference_that_can_be_none_is_named(embedded: Lake, ref: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         embedded.catalog(ref)
 
 
 def test_options_of_file_io_and_those_of_a_file_io_of_ones_own(embedded: Lake) -> None:
-    catalog = embedded.catalog(**{"s3.region": "eu", "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO", "mine": "x"})
+    catalog = embedded.catalog(
+        **{"s3.region": "eu", "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO", "mine": "x"}
+    )
     table = catalog.create_table("orders", ROWS.schema)
     assert table.io.properties["s3.region"] == "eu"
 
 
-def test_a_relative_store_and_warehouse_stay_where_they_are(embedded: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_store_and_warehouse_stay_where_they_are(
+    embedded: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(embedded.folder)
     catalog = embedded.catalog(warehouse="here", uri="catalog.sqlite")
     monkeypatch.chdir("/")
     with pickle.loads(pickle.dumps(catalog)) as handed:
         handed.create_namespace("sales")
     assert catalog.namespace_exists("sales")
-    assert catalog.create_table("orders", ROWS.schema).location().startswith(f"{embedded.folder}/here/orders_")
+    assert (
+        catalog.create_table("orders", ROWS.schema)
+        .location()
+        .startswith(f"{embedded.folder}/here/orders_")
+    )
 
 
 @pytest.mark.parametrize("bad", ["http://user:geheim@host/api/v2", "http://"])
@@ -89,7 +108,9 @@ def test_a_server_that_is_no_address(bad: str) -> None:
     assert "geheim" not in str(caught.value)
 
 
-def test_the_author_is_the_option_then_the_environment(embedded: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_author_is_the_option_then_the_environment(
+    embedded: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NESSIE_AUTHOR", "Bob")
     embedded.catalog().create_namespace("a")
     embedded.catalog(author="Ada").create_namespace("b")

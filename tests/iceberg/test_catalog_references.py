@@ -91,13 +91,19 @@ def test_time_travel_by_reference(lake: Lake, ref: str) -> None:
 
 WRITES: dict[str, Callable[[Any], object]] = {
     "create_table": lambda catalog: catalog.create_table("new", ROWS.schema),
-    "staged": lambda catalog: catalog.create_table_transaction("new", ROWS.schema).commit_transaction(),
+    "staged": lambda catalog: catalog.create_table_transaction(
+        "new", ROWS.schema
+    ).commit_transaction(),
     "append": lambda catalog: catalog.load_table("orders").append(ROWS),
-    "schema": lambda catalog: catalog.load_table("orders").update_schema().add_column("x", LongType()).commit(),
+    "schema": lambda catalog: (
+        catalog.load_table("orders").update_schema().add_column("x", LongType()).commit()
+    ),
     "rename": lambda catalog: catalog.rename_table("orders", "other"),
     "drop": lambda catalog: catalog.drop_table("orders"),
     "purge": lambda catalog: catalog.purge_table("orders"),
-    "register": lambda catalog: catalog.register_table("again", catalog.load_table("orders").metadata_location),
+    "register": lambda catalog: catalog.register_table(
+        "again", catalog.load_table("orders").metadata_location
+    ),
     "create_namespace": lambda catalog: catalog.create_namespace("new"),
     "drop_namespace": lambda catalog: catalog.drop_namespace("space"),
     "properties": lambda catalog: catalog.update_namespace_properties("space", updates={"a": "1"}),
@@ -110,10 +116,16 @@ def test_a_tag_and_a_commit_can_only_be_read(embedded: Lake, write: str) -> None
     catalog = embedded.catalog()
     catalog.create_table("orders", ROWS.schema)
     catalog.create_namespace("space")
-    tag, head, files = branch(embedded, "monday", ReferenceType.TAG), embedded.head(), embedded.metadata_files()
+    tag, head, files = (
+        branch(embedded, "monday", ReferenceType.TAG),
+        embedded.head(),
+        embedded.metadata_files(),
+    )
     with pytest.raises(ForbiddenError, match=f"{tag} is a tag and can only be read; name a branch"):
         WRITES[write](embedded.catalog(tag))
-    with pytest.raises(ForbiddenError, match=f"{head} is a commit and can only be read; name a branch"):
+    with pytest.raises(
+        ForbiddenError, match=f"{head} is a commit and can only be read; name a branch"
+    ):
         WRITES[write](embedded.catalog(f"{embedded.branch}@{head}"))
     assert embedded.head() == head
     assert embedded.metadata_files() == files
@@ -121,7 +133,9 @@ def test_a_tag_and_a_commit_can_only_be_read(embedded: Lake, write: str) -> None
     assert embedded.head() != head
 
 
-def test_a_table_that_is_handed_to_another_process_opens_the_store_there(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_is_handed_to_another_process_opens_the_store_there(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     catalog = lake.catalog(author="Ada")
     table = catalog.create_table("orders", ROWS.schema)
     catalog.create_namespace("sales")
@@ -142,7 +156,10 @@ def test_a_table_that_is_handed_to_another_process_opens_the_store_there(lake: L
 
 
 def test_a_store_in_memory_is_not_handed_to_others() -> None:
-    with NessieCatalog("lake", uri="memory:") as catalog, pytest.raises(TypeError, match="memory: is a store of this process alone"):
+    with (
+        NessieCatalog("lake", uri="memory:") as catalog,
+        pytest.raises(TypeError, match="memory: is a store of this process alone"),
+    ):
         pickle.dumps(catalog)
 
 

@@ -30,12 +30,19 @@ def catalog(embedded: Lake, store: Store) -> NessieCatalog:
 
 def metadata_files(lake: Lake, store: Store) -> set[str]:
     """Those that are there."""
-    found = store.files.get_file_info(FileSelector(f"lake/{lake.branch}", recursive=True, allow_not_found=True))
+    found = store.files.get_file_info(
+        FileSelector(f"lake/{lake.branch}", recursive=True, allow_not_found=True)
+    )
     return {f"s3://{file.path}" for file in found if file.path.endswith(".metadata.json")}
 
 
 def committed_files(lake: Lake) -> set[str]:
-    puts = [operation for entry in lake.log() for operation in entry.operations or () if isinstance(operation, Put)]
+    puts = [
+        operation
+        for entry in lake.log()
+        for operation in entry.operations or ()
+        if isinstance(operation, Put)
+    ]
     return {put.content.metadata_location for put in puts if isinstance(put.content, IcebergTable)}
 
 
@@ -67,12 +74,18 @@ def test_all_that_a_catalog_does(embedded: Lake, store: Store, catalog: NessieCa
     catalog.drop_view("sales.ids")
     with pytest.raises(NoSuchTableError):
         catalog.load_table("sales.late")
-    old = embedded.catalog(f"@{before}", warehouse=f"s3://lake/{embedded.branch}", **store.properties)
+    old = embedded.catalog(
+        f"@{before}", warehouse=f"s3://lake/{embedded.branch}", **store.properties
+    )
     assert len(sorted_rows(old.load_table("sales.late"))) == 6
-    assert {file for file in metadata_files(embedded, store) if "/ids_" not in file} == committed_files(embedded)
+    assert {
+        file for file in metadata_files(embedded, store) if "/ids_" not in file
+    } == committed_files(embedded)
 
 
-def test_what_cannot_be_read_or_written_is_named_and_nothing_is_committed(embedded: Lake, store: Store, catalog: NessieCatalog) -> None:
+def test_what_cannot_be_read_or_written_is_named_and_nothing_is_committed(
+    embedded: Lake, store: Store, catalog: NessieCatalog
+) -> None:
     table = catalog.create_table("orders", ROWS.schema)
     file = table.metadata_location.removeprefix("s3://")
     head, files = embedded.head(), metadata_files(embedded, store)

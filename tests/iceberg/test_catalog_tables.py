@@ -61,7 +61,11 @@ def test_every_change_is_one_commit_that_says_what_it_did(lake: Lake) -> None:
     ]
     assert {entry.meta.authors for entry in lake.log()} == {("Ada <ada@example.org>",)}
     assert {entry.meta.properties["application-type"] for entry in lake.log()} == {("iceberg",)}
-    assert all(len(entry.operations or ()) == 1 for entry in lake.log() if "rename" not in entry.meta.message)
+    assert all(
+        len(entry.operations or ()) == 1
+        for entry in lake.log()
+        if "rename" not in entry.meta.message
+    )
 
 
 def test_what_was_written_is_read_back_by_another_catalog(lake: Lake) -> None:
@@ -105,8 +109,12 @@ def test_the_content_decides_which_states_of_its_file_count(embedded: Lake) -> N
         update.add_column("price", LongType())
     table.append(pa.table({"id": [4], "name": ["d"], "price": [5]}))
     now = content(embedded, "sales", "orders")
-    older = IcebergTable(id=now.id, metadata_location=now.metadata_location, snapshot_id=first or 0, schema_id=0)
-    embedded.repository.commit(embedded.branch, [Put(ContentKey(("sales", "orders")), older, now)], CommitMeta("back"))
+    older = IcebergTable(
+        id=now.id, metadata_location=now.metadata_location, snapshot_id=first or 0, schema_id=0
+    )
+    embedded.repository.commit(
+        embedded.branch, [Put(ContentKey(("sales", "orders")), older, now)], CommitMeta("back")
+    )
 
     found = catalog.load_table("sales.orders")
     assert sorted_rows(found) == ROWS.to_pylist()
@@ -162,7 +170,9 @@ def test_a_table_and_its_first_rows_are_one_commit(lake: Lake) -> None:
 def test_of_two_staged_creations_the_second_fails(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
-    first, second = (catalog.create_table_transaction("sales.orders", ROWS.schema) for _ in range(2))
+    first, second = (
+        catalog.create_table_transaction("sales.orders", ROWS.schema) for _ in range(2)
+    )
     first.commit_transaction()
     with pytest.raises(CommitFailedException, match="Table already exists"):
         second.commit_transaction()
@@ -173,7 +183,9 @@ def test_of_two_staged_creations_the_second_fails(lake: Lake) -> None:
 def test_format_versions(lake: Lake, version: str) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
-    table = catalog.create_table("sales.orders", ROWS.schema, properties={"format-version": version})
+    table = catalog.create_table(
+        "sales.orders", ROWS.schema, properties={"format-version": version}
+    )
     table.append(ROWS)
     found = catalog.load_table("sales.orders")
     assert str(found.format_version) == version
@@ -183,7 +195,10 @@ def test_format_versions(lake: Lake, version: str) -> None:
 def test_properties_become_text_and_none_is_refused(embedded: Lake) -> None:
     catalog = embedded.catalog()
     catalog.create_namespace("sales")
-    assert catalog.create_table("sales.orders", ROWS.schema, properties={"n": 42}).properties["n"] == "42"
+    assert (
+        catalog.create_table("sales.orders", ROWS.schema, properties={"n": 42}).properties["n"]
+        == "42"
+    )
     with pytest.raises(ValueError, match="None type is not a supported value in properties: n"):
         catalog.create_table("sales.other", ROWS.schema, properties={"n": None})
     assert not catalog.table_exists("sales.other")
@@ -205,13 +220,22 @@ def test_each_table_has_a_folder_of_its_own_also_under_a_name_that_was_used(lake
 def test_the_location_of_a_namespace_goes_before_the_warehouse(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales", {"location": f"{lake.folder}/elsewhere/"})
-    assert catalog.create_table("sales.orders", ROWS.schema).location().startswith(f"{lake.folder}/elsewhere/orders_")
+    assert (
+        catalog.create_table("sales.orders", ROWS.schema)
+        .location()
+        .startswith(f"{lake.folder}/elsewhere/orders_")
+    )
 
 
 def test_a_given_location_is_taken_without_its_last_slash(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
-    assert catalog.create_table("sales.orders", ROWS.schema, location=f"{lake.folder}/here/").location() == f"{lake.folder}/here"
+    assert (
+        catalog.create_table(
+            "sales.orders", ROWS.schema, location=f"{lake.folder}/here/"
+        ).location()
+        == f"{lake.folder}/here"
+    )
 
 
 def test_names_cannot_lead_out_of_the_warehouse(embedded: Lake) -> None:
@@ -279,7 +303,11 @@ def test_a_table_that_is_there_already(lake: Lake) -> None:
 
 
 def test_something_else_that_has_the_name(lake: Lake) -> None:
-    lake.repository.commit(lake.branch, [Put(ContentKey(("delta",)), DeltaLakeTable(last_checkpoint="x"))], CommitMeta("delta"))
+    lake.repository.commit(
+        lake.branch,
+        [Put(ContentKey(("delta",)), DeltaLakeTable(last_checkpoint="x"))],
+        CommitMeta("delta"),
+    )
     catalog = lake.catalog()
     catalog.create_namespace("space")
     with pytest.raises(NoSuchIcebergTableError, match="delta is a Delta Lake table"):
@@ -293,8 +321,12 @@ def test_something_else_that_has_the_name(lake: Lake) -> None:
     assert catalog.list_tables(()) == []
 
 
-@pytest.mark.parametrize("identifier", ["", "a..b", ".a", ("a", ""), (" ",), (), tuple("abcdefghijklmnopqrstuvwxyz")])
-def test_identifiers_that_can_name_nothing(embedded: Lake, identifier: str | tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "identifier", ["", "a..b", ".a", ("a", ""), (" ",), (), tuple("abcdefghijklmnopqrstuvwxyz")]
+)
+def test_identifiers_that_can_name_nothing(
+    embedded: Lake, identifier: str | tuple[str, ...]
+) -> None:
     catalog = embedded.catalog()
     with pytest.raises(NoSuchTableError):
         catalog.load_table(identifier)
@@ -311,8 +343,16 @@ def test_a_metadata_file_that_cannot_be_read_is_named(embedded: Lake, damage: st
         file.unlink()
     else:
         text = file.read_text()
-        file.write_text({"cut off": text[:100], "no JSON": "hello", "unsound": text.replace('"long"', '"lang"')}[damage])
-    with pytest.raises(FileNotFoundError if damage == "missing" else ValidationError, match=file.name):
+        file.write_text(
+            {
+                "cut off": text[:100],
+                "no JSON": "hello",
+                "unsound": text.replace('"long"', '"lang"'),
+            }[damage]
+        )
+    with pytest.raises(
+        FileNotFoundError if damage == "missing" else ValidationError, match=file.name
+    ):
         catalog.load_table("orders")
     assert catalog.table_exists("orders")
     catalog.drop_table("orders")
@@ -361,10 +401,15 @@ def test_a_dropped_table_is_still_in_older_commits(lake: Lake) -> None:
     catalog.create_table("orders", ROWS.schema).append(ROWS)
     before = lake.head()
     catalog.drop_table("orders")
-    assert sorted_rows(lake.catalog(f"{lake.branch}@{before}").load_table("orders")) == ROWS.to_pylist()
+    assert (
+        sorted_rows(lake.catalog(f"{lake.branch}@{before}").load_table("orders"))
+        == ROWS.to_pylist()
+    )
 
 
-def test_a_purged_table_keeps_its_files_for_older_commits(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_purged_table_keeps_its_files_for_older_commits(
+    lake: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
     catalog = lake.catalog()
     catalog.create_table("orders", ROWS.schema).append(ROWS)
     before = lake.head()
@@ -372,12 +417,18 @@ def test_a_purged_table_keeps_its_files_for_older_commits(lake: Lake, caplog: py
         catalog.purge_table("orders")
     assert "its files are kept" in caplog.text
     assert not catalog.table_exists("orders")
-    assert sorted_rows(lake.catalog(f"{lake.branch}@{before}").load_table("orders")) == ROWS.to_pylist()
+    assert (
+        sorted_rows(lake.catalog(f"{lake.branch}@{before}").load_table("orders"))
+        == ROWS.to_pylist()
+    )
 
 
 def test_old_metadata_files_are_kept_whatever_a_property_says(lake: Lake) -> None:
     catalog = lake.catalog()
-    keep_one = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
+    keep_one = {
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "1",
+    }
     table = catalog.create_table("orders", ROWS.schema, properties=keep_one)
     for _ in range(3):
         table.append(ROWS)
@@ -389,7 +440,12 @@ def test_old_metadata_files_are_kept_whatever_a_property_says(lake: Lake) -> Non
 def test_new_tables_ask_engines_to_delete_no_files(lake: Lake) -> None:
     catalog = lake.catalog()
     assert catalog.create_table("orders", ROWS.schema).properties["gc.enabled"] == "false"
-    assert catalog.create_table("other", ROWS.schema, properties={"gc.enabled": "true"}).properties["gc.enabled"] == "true"
+    assert (
+        catalog.create_table("other", ROWS.schema, properties={"gc.enabled": "true"}).properties[
+            "gc.enabled"
+        ]
+        == "true"
+    )
 
 
 def test_a_registered_table(lake: Lake) -> None:
@@ -438,13 +494,17 @@ def test_a_requirement_that_does_not_hold_leaves_nothing_behind(lake: Lake) -> N
         update.add_column("price", LongType())
     head = lake.head()
     update = two.update_schema().add_column("size", LongType())
-    with pytest.raises(CommitFailedException, match="current schema id has changed: expected 0, found 1"):
+    with pytest.raises(
+        CommitFailedException, match="current schema id has changed: expected 0, found 1"
+    ):
         update.commit()
     assert lake.head() == head
     assert lake.metadata_files() == lake.committed_files()
 
 
-def test_changes_of_a_table_that_others_have_changed_otherwise_are_made_on_theirs(lake: Lake) -> None:
+def test_changes_of_a_table_that_others_have_changed_otherwise_are_made_on_theirs(
+    lake: Lake,
+) -> None:
     catalog = lake.catalog()
     catalog.create_table("orders", ROWS.schema)
     one, two = catalog.load_table("orders"), catalog.load_table("orders")

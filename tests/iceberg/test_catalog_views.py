@@ -6,7 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchViewError, TableAlreadyExistsError, ValidationError, ViewAlreadyExistsError
+from pyiceberg.exceptions import (
+    NoSuchNamespaceError,
+    NoSuchViewError,
+    TableAlreadyExistsError,
+    ValidationError,
+    ViewAlreadyExistsError,
+)
 from pyiceberg.view.metadata import SQLViewRepresentation, ViewRepresentation, ViewVersion
 
 from nessie_cli.iceberg.metadata import read_content
@@ -17,14 +23,21 @@ SQL = "select id from sales.orders"
 
 
 def version(*dialects: str) -> ViewVersion:
-    representations = [ViewRepresentation(SQLViewRepresentation(type="sql", sql=SQL, dialect=dialect)) for dialect in dialects or ("spark",)]
-    return ViewVersion(version_id=1, schema_id=-1, representations=representations, default_namespace=("sales",))
+    representations = [
+        ViewRepresentation(SQLViewRepresentation(type="sql", sql=SQL, dialect=dialect))
+        for dialect in dialects or ("spark",)
+    ]
+    return ViewVersion(
+        version_id=1, schema_id=-1, representations=representations, default_namespace=("sales",)
+    )
 
 
 def test_a_view_is_made_and_read_back(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
-    made = catalog.create_view("sales.ids", ROWS.schema.remove(1), version(), properties={"comment": "ids"})
+    made = catalog.create_view(
+        "sales.ids", ROWS.schema.remove(1), version(), properties={"comment": "ids"}
+    )
     found = lake.catalog().load_view("sales.ids")
     assert found == made
     assert found.name() == ("sales", "ids")
@@ -49,7 +62,12 @@ def test_the_file_of_a_view_is_what_its_specification_says(embedded: Lake) -> No
     (file,) = embedded.metadata_files()
     document = json.loads(Path(file).read_text())
     assert document["format-version"] == 1
-    assert document["current-version-id"] == document["versions"][0]["version-id"] == document["version-log"][0]["version-id"] == 1
+    assert (
+        document["current-version-id"]
+        == document["versions"][0]["version-id"]
+        == document["version-log"][0]["version-id"]
+        == 1
+    )
     assert document["versions"][0]["schema-id"] == document["schemas"][0]["schema-id"] == 0
     assert [r["dialect"] for r in document["versions"][0]["representations"]] == ["spark", "trino"]
     assert document["versions"][0]["default-namespace"] == ["sales"]

@@ -16,7 +16,9 @@ from nessie_cli.iceberg.metadata import read_content
 from nessie_cli.model import Content, IcebergTable, Namespace
 
 
-def facts(before: Content | None, after: Content | None) -> dict[str, tuple[str | None, str | None]]:
+def facts(
+    before: Content | None, after: Content | None
+) -> dict[str, tuple[str | None, str | None]]:
     found = compare(before, after)
     assert found.problems == ()
     return {f"{fact.what} {fact.name}".rstrip(): (fact.before, fact.after) for fact in found.facts}
@@ -64,7 +66,11 @@ def test_rows_files_and_operations_of_the_snapshots(table) -> None:
     table.load_table(("db", "t")).overwrite(data.slice(0, 1))
 
     found = facts(before, one)
-    assert (found["rows"], found["data-files"], found["operations"]) == (("0", "3"), ("0", "1"), (None, "append"))
+    assert (found["rows"], found["data-files"], found["operations"]) == (
+        ("0", "3"),
+        ("0", "1"),
+        (None, "append"),
+    )
     found = facts(one, now(table))
     assert (found["rows"], found["operations"]) == (("3", "1"), (None, "append, delete, append"))
     # Back again: the older snapshot does not descend from the newer one, so its own operation is told.
@@ -79,7 +85,10 @@ def test_partitions_sort_order_and_properties(table) -> None:
         update.add_identity("name")
     with found.transaction() as transaction:
         transaction.set_properties({"owner": "ada"})
-    assert facts(before, now(table)) == {"partition": (None, "bucket[4](id), name"), "property owner": (None, "ada")}
+    assert facts(before, now(table)) == {
+        "partition": (None, "bucket[4](id), name"),
+        "property owner": (None, "ada"),
+    }
 
 
 def test_a_new_table_is_told_whole(table) -> None:
@@ -104,7 +113,9 @@ def document(**more: Any) -> dict[str, Any]:
         "location": "s3://lake/t",
         "last-column-id": 9,
         "current-schema-id": 0,
-        "schemas": [{"schema-id": 0, "fields": [{"id": 1, "name": "id", "type": "int", "required": True}]}],
+        "schemas": [
+            {"schema-id": 0, "fields": [{"id": 1, "name": "id", "type": "int", "required": True}]}
+        ],
         "default-spec-id": 0,
         "partition-specs": [{"spec-id": 0, "fields": []}],
         "default-sort-order-id": 0,
@@ -121,12 +132,20 @@ NESTED = {
     "type": "struct",
     "fields": [{"id": 3, "name": "street", "type": "string"}],
 }
-LISTED = {"type": "list", "element-id": 5, "element": {"type": "struct", "fields": [{"id": 6, "name": "n", "type": "int"}]}}
+LISTED = {
+    "type": "list",
+    "element-id": 5,
+    "element": {"type": "struct", "fields": [{"id": 6, "name": "n", "type": "int"}]},
+}
 MAPPED = {"type": "map", "key-id": 8, "key": "string", "value-id": 9, "value": "long"}
 
 
 def test_columns_inside_columns_have_paths(tmp_path) -> None:
-    fields = [{"id": 2, "name": "address", "type": NESTED}, {"id": 4, "name": "items", "type": LISTED}, {"id": 7, "name": "tags", "type": MAPPED}]
+    fields = [
+        {"id": 2, "name": "address", "type": NESTED},
+        {"id": 4, "name": "items", "type": LISTED},
+        {"id": 7, "name": "tags", "type": MAPPED},
+    ]
     plain = written(tmp_path / "a.json", document())
     nested = written(tmp_path / "b.json", document(schemas=[{"schema-id": 0, "fields": fields}]))
     assert facts(plain, nested) == {
@@ -140,16 +159,35 @@ def test_columns_inside_columns_have_paths(tmp_path) -> None:
 
 
 def test_the_content_tells_which_schema_counts(tmp_path) -> None:
-    schemas = [{"schema-id": n, "fields": [{"id": 1, "name": f"c{n}", "type": "int"}]} for n in (0, 1)]
+    schemas = [
+        {"schema-id": n, "fields": [{"id": 1, "name": f"c{n}", "type": "int"}]} for n in (0, 1)
+    ]
     path = tmp_path / "a.json"
     old, new = (written(path, document(schemas=schemas), schema_id=n) for n in (0, 1))
     assert facts(old, new) == {"column c1": ("c0 int", "c1 int")}
 
 
 def test_sort_order_with_direction(tmp_path) -> None:
-    order = {"order-id": 1, "fields": [{"source-id": 1, "transform": "identity", "direction": "desc", "null-order": "nulls-last"}]}
+    order = {
+        "order-id": 1,
+        "fields": [
+            {
+                "source-id": 1,
+                "transform": "identity",
+                "direction": "desc",
+                "null-order": "nulls-last",
+            }
+        ],
+    }
     path = tmp_path / "a.json"
-    old, new = (written(path, document(**{"sort-orders": [{"order-id": 0, "fields": []}, order]}), sort_order_id=n) for n in (0, 1))
+    old, new = (
+        written(
+            path,
+            document(**{"sort-orders": [{"order-id": 0, "fields": []}, order]}),
+            sort_order_id=n,
+        )
+        for n in (0, 1)
+    )
     assert facts(old, new) == {"sort-order": (None, "id desc nulls-last")}
 
 
@@ -159,7 +197,9 @@ def test_a_snapshot_that_was_expired_says_nothing(tmp_path) -> None:
     assert facts(old, new) == {}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", '{"format-version": 2}', "\x00\x01", "Obj\x01abc"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", "{}", '{"format-version": 2}', "\x00\x01", "Obj\x01abc"]
+)
 def test_a_file_that_cannot_be_read_is_a_problem_with_its_name(tmp_path, text) -> None:
     good, bad = written(tmp_path / "good.json", document()), written(tmp_path / "bad.json", text)
     for pair in ((good, bad), (bad, good), (None, bad)):
@@ -170,7 +210,10 @@ def test_a_file_that_cannot_be_read_is_a_problem_with_its_name(tmp_path, text) -
 
 
 def test_missing_files_and_unknown_file_systems_are_problems(tmp_path) -> None:
-    found = compare(IcebergTable(metadata_location=str(tmp_path / "a.json")), IcebergTable(metadata_location="nofs://b.json"))
+    found = compare(
+        IcebergTable(metadata_location=str(tmp_path / "a.json")),
+        IcebergTable(metadata_location="nofs://b.json"),
+    )
     assert len(found.problems) == 2
 
 
@@ -179,7 +222,11 @@ def test_missing_files_and_unknown_file_systems_are_problems(tmp_path) -> None:
     [
         {"schemas": [{"schema-id": 0, "fields": [{"id": 1}]}]},
         {"schemas": [{"schema-id": 0, "fields": 7}]},
-        {"schemas": [{"schema-id": 0, "fields": [{"id": 1, "name": "a", "type": {"type": "list"}}]}]},
+        {
+            "schemas": [
+                {"schema-id": 0, "fields": [{"id": 1, "name": "a", "type": {"type": "list"}}]}
+            ]
+        },
         {"schemas": [{"schema-id": 0, "fields": [{"id": [], "name": "a", "type": "int"}]}]},
         {"partition-specs": [{"spec-id": 0, "fields": [3]}]},
         {"properties": [1]},

@@ -24,11 +24,21 @@ SPELLINGS = {
     "/lake/db": ["/lake/db/", "file:///lake/db/", "/lake/db//", "/lake/db/.", "/lake/db/t/.."],
     "/": ["/", "file:///", "//"],
     "/lake/a b/100%25=c%20d": ["/lake/a b/100%25=c%20d", "file:/lake/a b/100%25=c%20d"],
-    "s3://bucket/a/b": ["s3://bucket/a/b", "s3a://bucket/a/b", "s3n://bucket/a/b", "S3://bucket/a/b", "s3://bucket//a///b", "s3a://bucket/a/b/"],
+    "s3://bucket/a/b": [
+        "s3://bucket/a/b",
+        "s3a://bucket/a/b",
+        "s3n://bucket/a/b",
+        "S3://bucket/a/b",
+        "s3://bucket//a///b",
+        "s3a://bucket/a/b/",
+    ],
     "s3://bucket/k=a%2Fb/x y": ["s3://bucket/k=a%2Fb/x y", "s3a://bucket/k=a%2Fb/x y"],
     "/lake/x?y#z": ["/lake/x?y#z", "file:/lake/x?y#z"],
     "s3://bucket": ["s3://bucket", "s3://bucket/"],
-    "abfs://c@account.dfs.core.windows.net/a": ["abfss://c@account.dfs.core.windows.net/a", "abfs://c@account.dfs.core.windows.net/a"],
+    "abfs://c@account.dfs.core.windows.net/a": [
+        "abfss://c@account.dfs.core.windows.net/a",
+        "abfs://c@account.dfs.core.windows.net/a",
+    ],
     "gs://bucket/a": ["gs://bucket/a", "gcs://bucket//a"],
     "hdfs:///a/b": ["hdfs:///a/b", "hdfs:/a/b"],
     "hdfs://node:8020/a": ["hdfs://node:8020/a"],
@@ -36,17 +46,28 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize(("normal", "spellings"), SPELLINGS.items())
-def test_all_spellings_of_a_location_have_one_normal_form(normal: str, spellings: list[str]) -> None:
+def test_all_spellings_of_a_location_have_one_normal_form(
+    normal: str, spellings: list[str]
+) -> None:
     assert {normalised(spelling) for spelling in spellings} == {normal}
     assert normalised(normal) == normal
 
 
 def test_different_files_stay_different() -> None:
-    different = [*SPELLINGS, "s3://bucket2/a/b", "s3://bucket/a/B", "/lake/db/t/F.parquet", "/lake/db/t/f.parquet%20"]
+    different = [
+        *SPELLINGS,
+        "s3://bucket2/a/b",
+        "s3://bucket/a/B",
+        "/lake/db/t/F.parquet",
+        "/lake/db/t/f.parquet%20",
+    ]
     assert len({normalised(location) for location in different}) == len(different)
 
 
-@pytest.mark.parametrize("location", ["lake/t", "file:lake/t", "file://other-host/lake/t", "", "s3://lake/t/x?y", "s3://lake/t/x#1"])
+@pytest.mark.parametrize(
+    "location",
+    ["lake/t", "file:lake/t", "file://other-host/lake/t", "", "s3://lake/t/x?y", "s3://lake/t/x#1"],
+)
 def test_what_is_not_absolute_or_not_clear_is_refused(location: str) -> None:
     with pytest.raises(InvalidInput):
         normalised(location)
@@ -56,7 +77,9 @@ def test_a_file_seen_through_a_link_of_folders_is_one_file(tmp_path: Path) -> No
     (tmp_path / "real/t").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert normalised(f"{tmp_path}/link/t/f") == normalised(f"file:{tmp_path}/real/t/f")
-    assert normalised(f"{tmp_path}/link") == normalised(f"{tmp_path}/link/t/.."), "a base is a folder, and followed as one"
+    assert normalised(f"{tmp_path}/link") == normalised(f"{tmp_path}/link/t/.."), (
+        "a base is a folder, and followed as one"
+    )
 
 
 def test_a_percent_encoded_name_is_the_file_that_is_there(tmp_path: Path) -> None:
@@ -79,9 +102,16 @@ def test_places_answer_as_a_plain_search_does() -> None:
     chance = random.Random(seed)
     names = ["a", "a-b", "a/b", "a.b", "ab", "b"]
     for _ in range(300):
-        bases = {f"s3://{'/'.join(chance.choices(names, k=chance.randint(1, 3)))}" for _ in range(chance.randint(0, 8))}
+        bases = {
+            f"s3://{'/'.join(chance.choices(names, k=chance.randint(1, 3)))}"
+            for _ in range(chance.randint(0, 8))
+        }
         places = Places(bases)
-        outermost = {base for base in bases if not any(is_inside(base, other) and base != other for other in bases)}
+        outermost = {
+            base
+            for base in bases
+            if not any(is_inside(base, other) and base != other for other in bases)
+        }
         assert set(places.outermost) == outermost, f"seed {seed}"
         for _ in range(20):
             location = f"s3://{'/'.join(chance.choices(names, k=chance.randint(1, 4)))}"

@@ -53,7 +53,9 @@ def edited(folder: Path, source: str, name: str = "edited.metadata.json", **chan
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_every_metadata_file_of_a_growing_table_reads_as_pyiceberg_reads_it(tmp_path, folder_catalog, rows, version):
+def test_every_metadata_file_of_a_growing_table_reads_as_pyiceberg_reads_it(
+    tmp_path, folder_catalog, rows, version
+):
     catalog = folder_catalog(tmp_path)
     table = catalog.create_table("db.t", rows.schema, properties={"format-version": str(version)})
     table.append(rows)
@@ -72,11 +74,17 @@ def test_every_metadata_file_of_a_growing_table_reads_as_pyiceberg_reads_it(tmp_
     assert contents[-1].id is None
 
 
-def test_a_table_of_version_3_with_partitions_and_a_sort_order_reads_as_pyiceberg_reads_it(tmp_path, folder_catalog, rows):
-    spec = PartitionSpec(PartitionField(source_id=2, field_id=1000, transform=IdentityTransform(), name="name"))
+def test_a_table_of_version_3_with_partitions_and_a_sort_order_reads_as_pyiceberg_reads_it(
+    tmp_path, folder_catalog, rows
+):
+    spec = PartitionSpec(
+        PartitionField(source_id=2, field_id=1000, transform=IdentityTransform(), name="name")
+    )
     order = SortOrder(SortField(source_id=1, transform=IdentityTransform()))
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
-    table = folder_catalog(tmp_path).create_table("db.t", schema, partition_spec=spec, sort_order=order)
+    table = folder_catalog(tmp_path).create_table(
+        "db.t", schema, partition_spec=spec, sort_order=order
+    )
     table.append(rows)
     # PyIceberg reads version 3 and does not write it yet.
     path = edited(tmp_path, table.metadata_location, format_version=3, next_row_id=3)
@@ -86,9 +94,13 @@ def test_a_table_of_version_3_with_partitions_and_a_sort_order_reads_as_pyiceber
 
 
 @pytest.mark.parametrize("current", [None, -1])
-def test_no_current_snapshot_is_minus_one_however_it_is_written(tmp_path, folder_catalog, rows, current):
+def test_no_current_snapshot_is_minus_one_however_it_is_written(
+    tmp_path, folder_catalog, rows, current
+):
     table = folder_catalog(tmp_path).create_table("db.t", rows.schema)
-    path = edited(tmp_path, table.metadata_location, **({"current_snapshot_id": current} if current else {}))
+    path = edited(
+        tmp_path, table.metadata_location, **({"current_snapshot_id": current} if current else {})
+    )
     document = json.loads(Path(path).read_text())
     if current is None:
         Path(path).write_text(json.dumps(document | {"current-snapshot-id": None}))
@@ -96,17 +108,37 @@ def test_no_current_snapshot_is_minus_one_however_it_is_written(tmp_path, folder
     assert read_content(path) == as_pyiceberg_reads(path)
 
 
-def test_version_1_without_the_later_attributes_uses_its_only_schema_and_spec(tmp_path, folder_catalog, rows):
-    table = folder_catalog(tmp_path).create_table("db.t", rows.schema, properties={"format-version": "1"})
+def test_version_1_without_the_later_attributes_uses_its_only_schema_and_spec(
+    tmp_path, folder_catalog, rows
+):
+    table = folder_catalog(tmp_path).create_table(
+        "db.t", rows.schema, properties={"format-version": "1"}
+    )
     schema = json.loads(Path(table.metadata_location).read_text())["schema"]
     absent = dict.fromkeys(
-        ("schemas", "current_schema_id", "partition_specs", "default_spec_id", "sort_orders", "default_sort_order_id", "table_uuid", "snapshots")
+        (
+            "schemas",
+            "current_schema_id",
+            "partition_specs",
+            "default_spec_id",
+            "sort_orders",
+            "default_sort_order_id",
+            "table_uuid",
+            "snapshots",
+        )
     )
     for schema_id in (None, 0, 4):
-        named = {k: v for k, v in schema.items() if k != "schema-id"} | ({} if schema_id is None else {"schema-id": schema_id})
+        named = {k: v for k, v in schema.items() if k != "schema-id"} | (
+            {} if schema_id is None else {"schema-id": schema_id}
+        )
         path = edited(tmp_path, table.metadata_location, schema=named, partition_spec=[], **absent)
         content = read_content(path)
-        assert (content.snapshot_id, content.schema_id, content.spec_id, content.sort_order_id) == (-1, schema_id or 0, 0, 0)
+        assert (content.snapshot_id, content.schema_id, content.spec_id, content.sort_order_id) == (
+            -1,
+            schema_id or 0,
+            0,
+            0,
+        )
         # PyIceberg takes 0 for the last one, a schema that is not in the file; Iceberg's Java reader takes the id of the schema.
         assert schema_id == 4 or content == as_pyiceberg_reads(path)
 
@@ -119,10 +151,14 @@ def test_compressed_metadata_is_read_whatever_its_name(tmp_path, folder_catalog,
         path = tmp_path / name
         path.write_bytes(gzip.compress(plain.read_bytes()))
         assert read_content(str(path)).snapshot_id == read_content(str(plain)).snapshot_id
-    assert read_content(str(tmp_path / "00001-x.gz.metadata.json")) == as_pyiceberg_reads(str(tmp_path / "00001-x.gz.metadata.json"))
+    assert read_content(str(tmp_path / "00001-x.gz.metadata.json")) == as_pyiceberg_reads(
+        str(tmp_path / "00001-x.gz.metadata.json")
+    )
 
 
-def test_the_location_is_what_was_given_and_a_relative_path_becomes_absolute(tmp_path, folder_catalog, rows, monkeypatch):
+def test_the_location_is_what_was_given_and_a_relative_path_becomes_absolute(
+    tmp_path, folder_catalog, rows, monkeypatch
+):
     table = folder_catalog(tmp_path).create_table("db.t", rows.schema)
     path = Path(table.metadata_location)
     for given in (f"file:{path}", f"file://{path}", f"file://localhost{path}", str(path)):
@@ -132,11 +168,16 @@ def test_the_location_is_what_was_given_and_a_relative_path_becomes_absolute(tmp
         assert read_content(given).metadata_location == str(path)
 
 
-def test_a_file_uri_names_the_literal_path_before_the_percent_decoded_one(tmp_path, folder_catalog, rows):
+def test_a_file_uri_names_the_literal_path_before_the_percent_decoded_one(
+    tmp_path, folder_catalog, rows
+):
     table = folder_catalog(tmp_path).create_table("db.t", rows.schema)
     text = Path(table.metadata_location).read_text()
     (tmp_path / "a b.metadata.json").write_text(text)
-    assert read_content(f"file:{tmp_path}/a%20b.metadata.json").metadata_location == f"file:{tmp_path}/a%20b.metadata.json"
+    assert (
+        read_content(f"file:{tmp_path}/a%20b.metadata.json").metadata_location
+        == f"file:{tmp_path}/a%20b.metadata.json"
+    )
     (tmp_path / "a%20b.metadata.json").write_text("{}")
     with pytest.raises(InvalidInput, match="format-version"):
         read_content(f"file:{tmp_path}/a%20b.metadata.json")
@@ -154,7 +195,9 @@ def view_document(*representations: dict[str, str]) -> dict[str, Any]:
             "schema-id": number - 1,
             "summary": {"engine-name": "spark"},
             "default-namespace": ["db"],
-            "representations": list(representations) if number == 2 else [{"type": "sql", "sql": "select 0", "dialect": "old"}],
+            "representations": list(representations)
+            if number == 2
+            else [{"type": "sql", "sql": "select 0", "dialect": "old"}],
         }
         for number in (1, 2)
     ]
@@ -164,7 +207,9 @@ def view_document(*representations: dict[str, str]) -> dict[str, Any]:
         "location": "s3://bucket/db/v",
         "current-version-id": 2,
         "versions": versions,
-        "version-log": [{"version-id": number, "timestamp-ms": 1_700_000_000_000 + number} for number in (1, 2)],
+        "version-log": [
+            {"version-id": number, "timestamp-ms": 1_700_000_000_000 + number} for number in (1, 2)
+        ],
         "schemas": [{"type": "struct", "schema-id": number, "fields": fields} for number in (0, 1)],
     }
 
@@ -174,16 +219,25 @@ TRINO = {"type": "sql", "sql": "select count(*) from t", "dialect": "trino"}
 
 
 @pytest.mark.parametrize(
-    ("representations", "text", "dialect"), [((SPARK,), "select count(1) from t", "spark"), ((SPARK, TRINO), None, None), ((), None, None)]
+    ("representations", "text", "dialect"),
+    [((SPARK,), "select count(1) from t", "spark"), ((SPARK, TRINO), None, None), ((), None, None)],
 )
-def test_a_view_gives_its_current_version_and_its_only_text(tmp_path, representations, text, dialect):
+def test_a_view_gives_its_current_version_and_its_only_text(
+    tmp_path, representations, text, dialect
+):
     document = view_document(*representations)
     path = tmp_path / "v.metadata.json"
     path.write_text(json.dumps(document))
     if representations:
         theirs = ViewMetadata.model_validate_json(path.read_text())
-        assert (theirs.current_version_id, theirs.versions[1].version_id, theirs.versions[1].schema_id) == (2, 2, 1)
-    assert read_content(str(path)) == IcebergView(metadata_location=str(path), version_id=2, schema_id=1, sql_text=text, dialect=dialect)
+        assert (
+            theirs.current_version_id,
+            theirs.versions[1].version_id,
+            theirs.versions[1].schema_id,
+        ) == (2, 2, 1)
+    assert read_content(str(path)) == IcebergView(
+        metadata_location=str(path), version_id=2, schema_id=1, sql_text=text, dialect=dialect
+    )
 
 
 # -- what is no metadata file -------------------------------------------------------------------------------------------------------------
@@ -215,7 +269,8 @@ NO_METADATA = {
     '{"format-version": 2, "location": "x"}': "is no Iceberg metadata file: 'last-column-id' is missing",
     '{"format-version" 2}': "is no Iceberg metadata file: no JSON at line 1 column 19",
     '{"format-version": nope, "a": 1}': "is no Iceberg metadata file: no JSON at line 1 column 20",
-    "[" * 100_000: "is no Iceberg metadata file: its JSON is nested too deeply or has a number of too many digits",
+    "["
+    * 100_000: "is no Iceberg metadata file: its JSON is nested too deeply or has a number of too many digits",
 }
 
 
@@ -229,7 +284,10 @@ def test_other_text_is_refused_with_what_is_missing(tmp_path, text):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"Obj\x01\x04\x14avro.codec", "is an Avro file (a manifest or a manifest list), no Iceberg metadata file"),
+        (
+            b"Obj\x01\x04\x14avro.codec",
+            "is an Avro file (a manifest or a manifest list), no Iceberg metadata file",
+        ),
         (b"PAR1\x15\x04", "is a Parquet data file, no Iceberg metadata file"),
         (b"\xff\xfe{\x00", "is no text in UTF-8, so no Iceberg metadata file"),
         (gzip.compress(b"{}" * 500)[:-9], "is cut off: the compressed data ends too early"),
@@ -256,10 +314,15 @@ ID_ATTRIBUTES = ["current_schema_id", "default_spec_id", "default_sort_order_id"
 
 
 @pytest.mark.parametrize("attribute", [*ID_ATTRIBUTES, "schemas", "partition_specs", "sort_orders"])
-def test_version_2_without_a_required_attribute_is_refused_and_the_attribute_named(tmp_path, folder_catalog, rows, attribute):
+def test_version_2_without_a_required_attribute_is_refused_and_the_attribute_named(
+    tmp_path, folder_catalog, rows, attribute
+):
     table = folder_catalog(tmp_path).create_table("db.t", rows.schema)
     path = edited(tmp_path, table.metadata_location, **{attribute: None})
-    assert message_for(path) == f"is no Iceberg metadata file: '{attribute.replace('_', '-')}' is missing"
+    assert (
+        message_for(path)
+        == f"is no Iceberg metadata file: '{attribute.replace('_', '-')}' is missing"
+    )
 
 
 @pytest.mark.parametrize("attribute", [*ID_ATTRIBUTES, "current_snapshot_id"])
@@ -284,7 +347,10 @@ def test_what_is_no_file_is_named_with_the_way_out(tmp_path, folder_catalog, row
     assert message_for(f"file:{tmp_path}/none.metadata.json") == "there is no such file"
     assert message_for(f"{table.metadata_location}/x") == "there is no such file"
     assert message_for(tmp_path) == "is a folder; name the metadata file in it"
-    assert message_for(tmp_path / "db" / "t") == f"is a folder; name the metadata file in it, for example {table.metadata_location}"
+    assert (
+        message_for(tmp_path / "db" / "t")
+        == f"is a folder; name the metadata file in it, for example {table.metadata_location}"
+    )
     assert message_for("/dev/zero") == "is no regular file"
     assert "cannot be read" in message_for("/" + "x" * 5000)
     assert "is a relative URI" in message_for("file:x.metadata.json")
@@ -313,12 +379,16 @@ def test_a_file_too_large_for_metadata_is_refused_without_reading_it_whole(tmp_p
 
 
 def test_a_remote_name_that_nothing_can_read_is_invalid_input():
-    assert message_for("foo://bucket/x.metadata.json").startswith("PyIceberg reads nothing behind foo:")
+    assert message_for("foo://bucket/x.metadata.json").startswith(
+        "PyIceberg reads nothing behind foo:"
+    )
     assert message_for("s3://") == "names no file"
 
 
 def run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def test_without_pyiceberg_a_remote_file_names_the_extra():
@@ -329,7 +399,10 @@ def test_without_pyiceberg_a_remote_file_names_the_extra():
         "try: read_content('s3://bucket/x.metadata.json')\n"
         "except InvalidInput as error: print(error.message)"
     )
-    assert run(code) == "s3://bucket/x.metadata.json: files behind s3: are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`"
+    assert (
+        run(code)
+        == "s3://bucket/x.metadata.json: files behind s3: are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`"
+    )
 
 
 def test_a_local_file_is_read_without_pyiceberg_or_pyarrow(tmp_path, folder_catalog, rows):

@@ -17,23 +17,40 @@ from pyiceberg.table.statistics import StatisticsFile
 
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import normalised
-from nessie_cli.iceberg.reachable import Broken, Fault, Found, Kind, Needed, Snapshots, Walker, read_table
+from nessie_cli.iceberg.reachable import (
+    Broken,
+    Fault,
+    Found,
+    Kind,
+    Needed,
+    Snapshots,
+    Walker,
+    read_table,
+)
 from tests.iceberg.conftest import FolderCatalog
 
 ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
 
 
-def walk(location: str, snapshot: int | None = None, wanted: Snapshots = Snapshots.LISTED) -> list[Found]:
+def walk(
+    location: str, snapshot: int | None = None, wanted: Snapshots = Snapshots.LISTED
+) -> list[Found]:
     return list(Walker(Files(), wanted).follow(location, snapshot))
 
 
 def paths(found: list[Found], *kinds: Kind) -> set[str]:
     assert [one for one in found if isinstance(one, Broken)] == []
-    return {one.path for one in found if isinstance(one, Needed) and (not kinds or one.kind in kinds)}
+    return {
+        one.path for one in found if isinstance(one, Needed) and (not kinds or one.kind in kinds)
+    }
 
 
 def there(folder: Path) -> set[str]:
-    return {normalised(str(path)) for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")}
+    return {
+        normalised(str(path))
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(".")
+    }
 
 
 def of_snapshot(table: Table, snapshot_id: int) -> set[str]:
@@ -41,13 +58,23 @@ def of_snapshot(table: Table, snapshot_id: int) -> set[str]:
     snapshot = table.snapshot_by_id(snapshot_id)
     assert snapshot
     manifests = snapshot.manifests(table.io)
-    data = {entry.data_file.file_path for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)}
-    return {*map(normalised, data), snapshot.manifest_list, *(manifest.manifest_path for manifest in manifests)}
+    data = {
+        entry.data_file.file_path
+        for manifest in manifests
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+    }
+    return {
+        *map(normalised, data),
+        snapshot.manifest_list,
+        *(manifest.manifest_path for manifest in manifests),
+    }
 
 
 def written(folder: Path, version: str = "2") -> Table:
     """A table with four snapshots: two appends, an overwrite, a delete."""
-    table = FolderCatalog(folder).create_table("db.t", ROWS.schema, properties={"format-version": version})
+    table = FolderCatalog(folder).create_table(
+        "db.t", ROWS.schema, properties={"format-version": version}
+    )
     table.append(ROWS)
     table.append(ROWS)
     table.overwrite(ROWS)
@@ -75,11 +102,13 @@ def own(tmp_path: Path) -> Table:
 
 def test_every_snapshot_that_is_listed_is_needed_with_all_that_a_reader_opens(table):
     found = walk(table.metadata_location)
-    opened = set().union(*(of_snapshot(table, snapshot.snapshot_id) for snapshot in table.snapshots()))
-    assert paths(found) == {normalised(name) for name in opened} | {table.metadata_location}
-    assert there(Path(table.location())) - paths(found) == {normalised(entry.metadata_file) for entry in table.metadata.metadata_log}, (
-        "the log alone is not"
+    opened = set().union(
+        *(of_snapshot(table, snapshot.snapshot_id) for snapshot in table.snapshots())
     )
+    assert paths(found) == {normalised(name) for name in opened} | {table.metadata_location}
+    assert there(Path(table.location())) - paths(found) == {
+        normalised(entry.metadata_file) for entry in table.metadata.metadata_log
+    }, "the log alone is not"
     assert len(found) == len(paths(found)), "each file is told once"
 
 
@@ -89,7 +118,9 @@ def test_only_the_snapshot_of_the_catalog_where_that_is_wanted(table):
         found = paths(walk(table.metadata_location, given, Snapshots.REFERENCED))
         assert found >= of_snapshot(table, meant)
         # The newest is the head of the table's own branch `main`, so it stays as well.
-        assert found == of_snapshot(table, meant) | of_snapshot(table, last) | {table.metadata_location}
+        assert found == of_snapshot(table, meant) | of_snapshot(table, last) | {
+            table.metadata_location
+        }
 
 
 def test_a_tag_inside_the_table_keeps_its_snapshot(own):
@@ -108,7 +139,9 @@ def test_statistics_are_needed_as_long_as_their_snapshot_is(own):
         update.set_statistics(StatisticsFile(**described))
     assert paths(walk(own.metadata_location), Kind.STATISTICS) == {path}
     assert paths(walk(own.metadata_location, None, Snapshots.REFERENCED), Kind.STATISTICS) == set()
-    assert paths(walk(own.metadata_location, first, Snapshots.REFERENCED), Kind.STATISTICS) == {path}
+    assert paths(walk(own.metadata_location, first, Snapshots.REFERENCED), Kind.STATISTICS) == {
+        path
+    }
 
 
 def test_what_two_states_share_is_read_and_told_once(own):
@@ -116,14 +149,26 @@ def test_what_two_states_share_is_read_and_told_once(own):
     before = {one.path for one in walker.follow(own.metadata_location) if isinstance(one, Needed)}
     own.append(ROWS)
     after = [one for one in walker.follow(own.metadata_location) if isinstance(one, Needed)]
-    assert sorted(one.kind for one in after) == [Kind.DATA, Kind.MANIFEST, Kind.MANIFEST_LIST, Kind.METADATA]
+    assert sorted(one.kind for one in after) == [
+        Kind.DATA,
+        Kind.MANIFEST,
+        Kind.MANIFEST_LIST,
+        Kind.METADATA,
+    ]
     assert before.isdisjoint(one.path for one in after)
 
 
 def test_places_of_a_table_are_its_location_and_the_folders_in_its_properties(tmp_path):
-    properties = {"write.data.path": f"{tmp_path}/elsewhere", "write.metadata.path": f"{tmp_path}/apart"}
+    properties = {
+        "write.data.path": f"{tmp_path}/elsewhere",
+        "write.metadata.path": f"{tmp_path}/apart",
+    }
     table = FolderCatalog(tmp_path).create_table("db.t", ROWS.schema, properties=properties)
-    assert read_table(Files(), table.metadata_location).bases == (table.location(), f"{tmp_path}/elsewhere", f"{tmp_path}/apart")
+    assert read_table(Files(), table.metadata_location).bases == (
+        table.location(),
+        f"{tmp_path}/elsewhere",
+        f"{tmp_path}/apart",
+    )
 
 
 # -- written by hand --------------------------------------------------------------------------------------------------------------------------
@@ -138,7 +183,11 @@ def manifest(path: Path, entries: list[dict[str, Any]]) -> str:
             {"name": "content", "type": "int", "default": 0, "field-id": 134},
             {"name": "file_path", "type": "string", "field-id": 100},
             {"name": "file_format", "type": "string", "field-id": 101},
-            {"name": "partition", "type": {"type": "record", "name": "r102", "fields": []}, "field-id": 102},
+            {
+                "name": "partition",
+                "type": {"type": "record", "name": "r102", "fields": []},
+                "field-id": 102,
+            },
             {"name": "record_count", "type": "long", "field-id": 103},
         ],
     }
@@ -148,7 +197,12 @@ def manifest(path: Path, entries: list[dict[str, Any]]) -> str:
         {"name": "data_file", "type": file, "field-id": 2},
     ]
     rows = [
-        {"status": one["status"], "snapshot_id": 1, "data_file": {"file_format": "PARQUET", "partition": {}, "record_count": 1} | one["data_file"]}
+        {
+            "status": one["status"],
+            "snapshot_id": 1,
+            "data_file": {"file_format": "PARQUET", "partition": {}, "record_count": 1}
+            | one["data_file"],
+        }
         for one in entries
     ]
     with path.open("wb") as out:
@@ -159,7 +213,10 @@ def manifest(path: Path, entries: list[dict[str, Any]]) -> str:
 def by_hand(table: Table, folder: Path, snapshot: dict[str, Any]) -> str:
     """The metadata file of a table with one more snapshot."""
     document = json.loads(Path(table.metadata_location).read_text())
-    document["snapshots"] = [*document.get("snapshots", []), {"snapshot-id": 99, "timestamp-ms": 1, "sequence-number": 9, "schema-id": 0} | snapshot]
+    document["snapshots"] = [
+        *document.get("snapshots", []),
+        {"snapshot-id": 99, "timestamp-ms": 1, "sequence-number": 9, "schema-id": 0} | snapshot,
+    ]
     path = folder / "by-hand.metadata.json"
     path.write_text(json.dumps(document))
     return str(path)
@@ -174,26 +231,53 @@ ENTRIES = {
 
 
 def test_delete_files_of_every_kind_and_entries_that_were_removed(table, tmp_path):
-    entries = [{"status": number % 2, "data_file": {"file_path": path} | described} for number, (path, described) in enumerate(ENTRIES.items())]
+    entries = [
+        {"status": number % 2, "data_file": {"file_path": path} | described}
+        for number, (path, described) in enumerate(ENTRIES.items())
+    ]
     gone = {"status": 2, "data_file": {"file_path": "s3://lake/t/gone.parquet", "content": 0}}
-    location = by_hand(table, tmp_path, {"manifests": [manifest(tmp_path / "m.avro", [*entries, gone])]})
+    location = by_hand(
+        table, tmp_path, {"manifests": [manifest(tmp_path / "m.avro", [*entries, gone])]}
+    )
     found = walk(location, 99, Snapshots.REFERENCED)
-    in_lake = {one.path: one.kind for one in found if isinstance(one, Needed) and one.path.startswith("s3:")}
+    in_lake = {
+        one.path: one.kind
+        for one in found
+        if isinstance(one, Needed) and one.path.startswith("s3:")
+    }
     assert in_lake == {
         "s3://lake/t/data.parquet": Kind.DATA,
         "s3://lake/t/positions.parquet": Kind.POSITION_DELETES,
         "s3://lake/t/equal.parquet": Kind.EQUALITY_DELETES,
         "s3://lake/t/vectors.puffin": Kind.DELETION_VECTORS,
     }
-    assert str(tmp_path / "m.avro") in paths(found, Kind.MANIFEST), "a table of version 1 may name its manifests without a list"
+    assert str(tmp_path / "m.avro") in paths(found, Kind.MANIFEST), (
+        "a table of version 1 may name its manifests without a list"
+    )
 
 
 def test_a_view_needs_its_metadata_file_alone(tmp_path):
-    version = {"version-id": 1, "schema-id": 0, "timestamp-ms": 1, "summary": {}, "representations": [], "default-namespace": []}
-    view = {"view-uuid": "u", "format-version": 1, "location": "s3://lake/v", "current-version-id": 1, "versions": [version], "schemas": []}
+    version = {
+        "version-id": 1,
+        "schema-id": 0,
+        "timestamp-ms": 1,
+        "summary": {},
+        "representations": [],
+        "default-namespace": [],
+    }
+    view = {
+        "view-uuid": "u",
+        "format-version": 1,
+        "location": "s3://lake/v",
+        "current-version-id": 1,
+        "versions": [version],
+        "schemas": [],
+    }
     path = tmp_path / "v.metadata.json"
     path.write_text(json.dumps(view))
-    assert [(one.path, one.kind) for one in walk(str(path)) if isinstance(one, Needed)] == [(str(path), Kind.METADATA)]
+    assert [(one.path, one.kind) for one in walk(str(path)) if isinstance(one, Needed)] == [
+        (str(path), Kind.METADATA)
+    ]
     assert read_table(Files(), str(path)).bases == ("s3://lake/v",)
 
 
@@ -240,7 +324,9 @@ def test_a_file_that_cannot_be_followed_is_named_and_the_rest_is_told(breakable,
         walker = Walker(Files())
         found = list(walker.follow(breakable.metadata_location))
         again = list(walker.follow(breakable.metadata_location))
-    (broken,), (repeated,) = ([one for one in part if isinstance(one, Broken)] for part in (found, again))
+    (broken,), (repeated,) = (
+        [one for one in part if isinstance(one, Broken)] for part in (found, again)
+    )
     assert (broken.fault, broken.location) == (fault, str(path))
     assert str(path) in broken.message
     assert "\n" not in broken.message
@@ -270,7 +356,9 @@ def test_a_snapshot_that_the_metadata_file_does_not_list_is_told(table):
     assert "12345" in broken.message
 
 
-@pytest.mark.parametrize("path", ["relative/data.parquet", "file:relative.parquet", "", "file://other-host/data.parquet"])
+@pytest.mark.parametrize(
+    "path", ["relative/data.parquet", "file:relative.parquet", "", "file://other-host/data.parquet"]
+)
 def test_a_data_file_that_cannot_be_told_breaks_its_manifest(table, tmp_path, path):
     entry = {"status": 1, "data_file": {"file_path": path, "content": 0}}
     location = by_hand(table, tmp_path, {"manifests": [manifest(tmp_path / "m.avro", [entry])]})
@@ -278,7 +366,16 @@ def test_a_data_file_that_cannot_be_told_breaks_its_manifest(table, tmp_path, pa
     assert broken.location == str(tmp_path / "m.avro")
 
 
-@pytest.mark.parametrize("snapshot", [{}, {"manifests": "x"}, {"manifests": [1]}, {"manifest-list": 5}, {"snapshot-id": "x", "manifests": []}])
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        {},
+        {"manifests": "x"},
+        {"manifests": [1]},
+        {"manifest-list": 5},
+        {"snapshot-id": "x", "manifests": []},
+    ],
+)
 def test_a_snapshot_that_is_none_breaks_its_metadata_file(table, tmp_path, snapshot):
     (broken,) = [one for one in walk(by_hand(table, tmp_path, snapshot)) if isinstance(one, Broken)]
     assert broken.fault is Fault.DAMAGED

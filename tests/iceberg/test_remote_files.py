@@ -81,7 +81,10 @@ def test_a_table_behind_s3_is_read_and_its_location_kept(tmp_path, folder_catalo
     table = folder_catalog(tmp_path).create_table("db.t", rows.schema)
     table.append(rows)
     data = Path(table.metadata_location).read_bytes()
-    bucket.objects = {"/lake/db/t/1.metadata.json": data, "/lake/db/t/1.gz.metadata.json": gzip.compress(data)}
+    bucket.objects = {
+        "/lake/db/t/1.metadata.json": data,
+        "/lake/db/t/1.gz.metadata.json": gzip.compress(data),
+    }
     for name in ("1.metadata.json", "1.gz.metadata.json"):
         content = read_content(f"s3://lake/db/t/{name}", bucket.properties)
         assert content.metadata_location == f"s3://lake/db/t/{name}"
@@ -90,7 +93,10 @@ def test_a_table_behind_s3_is_read_and_its_location_kept(tmp_path, folder_catalo
 
 def test_what_is_not_there_or_no_metadata_is_refused_by_name(bucket):
     bucket.objects = {"/lake/package.json": b'{"name": "x"}'}
-    for name, message in {"none.json": "there is no such file", "package.json": "is no Iceberg metadata file: 'format-version' is missing"}.items():
+    for name, message in {
+        "none.json": "there is no such file",
+        "package.json": "is no Iceberg metadata file: 'format-version' is missing",
+    }.items():
         with pytest.raises(InvalidInput) as caught:
             read_content(f"s3://lake/{name}", bucket.properties)
         assert caught.value.message == f"s3://lake/{name}: {message}"
@@ -105,4 +111,6 @@ def test_a_server_that_does_not_answer_is_no_fault_of_the_input():
     assert caught.value.message.startswith("s3://lake/x.metadata.json: cannot be read: ")
     assert "\n" not in caught.value.message
     handlers = {type(handler) for handler in logging.getLogger("pyiceberg").handlers}
-    assert logging.NullHandler in handlers, "what the library warns of is not printed beside the error"
+    assert logging.NullHandler in handlers, (
+        "what the library warns of is not printed beside the error"
+    )

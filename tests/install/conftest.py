@@ -18,7 +18,14 @@ PATIENCE = 600
 def run(*words: str | Path, env: dict[str, str], cwd: Path) -> str:
     """What a program says on stdout; a failure shows all that it said."""
     done = subprocess.run(
-        [str(word) for word in words], env=env, cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False
+        [str(word) for word in words],
+        env=env,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -44,10 +51,35 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Released:
 def wheels(released: Released, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel, what it needs, and pip; the only thing here that takes a network, or pip's cache of what it fetched before."""
     folder = tmp_path_factory.mktemp("wheels")
-    words = [sys.executable, "-m", "pip", "download", "--quiet", "--retries", "10", "--dest", str(folder), "pip", str(released.wheel)]
-    done = subprocess.run(words, env=given(), cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+    words = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--retries",
+        "10",
+        "--dest",
+        str(folder),
+        "pip",
+        str(released.wheel),
+    ]
+    done = subprocess.run(
+        words,
+        env=given(),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=PATIENCE,
+        check=False,
+    )
     if done.returncode:
-        unreachable = ("No matching distribution found for pip", "Max retries exceeded", "Connection")
+        unreachable = (
+            "No matching distribution found for pip",
+            "Max retries exceeded",
+            "Connection",
+        )
         assert any(word in done.stderr for word in unreachable), done.stderr
         pytest.skip(f"no package registry is reachable: {done.stderr.strip().splitlines()[-1]}")
     return folder

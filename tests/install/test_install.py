@@ -37,12 +37,32 @@ class Installed(NamedTuple):
 
 def by_pip(home: Path, wheel: Path, environment: dict[str, str]) -> Path:
     venv.create(home / ".local", symlinks=True)
-    run(TOOLS / "python", "-m", "pip", "--python", home / ".local/bin/python", "install", "--no-compile", wheel, env=environment, cwd=home)
+    run(
+        TOOLS / "python",
+        "-m",
+        "pip",
+        "--python",
+        home / ".local/bin/python",
+        "install",
+        "--no-compile",
+        wheel,
+        env=environment,
+        cwd=home,
+    )
     return home / ".local"
 
 
 def by_pipx(home: Path, wheel: Path, environment: dict[str, str]) -> Path:
-    run(TOOLS / "pipx", "install", "--python", BASE_PYTHON, "--pip-args=--no-compile", wheel, env=environment, cwd=home)
+    run(
+        TOOLS / "pipx",
+        "install",
+        "--python",
+        BASE_PYTHON,
+        "--pip-args=--no-compile",
+        wheel,
+        env=environment,
+        cwd=home,
+    )
     return home / "pipx/venvs/nessie-cli"
 
 
@@ -51,16 +71,41 @@ def by_uv(home: Path, wheel: Path, environment: dict[str, str]) -> Path:
     return home / "uv/nessie-cli"
 
 
-INSTALLERS: dict[str, Callable[[Path, Path, dict[str, str]], Path]] = {"pip": by_pip, "pipx": by_pipx, "uv": by_uv}
+INSTALLERS: dict[str, Callable[[Path, Path, dict[str, str]], Path]] = {
+    "pip": by_pip,
+    "pipx": by_pipx,
+    "uv": by_uv,
+}
 
 
 @pytest.fixture(scope="module", params=INSTALLERS)
-def installed(request: pytest.FixtureRequest, released: Released, wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+def installed(
+    request: pytest.FixtureRequest,
+    released: Released,
+    wheels: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Installed]:
     """The command installed in one of the ways, in a home that holds nothing else; no registry is asked."""
     home = tmp_path_factory.mktemp(request.param)
-    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "UV_NO_INDEX": "1", "UV_OFFLINE": "1", "UV_FIND_LINKS": str(wheels)}
-    places = {"PIPX_HOME": "pipx", "UV_TOOL_DIR": "uv", "UV_CACHE_DIR": "uv-cache", "XDG_DATA_HOME": ".local/share"}
-    environment = {"PATH": f"{home}/.local/bin{os.pathsep}{os.defpath}", "HOME": str(home), "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+    offline = {
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(wheels),
+        "UV_NO_INDEX": "1",
+        "UV_OFFLINE": "1",
+        "UV_FIND_LINKS": str(wheels),
+    }
+    places = {
+        "PIPX_HOME": "pipx",
+        "UV_TOOL_DIR": "uv",
+        "UV_CACHE_DIR": "uv-cache",
+        "XDG_DATA_HOME": ".local/share",
+    }
+    environment = {
+        "PATH": f"{home}/.local/bin{os.pathsep}{os.defpath}",
+        "HOME": str(home),
+        "LC_ALL": "C.UTF-8",
+        "NO_COLOR": "1",
+    }
     installing = environment | offline | {name: str(home / place) for name, place in places.items()}
     prefix = INSTALLERS[request.param](home, released.wheel, installing)
     yield Installed(prefix, home, environment)
@@ -96,7 +141,9 @@ def test_what_needs_another_package_says_how_to_install_it(installed, tmp_path, 
         check=False,
     )
 
-    assert (done.returncode, f"pip install 'nessie-cli[{extra}]'" in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, f"pip install 'nessie-cli[{extra}]'" in done.stderr) == (1, True), (
+        done.stderr
+    )
     assert not list(tmp_path.glob(".nessie/gc/*"))
 
 
@@ -114,12 +161,19 @@ def test_a_story_is_told_outside_of_the_checkout(installed, tmp_path):
         installed(*line.split(), cwd=tmp_path)
 
     log = json.loads(installed("log", "--json", cwd=tmp_path))
-    assert [entry["commitMeta"]["message"] for entry in log["logEntries"]][1:] == ["orders", "first"]
+    assert [entry["commitMeta"]["message"] for entry in log["logEntries"]][1:] == [
+        "orders",
+        "first",
+    ]
     assert installed("content", "list", cwd=tmp_path).split()[::3] == ["db", "db.orders"]
 
 
 def test_completion_files_are_where_shells_look_for_them(installed):
-    places = {"bash": "bash-completion/completions/nessie", "zsh": "zsh/site-functions/_nessie", "fish": "fish/vendor_completions.d/nessie.fish"}
+    places = {
+        "bash": "bash-completion/completions/nessie",
+        "zsh": "zsh/site-functions/_nessie",
+        "fish": "fish/vendor_completions.d/nessie.fish",
+    }
     files = {"bash": "nessie.bash", "zsh": "_nessie", "fish": "nessie.fish"}
 
     for shell, place in places.items():
@@ -133,9 +187,15 @@ def test_completion_files_are_where_shells_look_for_them(installed):
 def test_man_finds_every_page(installed):
     pages = sorted((ROOT / "man").glob("man*/*"))
     # uv puts programs alone where others find them; with pip and pipx the pages are beside the program's folder on the PATH, where man looks.
-    place = {} if installed.prefix.parent.name != "uv" else {"MANPATH": str(installed.prefix / "share/man")}
+    place = (
+        {}
+        if installed.prefix.parent.name != "uv"
+        else {"MANPATH": str(installed.prefix / "share/man")}
+    )
 
-    found = run("man", "-w", *(page.name for page in pages), env=installed.environment | place, cwd=ROOT).splitlines()
+    found = run(
+        "man", "-w", *(page.name for page in pages), env=installed.environment | place, cwd=ROOT
+    ).splitlines()
 
     assert all(Path(line).is_relative_to(installed.home) for line in found)
     assert [Path(line).name for line in found] == [shown_for(page) for page in pages]

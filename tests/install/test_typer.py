@@ -28,13 +28,33 @@ def nessie(request, tmp_path_factory):
     """Runs `nessie` with a release of Typer."""
     wanted = f"typer=={oldest()}" if request.param == "oldest" else "typer"
     folder = tmp_path_factory.mktemp(request.param)
-    install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(folder / "typer"), wanted]
+    install = [
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--target",
+        str(folder / "typer"),
+        wanted,
+    ]
     subprocess.run([sys.executable, "-m", "pip", *install], check=True)
-    environment = os.environ | {"PYTHONPATH": f"{folder / 'typer'}:{ROOT}", "HOME": str(folder), "COLUMNS": "80"}
+    environment = os.environ | {
+        "PYTHONPATH": f"{folder / 'typer'}:{ROOT}",
+        "HOME": str(folder),
+        "COLUMNS": "80",
+    }
 
     def call(*words):
         command = [sys.executable, "-m", "nessie_cli", *words]
-        done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=False)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
         return done.returncode, done.stdout, done.stderr
 
     assert call("init")[0] == 0
@@ -59,7 +79,10 @@ def test_commands_work_and_errors_are_one_line_with_a_hint(nessie):
     assert nessie("--json", "log", "-n", "1", "--color", "never")[1].count('"hash"') == 1
     code, out, err = nessie("log", "-n", "x")
     assert (code, out, "is not an integer\n`nessie log --help` shows" in err) == (2, "", True), err
-    assert nessie("brnch")[2] == "nessie: no such command 'brnch'; did you mean 'branch'?\n`nessie --help` lists the commands\n"
+    assert (
+        nessie("brnch")[2]
+        == "nessie: no such command 'brnch'; did you mean 'branch'?\n`nessie --help` lists the commands\n"
+    )
     assert nessie("log", "--onelin")[0] == 2
     assert nessie("merge")[0] == 2
     assert nessie("__complete", "--", "log", "--one")[1] == "--oneline\tShow one line per commit.\n"

@@ -25,7 +25,9 @@ FIELDS = Path(__file__).with_name("fields.txt")
 """Every attribute that was ever there."""
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _INSTANT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
-_DIGITS = re.compile(rf"(?P<hash>(?<![0-9a-f])[0-9a-f]{{64}}(?![0-9a-f]))|(?P<id>{_UUID})|(?P<time>{_INSTANT})|(?P<run>\d{{8}}T\d{{6}}Z(?:-\d+)?)")
+_DIGITS = re.compile(
+    rf"(?P<hash>(?<![0-9a-f])[0-9a-f]{{64}}(?![0-9a-f]))|(?P<id>{_UUID})|(?P<time>{_INSTANT})|(?P<run>\d{{8}}T\d{{6}}Z(?:-\d+)?)"
+)
 _REQUEST = re.compile(r'(?<="requestId":")[0-9a-f]{16,32}(?=")')
 _SHORT = re.compile(r"\b[0-9a-f]{8,40}\b")
 _VERSIONS = re.compile(r'"(version|python)": ?"\d+\.[^"]*"')
@@ -34,7 +36,21 @@ _SCRIPT = re.compile(r'"(script|help|text|token|tokenId)":"(?:[^"\\]|\\.)*"')
 _NAME = re.compile(r"<(?:(id|time|request|hash|run) )?([^<>]*)>")
 
 
-_WORDS = frozenset({"<folder>", "<home>", "<server>", "<shared>", "<version>", "<python>", "<script>", "<help>", "<text>", "<token>", "<tokenId>"})
+_WORDS = frozenset(
+    {
+        "<folder>",
+        "<home>",
+        "<server>",
+        "<shared>",
+        "<version>",
+        "<python>",
+        "<script>",
+        "<help>",
+        "<text>",
+        "<token>",
+        "<tokenId>",
+    }
+)
 """Names that do not stand for digits."""
 
 
@@ -75,16 +91,26 @@ class Runner:
         for line in case.given:
             nessie.ok(*filled(line, known))
         outcome = nessie(*filled(case.run, known), env=case.env, stdin=case.stdin)
-        return outcome, named(outcome, {str(place / "work"): "<folder>", str(home): "<home>"}, names, known["shared"])
+        return outcome, named(
+            outcome, {str(place / "work"): "<folder>", str(home): "<home>"}, names, known["shared"]
+        )
 
 
 def filled(line: str, known: Mapping[str, str]) -> list[str]:
     """The words behind `nessie`; a case that has braces of its own (JSON) is left alone."""
     words = shlex.split(line)[1:]
-    return [word.replace("{shared}", known["shared"]).replace("{folder}", known["folder"]) for word in words]
+    return [
+        word.replace("{shared}", known["shared"]).replace("{folder}", known["folder"])
+        for word in words
+    ]
 
 
-def named(outcome: Outcome, paths: Mapping[str, str], names: dict[str, str] | None = None, shared: str = "") -> Outcome:
+def named(
+    outcome: Outcome,
+    paths: Mapping[str, str],
+    names: dict[str, str] | None = None,
+    shared: str = "",
+) -> Outcome:
     """An outcome with names in the place of paths and digits; `names` are those of digits that are known."""
     namer = _Namer({} if names is None else names)
     found = {}
@@ -110,7 +136,14 @@ class _Namer:
         return _REQUEST.sub(lambda match: self._name("request", match[0]), text)
 
     def _short(self, digits: str) -> str:
-        return next((name.replace("<", "<short ") for hash_, name in self._names.items() if hash_.startswith(digits)), digits)
+        return next(
+            (
+                name.replace("<", "<short ")
+                for hash_, name in self._names.items()
+                if hash_.startswith(digits)
+            ),
+            digits,
+        )
 
     def _name(self, kind: str, digits: str) -> str:
         if kind == "time" and _is_told(digits):
@@ -178,7 +211,11 @@ def case_of(document: Mapping[str, Any]) -> Case:
 
 def document_of(case: Case, outcome: Outcome) -> dict[str, Any]:
     """What a golden file holds: the case without what is usual, and the answer. An answer of several lines is a list."""
-    asked = {name: value for name, value in case._asdict().items() if value and value != Case._field_defaults.get(name)}
+    asked = {
+        name: value
+        for name, value in case._asdict().items()
+        if value and value != Case._field_defaults.get(name)
+    }
     lines = [json.loads(line) for line in outcome.out.splitlines()]
     answer = lines if "--jsonl" in case.words else lines[0] if len(lines) == 1 else lines
     return {**asked, "exit": outcome.code, "stderr": outcome.err.splitlines(), "stdout": answer}

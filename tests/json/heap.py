@@ -35,10 +35,25 @@ def make(folder: Path) -> None:
     (folder / ".nessie/HEAD").write_text("main\n")
     numbers = itertools.count(1)
     clock = lambda: int(BEGIN.timestamp() * 1_000_000)  # noqa: E731 - one line of a signature
-    with create(str(_store(folder)), who="Ann", clock=clock, random=lambda size: next(numbers).to_bytes(size, "big")) as repository:
-        content = IcebergTable(metadata_location=str(metadata), snapshot_id=-1, schema_id=0, spec_id=0, sort_order_id=0)
-        repository.commit("main", [Put(ContentKey.parse("db"), _namespace())], CommitMeta("a place for tables", authors=("Ann",)))
-        repository.commit("main", [Put(ContentKey.parse("db.t"), content)], CommitMeta("a table", authors=("Ann",)))
+    with create(
+        str(_store(folder)),
+        who="Ann",
+        clock=clock,
+        random=lambda size: next(numbers).to_bytes(size, "big"),
+    ) as repository:
+        content = IcebergTable(
+            metadata_location=str(metadata), snapshot_id=-1, schema_id=0, spec_id=0, sort_order_id=0
+        )
+        repository.commit(
+            "main",
+            [Put(ContentKey.parse("db"), _namespace())],
+            CommitMeta("a place for tables", authors=("Ann",)),
+        )
+        repository.commit(
+            "main",
+            [Put(ContentKey.parse("db.t"), content)],
+            CommitMeta("a table", authors=("Ann",)),
+        )
 
 
 def _namespace() -> object:
@@ -71,7 +86,12 @@ def approved(folder: Path) -> None:
 
 
 def _settings(folder: Path, repository: Repository) -> Settings:
-    return Settings(store=repository.url, reference_time=BEGIN, default_cutoff="1", warehouse=(str(folder / "warehouse"),))
+    return Settings(
+        store=repository.url,
+        reference_time=BEGIN,
+        default_cutoff="1",
+        warehouse=(str(folder / "warehouse"),),
+    )
 
 
 def _planned(folder: Path) -> Run:
@@ -80,7 +100,9 @@ def _planned(folder: Path) -> Run:
         settings = _settings(folder, repository)
         run = Runs(folder / ".nessie/gc").new(settings, BEGIN)
         with run.changing():
-            phases.mark(run, lambda marks: mark(repository, settings, marks, {}, _unheard), lambda: BEGIN)
+            phases.mark(
+                run, lambda marks: mark(repository, settings, marks, {}, _unheard), lambda: BEGIN
+            )
             phases.plan(run, lambda: plan(run, settings, {}, _unheard), settings, lambda: BEGIN)
     return run
 
@@ -99,7 +121,13 @@ def _metadata(location: str) -> dict[str, object]:
         "last-updated-ms": 0,
         "last-column-id": 1,
         "current-schema-id": 0,
-        "schemas": [{"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "n", "required": False, "type": "long"}]}],
+        "schemas": [
+            {
+                "type": "struct",
+                "schema-id": 0,
+                "fields": [{"id": 1, "name": "n", "required": False, "type": "long"}],
+            }
+        ],
         "default-spec-id": 0,
         "partition-specs": [{"spec-id": 0, "fields": []}],
         "last-partition-id": 999,

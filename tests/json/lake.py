@@ -13,7 +13,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nessie_cli import CommitMeta, Delete, Put, Repository, create
-from nessie_cli.model import NO_ANCESTOR, UDF, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Operation, ReferenceType
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    UDF,
+    Content,
+    ContentKey,
+    DeltaLakeTable,
+    IcebergTable,
+    IcebergView,
+    Namespace,
+    Operation,
+    ReferenceType,
+)
 from nessie_cli.model import UnknownContent as Unknown
 from tests.json import heap
 from tests.store.raw import raw
@@ -31,16 +42,27 @@ class Story:
         self._minute = 0
         numbers = itertools.count(1)
         self.repository: Repository = create(
-            url, who="Ann", clock=lambda: BEGIN + self._minute * MINUTE, random=lambda size: next(numbers).to_bytes(size, "big")
+            url,
+            who="Ann",
+            clock=lambda: BEGIN + self._minute * MINUTE,
+            random=lambda size: next(numbers).to_bytes(size, "big"),
         )
 
-    def commit(self, branch: str, message: str, *operations: Operation, author: str = "Ann <ann@example.org>") -> None:
+    def commit(
+        self,
+        branch: str,
+        message: str,
+        *operations: Operation,
+        author: str = "Ann <ann@example.org>",
+    ) -> None:
         self._minute += 1
         self.repository.commit(branch, operations, CommitMeta(message, authors=(author,)))
 
     def branch(self, name: str, at: str) -> None:
         self._minute += 1
-        self.repository.create_reference(ReferenceType.BRANCH, name, self.repository.resolve(at).hash)
+        self.repository.create_reference(
+            ReferenceType.BRANCH, name, self.repository.resolve(at).hash
+        )
 
     def tag(self, name: str, at: str) -> None:
         self._minute += 1
@@ -58,7 +80,13 @@ class Story:
 
 
 def table(number: int) -> IcebergTable:
-    return IcebergTable(metadata_location=f"s3://lake/{number:05}.metadata.json", snapshot_id=number, schema_id=1, spec_id=2, sort_order_id=3)
+    return IcebergTable(
+        metadata_location=f"s3://lake/{number:05}.metadata.json",
+        snapshot_id=number,
+        schema_id=1,
+        spec_id=2,
+        sort_order_id=3,
+    )
 
 
 def namespace(name: str) -> Namespace:
@@ -67,23 +95,61 @@ def namespace(name: str) -> Namespace:
 
 def _tell(story: Story) -> None:
     """`feature` conflicts with `main` at db.orders; `clean` merges; `renamed` moves what `main` changed."""
-    story.commit("main", "a place for tables", story.put("db", Namespace(elements=("db",), properties={"owner": "ann"})))
-    story.commit("main", "orders and items", story.put("db.orders", table(1)), story.put("db.items", table(2)))
+    story.commit(
+        "main",
+        "a place for tables",
+        story.put("db", Namespace(elements=("db",), properties={"owner": "ann"})),
+    )
+    story.commit(
+        "main",
+        "orders and items",
+        story.put("db.orders", table(1)),
+        story.put("db.items", table(2)),
+    )
     story.tag("v1", "main")
     for name in ("feature", "clean", "renamed", "closed"):
         story.branch(name, "main")
-    view = IcebergView(metadata_location="s3://lake/v.json", version_id=1, schema_id=0, sql_text="select 1", dialect="spark")
-    others = (
-        story.put("db.delta", DeltaLakeTable(metadata_location_history=("a",), checkpoint_location_history=("b",), last_checkpoint="c")),
-        story.put("db.udf", UDF(sql_text="x + 1", dialect="spark")),
-        story.put("db.paimon", Unknown(foreign_type="PAIMON_TABLE", foreign_attributes={"buckets": [4, None]})),
+    view = IcebergView(
+        metadata_location="s3://lake/v.json",
+        version_id=1,
+        schema_id=0,
+        sql_text="select 1",
+        dialect="spark",
     )
-    story.commit("main", "one of each kind", story.put('db."an order.s view"', view), *others, author="Bob <bob@example.org>")
+    others = (
+        story.put(
+            "db.delta",
+            DeltaLakeTable(
+                metadata_location_history=("a",),
+                checkpoint_location_history=("b",),
+                last_checkpoint="c",
+            ),
+        ),
+        story.put("db.udf", UDF(sql_text="x + 1", dialect="spark")),
+        story.put(
+            "db.paimon",
+            Unknown(foreign_type="PAIMON_TABLE", foreign_attributes={"buckets": [4, None]}),
+        ),
+    )
+    story.commit(
+        "main",
+        "one of each kind",
+        story.put('db."an order.s view"', view),
+        *others,
+        author="Bob <bob@example.org>",
+    )
     story.commit("main", "nightly load", story.put("db.orders", table(3), "main"), author="etl")
-    story.commit("feature", "orders: another schema", story.put("db.orders", table(4), "feature"), story.put("db.extra", table(5)))
+    story.commit(
+        "feature",
+        "orders: another schema",
+        story.put("db.orders", table(4), "feature"),
+        story.put("db.extra", table(5)),
+    )
     story.commit("feature", "items go", Delete(ContentKey.parse("db.items")))
     story.commit("clean", "fresh table", story.put("db.fresh", table(6)))
-    story.commit("renamed", "orders become sales", *story.rename("db.orders", "db.sales", "renamed"))
+    story.commit(
+        "renamed", "orders become sales", *story.rename("db.orders", "db.sales", "renamed")
+    )
     story.repository.put_setting("protect.closed", "no-delete,no-rewind,merge-only")
 
 
@@ -101,7 +167,10 @@ def make(folder: Path) -> dict[str, str]:
 def names(repository: Repository) -> dict[str, str]:
     """A name for each hash, `main` first, and for each content id."""
     found = {NO_ANCESTOR: "<the empty history>"}
-    references = sorted((reference.name for reference in repository.references()), key=lambda name: (name != "main", name))
+    references = sorted(
+        (reference.name for reference in repository.references()),
+        key=lambda name: (name != "main", name),
+    )
     for name in references:
         for number, entry in enumerate(repository.log(name)):
             found.setdefault(entry.hash, f"<{name}~{number}>" if number else f"<{name}>")
@@ -165,7 +234,11 @@ def _crowded(folder: Path) -> None:
     story = Story(str(folder / STORE))
     seen: dict[str, str] = {}
     for number in range(5_000):
-        story.commit("main", f"commit {number}", *([story.put("db", namespace("db"))] if number == 0 else _touch(story, number)))
+        story.commit(
+            "main",
+            f"commit {number}",
+            *([story.put("db", namespace("db"))] if number == 0 else _touch(story, number)),
+        )
         head = story.repository.reference("main").hash
         if head[:4] in seen:
             (folder / "shared").write_text(head[:4])
@@ -180,7 +253,10 @@ def _touch(story: Story, number: int) -> list[Operation]:
 
 def _metadata(columns: int) -> dict[str, object]:
     """The metadata file of an Iceberg table with so many columns and no snapshot."""
-    fields = [{"id": number, "name": f"column{number}", "required": False, "type": "long"} for number in range(1, columns + 1)]
+    fields = [
+        {"id": number, "name": f"column{number}", "required": False, "type": "long"}
+        for number in range(1, columns + 1)
+    ]
     return {
         "format-version": 2,
         "table-uuid": "4a5e1bd4-7d1c-4b56-93a9-5fa0ddf92d25",
@@ -200,12 +276,28 @@ def _metadata(columns: int) -> dict[str, object]:
 
 def _tables(folder: Path) -> None:
     """Files that options read."""
-    content = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://lake/file.json", "snapshotId": 9, "schemaId": 1, "specId": 2, "sortOrderId": 3}
+    content = {
+        "type": "ICEBERG_TABLE",
+        "metadataLocation": "s3://lake/file.json",
+        "snapshotId": 9,
+        "schemaId": 1,
+        "specId": 2,
+        "sortOrderId": 3,
+    }
     (folder / "content.json").write_text(json.dumps(content))
-    view = {"type": "ICEBERG_VIEW", "metadataLocation": "s3://lake/file.json", "versionId": 1, "schemaId": 1}
+    view = {
+        "type": "ICEBERG_VIEW",
+        "metadataLocation": "s3://lake/file.json",
+        "versionId": 1,
+        "schemaId": 1,
+    }
 
     def batch(name: str, *operations: tuple[str, str, object]) -> None:
-        lines = [{"type": type_, "key": {"elements": ["db", key]}} | ({"content": value} if value else {}) for type_, key, value in operations]
+        lines = [
+            {"type": type_, "key": {"elements": ["db", key]}}
+            | ({"content": value} if value else {})
+            for type_, key, value in operations
+        ]
         (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     batch("batch.jsonl", ("PUT", "bulk", content))

@@ -24,7 +24,11 @@ from tests.transcripts.conftest import Server
 
 
 def main(argv: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.json.make", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.json.make",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--given", action="append", default=[])
     parser.add_argument("--folder", default="lake", choices=FOLDERS)
@@ -33,14 +37,21 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--fields", action="store_true")
     found = parser.parse_args(argv)
     if found.fields:
-        golden.FIELDS.write_text("".join(f"{line}\n" for line in sorted({*golden.FIELDS.read_text().splitlines(), *fields()})))
+        golden.FIELDS.write_text(
+            "".join(
+                f"{line}\n" for line in sorted({*golden.FIELDS.read_text().splitlines(), *fields()})
+            )
+        )
         return
     new = len(found.names) == 2 and found.names[1].startswith("nessie ")
     env = dict(pair.split("=", 1) for pair in found.env)
     cases = (
         {found.names[0]: Case(found.names[1], found.folder, found.given, found.stdin, env)}
         if new
-        else {name: golden.case_of(golden.read(name)) for name in found.names or golden.of_command_lines()}
+        else {
+            name: golden.case_of(golden.read(name))
+            for name in found.names or golden.of_command_lines()
+        }
     )
     server = Server()
     with tempfile.TemporaryDirectory() as root:

@@ -17,20 +17,29 @@ GOLDEN = {name: golden.read(name) for name in golden.every()}
 ADD = "look at what `python -m tests.json.make {name} 'nessie {command} ... --json'` writes to tests/json/golden/, and commit it"
 
 
-def commands(table: Mapping[str, CommandEntry] = COMMANDS, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def commands(
+    table: Mapping[str, CommandEntry] = COMMANDS, above: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
     for name, entry in table.items():
-        yield from [(*above, name)] if entry.children is None else commands(entry.children, (*above, name))
+        yield from (
+            [(*above, name)] if entry.children is None else commands(entry.children, (*above, name))
+        )
 
 
 def _errors() -> Iterator[dict[str, Any]]:
     for document in GOLDEN.values():
-        answers = document["stdout"] if isinstance(document["stdout"], list) else [document["stdout"]]
+        answers = (
+            document["stdout"] if isinstance(document["stdout"], list) else [document["stdout"]]
+        )
         yield from (answer["error"] for answer in answers if "error" in answer)
 
 
 def _conflicts() -> Iterator[str]:
     for error in _errors():
-        yield from (conflict["conflictType"] for conflict in error.get("errorDetails", {}).get("conflicts", ()))
+        yield from (
+            conflict["conflictType"]
+            for conflict in error.get("errorDetails", {}).get("conflicts", ())
+        )
 
 
 @pytest.mark.parametrize("name", golden.of_command_lines())
@@ -40,23 +49,35 @@ def test_the_answer_is_that_of_the_golden_file(name, runner):
     _, outcome = runner.run(case)
 
     again = f"python -m tests.json.make {name}"
-    assert golden.document_of(case, outcome) == {"exit": None, **GOLDEN[name]}, f"if this is what is meant to be, write it down: {again}"
+    assert golden.document_of(case, outcome) == {"exit": None, **GOLDEN[name]}, (
+        f"if this is what is meant to be, write it down: {again}"
+    )
 
 
 @pytest.mark.parametrize("command", list(commands()), ids=" ".join)
 def test_every_command_has_a_golden_file(command):
-    found = [name for name, document in GOLDEN.items() if tuple(golden.case_of(document).words[: len(command)]) == command]
+    found = [
+        name
+        for name, document in GOLDEN.items()
+        if tuple(golden.case_of(document).words[: len(command)]) == command
+    ]
     done = [name for name in found if GOLDEN[name]["exit"] in (0, 1)]
 
-    assert done or (found and command == ("serve",)), ADD.format(name="-".join(command), command=" ".join(command))
+    assert done or (found and command == ("serve",)), ADD.format(
+        name="-".join(command), command=" ".join(command)
+    )
 
 
-@pytest.mark.parametrize("name", [name for name, document in GOLDEN.items() if "--jsonl" not in document["run"]])
+@pytest.mark.parametrize(
+    "name", [name for name, document in GOLDEN.items() if "--jsonl" not in document["run"]]
+)
 def test_there_is_exactly_one_document(name):
     assert isinstance(GOLDEN[name]["stdout"], dict)
 
 
-@pytest.mark.parametrize("name", [name for name in GOLDEN if name.startswith(("errors/", golden.HAPPENS))])
+@pytest.mark.parametrize(
+    "name", [name for name in GOLDEN if name.startswith(("errors/", golden.HAPPENS))]
+)
 def test_an_error_is_told_on_stderr_as_well(name):
     document = GOLDEN[name]
     answer = document["stdout"][-1] if isinstance(document["stdout"], list) else document["stdout"]
@@ -73,7 +94,9 @@ def _subclasses(kind: type[errors.NessieError]) -> Iterator[type[errors.NessieEr
 
 def test_every_code_of_an_error_has_a_golden_file():
     """UNKNOWN is what has no code of its own: a fault of this program, or a result that cannot be written, which leaves nothing on stdout."""
-    codes = {kind.code for kind in _subclasses(errors.NessieError) if kind.__module__ == errors.__name__}
+    codes = {
+        kind.code for kind in _subclasses(errors.NessieError) if kind.__module__ == errors.__name__
+    }
 
     assert codes - {error["errorCode"] for error in _errors()} <= {"UNKNOWN"}
 
@@ -84,10 +107,17 @@ def test_every_exit_code_has_a_golden_file():
 
 def test_every_type_of_conflict_has_a_golden_file():
     """KEY_CONFLICT and UNKNOWN are what the REST API says of keys without a conflict of their own; the command line leaves those keys out."""
-    assert {type_.value for type_ in ConflictType} - set(_conflicts()) == {"KEY_CONFLICT", "UNKNOWN"}
+    assert {type_.value for type_ in ConflictType} - set(_conflicts()) == {
+        "KEY_CONFLICT",
+        "UNKNOWN",
+    }
 
 
-LISTINGS = [name for name, document in GOLDEN.items() if isinstance(document["stdout"], dict) and "hasMore" in document["stdout"]]
+LISTINGS = [
+    name
+    for name, document in GOLDEN.items()
+    if isinstance(document["stdout"], dict) and "hasMore" in document["stdout"]
+]
 
 
 @pytest.mark.parametrize("name", LISTINGS)

@@ -29,7 +29,10 @@ def command_of(words: list[str]) -> str:
 
 
 def faults(schema: dict[str, Any], value: Any) -> list[str]:
-    return [f"{error.json_path}: {error.message[:200]}" for error in Draft202012Validator(schema).iter_errors(value)]
+    return [
+        f"{error.json_path}: {error.message[:200]}"
+        for error in Draft202012Validator(schema).iter_errors(value)
+    ]
 
 
 def _answers(name: str) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -40,7 +43,9 @@ def _answers(name: str) -> Iterator[tuple[dict[str, Any], Any]]:
     if not isinstance(answer, list):
         yield schema, answer
     elif schemas.LINE in schema["$defs"]:
-        yield from (({**schema["$defs"][schemas.LINE], "$defs": schema["$defs"]}, line) for line in answer)
+        yield from (
+            ({**schema["$defs"][schemas.LINE], "$defs": schema["$defs"]}, line) for line in answer
+        )
     else:
         yield from ((schema, line) for line in answer)
 
@@ -63,17 +68,24 @@ def test_every_command_has_a_schema():
 
 def test_the_files_are_those_that_the_types_give():
     wanted = schemas.files()
-    there = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in (ROOT / schemas.FOLDER).iterdir()}
+    there = {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+        for path in (ROOT / schemas.FOLDER).iterdir()
+    }
 
     assert sorted(there) == sorted(wanted), "`make docs` writes them"
-    assert [name for name, text in wanted.items() if there[name] != text] == [], "`make docs` writes them"
+    assert [name for name, text in wanted.items() if there[name] != text] == [], (
+        "`make docs` writes them"
+    )
 
 
 def test_no_attribute_is_ever_renamed_or_removed():
     there, recorded = set(schemas.fields()), set(golden.FIELDS.read_text().splitlines())
 
     assert recorded - there == set(), "scripts read these: keep them"
-    assert there - recorded == set(), "`python -m tests.json.make --fields` records what is new, for ever"
+    assert there - recorded == set(), (
+        "`python -m tests.json.make --fields` records what is new, for ever"
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,5 +143,9 @@ def test_the_command_line_has_every_attribute_of_the_rest_api(name):
 def test_the_index_names_every_file():
     page = (ROOT / schemas.FOLDER / "README.md").read_text(encoding="utf-8")
 
-    assert [path.name for path in (ROOT / schemas.FOLDER).glob("*.json") if f"({path.name})" not in page] == []
-    assert json.loads((ROOT / schemas.FOLDER / "log.json").read_text())["$schema"] == schemas.DIALECT
+    assert [
+        path.name for path in (ROOT / schemas.FOLDER).glob("*.json") if f"({path.name})" not in page
+    ] == []
+    assert (
+        json.loads((ROOT / schemas.FOLDER / "log.json").read_text())["$schema"] == schemas.DIALECT
+    )

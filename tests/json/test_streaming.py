@@ -43,7 +43,13 @@ print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.std
 def run(nessie: Nessie, *args: str) -> Measured:
     """The command in a process of its own, its lines counted as they come."""
     command = [sys.executable, "-S", "-c", MEASURE, *nessie.command(*args)]
-    process = subprocess.Popen(command, cwd=nessie.folder, env=nessie.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        cwd=nessie.folder,
+        env=nessie.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert process.stdout is not None
     assert process.stderr is not None
     with process, process.stdout as out:
@@ -64,11 +70,28 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
     (folder / ".nessie/HEAD").write_text("main\n")
     url = str(folder / ".nessie/store.sqlite")
     with create(url) as repository:
-        repository.create_reference(ReferenceType.BRANCH, "empty", repository.reference("main").hash)
-        repository.commit("main", (Put(key, UDF(sql_text="select 1")) for key in _keys(MANY)), CommitMeta("many"))
+        repository.create_reference(
+            ReferenceType.BRANCH, "empty", repository.reference("main").hash
+        )
+        repository.commit(
+            "main", (Put(key, UDF(sql_text="select 1")) for key in _keys(MANY)), CommitMeta("many")
+        )
         target = bytes.fromhex(repository.reference("main").hash)
     store = open_store(url)
-    moves = [Move(f"b{n:06}", ReferenceType.BRANCH, None, target, 0, "Ann", "create", "a message " * 20, f"{n:016x}") for n in range(REFERENCES)]
+    moves = [
+        Move(
+            f"b{n:06}",
+            ReferenceType.BRANCH,
+            None,
+            target,
+            0,
+            "Ann",
+            "create",
+            "a message " * 20,
+            f"{n:016x}",
+        )
+        for n in range(REFERENCES)
+    ]
     write(store, a_write(moves=moves))
     store.close()
     return Nessie(folder, folder, None)
@@ -92,11 +115,20 @@ def test_memory_does_not_grow_with_a_listing(wide, listing, few):
 
 
 def test_the_first_line_comes_while_the_last_is_not_yet_read(wide):
-    process = subprocess.Popen(wide.command("content", "list", "--jsonl"), cwd=wide.folder, env=wide.environment, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        wide.command("content", "list", "--jsonl"),
+        cwd=wide.folder,
+        env=wide.environment,
+        stdout=subprocess.PIPE,
+    )
     assert process.stdout is not None
 
     first = json.loads(process.stdout.readline())
-    peak = next(line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    peak = next(
+        line
+        for line in Path(f"/proc/{process.pid}/status").read_text().splitlines()
+        if line.startswith("VmHWM")
+    )
     still_running = process.poll() is None
     process.stdout.close()
 
@@ -126,14 +158,29 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
         repository.create_reference(ReferenceType.BRANCH, "old", first)
         for number in range(1, COMMITS):
             before = repository.content("main", key)
-            repository.commit("main", [Put(key, UDF(id=before.id, sql_text=str(number)), before)], CommitMeta(str(number)))
+            repository.commit(
+                "main",
+                [Put(key, UDF(id=before.id, sql_text=str(number)), before)],
+                CommitMeta(str(number)),
+            )
         repository.commit("main", [Delete(key)], CommitMeta("gone"))
         repository.create_reference(ReferenceType.BRANCH, "wide", repository.reference("main").hash)
-        repository.commit("wide", (Put(key, UDF(sql_text=f"select {n}")) for n, key in enumerate(_keys(KEYS))), CommitMeta("many"))
-        last = next(entry for entry in repository.entries("wide") if entry.key.elements == (f"t{KEYS - 1:06}",)).value_hash
+        repository.commit(
+            "wide",
+            (Put(key, UDF(sql_text=f"select {n}")) for n, key in enumerate(_keys(KEYS))),
+            CommitMeta("many"),
+        )
+        last = next(
+            entry
+            for entry in repository.entries("wide")
+            if entry.key.elements == (f"t{KEYS - 1:06}",)
+        ).value_hash
     with raw(path) as connection:
         for broken in (first, last):
-            connection.execute("UPDATE objects SET packed = zeroblob(length(packed)) WHERE substr(id, -32) = ?", (bytes.fromhex(broken),))
+            connection.execute(
+                "UPDATE objects SET packed = zeroblob(length(packed)) WHERE substr(id, -32) = ?",
+                (bytes.fromhex(broken),),
+            )
             assert connection.changes() == 1
     return Nessie(folder, folder, None)
 

@@ -31,7 +31,13 @@ def nessie(tmp_path_factory):
 
 def interrupt(nessie: Nessie, fifo: Path, *args: str) -> Outcome:
     """Ctrl-C while the command waits for the other end of a pipe."""
-    process = subprocess.Popen(nessie.command(*args), cwd=nessie.folder, env=nessie.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        nessie.command(*args),
+        cwd=nessie.folder,
+        env=nessie.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     # Opening lasts until the command has opened the other end; from then on it waits for what never comes.
     with fifo.open("wb"):
         process.send_signal(signal.SIGINT)
@@ -49,7 +55,10 @@ def fifo(tmp_path):
 def is_golden(name: str, nessie: Nessie, outcome: Outcome, **server: str) -> None:
     """Hold an answer against its golden file, of which `run` and `env` say what was done."""
     document = golden.read(golden.HAPPENS + name)
-    found = golden.named(outcome, {str(nessie.folder): "<folder>", **{url: f"<{word}>" for word, url in server.items()}})
+    found = golden.named(
+        outcome,
+        {str(nessie.folder): "<folder>", **{url: f"<{word}>" for word, url in server.items()}},
+    )
     assert golden.document_of(golden.case_of(document), found) == document
 
 
@@ -76,7 +85,17 @@ def test_a_write_whose_answer_is_lost_with_the_server_is_told_in_one_document(ne
         return CUT if gone else forward(behind, request)
 
     with serving() as behind, listening(dying) as url:
-        outcome = nessie("content", "put", "late", "--type", "namespace", "-m", "late", "--json", env={"NESSIE_ENDPOINT": f"{url}/api/v2"})
+        outcome = nessie(
+            "content",
+            "put",
+            "late",
+            "--type",
+            "namespace",
+            "-m",
+            "late",
+            "--json",
+            env={"NESSIE_ENDPOINT": f"{url}/api/v2"},
+        )
 
     assert gone
     is_golden("outcome-unknown", nessie, outcome, server=url)
@@ -91,7 +110,10 @@ def test_help_is_a_document(nessie, command):
     assert f"Usage: nessie {command}" in outcome.json["text"]
 
 
-@pytest.mark.parametrize("args", [("--json",), ("--json", "content"), ("content", "--json"), ("--jsonl", "stash", "nothing")])
+@pytest.mark.parametrize(
+    "args",
+    [("--json",), ("--json", "content"), ("content", "--json"), ("--jsonl", "stash", "nothing")],
+)
 def test_a_command_that_is_missing_is_one_line(nessie, args):
     outcome = nessie(*args)
 
@@ -114,7 +136,12 @@ def test_an_option_that_there_is_not_is_a_document(nessie, command):
 def test_a_full_disk_is_a_failure_in_one_line(nessie):
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            nessie.command("log", "--json"), cwd=nessie.folder, env=nessie.environment, stdout=full, stderr=subprocess.PIPE, check=False
+            nessie.command("log", "--json"),
+            cwd=nessie.folder,
+            env=nessie.environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
         )
 
     assert done.returncode == 1

@@ -41,7 +41,12 @@ class Heap:
     def keep(self, objects: Objects) -> None:
         """Store what a draft added. Its reader finds it in its cache from now on, as that of a repository does."""
         self.writes += sum(id_ not in self.data for id_ in objects.pending)
-        self.marks += [(mark, id_) for id_ in objects.pending if id_ not in self.data for mark in objects.index_terms.get(id_, ())]
+        self.marks += [
+            (mark, id_)
+            for id_ in objects.pending
+            if id_ not in self.data
+            for mark in objects.index_terms.get(id_, ())
+        ]
         self.data.update((id_, data) for id_, (_, data) in objects.pending.items())
         for id_, decoded in objects.added.items():
             objects._cache.put(id_, decoded)
@@ -49,11 +54,24 @@ class Heap:
 
     def find_indexed(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
         """As a store does it."""
-        found = [(number, id_) for number, (mark_, id_) in enumerate(self.marks) if mark_ == mark and (before is None or number < before)]
+        found = [
+            (number, id_)
+            for number, (mark_, id_) in enumerate(self.marks)
+            if mark_ == mark and (before is None or number < before)
+        ]
         return found[::-1][:limit]
 
 
-KINDS = ("sequential", "random", "common prefix", "chain of prefixes", "very long", "nested", "one byte", "binary")
+KINDS = (
+    "sequential",
+    "random",
+    "common prefix",
+    "chain of prefixes",
+    "very long",
+    "nested",
+    "one byte",
+    "binary",
+)
 
 
 def key_set(kind: str, size: int, seed: int) -> list[bytes]:
@@ -69,9 +87,16 @@ def key_set(kind: str, size: int, seed: int) -> list[bytes]:
         case "chain of prefixes":
             keys = [b"a" * n for n in range(1, min(size, 600) + 1)]
         case "very long":
-            keys = [b"%d" % chance.getrandbits(40) + b"x" * chance.randrange(400, 2500) for _ in range(min(size, 400))]
+            keys = [
+                b"%d" % chance.getrandbits(40) + b"x" * chance.randrange(400, 2500)
+                for _ in range(min(size, 400))
+            ]
         case "nested":
-            keys = [b"\x00".join(b"n%d" % chance.randrange(9) for _ in range(chance.randrange(1, 7))) + b"\x00%d" % n for n in range(size)]
+            keys = [
+                b"\x00".join(b"n%d" % chance.randrange(9) for _ in range(chance.randrange(1, 7)))
+                + b"\x00%d" % n
+                for n in range(size)
+            ]
         case "one byte":
             keys = [bytes([n]) for n in range(min(size, 256))]
         case _:

@@ -30,18 +30,25 @@ def test_ancestors_over_any_parents(picks: list[tuple[int, int | None, int]], ne
 
 @laws
 @given(PICKS, st.sampled_from([1, 4, 64]), st.randoms(use_true_random=False))
-def test_many_questions_at_once(picks: list[tuple[int, int | None, int]], near: int, random: Random) -> None:
+def test_many_questions_at_once(
+    picks: list[tuple[int, int | None, int]], near: int, random: Random
+) -> None:
     graph = Graph(picks)
     ancestry = AncestryIndex(graph.objects(), graph.heap.find_indexed, near)
     for commit in random.sample(graph.ids, min(len(graph.ids), 6)):
         asked = random.sample(graph.ids, random.randint(0, len(graph.ids)))
         assert ancestry.ancestors_among(asked, commit) == set(asked) & graph.ancestors(commit)
-        assert all(ancestry.is_ancestor(one, commit) == (one in graph.ancestors(commit)) for one in graph.ids)
+        assert all(
+            ancestry.is_ancestor(one, commit) == (one in graph.ancestors(commit))
+            for one in graph.ids
+        )
 
 
 @laws
 @given(PICKS, st.sampled_from([0, 1, 4, 64]), st.randoms(use_true_random=False))
-def test_many_descendants_at_once(picks: list[tuple[int, int | None, int]], near: int, random: Random) -> None:
+def test_many_descendants_at_once(
+    picks: list[tuple[int, int | None, int]], near: int, random: Random
+) -> None:
     graph = Graph(picks)
     ancestry = AncestryIndex(graph.objects(), graph.heap.find_indexed, near)
     for ancestor in random.sample(graph.ids, min(len(graph.ids), 6)):
@@ -52,7 +59,9 @@ def test_many_descendants_at_once(picks: list[tuple[int, int | None, int]], near
 
 @laws
 @given(PICKS, st.integers(0, 40))
-def test_a_short_walk_answers_or_says_that_it_was_too_short(picks: list[tuple[int, int | None, int]], most: int) -> None:
+def test_a_short_walk_answers_or_says_that_it_was_too_short(
+    picks: list[tuple[int, int | None, int]], most: int
+) -> None:
     graph = Graph(picks[:30])
     objects = graph.objects()
     for commit in graph.ids[1:]:
@@ -79,15 +88,21 @@ def test_merges_that_were_written_and_undone_are_forgotten() -> None:
 def test_marks_are_hints(mark_of_all: bool) -> None:
     graph = Graph([(n, n // 2 if n % 3 == 2 else None, n) for n in range(40)])
     if mark_of_all:
-        graph.heap.marks = [(MERGE_COMMIT, id_) for id_ in [*graph.ids[1:10], bytes(32), *graph.ids[10:]]]
+        graph.heap.marks = [
+            (MERGE_COMMIT, id_) for id_ in [*graph.ids[1:10], bytes(32), *graph.ids[10:]]
+        ]
     ancestry = AncestryIndex(graph.objects(), graph.heap.find_indexed, near=1)
-    pairs: list[tuple[Id, Id]] = [(a, b) for a in graph.ids for b in graph.ids if NO_COMMIT not in (a, b)]
+    pairs: list[tuple[Id, Id]] = [
+        (a, b) for a in graph.ids for b in graph.ids if NO_COMMIT not in (a, b)
+    ]
     assert all(ancestry.is_ancestor(a, b) == (a in graph.ancestors(b)) for a, b in pairs)
 
 
 @laws
 @given(PICKS, st.sampled_from([1, 64]), st.randoms(use_true_random=False))
-def test_only_damage_that_matters_prevents_an_answer(picks: list[tuple[int, int | None, int]], near: int, random: Random) -> None:
+def test_only_damage_that_matters_prevents_an_answer(
+    picks: list[tuple[int, int | None, int]], near: int, random: Random
+) -> None:
     graph = Graph(picks)
     commits = [id_ for id_ in graph.ids if id_ != NO_COMMIT]
     damaged = set(random.sample(commits, min(2, len(commits))))
@@ -101,7 +116,10 @@ def test_only_damage_that_matters_prevents_an_answer(picks: list[tuple[int, int 
     for commit in commits:
         asked = random.sample(commits, random.randint(0, len(commits)))
         matters = damaged & ({commit, *asked} | graph.ancestors(commit))
-        for ask in (lambda: ancestry.ancestors_among(asked, commit), lambda: {one for one in asked if ancestry.is_ancestor(one, commit)}):  # noqa: B023 - asked at once
+        for ask in (
+            lambda: ancestry.ancestors_among(asked, commit),  # noqa: B023
+            lambda: {one for one in asked if ancestry.is_ancestor(one, commit)},  # noqa: B023
+        ):
             try:
                 assert ask() == set(asked) & graph.ancestors(commit)
             except DamagedObject:

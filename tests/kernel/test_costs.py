@@ -92,7 +92,9 @@ def test_diff(grown: Tree, some: list[bytes], count: int) -> None:
     other = grown.changed(edits)
     reads, _ = grown.cost(lambda objects: list(tree.diff(objects, grown.root, other)))
     assert reads <= 2 * count * grown.levels
-    edits |= dict.fromkeys(some[100 : 100 + count]) | {key + b"!": record(1) for key in some[200 : 200 + count]}
+    edits |= dict.fromkeys(some[100 : 100 + count]) | {
+        key + b"!": record(1) for key in some[200 : 200 + count]
+    }
     other = grown.changed(edits)
     reads, _ = grown.cost(lambda objects: list(tree.diff(objects, grown.root, other)))
     assert reads <= 2 * 3 * count * (grown.levels + 2)
@@ -104,7 +106,9 @@ def test_merge(grown: Tree, some: list[bytes], count: int) -> None:
     target = grown.changed({key: record(888_888) for key in some[100 : 100 + count]})
 
     def merge(objects: Objects) -> None:
-        edits = {key: after for key, _, _, after in tree.three_way(objects, grown.root, target, source)}
+        edits = {
+            key: after for key, _, _, after in tree.three_way(objects, grown.root, target, source)
+        }
         edit(objects, target, edits)
 
     reads, writes = grown.cost(merge)
@@ -114,13 +118,17 @@ def test_merge(grown: Tree, some: list[bytes], count: int) -> None:
 
 def test_listing_a_prefix(grown: Tree) -> None:
     start = b"warehouse\x00db005"
-    reads, _ = grown.cost(lambda objects: list(tree.scan(objects, grown.root, start, start + b"\x01")))
+    reads, _ = grown.cost(
+        lambda objects: list(tree.scan(objects, grown.root, start, start + b"\x01"))
+    )
     assert reads <= grown.levels + 100 // 10
 
 
 def test_a_page_of_a_long_listing(grown: Tree) -> None:
     # Leaves are read ahead by a fixed number, whatever the size of the whole.
-    reads, _ = grown.cost(lambda objects: list(islice(tree.scan(objects, grown.root, grown.keys[7]), 20)))
+    reads, _ = grown.cost(
+        lambda objects: list(islice(tree.scan(objects, grown.root, grown.keys[7]), 20))
+    )
     assert reads <= grown.levels + tree.READ_AHEAD
 
 
@@ -130,7 +138,12 @@ def test_counting(grown: Tree) -> None:
 
 def test_equal_roots_cost_nothing(grown: Tree) -> None:
     assert grown.cost(lambda objects: list(tree.diff(objects, grown.root, grown.root)))[0] == 0
-    assert grown.cost(lambda objects: list(tree.three_way(objects, grown.root, tree.EMPTY, grown.root)))[0] == 0
+    assert (
+        grown.cost(
+            lambda objects: list(tree.three_way(objects, grown.root, tree.EMPTY, grown.root))
+        )[0]
+        == 0
+    )
 
 
 class Chain:
@@ -142,7 +155,13 @@ class Chain:
         objects = self.heap.objects()
         self.line = [NO_COMMIT]
         for number in range(length):
-            self.line.append(self._commit(objects, [self.line[-1], self.merged] if number == length // 4 else [self.line[-1]], number))
+            self.line.append(
+                self._commit(
+                    objects,
+                    [self.line[-1], self.merged] if number == length // 4 else [self.line[-1]],
+                    number,
+                )
+            )
             if number == length // 8:
                 self.merged = self._commit(objects, [self.line[-1]], number)
         self.side = self._commit(objects, [self.line[-11]], length)
@@ -150,7 +169,9 @@ class Chain:
 
     @staticmethod
     def _commit(objects: Objects, parents: list[Id], number: int) -> Id:
-        return draft_commit(objects, parents, tree.EMPTY, {}, meta=CommitMeta("m"), stamp=Stamp("", number * 1000))
+        return draft_commit(
+            objects, parents, tree.EMPTY, {}, meta=CommitMeta("m"), stamp=Stamp("", number * 1000)
+        )
 
     def is_ancestor(self, objects: Objects, ancestor: Id, commit: Id) -> bool:
         return AncestryIndex(objects, self.heap.find_indexed).is_ancestor(ancestor, commit)
@@ -172,27 +193,47 @@ def logarithm(chain: Chain) -> int:
 
 
 def steps(chain: Chain) -> Iterator[int]:
-    yield from (1, 2, 10, 100, 999, chain.length // 3, chain.length // 2, chain.length - 1, chain.length)
+    yield from (
+        1,
+        2,
+        10,
+        100,
+        999,
+        chain.length // 3,
+        chain.length // 2,
+        chain.length - 1,
+        chain.length,
+    )
 
 
 def test_the_nth_predecessor(chain: Chain) -> None:
     head = chain.line[-1]
     for back in steps(chain):
-        reads = chain.reads(lambda objects, back=back: history.ancestor_at(objects, head, chain.length - back))  # type: ignore[misc]
+        reads = chain.reads(
+            lambda objects, back=back: history.ancestor_at(objects, head, chain.length - back)
+        )  # type: ignore[misc]
         assert reads <= 3 * logarithm(chain)
 
 
 def test_the_commit_at_a_time(chain: Chain) -> None:
     head = chain.line[-1]
     for back in steps(chain):
-        reads = chain.reads(lambda objects, back=back: history.at_time(objects, head, (chain.length - back) * 1000 - 1))  # type: ignore[misc]
+        reads = chain.reads(
+            lambda objects, back=back: history.at_time(
+                objects, head, (chain.length - back) * 1000 - 1
+            )
+        )  # type: ignore[misc]
         assert reads <= 4 * logarithm(chain)
 
 
 def test_the_ancestor_test(chain: Chain) -> None:
     for back in steps(chain):
         if back < chain.length:
-            reads = chain.reads(lambda objects, back=back: chain.is_ancestor(objects, chain.line[-1 - back], chain.line[-1]))  # type: ignore[misc]
+            reads = chain.reads(
+                lambda objects, back=back: chain.is_ancestor(
+                    objects, chain.line[-1 - back], chain.line[-1]
+                )
+            )  # type: ignore[misc]
             assert reads <= 3 * logarithm(chain)
 
 
@@ -205,7 +246,9 @@ def test_the_ancestor_test_over_a_merge(chain: Chain) -> None:
 
 
 def test_the_common_first_parent(chain: Chain) -> None:
-    reads = chain.reads(lambda objects: history.common_first_parent(objects, chain.side, chain.line[-1]))
+    reads = chain.reads(
+        lambda objects: history.common_first_parent(objects, chain.side, chain.line[-1])
+    )
     assert reads <= 6 * logarithm(chain)
 
 
@@ -213,7 +256,9 @@ def test_many_questions_cost_few_round_trips(chain: Chain) -> None:
     heights = range(1, chain.length, chain.length // 100)
     objects = chain.heap.objects()
     found = history.ancestors_at(objects, chain.line[-1], heights)
-    assert found == {height: history.ancestor_at(objects, chain.line[-1], height) for height in heights}
+    assert found == {
+        height: history.ancestor_at(objects, chain.line[-1], height) for height in heights
+    }
     assert chain.heap.trips <= 3 * logarithm(chain)
     objects = chain.heap.objects()
     chain_of = AncestryIndex(objects, chain.heap.find_indexed)
@@ -222,14 +267,26 @@ def test_many_questions_cost_few_round_trips(chain: Chain) -> None:
     assert chain.heap.trips <= 12 * logarithm(chain)
     objects = chain.heap.objects()
     merge = chain.length // 4 + 1
-    found_after = AncestryIndex(objects, chain.heap.find_indexed, near=0).descendants_among(asked, chain.merged)
-    assert found_after == {chain.merged, chain.side, *(id_ for height, id_ in enumerate(chain.line) if id_ in asked and height >= merge)}
+    found_after = AncestryIndex(objects, chain.heap.find_indexed, near=0).descendants_among(
+        asked, chain.merged
+    )
+    assert found_after == {
+        chain.merged,
+        chain.side,
+        *(id_ for height, id_ in enumerate(chain.line) if id_ in asked and height >= merge),
+    }
     assert chain.heap.trips <= 12 * logarithm(chain)
 
 
 def test_the_merge_base_costs_the_commits_since_it(chain: Chain) -> None:
-    assert chain.reads(lambda objects: history.merge_base(objects, chain.side, chain.line[-1])) <= 10 + 3
-    assert chain.reads(lambda objects: history.merge_base(objects, chain.line[-6], chain.line[-1])) <= 5 + 3
+    assert (
+        chain.reads(lambda objects: history.merge_base(objects, chain.side, chain.line[-1]))
+        <= 10 + 3
+    )
+    assert (
+        chain.reads(lambda objects: history.merge_base(objects, chain.line[-6], chain.line[-1]))
+        <= 5 + 3
+    )
 
 
 def test_a_new_commit_reads_two(chain: Chain) -> None:

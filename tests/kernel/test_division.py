@@ -28,7 +28,9 @@ RANGES = [(b"", None), (b"n3", b"n3\x01"), (b"n2\x00t5", b"n7\x00t5"), (b"x", No
 @pytest.mark.parametrize("number", [0, 1, 50, 5000])
 def test_parts_hold_every_key_of_the_range_and_none_is_too_large(number: int, most: int) -> None:
     chance = random.Random(number * most)
-    keys = sorted({b"n%d\x00t%d" % (chance.randint(0, 9), chance.randint(0, 10**6)) for _ in range(number)})
+    keys = sorted(
+        {b"n%d\x00t%d" % (chance.randint(0, 9), chance.randint(0, 10**6)) for _ in range(number)}
+    )
     heap, root = stored(keys)
     for start, stop in RANGES:
         there = [key for key in keys if key >= start and (stop is None or key < stop)]
@@ -43,7 +45,9 @@ def test_parts_hold_every_key_of_the_range_and_none_is_too_large(number: int, mo
 
 @pytest.mark.parametrize("most", [500, 5_000])
 def test_parts_are_few_and_so_are_the_nodes_that_are_read(most: int) -> None:
-    keys = [b"warehouse\x00db%03d\x00table-%06d" % (number // 100, number) for number in range(100_000)]
+    keys = [
+        b"warehouse\x00db%03d\x00table-%06d" % (number // 100, number) for number in range(100_000)
+    ]
     heap, root = stored(keys)
     reader = heap.objects()
     parts = len(divide(reader, root, most)) + 1

@@ -21,11 +21,17 @@ def test_merges_in_the_order_of_a_walk(picks: Picks) -> None:
     objects = graph.objects()
     merges = fast_paths.merges_of_store(objects, graph.heap.find_indexed, FOREVER)
     assert merges is not None
-    assert {id_ for id_, _ in merges} == {id_ for id_, parents in graph.parents.items() if len(parents) > 1}
+    assert {id_ for id_, _ in merges} == {
+        id_ for id_, parents in graph.parents.items() if len(parents) > 1
+    }
     ancestry = AncestryIndex(objects, graph.heap.find_indexed, 1)
     for start in graph.ids[1:]:
-        walked = [id_ for id_, commit in history.reachable(objects, [start]) if len(commit.parents) > 1]
-        assert [id_ for id_, _ in fast_paths.those_in(objects, ancestry.is_ancestor, start, merges)] == walked
+        walked = [
+            id_ for id_, commit in history.reachable(objects, [start]) if len(commit.parents) > 1
+        ]
+        assert [
+            id_ for id_, _ in fast_paths.those_in(objects, ancestry.is_ancestor, start, merges)
+        ] == walked
 
 
 @laws
@@ -39,7 +45,9 @@ def test_what_there_was_at_a_time(picks: Picks) -> None:
     for start in graph.ids:
         for time in [times[0] - 1, *times]:
             heads = fast_paths.heads_at(objects, ancestry.is_ancestor, start, merges, time)
-            wanted = [id_ for id_, commit in history.reachable(objects, [start]) if commit.time <= time]
+            wanted = [
+                id_ for id_, commit in history.reachable(objects, [start]) if commit.time <= time
+            ]
             assert [id_ for id_, _ in history.reachable(objects, heads)] == wanted
 
 
@@ -51,18 +59,34 @@ def test_the_near_merge_base_is_the_merge_base(picks: Picks) -> None:
     for a in graph.ids:
         for b in graph.ids:
             base = history.merge_base(objects, a, b)
-            assert fast_paths.near_merge_base(objects, graph.heap.find_indexed, a, b, short=0) in (base, None)
-            assert fast_paths.near_merge_base(objects, graph.heap.find_indexed, a, b, short=1) in (base, None)
+            assert fast_paths.near_merge_base(objects, graph.heap.find_indexed, a, b, short=0) in (
+                base,
+                None,
+            )
+            assert fast_paths.near_merge_base(objects, graph.heap.find_indexed, a, b, short=1) in (
+                base,
+                None,
+            )
 
 
 def test_a_branch_near_where_it_left_a_long_line_has_its_merge_base_there() -> None:
     # A line of 12 commits with a merge in it, and a branch of two commits that leaves its fourth.
-    graph = Graph([*((n, None, 0) for n in range(8)), (4, None, 0), (9, None, 0), (8, None, 0), (11, 7, 0)])
+    graph = Graph(
+        [*((n, None, 0) for n in range(8)), (4, None, 0), (9, None, 0), (8, None, 0), (11, 7, 0)]
+    )
     ids = graph.ids
     objects = graph.objects()
-    assert fast_paths.near_merge_base(objects, graph.heap.find_indexed, ids[10], ids[12], short=3) == ids[4]
+    assert (
+        fast_paths.near_merge_base(objects, graph.heap.find_indexed, ids[10], ids[12], short=3)
+        == ids[4]
+    )
     merged = Graph([*((n, None, 0) for n in range(8)), (4, None, 0), (9, None, 0), (8, 9, 0)])
-    assert fast_paths.near_merge_base(merged.objects(), merged.heap.find_indexed, merged.ids[10], merged.ids[11], short=3) is None
+    assert (
+        fast_paths.near_merge_base(
+            merged.objects(), merged.heap.find_indexed, merged.ids[10], merged.ids[11], short=3
+        )
+        is None
+    )
 
 
 @laws

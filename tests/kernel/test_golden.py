@@ -40,10 +40,20 @@ def test_ids_are_what_the_documentation_says() -> None:
     assert facts["empty history"] == sha256(b"empty").hexdigest()
     for number, kind in ((1, "values"), (2, "nodes")):
         for entry in facts[kind].values():
-            assert entry["id"] == sha256(b"nessie\x00\x01" + bytes([number]) + bytes.fromhex(entry["bytes"])).hexdigest()
+            assert (
+                entry["id"]
+                == sha256(
+                    b"nessie\x00\x01" + bytes([number]) + bytes.fromhex(entry["bytes"])
+                ).hexdigest()
+            )
     commit = facts["commit"]
-    assert commit["id"] == sha256(b"nessie\x00\x01\x03" + bytes.fromhex(commit["bytes"])).hexdigest()
-    assert facts["empty tree"] == sha256(b"nessie\x00\x01\x02" + msgpack.encode([0, [], b""])).hexdigest()
+    assert (
+        commit["id"] == sha256(b"nessie\x00\x01\x03" + bytes.fromhex(commit["bytes"])).hexdigest()
+    )
+    assert (
+        facts["empty tree"]
+        == sha256(b"nessie\x00\x01\x02" + msgpack.encode([0, [], b""])).hexdigest()
+    )
 
 
 def test_golden_bytes_are_still_understood() -> None:
@@ -73,11 +83,19 @@ def test_a_store_of_a_released_format_is_read_and_written(number: int, tmp_path:
     facts = golden(f"store-format-{number}.json")
     path = tmp_path / "old.sqlite"
     path.write_bytes((HERE / f"store-format-{number}.sqlite").read_bytes())
-    with connect(str(path), clock=clock(LATER["clock"]), random=randomness(LATER["random"]), who="golden") as repository:
+    with connect(
+        str(path), clock=clock(LATER["clock"]), random=randomness(LATER["random"]), who="golden"
+    ) as repository:
         assert list(repository.check()) == []
         # Opening an older store migrates it.
-        created, default_branch, settings = facts["readable"]["config"][1], facts["readable"]["config"][0], facts["readable"]["config"][3]
-        assert plain(readable(repository)) == facts["readable"] | {"config": [default_branch, created, str(CURRENT), settings]}
+        created, default_branch, settings = (
+            facts["readable"]["config"][1],
+            facts["readable"]["config"][0],
+            facts["readable"]["config"][3],
+        )
+        assert plain(readable(repository)) == facts["readable"] | {
+            "config": [default_branch, created, str(CURRENT), settings]
+        }
         assert one_more(repository) == facts["later"]
         assert list(repository.check()) == []
     with connect(str(path)) as repository:

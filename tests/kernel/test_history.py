@@ -17,7 +17,11 @@ from tests.kernel.heap import Heap
 
 laws = settings(deadline=None, max_examples=120, print_blob=True)
 
-PICKS = st.lists(st.tuples(st.integers(0, 200), st.none() | st.integers(0, 200), st.integers(-50, 50)), min_size=1, max_size=60)
+PICKS = st.lists(
+    st.tuples(st.integers(0, 200), st.none() | st.integers(0, 200), st.integers(-50, 50)),
+    min_size=1,
+    max_size=60,
+)
 """For each commit: its first parent, perhaps a merge parent (both among the commits before it), and what the clock says."""
 
 
@@ -31,7 +35,10 @@ class Graph:
         self.parents: dict[Id, list[Id]] = {NO_COMMIT: []}
         for number, (first, merged, clock) in enumerate(picks):
             parents = [self.ids[first % len(self.ids)]]
-            if merged is not None and self.ids[merged % len(self.ids)] not in (NO_COMMIT, parents[0]):
+            if merged is not None and self.ids[merged % len(self.ids)] not in (
+                NO_COMMIT,
+                parents[0],
+            ):
                 parents.append(self.ids[merged % len(self.ids)])
             meta = CommitMeta(f"commit {number}", authors=(f"writer {number % 3}",))
             new = draft_commit(objects, parents, tree.EMPTY, {}, meta=meta, stamp=Stamp("", clock))
@@ -106,11 +113,17 @@ def test_ancestors_and_merge_bases(picks: list[tuple[int, int | None, int]]) -> 
 
 @laws
 @given(PICKS, st.lists(st.integers(0, 200), max_size=3), st.lists(st.integers(0, 200), max_size=3))
-def test_commits_in_one_and_not_in_another(picks: list[tuple[int, int | None, int]], starts: list[int], excluded: list[int]) -> None:
+def test_commits_in_one_and_not_in_another(
+    picks: list[tuple[int, int | None, int]], starts: list[int], excluded: list[int]
+) -> None:
     graph = Graph(picks)
     wanted = [graph.ids[n % len(graph.ids)] for n in starts]
     without = [graph.ids[n % len(graph.ids)] for n in excluded]
-    expected = frozenset().union(*map(graph.ancestors, wanted)) - frozenset().union(*map(graph.ancestors, without)) - {NO_COMMIT}
+    expected = (
+        frozenset().union(*map(graph.ancestors, wanted))
+        - frozenset().union(*map(graph.ancestors, without))
+        - {NO_COMMIT}
+    )
     found = [id_ for id_, _ in history.reachable(graph.objects(), wanted, without)]
     assert sorted(found) == sorted(expected)
     for position, id_ in enumerate(found):
@@ -119,12 +132,31 @@ def test_commits_in_one_and_not_in_another(picks: list[tuple[int, int | None, in
 
 def test_the_jump_of_a_height_depends_on_nothing_else() -> None:
     # The skew-binary numbers 1, 3, 7, 15 jump to the beginning; one above a sum of two loses its last summand.
-    assert [history.jump_height(h) for h in range(1, 17)] == [0, 1, 0, 3, 4, 3, 0, 7, 8, 7, 10, 11, 10, 7, 0, 15]
+    assert [history.jump_height(h) for h in range(1, 17)] == [
+        0,
+        1,
+        0,
+        3,
+        4,
+        3,
+        0,
+        7,
+        8,
+        7,
+        10,
+        11,
+        10,
+        7,
+        0,
+        15,
+    ]
 
 
 @laws
 @given(PICKS, st.lists(st.integers(-1, 70)))
-def test_many_ancestors_at_once(picks: list[tuple[int, int | None, int]], heights: list[int]) -> None:
+def test_many_ancestors_at_once(
+    picks: list[tuple[int, int | None, int]], heights: list[int]
+) -> None:
     graph = Graph(picks)
     for id_ in graph.ids[1:]:
         line = graph.line(id_)
@@ -153,7 +185,9 @@ def test_which_of_many_pass_a_commit(picks: list[tuple[int, int | None, int]]) -
 
 @laws
 @given(PICKS, st.integers(0, 70))
-def test_what_a_commit_has_gained_since(picks: list[tuple[int, int | None, int]], most: int) -> None:
+def test_what_a_commit_has_gained_since(
+    picks: list[tuple[int, int | None, int]], most: int
+) -> None:
     graph = Graph(picks)
     for commit in graph.ids[1:]:
         for before in graph.line(commit):

@@ -52,7 +52,11 @@ def content(heap: Heap, root: Id) -> State:
 
 
 def differences(a: State, b: State) -> list[tuple[bytes, bytes | None, bytes | None]]:
-    return [(key, a.get(key), b.get(key)) for key in sorted(a.keys() | b.keys()) if a.get(key) != b.get(key)]
+    return [
+        (key, a.get(key), b.get(key))
+        for key in sorted(a.keys() | b.keys())
+        if a.get(key) != b.get(key)
+    ]
 
 
 def nodes_below(heap: Heap, root: Id) -> Iterator[Node]:
@@ -80,7 +84,9 @@ def cut(items: Sequence[bytes], chance: random.Random) -> Iterator[list[bytes]]:
 
 @laws
 @given(SETS, st.integers(0, 2**32))
-def test_edits_in_any_order_and_batching_give_the_root_of_a_fresh_build(keys: list[bytes], seed: int) -> None:
+def test_edits_in_any_order_and_batching_give_the_root_of_a_fresh_build(
+    keys: list[bytes], seed: int
+) -> None:
     chance = random.Random(seed)
     wanted = state(keys)
     expected = fresh(Heap(), wanted)
@@ -99,7 +105,10 @@ def test_taking_keys_away_again_gives_the_root_from_before(keys: list[bytes], se
     heap = Heap()
     wanted = state(keys)
     before = fresh(heap, wanted)
-    extra = [key + chance.randbytes(2) for key in chance.sample(keys, min(len(keys), 300))] + [b"\x00", b"\xff" * 40]
+    extra = [key + chance.randbytes(2) for key in chance.sample(keys, min(len(keys), 300))] + [
+        b"\x00",
+        b"\xff" * 40,
+    ]
     more = state([key for key in extra if key not in wanted], first=10_000)
     root = edited(heap, before, dict(more))
     assert root == fresh(Heap(), wanted | more)
@@ -110,7 +119,9 @@ def test_taking_keys_away_again_gives_the_root_from_before(keys: list[bytes], se
 
 @quick
 @given(SMALL, st.lists(EDITS, max_size=6))
-def test_any_edits_give_the_root_of_a_fresh_build(wanted: State, edits: list[dict[bytes, bytes | None]]) -> None:
+def test_any_edits_give_the_root_of_a_fresh_build(
+    wanted: State, edits: list[dict[bytes, bytes | None]]
+) -> None:
     heap = Heap()
     root = fresh(heap, wanted)
     for batch in edits:
@@ -126,11 +137,16 @@ def test_values_move_no_boundaries(keys: list[bytes], seed: int) -> None:
     root = fresh(heap, state(keys))
     changed = state(keys, first=seed + 1)
     other = edited(heap, root, dict(changed))
-    assert [node.keys for node in nodes_below(heap, other)] == [node.keys for node in nodes_below(heap, root)]
+    assert [node.keys for node in nodes_below(heap, other)] == [
+        node.keys for node in nodes_below(heap, root)
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("where", ["front", "back", "middle", "front and back", "wipe", "all but one", "append", "prepend"])
+@pytest.mark.parametrize(
+    "where",
+    ["front", "back", "middle", "front and back", "wipe", "all but one", "append", "prepend"],
+)
 def test_edits_at_the_ends_and_whole_ranges(kind: str, where: str) -> None:
     keys = sorted(key_set(kind, 3000, 1))
     wanted = state(keys)
@@ -175,14 +191,19 @@ def test_edits_that_change_nothing_keep_the_root_and_write_nothing(keys: list[by
     objects = heap.objects()
     assert edit(objects, root, {}) == root
     assert edit(objects, root, {key: wanted[key] for key in keys[:50]}) == root
-    assert edit(objects, root, {key + b"!": None for key in keys[:50] if key + b"!" not in wanted}) == root
+    assert (
+        edit(objects, root, {key + b"!": None for key in keys[:50] if key + b"!" not in wanted})
+        == root
+    )
     heap.keep(objects)
     assert heap.writes == 0
 
 
 @laws
 @given(SETS, SETS, st.integers(0, 2**32))
-def test_a_stored_tree_is_whole_sound_and_without_waste(keys: list[bytes], more: list[bytes], seed: int) -> None:
+def test_a_stored_tree_is_whole_sound_and_without_waste(
+    keys: list[bytes], more: list[bytes], seed: int
+) -> None:
     heap = Heap()
     roots = [fresh(heap, state(keys))]
     chance = random.Random(seed)
@@ -196,7 +217,9 @@ def test_a_stored_tree_is_whole_sound_and_without_waste(keys: list[bytes], more:
             assert node.keys == tuple(sorted(set(node.keys)))
             assert node.keys
             assert node.level == 0 or len(node.keys) > 1 or node.keys[-1] == nodes[0].keys[-1]
-        assert tree.count(heap.objects(), root) == sum(len(node.keys) for node in nodes if node.level == 0)
+        assert tree.count(heap.objects(), root) == sum(
+            len(node.keys) for node in nodes if node.level == 0
+        )
         if nodes:
             assert nodes[0].level == 0 or len(nodes[0].keys) > 1
     assert reached == set(heap.data)
@@ -217,7 +240,9 @@ def test_what_was_put_last_is_found_and_nothing_else(keys: list[bytes], seed: in
     wanted |= later
     absent = [key + b"?" for key in keys[:40] if key + b"?" not in wanted] + [b"\xff" * 9, b"\x00"]
     asked = chance.sample(keys, min(len(keys), 400)) + absent
-    assert tree.get(heap.objects(), root, asked) == {key: wanted[key] for key in asked if key in wanted}
+    assert tree.get(heap.objects(), root, asked) == {
+        key: wanted[key] for key in asked if key in wanted
+    }
     assert tree.get(heap.objects(), root, []) == {}
 
 
@@ -228,14 +253,23 @@ def test_scans_of_any_range_are_exact(keys: list[bytes], seed: int) -> None:
     chance = random.Random(seed)
     wanted = state(keys)
     root = fresh(heap := Heap(), wanted)
-    marks = [*chance.sample(keys, min(len(keys), 6)), b"", b"\x00", b"\xff" * 8, *(key + b"\x01" for key in keys[:2])]
+    marks = [
+        *chance.sample(keys, min(len(keys), 6)),
+        b"",
+        b"\x00",
+        b"\xff" * 8,
+        *(key + b"\x01" for key in keys[:2]),
+    ]
     ordered = sorted(wanted.items())
     assert list(tree.scan(heap.objects(), root)) == ordered
     objects = heap.objects()
     for start in marks:
         for stop in [*marks, None]:
             last = len(ordered) if stop is None else bisect_left(ordered, (stop,))
-            assert list(tree.scan(objects, root, start, stop)) == ordered[bisect_left(ordered, (start,)) : last]
+            assert (
+                list(tree.scan(objects, root, start, stop))
+                == ordered[bisect_left(ordered, (start,)) : last]
+            )
 
 
 @laws
@@ -269,7 +303,9 @@ def test_a_diff_is_exact_and_applying_it_gives_the_other_map(keys: list[bytes], 
 
 @quick
 @given(SMALL, SMALL, SMALL_KEYS, st.none() | SMALL_KEYS)
-def test_a_diff_of_a_range_is_that_part_of_the_diff(a: State, b: State, start: bytes, stop: bytes | None) -> None:
+def test_a_diff_of_a_range_is_that_part_of_the_diff(
+    a: State, b: State, start: bytes, stop: bytes | None
+) -> None:
     heap = Heap()
     root_a, root_b = fresh(heap, a), fresh(heap, b)
     expected = [d for d in differences(a, b) if d[0] >= start and (stop is None or d[0] < stop)]
@@ -292,7 +328,9 @@ def test_a_range_of_a_large_diff_is_exact(keys: list[bytes], more: list[bytes], 
         assert list(tree.diff(heap.objects(), root_a, root_b, start, stop)) == expected
 
 
-@pytest.mark.parametrize("sizes", [(0, 0), (0, 1), (1, 0), (0, 3000), (3000, 0), (1, 3000), (30, 3000), (3000, 2999)])
+@pytest.mark.parametrize(
+    "sizes", [(0, 0), (0, 1), (1, 0), (0, 3000), (3000, 0), (1, 3000), (30, 3000), (3000, 2999)]
+)
 def test_diffs_of_trees_of_different_heights(sizes: tuple[int, int]) -> None:
     keys = sorted(key_set("random", 3000, 5))
     a, b = state(keys[: sizes[0]]), state(keys[: sizes[1]], first=1)
@@ -307,9 +345,13 @@ def test_a_single_difference_is_found_wherever_it_is() -> None:
     root = fresh(heap, wanted)
     for position in range(0, 3000, 37):
         other = edited(heap, root, {keys[position]: record(123_456)})
-        assert list(tree.diff(heap.objects(), root, other)) == [(keys[position], wanted[keys[position]], record(123_456))]
+        assert list(tree.diff(heap.objects(), root, other)) == [
+            (keys[position], wanted[keys[position]], record(123_456))
+        ]
         without = edited(heap, root, {keys[position]: None})
-        assert list(tree.diff(heap.objects(), root, without)) == [(keys[position], wanted[keys[position]], None)]
+        assert list(tree.diff(heap.objects(), root, without)) == [
+            (keys[position], wanted[keys[position]], None)
+        ]
 
 
 def test_a_subtree_that_moved_hides_nothing() -> None:
@@ -329,12 +371,16 @@ def test_a_subtree_that_moved_hides_nothing() -> None:
 
 @quick
 @given(SMALL, EDITS, EDITS)
-def test_three_ways_gives_all_that_the_source_changed(base: State, ours: dict[bytes, bytes | None], theirs: dict[bytes, bytes | None]) -> None:
+def test_three_ways_gives_all_that_the_source_changed(
+    base: State, ours: dict[bytes, bytes | None], theirs: dict[bytes, bytes | None]
+) -> None:
     heap = Heap()
     target, source = after(base, ours), after(base, theirs)
     roots = [fresh(heap, s) for s in (base, target, source)]
     found = list(tree.three_way(heap.objects(), *roots))
-    assert found == [(key, before, target.get(key), now) for key, before, now in differences(base, source)]
+    assert found == [
+        (key, before, target.get(key), now) for key, before, now in differences(base, source)
+    ]
     assert list(tree.three_way(heap.objects(), roots[0], roots[1], roots[0])) == []
     forward = tree.three_way(heap.objects(), roots[0], roots[0], roots[2])
     assert edited(heap, roots[0], {key: now for key, _, _, now in forward}) == roots[2]
@@ -342,16 +388,28 @@ def test_three_ways_gives_all_that_the_source_changed(base: State, ours: dict[by
 
 @laws
 @given(SETS, st.integers(0, 2**32))
-def test_disjoint_changes_merge_to_the_same_root_from_both_sides(keys: list[bytes], seed: int) -> None:
+def test_disjoint_changes_merge_to_the_same_root_from_both_sides(
+    keys: list[bytes], seed: int
+) -> None:
     chance = random.Random(seed)
     base = state(keys)
     some = chance.sample(keys, min(len(keys), 200))
     ours: dict[bytes, bytes | None] = {key: record(1_000_000) for key in some[::2]}
-    theirs: dict[bytes, bytes | None] = {key: chance.choice([None, record(2_000_000)]) for key in some[1::2]}
+    theirs: dict[bytes, bytes | None] = {
+        key: chance.choice([None, record(2_000_000)]) for key in some[1::2]
+    }
     heap = Heap()
     root, target, source = (fresh(heap, s) for s in (base, after(base, ours), after(base, theirs)))
-    one = edited(heap, target, {k: now for k, _, _, now in tree.three_way(heap.objects(), root, target, source)})
-    two = edited(heap, source, {k: now for k, _, _, now in tree.three_way(heap.objects(), root, source, target)})
+    one = edited(
+        heap,
+        target,
+        {k: now for k, _, _, now in tree.three_way(heap.objects(), root, target, source)},
+    )
+    two = edited(
+        heap,
+        source,
+        {k: now for k, _, _, now in tree.three_way(heap.objects(), root, source, target)},
+    )
     assert one == two == fresh(Heap(), after(after(base, ours), theirs))
 
 
@@ -362,7 +420,11 @@ def test_disjoint_changes_merge_to_the_same_root_from_both_sides(keys: list[byte
 def test_nodes_stay_near_their_target(kind: str) -> None:
     heap = Heap()
     root = fresh(heap, state(key_set(kind, 5000, 3)))
-    leaves = [sum(len(k) + RECORD_SIZE + 2 for k in node.keys) for node in nodes_below(heap, root) if node.level == 0]
+    leaves = [
+        sum(len(k) + RECORD_SIZE + 2 for k in node.keys)
+        for node in nodes_below(heap, root)
+        if node.level == 0
+    ]
     largest_key = max(len(k) for node in nodes_below(heap, root) for k in node.keys)
     assert max(leaves) <= 2.5 * LEAF_TARGET + largest_key
     if len(leaves) > 20 and largest_key < 100:

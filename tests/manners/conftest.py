@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 import pytest
 
-from nessie_cli import CommitMeta, ContentKey, Delete, IcebergTable, IcebergView, Namespace, Put, create
+from nessie_cli import (
+    CommitMeta,
+    ContentKey,
+    Delete,
+    IcebergTable,
+    IcebergView,
+    Namespace,
+    Put,
+    create,
+)
 from nessie_cli.model import ReferenceType
 from tests.loaded import EVERYTHING
 from tests.manners.screen import Forker, Running, Shown
@@ -39,16 +48,32 @@ ORDINARY_TEXTS = Texts("nightly", "orders_last_quarter", "returns")
 
 def fill(path: Path, texts: Texts) -> None:
     """Commits on two branches that are in conflict, with wide and combining characters and those texts in keys, messages, authors and contents."""
-    keys = [("db",), ("db", "orders"), ("db", WIDE[0]), ("db", *WIDE), ("db", texts.odd), ("db", COMBINED), ("db", texts.long), ("db", "to go")]
+    keys = [
+        ("db",),
+        ("db", "orders"),
+        ("db", WIDE[0]),
+        ("db", *WIDE),
+        ("db", texts.odd),
+        ("db", COMBINED),
+        ("db", texts.long),
+        ("db", "to go"),
+    ]
     with create(str(path), who=f"who {WIDE[0]}") as repository:
 
         def content(elements: tuple[str, ...], version: int):
             if elements in (keys[0], keys[2]):
-                return Namespace(elements=elements, properties={"owner": f"{texts.everywhere} {WIDE[1]} {version}"})
+                return Namespace(
+                    elements=elements,
+                    properties={"owner": f"{texts.everywhere} {WIDE[1]} {version}"},
+                )
             location = f"s3://lake/warehouse/{'/'.join(elements)}/metadata/{texts.everywhere}/{version:05}-{version * 7919:032x}.metadata.json"
             if elements[-1] == COMBINED:
                 return IcebergView(
-                    metadata_location=location, version_id=version, schema_id=1, sql_text=f"select '{texts.everywhere}'", dialect="spark"
+                    metadata_location=location,
+                    version_id=version,
+                    schema_id=1,
+                    sql_text=f"select '{texts.everywhere}'",
+                    dialect="spark",
                 )
             return IcebergTable(metadata_location=location, snapshot_id=version, schema_id=version)
 
@@ -61,10 +86,21 @@ def fill(path: Path, texts: Texts) -> None:
                 puts.append(Put(key, new.with_id(found.id), found) if found else Put(key, new))
             author = f"Ada {texts.everywhere} {WIDE[0]} <ada@example.org>"
             when = datetime(2026, 1, version, tzinfo=UTC)
-            meta = CommitMeta(message, (author, "B"), (author,), author_time=when, properties={"run": (f"{texts.everywhere}{WIDE[1]}",)})
+            meta = CommitMeta(
+                message,
+                (author, "B"),
+                (author,),
+                author_time=when,
+                properties={"run": (f"{texts.everywhere}{WIDE[1]}",)},
+            )
             repository.commit(branch, puts, meta)
 
-        commit("main", 1, keys, f"{texts.everywhere} {WIDE[1] * 12}\n\nbody {texts.everywhere}\n{FAMILY * 30}")
+        commit(
+            "main",
+            1,
+            keys,
+            f"{texts.everywhere} {WIDE[1] * 12}\n\nbody {texts.everywhere}\n{FAMILY * 30}",
+        )
         commit("main", 2, keys[1:2], COMBINED * 60)
         head = repository.reference("main").hash
         for name in (f"feature/{texts.long[::2]}", "dev"):
@@ -84,7 +120,17 @@ def make(folder: Path, texts: Texts) -> Path:
     fill(nessie.folder / ".nessie" / "store.sqlite", texts)
     nessie.ok("init")
     location = f"s3://mine/{WIDE[1] * 9}"
-    nessie.ok("content", "put", "db.orders", "--type", "iceberg-table", "--metadata-location", location, "--expected-hash", "dev")
+    nessie.ok(
+        "content",
+        "put",
+        "db.orders",
+        "--type",
+        "iceberg-table",
+        "--metadata-location",
+        location,
+        "--expected-hash",
+        "dev",
+    )
     return nessie.folder
 
 
@@ -128,8 +174,17 @@ def start(forker: Forker) -> Iterator[Starter]:
     """Start `nessie ARGS...` on a terminal of that size."""
     running: list[Running] = []
 
-    def started(nessie: Nessie, *args: str, width: int = 80, height: int = 24, **environment: str) -> Running:
-        found = Running(forker, args, nessie.folder, {**nessie.environment, **environment}, width=width, height=height)
+    def started(
+        nessie: Nessie, *args: str, width: int = 80, height: int = 24, **environment: str
+    ) -> Running:
+        found = Running(
+            forker,
+            args,
+            nessie.folder,
+            {**nessie.environment, **environment},
+            width=width,
+            height=height,
+        )
         running.append(found)
         return found
 

@@ -22,7 +22,10 @@ def become(request: dict[str, Any]) -> None:
     terminal = os.open(request["tty"], os.O_RDWR | os.O_APPEND)
     for number in range(3):
         os.dup2(terminal, number)
-    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww"))
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(number, mode, encoding="utf-8", closefd=False)
+        for number, mode in enumerate("rww")
+    )
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])

@@ -51,7 +51,9 @@ class Forker:
 
     def __init__(self, *loaded: str) -> None:
         command = [sys.executable, str(Path(__file__).with_name("forking.py")), *loaded]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
 
     def _ask(self, **request: Any) -> int:
         assert self._process.stdin is not None
@@ -60,7 +62,9 @@ class Forker:
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
-    def start(self, args: tuple[str, ...], folder: Path, environment: Mapping[str, str], tty: str) -> int:
+    def start(
+        self, args: tuple[str, ...], folder: Path, environment: Mapping[str, str], tty: str
+    ) -> int:
         return self._ask(args=args, cwd=str(folder), env=dict(environment), tty=tty)
 
     def wait(self, process: int) -> int:
@@ -73,11 +77,22 @@ class Forker:
 class Running:
     """A command on a terminal that is still at work."""
 
-    def __init__(self, forker: Forker, args: tuple[str, ...], folder: Path, environment: Mapping[str, str], *, width: int, height: int) -> None:
+    def __init__(
+        self,
+        forker: Forker,
+        args: tuple[str, ...],
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        width: int,
+        height: int,
+    ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         self._forker = forker
-        self.process = forker.start(args, folder, {"TERM": "xterm-256color", **environment}, os.ttyname(slave))
+        self.process = forker.start(
+            args, folder, {"TERM": "xterm-256color", **environment}, os.ttyname(slave)
+        )
         self._code: int | None = None
         self.raw = b""
         # Until the command has opened the terminal too, this keeps it open.
@@ -99,7 +114,9 @@ class Running:
             self._read(0.05)
             if self._ended():
                 self._drain()
-                assert there(ESCAPES.sub("", self.text)), f"ended before {text!r} came: {self.raw!r}"
+                assert there(ESCAPES.sub("", self.text)), (
+                    f"ended before {text!r} came: {self.raw!r}"
+                )
 
     @property
     def text(self) -> str:

@@ -31,7 +31,9 @@ def workspace_locked(nessie):
 @contextmanager
 def store_locked(nessie):
     """Another writer is at work in the store."""
-    with closing(sqlite3.connect(nessie.folder / ".nessie" / "store.sqlite", isolation_level=None)) as connection:
+    with closing(
+        sqlite3.connect(nessie.folder / ".nessie" / "store.sqlite", isolation_level=None)
+    ) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield
         connection.execute("ROLLBACK")
@@ -39,7 +41,10 @@ def store_locked(nessie):
 
 @pytest.mark.parametrize(
     ("locked", "words", "said"),
-    [(workspace_locked, PUT, "waiting for the lock of this workspace"), (store_locked, ("branch", "late"), "creating the reference")],
+    [
+        (workspace_locked, PUT, "waiting for the lock of this workspace"),
+        (store_locked, ("branch", "late"), "creating the reference"),
+    ],
 )
 def test_what_a_command_waits_for_is_shown_and_taken_away(ordinary, start, locked, words, said):
     with locked(ordinary):
@@ -63,7 +68,14 @@ def percentages(shown: str) -> list[int]:
 
 
 def test_where_it_is_known_how_much_there_is_the_line_says_how_far_it_is(ordinary, start):
-    many = [{"type": "PUT", "key": {"elements": [f"{n}"]}, "content": {"type": "NAMESPACE", "elements": [f"{n}"]}} for n in range(1500)]
+    many = [
+        {
+            "type": "PUT",
+            "key": {"elements": [f"{n}"]},
+            "content": {"type": "NAMESPACE", "elements": [f"{n}"]},
+        }
+        for n in range(1500)
+    ]
     (ordinary.folder / "many.json").write_text(json.dumps(many))
     with store_locked(ordinary):
         running = start(ordinary, "commit", "--batch", "many.json", "-m", "many")
@@ -78,14 +90,30 @@ def test_where_it_is_known_how_much_there_is_the_line_says_how_far_it_is(ordinar
 @pytest.fixture
 def deep(ordinary):
     """Many tables have changed whose metadata files take long to read."""
-    snapshots = [{"snapshot-id": number, "summary": {"operation": "append", "filler": "x" * 100}} for number in range(30_000)]
-    table = {"format-version": 1, "location": "s3://x", "last-column-id": 0, "schema": {"type": "struct", "fields": []}, "partition-spec": []}
+    snapshots = [
+        {"snapshot-id": number, "summary": {"operation": "append", "filler": "x" * 100}}
+        for number in range(30_000)
+    ]
+    table = {
+        "format-version": 1,
+        "location": "s3://x",
+        "last-column-id": 0,
+        "schema": {"type": "struct", "fields": []},
+        "partition-spec": [],
+    }
     (ordinary.folder / "t.json").write_text(json.dumps({**table, "snapshots": snapshots}))
     puts = []
     for number in range(120):
         location = ordinary.folder / f"t{number}.json"
         location.hardlink_to(ordinary.folder / "t.json")
-        content = {"type": "ICEBERG_TABLE", "metadataLocation": str(location), "snapshotId": 1, "schemaId": 0, "specId": 0, "sortOrderId": 0}
+        content = {
+            "type": "ICEBERG_TABLE",
+            "metadataLocation": str(location),
+            "snapshotId": 1,
+            "schemaId": 0,
+            "specId": 0,
+            "sortOrderId": 0,
+        }
         puts.append({"type": "PUT", "key": {"elements": [f"t{number}"]}, "content": content})
     (ordinary.folder / "batch.json").write_text(json.dumps(puts))
     ordinary.ok("commit", "--batch", "batch.json", "-m", "many")
@@ -128,7 +156,14 @@ def test_with_quiet_nothing_is_shown(ordinary, start):
 def test_nothing_is_written_into_a_pipe(ordinary):
     words = [sys.executable, "-m", "nessie_cli", *PUT]
     with workspace_locked(ordinary):
-        process = subprocess.Popen(words, cwd=ordinary.folder, env=ordinary.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            words,
+            cwd=ordinary.folder,
+            env=ordinary.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(LONGER)
     out, err = process.communicate()
@@ -137,16 +172,28 @@ def test_nothing_is_written_into_a_pipe(ordinary):
 
 
 def test_rich_is_loaded_for_a_line_that_is_drawn_only(ordinary):
-    program = (
-        "import sys, nessie_cli.render.busy as b; busy = b.Busy(sys.stderr)\nwith busy.at_work('x'): pass\nbusy.stop(); print('rich' in sys.modules)"
+    program = "import sys, nessie_cli.render.busy as b; busy = b.Busy(sys.stderr)\nwith busy.at_work('x'): pass\nbusy.stop(); print('rich' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=ordinary.environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    done = subprocess.run([sys.executable, "-c", program], env=ordinary.environment, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
 
 @pytest.mark.parametrize(
     ("done", "total", "said"),
-    [(0, None, ""), (12_345, None, "12,345"), (0, 10, "0%"), (999, 1000, "99%"), (10, 10, "100%"), (11, 10, "100%"), (3, 0, "3")],
+    [
+        (0, None, ""),
+        (12_345, None, "12,345"),
+        (0, 10, "0%"),
+        (999, 1000, "99%"),
+        (10, 10, "100%"),
+        (11, 10, "100%"),
+        (3, 0, "3"),
+    ],
 )
 def test_how_far_it_is(done, total, said):
     assert Seen("x", done, total).how_far == said

@@ -30,7 +30,9 @@ def newest(nessie) -> str:
 
 
 def test_what_is_written_is_the_message_and_comments_are_left_out(mine, show):
-    shown = show(mine, "commit", NESSIE_EDITOR=editor("'a subject  \\n\\n# no word\\nand a body\\n'"))
+    shown = show(
+        mine, "commit", NESSIE_EDITOR=editor("'a subject  \\n\\n# no word\\nand a body\\n'")
+    )
 
     assert shown.code == 0
     assert newest(mine) == "a subject\n\nand a body"
@@ -64,7 +66,10 @@ def test_a_message_whose_commit_fails_is_kept_for_the_next_one(ordinary, show):
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        ("no-such-editor", "cannot be run: No such file or directory. Hint: NESSIE_EDITOR, VISUAL or EDITOR names another one"),
+        (
+            "no-such-editor",
+            "cannot be run: No such file or directory. Hint: NESSIE_EDITOR, VISUAL or EDITOR names another one",
+        ),
         ("false", "the editor 'false' ended with 1"),
         ("'unclosed", "cannot be run: No closing quotation"),
     ],
@@ -107,12 +112,22 @@ def test_a_program_is_never_asked(mine, show, more):
 def test_off_a_terminal_a_message_is_needed_but_for_a_dry_run(mine):
     refused = mine("commit", env={"NESSIE_EDITOR": editor("'never\\n'")})
 
-    assert (refused.code, refused.err) == (2, "nessie: a commit needs a message: -m MSG or -F FILE\n")
+    assert (refused.code, refused.err) == (
+        2,
+        "nessie: a commit needs a message: -m MSG or -F FILE\n",
+    )
     assert mine.ok("commit", "--dry-run").code == 0
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", ""), ("# a\n", ""), ("\n\n a \n\n#b\nc\n\n", " a\n\nc"), ("a # b", "a # b"), (" # indented", " # indented")]
+    ("text", "message"),
+    [
+        ("", ""),
+        ("# a\n", ""),
+        ("\n\n a \n\n#b\nc\n\n", " a\n\nc"),
+        ("a # b", "a # b"),
+        (" # indented", " # indented"),
+    ],
 )
 def test_a_message_is_cleaned_as_git_does_it(text, message):
     assert without_comments(text) == message

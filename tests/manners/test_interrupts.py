@@ -26,7 +26,11 @@ TIMES = 7
 """How often each command is interrupted in either way, at least."""
 TIMES_AT_MOST = 60
 MANY = [
-    {"type": "PUT", "key": {"elements": [f"space {number}"]}, "content": {"type": "NAMESPACE", "elements": [f"space {number}"]}}
+    {
+        "type": "PUT",
+        "key": {"elements": [f"space {number}"]},
+        "content": {"type": "NAMESPACE", "elements": [f"space {number}"]},
+    }
     for number in range(1500)
 ]
 
@@ -71,7 +75,9 @@ def attempt(request: pytest.FixtureRequest, bare: Forker, forker: Forker, templa
     """Run a command in a folder, interrupted after so many seconds or not at all: exit code, what it wrote, how long it took."""
     imports = bare if request.param == "with its imports" else forker
 
-    def run(folder: Path, args: Words, after: float | None, start: Forker = imports) -> tuple[int, str, float]:
+    def run(
+        folder: Path, args: Words, after: float | None, start: Forker = imports
+    ) -> tuple[int, str, float]:
         output = folder / "output"
         output.write_text("")
         begun = time.perf_counter()
@@ -95,7 +101,9 @@ def state(folder: Path) -> tuple[list[str], int]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(name, attempt, forker, template, tmp_path):
+def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(
+    name, attempt, forker, template, tmp_path
+):
     args = CASES[name]
     seed = Random().randrange(2**32)
     print("seed", seed)
@@ -125,7 +133,9 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(nam
         number = len(codes)
         folder = copy(number)
         before = state(folder) if name != "init" else None
-        code, said, _ = attempt(folder, args, random.uniform(0, longest / 2 ** max(number - TIMES + 1, 0)))
+        code, said, _ = attempt(
+            folder, args, random.uniform(0, longest / 2 ** max(number - TIMES + 1, 0))
+        )
         codes.append(code)
 
         assert code in (0, 130), said
@@ -136,7 +146,11 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(nam
             # The commit may be there though the batch file was not taken away any more: every command finds that out, and makes no second one.
             assert attempt(folder, ("status",), None, forker)[0] == 0
             # With -m there are two steps; between them the operation is staged beside what was there.
-            assert state(folder) in (before, wanted, (before[0], before[1] + ("-m" in args and "put" in args)))
+            assert state(folder) in (
+                before,
+                wanted,
+                (before[0], before[1] + ("-m" in args and "put" in args)),
+            )
             assert state(folder) == wanted or code == 130
         if name == "init" or state(folder) != wanted:
             repeated, said, _ = attempt(folder, args, None, forker)
@@ -176,9 +190,16 @@ sys.exit(code)
 """
 
 
-def test_an_interrupt_of_which_python_makes_another_error_is_one_before_the_command_has_begun_too(template):
+def test_an_interrupt_of_which_python_makes_another_error_is_one_before_the_command_has_begun_too(
+    template,
+):
     done = subprocess.run(
-        [sys.executable, "-c", WHERE_A_CLASS_IS_MADE], check=False, cwd=template.folder, env=template.environment, capture_output=True, text=True
+        [sys.executable, "-c", WHERE_A_CLASS_IS_MADE],
+        check=False,
+        cwd=template.folder,
+        env=template.environment,
+        capture_output=True,
+        text=True,
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -67,11 +67,28 @@ def test_a_pager_of_one_s_own_gets_the_text_and_less_s_settings(ordinary, show):
     mine = pager(ordinary, "mine", 'printf "%s<%s>" "$LESS" "$*"; wc -l')
 
     assert show(ordinary, "log", "--oneline", PAGER=mine, height=10).lines[0].startswith("FRX<>")
-    assert show(ordinary, "log", "--oneline", PAGER=f"{mine} -a 'b c'", LESS="S", height=10).lines[0].startswith("S<-a b c>")
-    assert show(ordinary, "log", "--oneline", PAGER="false", NESSIE_PAGER=mine, height=10).lines[0].startswith("FRX<>")
+    assert (
+        show(ordinary, "log", "--oneline", PAGER=f"{mine} -a 'b c'", LESS="S", height=10)
+        .lines[0]
+        .startswith("S<-a b c>")
+    )
+    assert (
+        show(ordinary, "log", "--oneline", PAGER="false", NESSIE_PAGER=mine, height=10)
+        .lines[0]
+        .startswith("FRX<>")
+    )
 
 
-@pytest.mark.parametrize("off", [{"PAGER": "cat"}, {"PAGER": ""}, {"NESSIE_PAGER": "", "PAGER": "false"}, {"PAGER": "no-such-pager"}, {"PAGER": "'"}])
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"PAGER": "cat"},
+        {"PAGER": ""},
+        {"NESSIE_PAGER": "", "PAGER": "false"},
+        {"PAGER": "no-such-pager"},
+        {"PAGER": "'"},
+    ],
+)
 def test_without_a_pager_the_listing_is_written_whole(ordinary, show, off):
     shown = show(ordinary, "log", "--oneline", height=10, **off)
 
@@ -82,12 +99,29 @@ def test_no_pager_runs_for_what_fits_for_json_without_the_option_or_off_a_termin
     mine = pager(ordinary, "mine", "echo paged; cat")
 
     assert "paged" in show(ordinary, "log", "--oneline", PAGER=mine, height=10).raw
-    for args, height in ((("log", "--oneline"), 60), (("--no-pager", "log"), 10), (("log", "--no-pager"), 10), (("log", "--json"), 10)):
+    for args, height in (
+        (("log", "--oneline"), 60),
+        (("--no-pager", "log"), 10),
+        (("log", "--no-pager"), 10),
+        (("log", "--json"), 10),
+    ):
         assert "paged" not in show(ordinary, *args, PAGER=mine, height=height).raw, args
     assert "paged" not in ordinary("log", env={"PAGER": mine, "LINES": "3"}).out
 
 
-@pytest.mark.parametrize("command", ["log", "content list", "branch -v", "reflog", "diff dev main", "blame", "show dev~1", "content list --tree"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "log",
+        "content list",
+        "branch -v",
+        "reflog",
+        "diff dev main",
+        "blame",
+        "show dev~1",
+        "content list --tree",
+    ],
+)
 def test_every_long_listing_is_paged(ordinary, show, command):
     mine = pager(ordinary, "mine", "echo paged; cat")
 
@@ -125,11 +159,15 @@ def test_ctrl_c_while_a_pager_is_fed_is_the_pager_s_own_business(ordinary, start
     shown = running.end()
     assert shown.code == 0
     assert "nessie:" not in shown.raw
-    assert int(next(line for line in shown.lines if line.strip().isdigit())) > PIPE, "the listing fits into the pipe: nothing was left to write"
+    assert int(next(line for line in shown.lines if line.strip().isdigit())) > PIPE, (
+        "the listing fits into the pipe: nothing was left to write"
+    )
 
 
 def test_a_pager_that_ctrl_c_ends_ends_the_command_with_it(ordinary, start):
-    running = start(ordinary, "log", "--format", LONG, PAGER=pager(ordinary, "slow", SLOW), height=5, width=2000)
+    running = start(
+        ordinary, "log", "--format", LONG, PAGER=pager(ordinary, "slow", SLOW), height=5, width=2000
+    )
     running.wait_for("waiting")
     running.interrupt()
 

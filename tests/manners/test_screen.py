@@ -65,12 +65,28 @@ def test_findings_of_an_audit_fit_the_terminal(ordinary, show, width):
     (ordinary.folder / "own").mkdir()
     ordinary.ok("-C", "own", "init")
     place = f"/nowhere/{WIDE[1] * 20}.metadata.json"
-    ordinary.ok("-C", "own", "content", "put", WIDE[0], "--type", "iceberg-table", "--metadata-location", place, "-m", "fresh")
+    ordinary.ok(
+        "-C",
+        "own",
+        "content",
+        "put",
+        WIDE[0],
+        "--type",
+        "iceberg-table",
+        "--metadata-location",
+        place,
+        "-m",
+        "fresh",
+    )
 
     shown = show(ordinary, "-C", "own", "audit", width=width, PAGER="cat")
 
     assert shown.code == 1
-    assert [line for line in shown.lines if columns(line) > width and not line.startswith("METADATA_MISSING: ")] == []
+    assert [
+        line
+        for line in shown.lines
+        if columns(line) > width and not line.startswith("METADATA_MISSING: ")
+    ] == []
 
 
 @pytest.mark.parametrize("command", READING)
@@ -81,8 +97,13 @@ def test_stored_control_characters_reach_neither_terminal_nor_pipe_nor_json(nast
     documents = nasty("--json", *args)
 
     # Tabs stand between the cells of records, which --name-status prints on a terminal too; a terminal ends lines with \r\n.
-    assert ESCAPES.sub("", on_terminal.plain.replace("\r\n", "\n").replace("\t", "")) == on_terminal.plain.replace("\r\n", "\n").replace("\t", "")
-    assert set(STYLE.findall(on_terminal.raw)) <= {f"\x1b[{style}m" for style in ("0", "1", "2", "31", "32", "33", "34", "35", "36", "1;31", "1;32")}
+    assert ESCAPES.sub(
+        "", on_terminal.plain.replace("\r\n", "\n").replace("\t", "")
+    ) == on_terminal.plain.replace("\r\n", "\n").replace("\t", "")
+    assert set(STYLE.findall(on_terminal.raw)) <= {
+        f"\x1b[{style}m"
+        for style in ("0", "1", "2", "31", "32", "33", "34", "35", "36", "1;31", "1;32")
+    }
     for text in (piped.out, piped.err, documents.out, documents.err):
         assert ESCAPES.findall(text.replace("\t", "")) == []
     assert documents.out.isascii()
@@ -91,7 +112,10 @@ def test_stored_control_characters_reach_neither_terminal_nor_pipe_nor_json(nast
 def test_what_is_shown_escaped_is_what_is_stored(nasty, show):
     shown = show(nasty, "show", "main~23", width=200, PAGER="cat")
 
-    assert r"\x1b[31mred\x1b[0m \x07bell \x9b2Jgone \r\n\tback \u202eesrever \x1b]0;title\x07 \x00nul \u200bzero" in shown.plain
+    assert (
+        r"\x1b[31mred\x1b[0m \x07bell \x9b2Jgone \r\n\tback \u202eesrever \x1b]0;title\x07 \x00nul \u200bzero"
+        in shown.plain
+    )
 
 
 @pytest.mark.parametrize("command", ["content list", "branch -v", "reflog", "diff dev main --stat"])
@@ -99,11 +123,15 @@ def test_columns_stand_below_each_other_whatever_is_in_them(ordinary, show, comm
     heading, *rows = show(ordinary, *command.split(), width=200, PAGER="cat").lines
     starts = {columns(heading[: found.start()]) for found in re.finditer(r"(?<!\S)\S", heading)}
 
-    assert any(text in row for text in (*WIDE, COMBINED) for row in rows) or command.startswith("branch")
+    assert any(text in row for text in (*WIDE, COMBINED) for row in rows) or command.startswith(
+        "branch"
+    )
     for row in rows:
         cells = [columns(row[: found.start()]) for found in re.finditer(r"(?<=  )\S", row)]
         # Numbers stand on the right of their column.
-        assert len([cell for cell in cells if cell not in starts]) <= (2 if "branch" in command else 1), row
+        assert len([cell for cell in cells if cell not in starts]) <= (
+            2 if "branch" in command else 1
+        ), row
 
 
 def test_a_narrow_terminal_is_no_reason_to_fail(ordinary, show):

@@ -102,15 +102,37 @@ def nothing(tmp_path, server):
 
 def table(nessie, key: str, number: int, *more: str) -> None:
     # `--deep` reads metadata files; those in buckets would take a network.
-    location = "s3://lake/db/rates/00001.json" if key == "db.rates" else f"file://{nessie.folder}/00002.json"
-    nessie.ok("content", "put", key, "--type", "iceberg-table", "--metadata-location", location, "--snapshot-id", str(number), *more)
+    location = (
+        "s3://lake/db/rates/00001.json"
+        if key == "db.rates"
+        else f"file://{nessie.folder}/00002.json"
+    )
+    nessie.ok(
+        "content",
+        "put",
+        key,
+        "--type",
+        "iceberg-table",
+        "--metadata-location",
+        location,
+        "--snapshot-id",
+        str(number),
+        *more,
+    )
 
 
 def build(nessie) -> None:
     nessie.ok("init")
     for namespace in ("db", "db.sales"):
         nessie.ok("content", "put", namespace, "--type", "namespace", "-m", f"add {namespace}")
-    tables = ("db.orders", "db.items", "db.customers", "db.sales.orders", "db.sales.items", "db.sales.units")
+    tables = (
+        "db.orders",
+        "db.items",
+        "db.customers",
+        "db.sales.orders",
+        "db.sales.items",
+        "db.sales.units",
+    )
     for key in tables:
         table(nessie, key, 1, "-m", f"add {key}")
     nessie.ok("tag", "v1.2")
@@ -136,9 +158,15 @@ def files(folder: Path) -> None:
     (folder / "message.txt").write_text("nightly load\n\nOne line more.\n")
     table_ = '{"type": "ICEBERG_TABLE", "metadataLocation": "s3://lake/x.json", "snapshotId": 5, "schemaId": 0, "specId": 0, "sortOrderId": 0}'
     (folder / "orders.json").write_text(table_)
-    (folder / "operations.json").write_text(f'[{{"type": "PUT", "key": {{"elements": ["bulk"]}}, "content": {table_}}}]')
+    (folder / "operations.json").write_text(
+        f'[{{"type": "PUT", "key": {{"elements": ["bulk"]}}, "content": {table_}}}]'
+    )
     metadata = json.loads((ROOT / "tests/manual/table-metadata.json").read_text())
     # The examples put this file with many snapshots.
     ids = {one["snapshot-id"] for one in metadata["snapshots"]}
-    metadata["snapshots"] += [metadata["snapshots"][0] | {"snapshot-id": number} for number in range(100) if number not in ids]
+    metadata["snapshots"] += [
+        metadata["snapshots"][0] | {"snapshot-id": number}
+        for number in range(100)
+        if number not in ids
+    ]
     (folder / "00002.json").write_text(json.dumps(metadata))

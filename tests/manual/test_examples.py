@@ -45,20 +45,36 @@ NEEDS = {
     "nessie cherry-pick feature~4 feature~2..feature --theirs db.sales.orders": Needs(
         ("nessie content put db.sales.orders --snapshot-id 99 -m theirs",)
     ),
-    "nessie commit -F message.txt --author 'Ada <ada@example.org>' --property run=42 --dry-run": Needs(("nessie content delete db.rates",)),
+    "nessie commit -F message.txt --author 'Ada <ada@example.org>' --property run=42 --dry-run": Needs(
+        ("nessie content delete db.rates",)
+    ),
     "nessie commit -m 'nightly load'": Needs(("nessie content delete db.rates",)),
     "nessie config get author": Needs(("nessie config set author Ada",)),
-    "nessie config get profile.work.store --user": Needs(("nessie config set profile.work.store sqlite:////srv/catalog.sqlite --user",)),
-    "nessie config get protect.main --repository": Needs(("nessie config set protect.main no-delete --repository",)),
-    "nessie config unset alias.lg": Needs(("nessie config set alias.lg 'log --oneline'",)),
-    "nessie config unset default-profile --user": Needs(("nessie config set default-profile work --user",)),
-    "nessie config unset protect.main --repository": Needs(("nessie config set protect.main no-delete --repository",)),
-    "nessie content delete db.orders db.items db": Needs(
-        ("nessie content delete db.customers db.rates db.sales.orders db.sales.items db.sales.units db.sales",)
+    "nessie config get profile.work.store --user": Needs(
+        ("nessie config set profile.work.store sqlite:////srv/catalog.sqlite --user",)
     ),
-    "nessie content rename db.orders db.sales.orders -m 'orders belong to sales'": Needs(("nessie content delete db.sales.orders -m 'make room'",)),
+    "nessie config get protect.main --repository": Needs(
+        ("nessie config set protect.main no-delete --repository",)
+    ),
+    "nessie config unset alias.lg": Needs(("nessie config set alias.lg 'log --oneline'",)),
+    "nessie config unset default-profile --user": Needs(
+        ("nessie config set default-profile work --user",)
+    ),
+    "nessie config unset protect.main --repository": Needs(
+        ("nessie config set protect.main no-delete --repository",)
+    ),
+    "nessie content delete db.orders db.items db": Needs(
+        (
+            "nessie content delete db.customers db.rates db.sales.orders db.sales.items db.sales.units db.sales",
+        )
+    ),
+    "nessie content rename db.orders db.sales.orders -m 'orders belong to sales'": Needs(
+        ("nessie content delete db.sales.orders -m 'make room'",)
+    ),
     "nessie diff main feature --exit-code --json": Needs(code=1),
-    "nessie login https://catalog.example.org --forget": Needs(("nessie login https://catalog.example.org",)),
+    "nessie login https://catalog.example.org --forget": Needs(
+        ("nessie login https://catalog.example.org",)
+    ),
     # Nothing is on stdin.
     "nessie login https://catalog.example.org --token-stdin": Needs(code=2),
     "nessie gc apply 20260131T120000Z --dry-run --json": Needs(("nessie gc approve",)),
@@ -78,7 +94,14 @@ NEEDS = {
     "nessie revert 8f31c0de --ours db.sales.orders --dry-run": Needs(hash="main~2"),
     "nessie show 8f31c0de -- db.sales.orders": Needs(hash="feature~1"),
     "nessie stats --sizes --json": Needs(NO_NETWORK),
-    "nessie stash apply 1": Needs(("nessie content delete db.rates", "nessie stash", "nessie content delete db.orders", "nessie stash")),
+    "nessie stash apply 1": Needs(
+        (
+            "nessie content delete db.rates",
+            "nessie stash",
+            "nessie content delete db.orders",
+            "nessie stash",
+        )
+    ),
     "nessie stash drop 2": Needs(("nessie content delete db.rates", "nessie stash") * 3),
     "nessie stash drop": Needs(("nessie content delete db.rates", "nessie stash")),
     "nessie stash pop": Needs(("nessie content delete db.rates", "nessie stash")),
@@ -87,14 +110,20 @@ NEEDS = {
     "nessie stash show 1 --json": Needs(("nessie content delete db.rates", "nessie stash") * 2),
     "nessie stash show": Needs(("nessie content delete db.rates", "nessie stash")),
     "nessie stash": Needs(("nessie content delete db.rates",)),
-    "nessie store load lake.backup --store catalog.sqlite --json": Needs(("nessie store backup lake.backup",)),
-    "nessie store load lake.backup --store sqlite:////srv/catalog.sqlite": Needs(("nessie store backup lake.backup",)),
+    "nessie store load lake.backup --store catalog.sqlite --json": Needs(
+        ("nessie store backup lake.backup",)
+    ),
+    "nessie store load lake.backup --store sqlite:////srv/catalog.sqlite": Needs(
+        ("nessie store backup lake.backup",)
+    ),
     "nessie switch -": Needs(("nessie switch feature",)),
     "nessie tag -d release-1": Needs(("nessie tag release-1",)),
     "nessie tag -m 'Figures of March' v1 main~1": Needs(("nessie tag -d v1",)),
     "nessie token list --file tokens --json": Needs(("nessie token new ada --file tokens",)),
     "nessie token list --file tokens": Needs(("nessie token new ada --file tokens",)),
-    "nessie token revoke nightly --file tokens --json": Needs(("nessie token new nightly --file tokens",)),
+    "nessie token revoke nightly --file tokens --json": Needs(
+        ("nessie token new nightly --file tokens",)
+    ),
     "nessie token revoke nightly --file tokens": Needs(("nessie token new nightly --file tokens",)),
     "nessie transplant 8f31c0de": Needs(hash="feature~2"),
 }
@@ -105,14 +134,21 @@ def examples() -> list[str]:
     """The examples of `nessie`, of its groups and of all commands, each once."""
     entries = [entry for top in COMMANDS.values() for entry in (top.children or {"": top}).values()]
     modules = dict.fromkeys(module_of(entry) for entry in entries)
-    of_groups = [*registry.EXAMPLES, *(example for top in COMMANDS.values() for example in top.examples)]
-    return list(dict.fromkeys(of_groups + [example for module in modules for example in module.EXAMPLES]))
+    of_groups = [
+        *registry.EXAMPLES,
+        *(example for top in COMMANDS.values() for example in top.examples),
+    ]
+    return list(
+        dict.fromkeys(of_groups + [example for module in modules for example in module.EXAMPLES])
+    )
 
 
 def run(nessie, line: str, code: int = 0, hash_: str = ""):
     """Run one line as a shell would; no shell is needed, and none is used."""
     if hash_ and HASH in line:
-        found = nessie.ok("log", "-n", "1", "--json", hash_).json["logEntries"][0]["commitMeta"]["hash"]
+        found = nessie.ok("log", "-n", "1", "--json", hash_).json["logEntries"][0]["commitMeta"][
+            "hash"
+        ]
         line = line.replace(HASH, found[:8])
     words = [on_this_machine(nessie, word) for word in shlex.split(line, comments=True)]
     words = [of_newest_run(nessie, word) for word in words]
@@ -164,15 +200,26 @@ def test_needs_are_of_examples_that_there_are():
     assert NEEDS.keys() - set(EXAMPLES) == set()
 
 
-@pytest.mark.parametrize("example", [example for example in examples() if example.startswith("nessie serve")])
+@pytest.mark.parametrize(
+    "example", [example for example in examples() if example.startswith("nessie serve")]
+)
 def test_a_server_of_an_example_starts_and_ends(example, place):
     run(place, "nessie init --store sqlite:////srv/catalog.sqlite made-for-the-server")
     run(place, "nessie token new ada --roles reader --file tokens")
-    (place.folder / "rules.toml").write_text("reading = \"op in ['VIEW_REFERENCE', 'READ_ENTRIES'] && role == 'reader'\"\n")
+    (place.folder / "rules.toml").write_text(
+        "reading = \"op in ['VIEW_REFERENCE', 'READ_ENTRIES'] && role == 'reader'\"\n"
+    )
     words = [on_this_machine(place, word) for word in shlex.split(example)[1:]]
     # Port 0 is any free one; of an option that is given twice the last one counts.
     command = [sys.executable, "-m", "nessie_cli", *words, "--port", "0"]
-    with subprocess.Popen(command, cwd=place.folder, env=place.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        command,
+        cwd=place.folder,
+        env=place.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
         process.terminate()
@@ -204,17 +251,25 @@ def blocks() -> list[Block]:
     files = sorted((Path(__file__).parents[2] / "manual/texts").glob("*.md"))
     texts = {file.stem: file.read_text(encoding="utf-8") for file in files}
     fences = re.compile(r"^ *```console\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
-    return [Block(name, tuple(match[1].splitlines())) for name, text in texts.items() for match in fences.finditer(text)]
+    return [
+        Block(name, tuple(match[1].splitlines()))
+        for name, text in texts.items()
+        for match in fences.finditer(text)
+    ]
 
 
-@pytest.mark.parametrize("block", blocks(), ids=lambda block: f"{block.page}: {block.lines[0][2:60]}")
+@pytest.mark.parametrize(
+    "block", blocks(), ids=lambda block: f"{block.page}: {block.lines[0][2:60]}"
+)
 def test_what_a_page_shows_works(block, place):
     assert block.lines[0].startswith("$ ")
     for command, shown in block.steps():
         code = re.search(r" # exit (\d+)$", command)
         outcome = run(place, command, int(code[1]) if code else 0)
         if shown:
-            assert without_what_changes(outcome.json, json.loads(shown)) == json.loads(shown), command
+            assert without_what_changes(outcome.json, json.loads(shown)) == json.loads(shown), (
+                command
+            )
 
 
 def batches() -> list[str]:
@@ -252,12 +307,20 @@ def test_an_output_that_is_not_as_shown_is_found():
 
 def test_every_page_that_shows_commands_is_run(pages):
     shown = {
-        page.name for page in pages.values() for section in page.sections for block in section.blocks if getattr(block, "language", "") == "console"
+        page.name
+        for page in pages.values()
+        for section in page.sections
+        for block in section.blocks
+        if getattr(block, "language", "") == "console"
     }
     by_hand = {block.page for block in blocks()}
     with_examples = {name for name in shown - by_hand if pages[name].number == 1}
 
     assert shown == by_hand | with_examples
     for name in with_examples:
-        lines = next(section for section in pages[name].sections if section.title == "EXAMPLES").blocks[0].lines
+        lines = (
+            next(section for section in pages[name].sections if section.title == "EXAMPLES")
+            .blocks[0]
+            .lines
+        )
         assert {line.removeprefix("$ ") for line in lines} <= set(examples())

@@ -26,7 +26,13 @@ needs_man = pytest.mark.skipif(not MAN, reason="man or groff is not installed")
 
 
 def test_everything_that_is_generated_is_up_to_date():
-    done = subprocess.run([sys.executable, "-m", "manual", "--check"], cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "manual", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
 
     assert done.stdout == "", f"run `make docs`; out of date:\n{done.stdout}"
     assert done.returncode == 0, done.stderr
@@ -52,7 +58,11 @@ def test_a_file_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):
     (copy / "docs/reference/nessie.md").unlink()
     monkeypatch.setattr(writing, "ROOT", copy)
 
-    assert writing.outdated() == ["docs/reference/nessie.md", "man/man1/nessie-gone.1", "man/man1/nessie-log.1"]
+    assert writing.outdated() == [
+        "docs/reference/nessie.md",
+        "man/man1/nessie-gone.1",
+        "man/man1/nessie-log.1",
+    ]
     writing.write()
     assert writing.outdated() == []
 
@@ -79,7 +89,13 @@ def test_the_table_of_placeholders_has_those_of_the_code():
     from nessie_cli.render.templates import VALUES
 
     text = (ROOT / "manual/texts/nessie-log.md").read_text(encoding="utf-8")
-    (table,) = (block for part in sections(text) if part.title == "PLACEHOLDERS" for block in part.blocks if isinstance(block, Items))
+    (table,) = (
+        block
+        for part in sections(text)
+        if part.title == "PLACEHOLDERS"
+        for block in part.blocks
+        if isinstance(block, Items)
+    )
     listed = [name.strip("` ") for item in table.items for name in item.term.split(", ")]
 
     assert sorted(listed) == sorted([*(f"%{name}" for name in VALUES), "%n", "%%", "%xNN"])
@@ -88,7 +104,9 @@ def test_the_table_of_placeholders_has_those_of_the_code():
 def test_every_command_has_a_page(tree):
     from manual.tree import every
 
-    assert {"-".join(("nessie", *command.path)) for command in every(tree) if not command.hidden} <= set(page_names())
+    assert {
+        "-".join(("nessie", *command.path)) for command in every(tree) if not command.hidden
+    } <= set(page_names())
 
 
 def test_every_option_that_help_lists_is_on_the_page(tree, nothing):
@@ -97,9 +115,13 @@ def test_every_option_that_help_lists_is_on_the_page(tree, nothing):
     elsewhere = {"-h", "--help", "--store", "--ref", "--json"}
     missing = []
     for command in every(tree):
-        section = nothing.ok(*command.path, "--help").out.partition("Options:\n")[2].partition("\n\n")[0]
+        section = (
+            nothing.ok(*command.path, "--help").out.partition("Options:\n")[2].partition("\n\n")[0]
+        )
         on_page = set(OPTION.findall(text_of("-".join(("nessie", *command.path)))))
-        missing += [(command.name, option) for option in set(OPTION.findall(section)) - on_page - elsewhere]
+        missing += [
+            (command.name, option) for option in set(OPTION.findall(section)) - on_page - elsewhere
+        ]
     assert missing == []
 
 
@@ -117,7 +139,11 @@ def test_every_exit_code_is_explained():
 
 
 def test_every_error_code_is_listed():
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.NessieError)]
+    kinds = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.NessieError)
+    ]
     text = text_of("nessie-json")
 
     assert [kind.code for kind in kinds if not re.search(rf"\b{kind.code}\b", text)] == []
@@ -129,7 +155,13 @@ def test_every_attribute_that_a_filter_can_ask_for_is_listed():
     text = text_of("nessie-filters")
     attributes = {name for message in filters._MESSAGES.values() for name in message}
     variables = {
-        name for kind in (filters.FilterKind.LOG, filters.FilterKind.ENTRIES, filters.FilterKind.REFERENCES) for name in filters._VARIABLES[kind]
+        name
+        for kind in (
+            filters.FilterKind.LOG,
+            filters.FilterKind.ENTRIES,
+            filters.FilterKind.REFERENCES,
+        )
+        for name in filters._VARIABLES[kind]
     }
 
     assert [name for name in attributes | variables if not re.search(rf"\b{name}\b", text)] == []
@@ -138,12 +170,22 @@ def test_every_attribute_that_a_filter_can_ask_for_is_listed():
 def test_every_setting_is_listed():
     from nessie_cli.workspace.known import KNOWN, REPOSITORY
 
-    assert {setting.name.replace("*", "NAME") for setting in (*KNOWN, *REPOSITORY)} <= terms("nessie-config")
+    assert {setting.name.replace("*", "NAME") for setting in (*KNOWN, *REPOSITORY)} <= terms(
+        "nessie-config"
+    )
 
 
 def test_every_environment_variable_is_listed():
-    sources = "".join(file.read_text() for room in ("workspace", "render") for file in (ROOT / "nessie_cli" / room).rglob("*.py"))
-    used = set(re.findall(r'"(NESSIE_[A-Z_]+|NO_COLOR|CLICOLOR_FORCE|PAGER|COLUMNS|LINES|VISUAL|EDITOR)"', sources))
+    sources = "".join(
+        file.read_text()
+        for room in ("workspace", "render")
+        for file in (ROOT / "nessie_cli" / room).rglob("*.py")
+    )
+    used = set(
+        re.findall(
+            r'"(NESSIE_[A-Z_]+|NO_COLOR|CLICOLOR_FORCE|PAGER|COLUMNS|LINES|VISUAL|EDITOR)"', sources
+        )
+    )
 
     assert {environment.STORE, "NESSIE_PAGER"} <= used
     assert used - terms("nessie") - terms("nessie-access") == set()
@@ -151,37 +193,78 @@ def test_every_environment_variable_is_listed():
 
 def test_every_page_that_is_mentioned_is_there():
     known = {f"{file.stem}({file.suffix[1:]})" for file in FILES}
-    mentioned = {f"{name}" for file in (ROOT / "manual").rglob("*.md") for name in re.findall(r"\bnessie[a-z-]*\([17]\)", file.read_text())}
-    mentioned |= {name for name in page_names() for name in re.findall(r"\bnessie[a-z-]*\([17]\)", text_of(name))}
+    mentioned = {
+        f"{name}"
+        for file in (ROOT / "manual").rglob("*.md")
+        for name in re.findall(r"\bnessie[a-z-]*\([17]\)", file.read_text())
+    }
+    mentioned |= {
+        name
+        for name in page_names()
+        for name in re.findall(r"\bnessie[a-z-]*\([17]\)", text_of(name))
+    }
 
     assert mentioned - known == set()
 
 
 def test_links_of_the_reference_lead_somewhere():
     folder = ROOT / "docs/reference"
-    links = [(file.name, link) for file in folder.glob("*.md") for link in re.findall(r"\]\(([^)]+)\)", file.read_text())]
+    links = [
+        (file.name, link)
+        for file in folder.glob("*.md")
+        for link in re.findall(r"\]\(([^)]+)\)", file.read_text())
+    ]
 
     assert len(links) > 50
-    assert [(name, link) for name, link in links if not link.startswith("http") and not (folder / link).is_file()] == []
+    assert [
+        (name, link)
+        for name, link in links
+        if not link.startswith("http") and not (folder / link).is_file()
+    ] == []
 
 
 def test_text_that_roff_or_markdown_would_not_show_is_refused():
     from manual.document import Malformed, blocks
 
-    for text in ("| a | b |", "> quoted", "1. first", "```\nnever closed", "### deep", "    indented"):
+    for text in (
+        "| a | b |",
+        "> quoted",
+        "1. first",
+        "```\nnever closed",
+        "### deep",
+        "    indented",
+    ):
         with pytest.raises(Malformed):
             list(blocks(text))
 
 
 # -- how they look --------------------------------------------------------------------------------------------------------------------
 
-ENVIRONMENT = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "MAN_KEEP_FORMATTING": "", "HOME": "/nonexistent"}
+ENVIRONMENT = {
+    "PATH": os.environ.get("PATH", os.defpath),
+    "LC_ALL": "C.UTF-8",
+    "MAN_KEEP_FORMATTING": "",
+    "HOME": "/nonexistent",
+}
 
 
 def man(*args: str, width: int = 80) -> subprocess.CompletedProcess[str]:
-    command = ["man", "-M", str(ROOT / "man"), "--warnings", "--no-hyphenation", "--no-justification", *args]
+    command = [
+        "man",
+        "-M",
+        str(ROOT / "man"),
+        "--warnings",
+        "--no-hyphenation",
+        "--no-justification",
+        *args,
+    ]
     return subprocess.run(
-        command, env=ENVIRONMENT | {"MANWIDTH": str(width)}, capture_output=True, encoding="utf-8", check=False, stdin=subprocess.DEVNULL
+        command,
+        env=ENVIRONMENT | {"MANWIDTH": str(width)},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
 
 
@@ -217,7 +300,9 @@ def test_help_shows_the_page_as_plain_text_in_a_pipe(nothing):
 
     assert outcome.out.startswith("NAME\n    nessie-content-put - stage a content")
     assert "\x1b" not in outcome.out
-    assert all(len(line) <= 80 or line.startswith("        $ ") for line in outcome.out.splitlines())
+    assert all(
+        len(line) <= 80 or line.startswith("        $ ") for line in outcome.out.splitlines()
+    )
 
 
 def test_help_without_a_word_is_the_overview(nothing):
@@ -230,7 +315,9 @@ def test_help_knows_pages_by_both_names(nothing, words):
     assert nothing.ok("help", *words).out.startswith("NAME\n    nessie-merge - ")
 
 
-@pytest.mark.parametrize("topic", ["revisions", "filters", "conflicts", "stores", "json", "exit-status"])
+@pytest.mark.parametrize(
+    "topic", ["revisions", "filters", "conflicts", "stores", "json", "exit-status"]
+)
 def test_help_has_topics(nothing, topic):
     assert nothing.ok("help", topic).out.startswith(f"NAME\n    nessie-{topic} - ")
 
@@ -256,8 +343,16 @@ def test_help_as_json(nothing):
 
 def test_lines_fit_the_terminal(nothing):
     for width in (60, 100):
-        lines = [plain(line) for name in page_names() for line in manual_lines(page_source(name) or "", width)]
-        too_long = [line for line in lines if len(line) > width and " " in line.strip() and not line.startswith("        ")]
+        lines = [
+            plain(line)
+            for name in page_names()
+            for line in manual_lines(page_source(name) or "", width)
+        ]
+        too_long = [
+            line
+            for line in lines
+            if len(line) > width and " " in line.strip() and not line.startswith("        ")
+        ]
         assert too_long == []
 
 
@@ -274,7 +369,12 @@ def test_a_terminal_gets_headings_in_bold_through_the_pager(nothing, tmp_path):
         os.execve(
             sys.executable,
             [sys.executable, "-m", "nessie_cli", "help", "merge"],
-            {**nothing.environment, "TERM": "xterm", "NESSIE_PAGER": str(pager), "PATH": ENVIRONMENT["PATH"]},
+            {
+                **nothing.environment,
+                "TERM": "xterm",
+                "NESSIE_PAGER": str(pager),
+                "PATH": ENVIRONMENT["PATH"],
+            },
         )
     while chunk := _read(terminal):
         seen += chunk

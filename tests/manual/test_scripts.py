@@ -14,7 +14,11 @@ from tests.manual.conftest import ROOT, table
 
 TEXTS = sorted((ROOT / "manual/texts").glob("*.md"))
 _FENCE = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-SCRIPTS = {text.stem: found for text in TEXTS if (found := _FENCE.findall(text.read_text(encoding="utf-8")))}
+SCRIPTS = {
+    text.stem: found
+    for text in TEXTS
+    if (found := _FENCE.findall(text.read_text(encoding="utf-8")))
+}
 
 
 @pytest.fixture
@@ -29,7 +33,15 @@ def shell(place):
 
     def run(script, **environment):
         found = {**place.environment, "PATH": f"{programs}{os.pathsep}{os.defpath}", **environment}
-        done = subprocess.run(["bash", "-c", script], cwd=place.folder, env=found, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=place.folder,
+            env=found,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         return done.returncode, done.stdout.strip()
 
     return run

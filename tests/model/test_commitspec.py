@@ -9,20 +9,33 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nessie_cli import commitspec
-from nessie_cli.commitspec import CommitRange, CommitSpec, Step, StepKind, format_time, parse, parse_range, parse_time
+from nessie_cli.commitspec import (
+    CommitRange,
+    CommitSpec,
+    Step,
+    StepKind,
+    format_time,
+    parse,
+    parse_range,
+    parse_time,
+)
 from nessie_cli.errors import InvalidInput
 
 HASH = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
 NOW = datetime(2026, 3, 1, 12, 30, 15, 250_000, UTC)
 
-NAMES = st.from_regex(r"[A-Za-z]([A-Za-z0-9._/-]{0,10}[A-Za-z0-9_-])?", fullmatch=True).filter(lambda n: ".." not in n) | st.just("-")
+NAMES = st.from_regex(r"[A-Za-z]([A-Za-z0-9._/-]{0,10}[A-Za-z0-9_-])?", fullmatch=True).filter(
+    lambda n: ".." not in n
+) | st.just("-")
 HASHES = st.from_regex(r"[0-9a-f]{4,64}", fullmatch=True)
 COUNTS = st.integers(1, 2**31 - 1)
 TIMES = st.datetimes(datetime(1970, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC))
-STEPS = st.builds(Step, st.sampled_from([StepKind.ANCESTOR, StepKind.PARENT]), COUNTS) | TIMES.map(lambda t: Step(StepKind.TIME, time=t))
-SPECS = st.builds(CommitSpec, NAMES, st.none() | HASHES, st.lists(STEPS, max_size=4).map(tuple)) | st.builds(
-    CommitSpec, st.none(), HASHES, st.lists(STEPS, max_size=4).map(tuple)
+STEPS = st.builds(Step, st.sampled_from([StepKind.ANCESTOR, StepKind.PARENT]), COUNTS) | TIMES.map(
+    lambda t: Step(StepKind.TIME, time=t)
 )
+SPECS = st.builds(
+    CommitSpec, NAMES, st.none() | HASHES, st.lists(STEPS, max_size=4).map(tuple)
+) | st.builds(CommitSpec, st.none(), HASHES, st.lists(STEPS, max_size=4).map(tuple))
 
 
 @given(SPECS)
@@ -67,7 +80,10 @@ ANCESTOR, PARENT = StepKind.ANCESTOR, StepKind.PARENT
         ("HEAD^", CommitSpec("HEAD", None, (Step(PARENT, 1),))),
         ("main~", CommitSpec("main", None, (Step(ANCESTOR, 1),))),
         ("main~~", CommitSpec("main", None, (Step(ANCESTOR, 1), Step(ANCESTOR, 1)))),
-        ("main~2^1~3", CommitSpec("main", None, (Step(ANCESTOR, 2), Step(PARENT, 1), Step(ANCESTOR, 3)))),
+        (
+            "main~2^1~3",
+            CommitSpec("main", None, (Step(ANCESTOR, 2), Step(PARENT, 1), Step(ANCESTOR, 3))),
+        ),
         ("main~2147483647", CommitSpec("main", None, (Step(ANCESTOR, 2147483647),))),
         ("feature/x.y-z_1", CommitSpec("feature/x.y-z_1")),
     ],
@@ -180,8 +196,12 @@ def test_a_time_goes_through_its_text(when: datetime) -> None:
 
 def test_times_are_written_in_utc() -> None:
     east = timezone(timedelta(hours=5, minutes=30))
-    assert format_time(datetime(2026, 1, 31, 12, tzinfo=east)) == "2026-01-31T06:30:00.000000Z", "the original wants a fraction"
-    assert format_time(datetime(2026, 1, 31, 12, 0, 0, 120_000, UTC)) == "2026-01-31T12:00:00.120000Z"
+    assert format_time(datetime(2026, 1, 31, 12, tzinfo=east)) == "2026-01-31T06:30:00.000000Z", (
+        "the original wants a fraction"
+    )
+    assert (
+        format_time(datetime(2026, 1, 31, 12, 0, 0, 120_000, UTC)) == "2026-01-31T12:00:00.120000Z"
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,7 +216,10 @@ def test_times_are_written_in_utc() -> None:
         ("v1.0..v1.1", CommitRange(CommitSpec("v1.0"), CommitSpec("v1.1"))),
         (
             f"main@{HASH}~2..dev^2",
-            CommitRange(CommitSpec("main", HASH, (Step(ANCESTOR, 2),)), CommitSpec("dev", None, (Step(PARENT, 2),))),
+            CommitRange(
+                CommitSpec("main", HASH, (Step(ANCESTOR, 2),)),
+                CommitSpec("dev", None, (Step(PARENT, 2),)),
+            ),
         ),
     ],
 )

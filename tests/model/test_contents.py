@@ -31,26 +31,62 @@ MAYBE = st.none() | TEXT
 ID = st.none() | st.uuids().map(str)
 LOCATIONS = st.lists(TEXT, max_size=3).map(tuple)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=8,
 )
 
-TABLES = st.builds(IcebergTable, id=ID, metadata_location=LOCATION, snapshot_id=INT64, schema_id=INT32, spec_id=INT32, sort_order_id=INT32)
-VIEWS = st.builds(IcebergView, id=ID, metadata_location=LOCATION, version_id=INT64, schema_id=INT32, sql_text=MAYBE, dialect=MAYBE)
-DELTAS = st.builds(DeltaLakeTable, id=ID, metadata_location_history=LOCATIONS, checkpoint_location_history=LOCATIONS, last_checkpoint=MAYBE)
+TABLES = st.builds(
+    IcebergTable,
+    id=ID,
+    metadata_location=LOCATION,
+    snapshot_id=INT64,
+    schema_id=INT32,
+    spec_id=INT32,
+    sort_order_id=INT32,
+)
+VIEWS = st.builds(
+    IcebergView,
+    id=ID,
+    metadata_location=LOCATION,
+    version_id=INT64,
+    schema_id=INT32,
+    sql_text=MAYBE,
+    dialect=MAYBE,
+)
+DELTAS = st.builds(
+    DeltaLakeTable,
+    id=ID,
+    metadata_location_history=LOCATIONS,
+    checkpoint_location_history=LOCATIONS,
+    last_checkpoint=MAYBE,
+)
 NAMESPACES = st.builds(
     Namespace,
     id=ID,
     elements=st.lists(TEXT.filter(lambda e: e != "."), max_size=4).map(tuple),
     properties=st.dictionaries(TEXT, TEXT, max_size=3),
 )
-UDFS = st.builds(UDF, id=ID, sql_text=MAYBE, dialect=MAYBE, version_id=MAYBE, signature_id=MAYBE, metadata_location=MAYBE)
+UDFS = st.builds(
+    UDF,
+    id=ID,
+    sql_text=MAYBE,
+    dialect=MAYBE,
+    version_id=MAYBE,
+    signature_id=MAYBE,
+    metadata_location=MAYBE,
+)
 UNKNOWN = st.builds(
     UnknownContent,
     id=ID,
     foreign_type=LOCATION.filter(lambda t: t not in CONTENT_TYPES),
-    foreign_attributes=st.dictionaries(TEXT.filter(lambda n: n not in ("id", "type")), JSON, max_size=4),
+    foreign_attributes=st.dictionaries(
+        TEXT.filter(lambda n: n not in ("id", "type")), JSON, max_size=4
+    ),
 )
 CONTENTS = TABLES | VIEWS | DELTAS | NAMESPACES | UDFS | UNKNOWN
 
@@ -71,11 +107,33 @@ def test_another_id_changes_nothing_else(content: Content, content_id: str | Non
 
 
 ATTRIBUTES: dict[str, dict[str, Any]] = {
-    "ICEBERG_TABLE": {"metadataLocation": "s3://b/1.json", "snapshotId": -1, "schemaId": 2, "specId": 3, "sortOrderId": 4},
-    "ICEBERG_VIEW": {"metadataLocation": "s3://b/v.json", "versionId": 2**40, "schemaId": 1, "sqlText": "select 1", "dialect": "spark"},
-    "DELTA_LAKE_TABLE": {"metadataLocationHistory": ["a", "b"], "checkpointLocationHistory": ["c"], "lastCheckpoint": "c"},
+    "ICEBERG_TABLE": {
+        "metadataLocation": "s3://b/1.json",
+        "snapshotId": -1,
+        "schemaId": 2,
+        "specId": 3,
+        "sortOrderId": 4,
+    },
+    "ICEBERG_VIEW": {
+        "metadataLocation": "s3://b/v.json",
+        "versionId": 2**40,
+        "schemaId": 1,
+        "sqlText": "select 1",
+        "dialect": "spark",
+    },
+    "DELTA_LAKE_TABLE": {
+        "metadataLocationHistory": ["a", "b"],
+        "checkpointLocationHistory": ["c"],
+        "lastCheckpoint": "c",
+    },
     "NAMESPACE": {"elements": ["a", "b"], "properties": {"owner": "ann"}},
-    "UDF": {"sqlText": "x", "dialect": "spark", "versionId": "1", "signatureId": "s", "metadataLocation": "s3://b/u.json"},
+    "UDF": {
+        "sqlText": "x",
+        "dialect": "spark",
+        "versionId": "1",
+        "signatureId": "s",
+        "metadataLocation": "s3://b/u.json",
+    },
 }
 PAYLOADS = {"ICEBERG_TABLE": 1, "DELTA_LAKE_TABLE": 2, "ICEBERG_VIEW": 3, "NAMESPACE": 4, "UDF": 5}
 
@@ -99,7 +157,9 @@ REQUIRED = {
 }
 
 
-@pytest.mark.parametrize(("type_name", "name"), [(t, n) for t, names in REQUIRED.items() for n in names])
+@pytest.mark.parametrize(
+    ("type_name", "name"), [(t, n) for t, names in REQUIRED.items() for n in names]
+)
 def test_a_missing_required_attribute_is_named(type_name: str, name: str) -> None:
     attributes = {k: v for k, v in ATTRIBUTES[type_name].items() if k != name}
     with pytest.raises(InvalidInput, match=f"{type_name}.{name}"):
@@ -113,7 +173,16 @@ def test_a_missing_required_attribute_is_named(type_name: str, name: str) -> Non
         ("UDF", {}),
         ("NAMESPACE", {"elements": []}),
         ("ICEBERG_VIEW", {"metadataLocation": "x", "versionId": 1, "schemaId": 1}),
-        ("ICEBERG_VIEW", {"metadataLocation": "x", "versionId": 1, "schemaId": 1, "sqlText": None, "dialect": None}),
+        (
+            "ICEBERG_VIEW",
+            {
+                "metadataLocation": "x",
+                "versionId": 1,
+                "schemaId": 1,
+                "sqlText": None,
+                "dialect": None,
+            },
+        ),
         ("DELTA_LAKE_TABLE", {"lastCheckpoint": None}),
     ],
 )
@@ -151,7 +220,9 @@ WRONG_VALUES: dict[str, tuple[Any, ...]] = {
     ]
     + [("UDF", name, value) for name in ("versionId", "metadataLocation") for value in NO_TEXT],
 )
-def test_a_wrong_value_is_refused_and_its_attribute_named(type_name: str, name: str, value: Any) -> None:
+def test_a_wrong_value_is_refused_and_its_attribute_named(
+    type_name: str, name: str, value: Any
+) -> None:
     with pytest.raises(InvalidInput, match=name) as fault:
         content_from(type_name, None, ATTRIBUTES[type_name] | {name: value})
     assert "\n" not in fault.value.message
@@ -163,7 +234,12 @@ def test_the_limits_of_whole_numbers_are_allowed(type_name: str) -> None:
     for name, value in ATTRIBUTES[type_name].items():
         if type(value) is int:
             for limit in (-(2 ** bits[name]), 2 ** bits[name] - 1):
-                assert content_from(type_name, None, ATTRIBUTES[type_name] | {name: limit}).attributes()[name] == limit
+                assert (
+                    content_from(
+                        type_name, None, ATTRIBUTES[type_name] | {name: limit}
+                    ).attributes()[name]
+                    == limit
+                )
 
 
 BAD_TEXT: dict[type, Any] = {str: "a\ud800b", list: ["a\ud800b"], dict: {"a": "\ud800"}}
@@ -179,7 +255,9 @@ def test_text_that_cannot_be_stored_is_refused(type_name: str) -> None:
 
 
 def test_attributes_that_a_known_type_does_not_have_are_left_out() -> None:
-    content = content_from("ICEBERG_TABLE", None, ATTRIBUTES["ICEBERG_TABLE"] | {"metadata": {"x": 1}})
+    content = content_from(
+        "ICEBERG_TABLE", None, ATTRIBUTES["ICEBERG_TABLE"] | {"metadata": {"x": 1}}
+    )
     assert content.attributes() == ATTRIBUTES["ICEBERG_TABLE"]
 
 
@@ -190,7 +268,11 @@ def test_types_are_matched_exactly() -> None:
 def test_an_unknown_type_keeps_all_that_it_came_with() -> None:
     attributes = {"a": [1, {"b": None}], "c": "x", "d": 1.5, "e": True}
     content = content_from("PAIMON_TABLE", None, attributes)
-    assert (content.type_name, content.payload, content.attributes()) == ("PAIMON_TABLE", 0, attributes)
+    assert (content.type_name, content.payload, content.attributes()) == (
+        "PAIMON_TABLE",
+        0,
+        attributes,
+    )
 
 
 @pytest.mark.parametrize("type_name", ["", " "])

@@ -9,9 +9,19 @@ from hypothesis import strategies as st
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
 
-ELEMENT = st.text(st.characters(min_codepoint=0x20, exclude_characters="\x7f", exclude_categories=["Cs"]), min_size=1, max_size=12)
-AWKWARD = st.text(st.sampled_from('."" \\/%#?*{}[]ab\u001dé漢🧊\u00a0'.replace("\x1d", "")), min_size=1, max_size=6)
-KEYS = st.lists(ELEMENT | AWKWARD, min_size=1, max_size=20).map(lambda elements: ContentKey(tuple(elements)))
+ELEMENT = st.text(
+    st.characters(min_codepoint=0x20, exclude_characters="\x7f", exclude_categories=["Cs"]),
+    min_size=1,
+    max_size=12,
+)
+AWKWARD = st.text(
+    st.sampled_from('."" \\/%#?*{}[]ab\u001dé漢🧊\u00a0'.replace("\x1d", "")),
+    min_size=1,
+    max_size=6,
+)
+KEYS = st.lists(ELEMENT | AWKWARD, min_size=1, max_size=20).map(
+    lambda elements: ContentKey(tuple(elements))
+)
 
 
 @given(KEYS)
@@ -72,7 +82,27 @@ def test_printing(elements: tuple[str, ...], text: str) -> None:
     assert str(ContentKey(elements)) == text
 
 
-@pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a..b", '"', '"a', 'a"b', '"a"b', '""', 'a."".b', '"a".', "a\x00b", "a\tb", "a\n", "a\x7f"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ".",
+        "a.",
+        ".a",
+        "a..b",
+        '"',
+        '"a',
+        'a"b',
+        '"a"b',
+        '""',
+        'a."".b',
+        '"a".',
+        "a\x00b",
+        "a\tb",
+        "a\n",
+        "a\x7f",
+    ],
+)
 def test_malformed_text_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         ContentKey.parse(text)
@@ -107,7 +137,9 @@ def test_control_characters_are_refused(code: int) -> None:
         ContentKey(("a", f"b{chr(code)}c"))
 
 
-@pytest.mark.parametrize("character", [*" ./\\%#?*{}[]\"'`$:;@~^|<>,", "\x80", "\u2028", "é", "漢", "🧊"])
+@pytest.mark.parametrize(
+    "character", [*" ./\\%#?*{}[]\"'`$:;@~^|<>,", "\x80", "\u2028", "é", "漢", "🧊"]
+)
 def test_every_other_character_is_allowed(character: str) -> None:
     assert ContentKey((character, f"a{character}b")).elements[0] == character
 

@@ -11,7 +11,22 @@ from hypothesis import strategies as st
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import check_new_reference_name, check_reference_name
 
-GOOD = ["a", "main", "Main", "x-", "x_", "a//b", "a/b/c", "v1.0", "a.b", "a-._/b", "abcdefgh", "feature/JIRA-12", "z9", "a" * 500]
+GOOD = [
+    "a",
+    "main",
+    "Main",
+    "x-",
+    "x_",
+    "a//b",
+    "a/b/c",
+    "v1.0",
+    "a.b",
+    "a-._/b",
+    "abcdefgh",
+    "feature/JIRA-12",
+    "z9",
+    "a" * 500,
+]
 MALFORMED = [
     "",
     "1a",
@@ -35,8 +50,31 @@ MALFORMED = [
     "a%2Fb",
     "a:b",
 ]
-FORBIDDEN = ["HEAD", "head", "Head", "DETACHED", "detached", "deadbeef", "DEADBEEF", "a" * 8, "a" * 64, "abcdef0123456789", "beef" * 16]
-HARMLESS = ["abcdefg", "bad", "beef", "a" * 7, "a" * 65, "headless", "HEAD2", "xdeadbeef", "deadbeeg", "detached-1"]
+FORBIDDEN = [
+    "HEAD",
+    "head",
+    "Head",
+    "DETACHED",
+    "detached",
+    "deadbeef",
+    "DEADBEEF",
+    "a" * 8,
+    "a" * 64,
+    "abcdef0123456789",
+    "beef" * 16,
+]
+HARMLESS = [
+    "abcdefg",
+    "bad",
+    "beef",
+    "a" * 7,
+    "a" * 65,
+    "headless",
+    "HEAD2",
+    "xdeadbeef",
+    "deadbeeg",
+    "detached-1",
+]
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -56,7 +94,10 @@ def test_malformed_names_are_refused(name: str, check: object) -> None:
 @pytest.mark.parametrize("name", FORBIDDEN)
 def test_what_could_be_a_hash_or_a_keyword_cannot_be_created(name: str) -> None:
     assert check_reference_name(name) == name
-    with pytest.raises(InvalidInput, match=r"Reference name mut not be HEAD, DETACHED or a potential commit ID representation\..* - but was"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"Reference name mut not be HEAD, DETACHED or a potential commit ID representation\..* - but was",
+    ):
         check_new_reference_name(name)
 
 
@@ -67,7 +108,13 @@ def test_what_only_resembles_a_hash_or_a_keyword_can_be_created(name: str) -> No
 
 @given(st.text(st.sampled_from("aZ09./_-@ ~"), max_size=6))
 def test_names_follow_the_rule_of_the_specification(name: str) -> None:
-    lawful = name != "" and name[0] in "aZ" and all(c in "aZ09./_-" for c in name) and ".." not in name and name[-1] not in "./"
+    lawful = (
+        name != ""
+        and name[0] in "aZ"
+        and all(c in "aZ09./_-" for c in name)
+        and ".." not in name
+        and name[-1] not in "./"
+    )
     try:
         check_reference_name(name)
     except InvalidInput:

@@ -20,7 +20,10 @@ class Pairs:
         self._theirs: dict[str, str] = {}
 
     def agree(self, theirs: str, ours: str) -> bool:
-        return self._ours.setdefault(theirs, ours) == ours and self._theirs.setdefault(ours, theirs) == theirs
+        return (
+            self._ours.setdefault(theirs, ours) == ours
+            and self._theirs.setdefault(ours, theirs) == theirs
+        )
 
     def ours(self, theirs: str) -> str:
         """Our name for a name of the original's; what was never answered stands for itself."""
@@ -46,7 +49,9 @@ def differences(theirs: Any, ours: Any, pairs: Pairs, path: str = "$") -> Iterat
                 if (theirs.get(name) is None) != (ours.get(name) is None):
                     yield f"{where}: {theirs.get(name)!r} and {ours.get(name)!r}"
             elif name in theirs and name in ours:
-                yield from differences(ordered(name, theirs[name]), ordered(name, ours[name]), pairs, where)
+                yield from differences(
+                    ordered(name, theirs[name]), ordered(name, ours[name]), pairs, where
+                )
             else:
                 yield f"{where}: only in the {'original' if name in theirs else 'answer of ours'}"
     elif isinstance(theirs, list) and isinstance(ours, list):
@@ -54,7 +59,12 @@ def differences(theirs: Any, ours: Any, pairs: Pairs, path: str = "$") -> Iterat
             yield f"{path}: {len(theirs)} and {len(ours)} elements"
         for number, (one, other) in enumerate(zip(theirs, ours, strict=False)):
             yield from differences(one, other, pairs, f"{path}[{number}]")
-    elif isinstance(theirs, str) and isinstance(ours, str) and NAME.fullmatch(theirs) and NAME.fullmatch(ours):
+    elif (
+        isinstance(theirs, str)
+        and isinstance(ours, str)
+        and NAME.fullmatch(theirs)
+        and NAME.fullmatch(ours)
+    ):
         if not pairs.agree(theirs, ours):
             yield f"{path}: another hash or id than before"
     elif type(theirs) is not type(ours) or theirs != ours:
@@ -65,4 +75,7 @@ def ordered(name: str, value: Any) -> Any:
     """An unordered list by its keys."""
     if name not in UNORDERED or not isinstance(value, list):
         return value
-    return sorted(value, key=lambda item: (str(item.get("key", {}).get("elements")), str(item.get("conflictType"))))
+    return sorted(
+        value,
+        key=lambda item: (str(item.get("key", {}).get("elements")), str(item.get("conflictType"))),
+    )

@@ -15,14 +15,20 @@ LOG = pytest.StashKey[Path]()
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Original]:
+def server(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[Original]:
     folder = tmp_path_factory.mktemp("original")
     pytestconfig.stash[LOG] = folder / "original.log"
     with original(folder, options=SOON_WARM) as running:
         yield running
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if LOG in config.stash and (terminalreporter.stats.get("failed") or terminalreporter.stats.get("error")):
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if LOG in config.stash and (
+        terminalreporter.stats.get("failed") or terminalreporter.stats.get("error")
+    ):
         terminalreporter.section("the end of the original server's log")
         terminalreporter.write(tail(config.stash[LOG]))

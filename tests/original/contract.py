@@ -13,7 +13,10 @@ from tests.original.server import Original
 from tests.repository.plain_remote import Plain
 
 RETYPED = (
-    *(f"test_the_table_of_conflicts[{action}-same-type-PAYLOAD_DIFFERS]" for action in ("delete", "move", "put", "recreate", "unchanged")),
+    *(
+        f"test_the_table_of_conflicts[{action}-same-type-PAYLOAD_DIFFERS]"
+        for action in ("delete", "move", "put", "recreate", "unchanged")
+    ),
     "test_a_recreated_key_that_the_target_changed_conflicts[retype-update]",
     "test_all_conflicts_are_reported_at_once",
     "test_delete_then_put_without_id_creates_again[content1]",
@@ -26,7 +29,11 @@ RETYPED = (
         for by_key in (False, True)
         for row in ("remove-retype-None", "retype-nothing-view 2", "update-retype-2")
     ),
-    *(f"test_the_table_under_drop[{by_key}-{row}]" for by_key in (False, True) for row in ("remove-retype", "retype-nothing", "update-retype")),
+    *(
+        f"test_the_table_under_drop[{by_key}-{row}]"
+        for by_key in (False, True)
+        for row in ("remove-retype", "retype-nothing", "update-retype")
+    ),
 )
 """Tests that create a key again as another type in one commit."""
 
@@ -71,7 +78,9 @@ class TestOriginal(Plain):
             for reference in list(opened.references()):
                 if reference.name != "main":
                     opened.delete_reference(reference.name, expected_hash=reference.hash)
-            opened.assign_reference("main", NO_ANCESTOR, expected_hash=opened.reference("main").hash)
+            opened.assign_reference(
+                "main", NO_ANCESTOR, expected_hash=opened.reference("main").hash
+            )
             yield opened
 
     @pytest.fixture(autouse=True)

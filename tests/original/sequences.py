@@ -14,7 +14,12 @@ from tests.server.client import EMPTY
 PLAIN = (("a",), ("b",), ("c",), ("n", "a"), ("n", "b"), ("n", "m", "x"), ("o", "y"))
 SPACES = (("n",), ("n", "m"), ("o",))
 NAMES = ("main", "dev", "team/x", "rel/1.0")
-FILTERS = ("entry.contentType == 'NAMESPACE'", "entry.namespace.startsWith('n')", "size(entry.keyElements) > 1", "entry.name in ['a', 'x']")
+FILTERS = (
+    "entry.contentType == 'NAMESPACE'",
+    "entry.namespace.startsWith('n')",
+    "size(entry.keyElements) > 1",
+    "entry.name in ['a', 'x']",
+)
 Key = tuple[str, ...]
 
 
@@ -40,7 +45,12 @@ class Catalog:
 
     def next(self) -> list[Asked]:
         """Requests to send one after the other: a change and looks at what it did, or looks alone."""
-        kinds = [self.commit] * 5 + [self.reference] * 2 + [self.looks] * 3 + ([] if self.renames else [self.merge] * 2 + [self.transplant])
+        kinds = (
+            [self.commit] * 5
+            + [self.reference] * 2
+            + [self.looks] * 3
+            + ([] if self.renames else [self.merge] * 2 + [self.transplant])
+        )
         return self.random.choice(kinds)()
 
     # -- contents --
@@ -48,11 +58,24 @@ class Catalog:
     def content(self, key: Key, content_id: str | None = None) -> dict[str, Any]:
         self.number += 1
         if key in SPACES:
-            found: dict[str, Any] = {"type": "NAMESPACE", "elements": list(key), "properties": {"v": str(self.number)}}
+            found: dict[str, Any] = {
+                "type": "NAMESPACE",
+                "elements": list(key),
+                "properties": {"v": str(self.number)},
+            }
         elif key[-1] == "b":
-            found = {"type": "ICEBERG_VIEW", "metadataLocation": f"file:/v/{self.number}.json", "versionId": self.number, "schemaId": 1}
+            found = {
+                "type": "ICEBERG_VIEW",
+                "metadataLocation": f"file:/v/{self.number}.json",
+                "versionId": self.number,
+                "schemaId": 1,
+            }
         else:
-            found = {"type": "ICEBERG_TABLE", "metadataLocation": f"file:/t/{self.number}.json", "snapshotId": self.number}
+            found = {
+                "type": "ICEBERG_TABLE",
+                "metadataLocation": f"file:/t/{self.number}.json",
+                "snapshotId": self.number,
+            }
             found |= {"schemaId": 0, "specId": 0, "sortOrderId": 0}
         return found | ({"id": content_id} if content_id else {})
 
@@ -63,10 +86,18 @@ class Catalog:
         for key in keys:
             there = self.contents.get(key)
             what = self.random.choice(
-                ["update", "update", "delete", "again", "unchanged", "rename", "wrong"] if there else ["create"] * 5 + ["delete"]
+                ["update", "update", "delete", "again", "unchanged", "rename", "wrong"]
+                if there
+                else ["create"] * 5 + ["delete"]
             )
-            if key in SPACES and what in ("delete", "again", "rename") and any(other[: len(key)] == key and other != key for other in keys):
-                what = "update" if there else "create"  # D11: nothing is put below a namespace that goes
+            if (
+                key in SPACES
+                and what in ("delete", "again", "rename")
+                and any(other[: len(key)] == key and other != key for other in keys)
+            ):
+                what = (
+                    "update" if there else "create"
+                )  # D11: nothing is put below a namespace that goes
             if what == "create":
                 found.append(put(key, self.content(key)))
             elif what == "update":
@@ -87,14 +118,19 @@ class Catalog:
     # -- requests --
 
     def branch(self) -> str:
-        return self.random.choice([name for name, (kind, _) in self.heads.items() if kind == "BRANCH"])
+        return self.random.choice(
+            [name for name, (kind, _) in self.heads.items() if kind == "BRANCH"]
+        )
 
     def at(self, name: str) -> str:
         return f"{quote(name, safe='')}@{self.heads[name][1]}"
 
     def commit(self) -> list[Asked]:
         name = self.branch()
-        return [Asked("GET", f"/api/v2/trees/{quote(name, safe='')}/entries?content=true"), Asked("COMMIT", name)]
+        return [
+            Asked("GET", f"/api/v2/trees/{quote(name, safe='')}/entries?content=true"),
+            Asked("COMMIT", name),
+        ]
 
     def commit_now(self, name: str) -> list[Asked]:
         """A commit to the branch whose contents have just been read, at its HEAD or at an older commit."""
@@ -104,12 +140,27 @@ class Catalog:
         self.number += 1
         operations = self.operations()
         if hash_ != self.heads[name][1]:
-            operations = [one for one in operations if one["type"] != "UNCHANGED"] or [put(("a",), self.content(("a",)))]
-        body = {"commitMeta": {"message": f"commit {self.number}", "authors": ["ann", "bob"]}, "operations": operations}
+            operations = [one for one in operations if one["type"] != "UNCHANGED"] or [
+                put(("a",), self.content(("a",)))
+            ]
+        body = {
+            "commitMeta": {"message": f"commit {self.number}", "authors": ["ann", "bob"]},
+            "operations": operations,
+        }
         if self.random.random() < 0.25:
             body["commitMeta"] = {"message": f"commit {self.number}", "author": "ann"}
-            return [Asked("POST", f"/api/v1/trees/branch/{quote(name, safe='')}/commit?expectedHash={hash_}", body), *self.looks(name)]
-        return [Asked("POST", f"/api/v2/trees/{quote(name, safe='')}@{hash_}/history/commit", body), *self.looks(name)]
+            return [
+                Asked(
+                    "POST",
+                    f"/api/v1/trees/branch/{quote(name, safe='')}/commit?expectedHash={hash_}",
+                    body,
+                ),
+                *self.looks(name),
+            ]
+        return [
+            Asked("POST", f"/api/v2/trees/{quote(name, safe='')}@{hash_}/history/commit", body),
+            *self.looks(name),
+        ]
 
     def reference(self) -> list[Asked]:
         name = self.random.choice(NAMES)
@@ -129,7 +180,12 @@ class Catalog:
         if self.random.random() < 0.4:
             found["defaultKeyMergeMode"] = self.random.choice(["NORMAL", "FORCE", "DROP"])
         if self.random.random() < 0.2:
-            found["keyMergeModes"] = [{"key": {"elements": ["a"]}, "mergeBehavior": self.random.choice(["NORMAL", "FORCE", "DROP"])}]
+            found["keyMergeModes"] = [
+                {
+                    "key": {"elements": ["a"]},
+                    "mergeBehavior": self.random.choice(["NORMAL", "FORCE", "DROP"]),
+                }
+            ]
         return found
 
     def merge(self) -> list[Asked]:
@@ -137,21 +193,43 @@ class Catalog:
         hash_ = self.heads[source][1]
         if hash_ == EMPTY:  # D10
             return self.looks()
-        body = {"fromRefName": source, "fromHash": hash_, "isDryRun": self.random.random() < 0.2} | self.behaviors()
+        body = {
+            "fromRefName": source,
+            "fromHash": hash_,
+            "isDryRun": self.random.random() < 0.2,
+        } | self.behaviors()
         if self.random.random() < 0.3:
             return [
-                Asked("POST", f"/api/v1/trees/branch/{quote(target, safe='')}/merge?expectedHash={self.heads[target][1]}", body),
+                Asked(
+                    "POST",
+                    f"/api/v1/trees/branch/{quote(target, safe='')}/merge?expectedHash={self.heads[target][1]}",
+                    body,
+                ),
                 *self.looks(target),
             ]
-        return [Asked("POST", f"/api/v2/trees/{self.at(target)}/history/merge", body), *self.looks(target)]
+        return [
+            Asked("POST", f"/api/v2/trees/{self.at(target)}/history/merge", body),
+            *self.looks(target),
+        ]
 
     def transplant(self) -> list[Asked]:
         target, source = self.branch(), self.branch()
         if not self.hashes[source]:
             return self.looks()
         # D15, D16: one commit at a time.
-        body = {"fromRefName": source, "hashesToTransplant": [self.random.choice(self.hashes[source])], "isDryRun": self.random.random() < 0.2}
-        return [Asked("POST", f"/api/v2/trees/{self.at(target)}/history/transplant", body | self.behaviors()), *self.looks(target)]
+        body = {
+            "fromRefName": source,
+            "hashesToTransplant": [self.random.choice(self.hashes[source])],
+            "isDryRun": self.random.random() < 0.2,
+        }
+        return [
+            Asked(
+                "POST",
+                f"/api/v2/trees/{self.at(target)}/history/transplant",
+                body | self.behaviors(),
+            ),
+            *self.looks(target),
+        ]
 
     def looks(self, name: str | None = None) -> list[Asked]:
         """One or two looks at a reference."""
@@ -164,7 +242,10 @@ class Catalog:
             [
                 Asked("GET", f"/api/v2/trees/{here}{step}/entries?content=true"),
                 Asked("GET", f"/api/v2/trees/{here}/entries?max-records={limit}"),
-                Asked("GET", f"/api/v2/trees/{here}/entries?filter={quote(self.random.choice(FILTERS))}"),
+                Asked(
+                    "GET",
+                    f"/api/v2/trees/{here}/entries?filter={quote(self.random.choice(FILTERS))}",
+                ),
                 Asked("GET", f"/api/v2/trees/{here}/entries?min-key=b&max-key=n.b"),
                 Asked("GET", f"/api/v2/trees/{here}/entries?prefix-key=n"),
                 Asked("GET", f"/api/v2/trees/{here}/history?fetch=ALL&max-records={limit}"),
@@ -186,8 +267,14 @@ class Catalog:
         """Learn from an answer of the original."""
         if status != 200 or not isinstance(body, dict):
             return
-        if asked.path.endswith("/entries?content=true") and "~" not in asked.path and "%5E" not in asked.path:
-            self.contents = {tuple(entry["name"]["elements"]): entry["content"] for entry in body["entries"]}
+        if (
+            asked.path.endswith("/entries?content=true")
+            and "~" not in asked.path
+            and "%5E" not in asked.path
+        ):
+            self.contents = {
+                tuple(entry["name"]["elements"]): entry["content"] for entry in body["entries"]
+            }
         if asked.path == "/api/v2/trees" and asked.method == "GET":
             self.heads = {ref["name"]: (ref["type"], ref["hash"]) for ref in body["references"]}
             for name, (_, hash_) in self.heads.items():

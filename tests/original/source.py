@@ -33,17 +33,29 @@ def test_every_table(server: Original, tmp_path: Path) -> None:
         for reference in list(repository.references()):
             if reference.name != "main":
                 repository.delete_reference(reference.name, expected_hash=reference.hash)
-        repository.assign_reference("main", NO_ANCESTOR, expected_hash=repository.reference("main").hash)
+        repository.assign_reference(
+            "main", NO_ANCESTOR, expected_hash=repository.reference("main").hash
+        )
         fill(Catalog(repository))
     with connect(ours) as repository:
         fill(Catalog(repository))
 
     assert SEEN.keys() == TABLES.keys() - {"reflog"} - OF_FILES
     for name, columns in SEEN.items():
-        options = {"table": name, **({"from_": "dev", "to": "main"} if name in ("diff", "conflicts") else {})}
+        options = {
+            "table": name,
+            **({"from_": "dev", "to": "main"} if name in ("diff", "conflicts") else {}),
+        }
         assert seen(theirs, columns, **options) == seen(ours, columns, **options), name
-    for more in ({"ref": "*"}, {"ref": "late,dev", "prefix": "raw"}, {"at": "2999-01-01T00:00:00Z"}, {"at": "1999-01-01T00:00:00Z"}):
-        assert seen(theirs, SEEN["entries"], table="entries", **more) == seen(ours, SEEN["entries"], table="entries", **more), more
+    for more in (
+        {"ref": "*"},
+        {"ref": "late,dev", "prefix": "raw"},
+        {"at": "2999-01-01T00:00:00Z"},
+        {"at": "1999-01-01T00:00:00Z"},
+    ):
+        assert seen(theirs, SEEN["entries"], table="entries", **more) == seen(
+            ours, SEEN["entries"], table="entries", **more
+        ), more
 
 
 def seen(url: str, columns: tuple[str, ...], **options: str) -> list[str]:

@@ -30,7 +30,10 @@ def main() -> None:
             answer = {"names": sorted(names(cli))}
         else:
             result = CliRunner().invoke(cli, asked["args"], input=asked["input"])
-            answer = {"exit": result.exit_code, "out": result.output + (repr(result.exception) if result.exit_code else "")}
+            answer = {
+                "exit": result.exit_code,
+                "out": result.output + (repr(result.exception) if result.exit_code else ""),
+            }
         print(json.dumps(answer), flush=True)
 
 

@@ -18,7 +18,9 @@ from tests.server.serving import serving
 
 LIBRARIES = Path(__file__).parents[2] / ".venv" / "pynessie"
 PATIENCE = 120
-pytestmark = pytest.mark.skipif(not LIBRARIES.exists(), reason="pynessie is not installed: make .venv/.ready-pynessie")
+pytestmark = pytest.mark.skipif(
+    not LIBRARIES.exists(), reason="pynessie is not installed: make .venv/.ready-pynessie"
+)
 
 
 class Pynessie:
@@ -30,7 +32,13 @@ class Pynessie:
             [sys.executable, "-W", "ignore", str(Path(__file__).parent / "driver.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": str(LIBRARIES), "HOME": str(home), "XDG_CONFIG_HOME": str(home), "NESSIEDIR": str(home)},
+            env=os.environ
+            | {
+                "PYTHONPATH": str(LIBRARIES),
+                "HOME": str(home),
+                "XDG_CONFIG_HOME": str(home),
+                "NESSIEDIR": str(home),
+            },
             text=True,
         )
         self.driven: set[str] = set()
@@ -52,7 +60,9 @@ class Pynessie:
     def run(self, command: str, *words: str, given: str | None = None, fails: bool = False) -> str:
         """What a command prints; it has to succeed, or to fail."""
         self.driven.add(command)
-        answer = self._ask(args=["--json", "--endpoint", self._endpoint, *command.split(), *words], input=given)
+        answer = self._ask(
+            args=["--json", "--endpoint", self._endpoint, *command.split(), *words], input=given
+        )
         assert (answer["exit"] != 0) == fails, answer
         out: str = answer["out"]
         return out
@@ -66,8 +76,23 @@ class Pynessie:
         hash_: str = found["hash"]
         return hash_
 
-    def put(self, key: str, content: dict[str, Any], branch: str = "main", message: str = "put") -> str:
-        self.run("content commit", "-i", "-r", branch, "-c", self.head(branch), "-m", message, "--author", "ann", key, given=json.dumps(content))
+    def put(
+        self, key: str, content: dict[str, Any], branch: str = "main", message: str = "put"
+    ) -> str:
+        self.run(
+            "content commit",
+            "-i",
+            "-r",
+            branch,
+            "-c",
+            self.head(branch),
+            "-m",
+            message,
+            "--author",
+            "ann",
+            key,
+            given=json.dumps(content),
+        )
         return self.head(branch)
 
     def close(self) -> None:
@@ -90,7 +115,11 @@ def pynessie(tmp_path: Path) -> Iterator[Pynessie]:
 
 
 def table(number: int, content_id: str | None = None) -> dict[str, Any]:
-    found = {"type": "ICEBERG_TABLE", "metadataLocation": f"file:/t/{number}.json", "snapshotId": number}
+    found = {
+        "type": "ICEBERG_TABLE",
+        "metadataLocation": f"file:/t/{number}.json",
+        "snapshotId": number,
+    }
     return found | {"schemaId": 0, "specId": 0, "sortOrderId": 0, "id": content_id}
 
 
@@ -107,24 +136,45 @@ def test_each_command_does_its_work(pynessie: Pynessie):
     assert (viewed["metadataLocation"], viewed["snapshotId"]) == ("file:/t/1.json", 1)
     two = pynessie.put("a", table(2, viewed["id"]), branch="dev", message="two")
     three = pynessie.put("b", table(3), branch="dev", message="three")
-    assert [entry["name"]["elements"] for entry in pynessie.read("content list", "-r", "dev")] == [["a"], ["b"]]
+    assert [entry["name"]["elements"] for entry in pynessie.read("content list", "-r", "dev")] == [
+        ["a"],
+        ["b"],
+    ]
     assert pynessie.read("content list", "-r", "dev", "-t", "DELTA_LAKE_TABLE") == []
-    assert len(pynessie.read("content list", "-r", "dev", "--filter", "entry.contentType == 'ICEBERG_TABLE'")) == 2
+    assert (
+        len(
+            pynessie.read(
+                "content list", "-r", "dev", "--filter", "entry.contentType == 'ICEBERG_TABLE'"
+            )
+        )
+        == 2
+    )
     # history
     assert [entry["message"] for entry in pynessie.read("log", "dev")] == ["three", "two", "one"]
     assert [entry["hash"] for entry in pynessie.read("log", "-n", "1", "dev")] == [three]
-    assert [entry["hash"] for entry in pynessie.read("log", "--author", "ann", f"dev@{two}")] == [two, one]
+    assert [entry["hash"] for entry in pynessie.read("log", "--author", "ann", f"dev@{two}")] == [
+        two,
+        one,
+    ]
     assert pynessie.read("log", "--author", "nobody", "dev") == []
     (changed, added) = pynessie.read("diff", "main", "dev")["diffs"]
-    assert (changed["from"]["snapshotId"], changed["to"]["snapshotId"], added["from"]) == (1, 2, None)
+    assert (changed["from"]["snapshotId"], changed["to"]["snapshotId"], added["from"]) == (
+        1,
+        2,
+        None,
+    )
     # bringing changes over
     pynessie.run("cherry-pick", "-b", "main", "-c", pynessie.head(), "-s", "dev", two)
     assert pynessie.read("log", "-n", "1", "main")[0]["message"] == "two"
     pynessie.run("branch", "other", "v1")
     pynessie.run("merge", "-b", "other", "-c", pynessie.head("other"), "dev")
     assert pynessie.read("diff", "dev", "other")["diffs"] == []
-    pynessie.run("content commit", "-R", "-r", "other", "-c", pynessie.head("other"), "-m", "drop", "b")
-    assert [entry["name"]["elements"] for entry in pynessie.read("content list", "-r", "other")] == [["a"]]
+    pynessie.run(
+        "content commit", "-R", "-r", "other", "-c", pynessie.head("other"), "-m", "drop", "b"
+    )
+    assert [
+        entry["name"]["elements"] for entry in pynessie.read("content list", "-r", "other")
+    ] == [["a"]]
     # moving and deleting references
     pynessie.run("branch", "-f", "other", "main")
     assert pynessie.head("other") == pynessie.head("main")
@@ -149,5 +199,10 @@ def test_refusals_are_understood(pynessie: Pynessie):
     assert pynessie.run("log", "nosuch", fails=True)
     pynessie.put("a", table(2, pynessie.read("content view", "-r", "main", "a")[0]["id"]))
     words = ("-i", "-r", "main", "-c", one, "-m", "late", "a")
-    refused = pynessie.run("content commit", *words, given=json.dumps(table(3, pynessie.read("content view", "a")[0]["id"])), fails=True)
+    refused = pynessie.run(
+        "content commit",
+        *words,
+        given=json.dumps(table(3, pynessie.read("content view", "a")[0]["id"])),
+        fails=True,
+    )
     assert "409" in refused or "onflict" in refused

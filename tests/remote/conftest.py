@@ -13,7 +13,15 @@ from tests.remote.issuer import Issuer, issuing
 from tests.server.serving import serving
 from tests.transcripts.conftest import Nessie, Server, fresh
 
-ENVIRONMENT = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+ENVIRONMENT = (
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "SSL_CERT_FILE",
+)
 
 
 @pytest.fixture(autouse=True)

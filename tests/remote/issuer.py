@@ -36,7 +36,9 @@ class Issuer:
     @property
     def grants(self) -> list[str]:
         """The grants that tokens were asked by."""
-        return [form["grant_type"].rpartition(":")[2] for form in self.asked if "grant_type" in form]
+        return [
+            form["grant_type"].rpartition(":")[2] for form in self.asked if "grant_type" in form
+        ]
 
     def __call__(self, request: Request) -> Answer:
         with self._lock:
@@ -47,7 +49,9 @@ class Issuer:
             form = {name: values[0] for name, values in parse_qs(request.body.decode()).items()}
             self.asked.append(form)
             if not self._is_known(request, form):
-                return _json(401, {"error": "invalid_client", "error_description": f"{SECRET} is wrong"})
+                return _json(
+                    401, {"error": "invalid_client", "error_description": f"{SECRET} is wrong"}
+                )
             return self._device() if request.path == "/device" else self._token(form)
 
     def _document(self) -> dict[str, Any]:
@@ -70,7 +74,13 @@ class Issuer:
     def _device(self) -> Answer:
         return _json(
             200,
-            {"device_code": "device-secret", "user_code": "ABCD-EFGH", "verification_uri": f"{self.url}/sign-in", "expires_in": 600, "interval": 0.1},
+            {
+                "device_code": "device-secret",
+                "user_code": "ABCD-EFGH",
+                "verification_uri": f"{self.url}/sign-in",
+                "expires_in": 600,
+                "interval": 0.1,
+            },
         )
 
     def _token(self, form: dict[str, str]) -> Answer:

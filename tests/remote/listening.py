@@ -51,7 +51,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        answer = self.answering(Request(self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+        answer = self.answering(
+            Request(
+                self.command,
+                self.path,
+                {name.lower(): value for name, value in self.headers.items()},
+                body,
+            )
+        )
         lines = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
         head = f"HTTP/1.1 {answer.status} Something\r\n{lines}Content-Length: {len(answer.body)}\r\n\r\n"
         whole = head.encode() + answer.body
@@ -85,7 +92,9 @@ def listening(answering: Answering, tls: ssl.SSLContext | None = None) -> Iterat
     Handler.answering = staticmethod(answering)  # type: ignore[assignment]
     server = _Server(("127.0.0.1", 0), Handler)
     if tls:
-        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        server.socket = tls.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
@@ -101,11 +110,19 @@ def forward(url: str, request: Request, without: tuple[str, ...] = ()) -> Answer
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE)
     try:
-        headers = {name: value for name, value in request.headers.items() if name not in ("host", "connection", "accept-encoding", *without)}
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name not in ("host", "connection", "accept-encoding", *without)
+        }
         connection.request(request.method, request.path, request.body or None, headers)
         reply = connection.getresponse()
         body = reply.read()
-        kept = {name: value for name, value in reply.getheaders() if name.lower() not in ("content-length", "connection", "transfer-encoding")}
+        kept = {
+            name: value
+            for name, value in reply.getheaders()
+            if name.lower() not in ("content-length", "connection", "transfer-encoding")
+        }
         return Answer(reply.status, body, kept)
     finally:
         connection.close()

@@ -24,7 +24,10 @@ class Proxy:
 
     def lets(self, header: str | None) -> bool:
         """Whether somebody may pass; with `wanted`, a name and password."""
-        return self.wanted is None or header == "Basic " + base64.b64encode(self.wanted.encode()).decode()
+        return (
+            self.wanted is None
+            or header == "Basic " + base64.b64encode(self.wanted.encode()).decode()
+        )
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -54,10 +57,17 @@ class _Handler(BaseHTTPRequestHandler):
             return
         parts = urlsplit(self.path)
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
-        headers = {name.lower(): value for name, value in self.headers.items() if not name.lower().startswith("proxy-")}
+        headers = {
+            name.lower(): value
+            for name, value in self.headers.items()
+            if not name.lower().startswith("proxy-")
+        }
         answer = forward(f"http://{parts.netloc}", Request(self.command, path, headers, body))
         lines = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
-        self.connection.sendall(f"HTTP/1.1 {answer.status} Something\r\n{lines}Content-Length: {len(answer.body)}\r\n\r\n".encode() + answer.body)
+        self.connection.sendall(
+            f"HTTP/1.1 {answer.status} Something\r\n{lines}Content-Length: {len(answer.body)}\r\n\r\n".encode()
+            + answer.body
+        )
 
     do_GET = do_POST = do_PUT = do_DELETE = _hand_on  # noqa: N815 (the names of the base class)
 

@@ -73,7 +73,9 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("secret", ["token", "password", "token-file"])
-def test_a_server_of_a_workspace_gets_no_secret_of_the_environment(nessie: Nessie, evil: Recorder, tmp_path: Path, command: str, secret: str) -> None:
+def test_a_server_of_a_workspace_gets_no_secret_of_the_environment(
+    nessie: Nessie, evil: Recorder, tmp_path: Path, command: str, secret: str
+) -> None:
     plant(nessie, f'store = "{evil.url}"\n')
     secrets = {
         "token": {"NESSIE_AUTH_TOKEN": TOKEN},
@@ -88,7 +90,9 @@ def test_a_server_of_a_workspace_gets_no_secret_of_the_environment(nessie: Nessi
 
 
 @pytest.mark.parametrize("words", [("switch", ""), ("log", "ma"), ("content", "show", "d")])
-def test_nor_by_completion_which_stays_silent(nessie: Nessie, evil: Recorder, words: tuple[str, ...]) -> None:
+def test_nor_by_completion_which_stays_silent(
+    nessie: Nessie, evil: Recorder, words: tuple[str, ...]
+) -> None:
     plant(nessie, f'store = "{evil.url}"\n[access]\ntoken-file = "~/.pgpass"\n')
     secret_file(Path(nessie.environment["HOME"], ".pgpass"))
     asked = nessie("__complete", "--", *words, env={"NESSIE_AUTH_TOKEN": TOKEN})
@@ -109,7 +113,9 @@ def test_a_file_that_a_workspace_names_is_not_sent(nessie: Nessie, evil: Recorde
     assert (refused.code, evil.sent) == (0, {None})
 
 
-def test_a_file_of_a_trusted_workspace_goes_to_a_server_that_is_accepted(nessie: Nessie, evil: Recorder) -> None:
+def test_a_file_of_a_trusted_workspace_goes_to_a_server_that_is_accepted(
+    nessie: Nessie, evil: Recorder
+) -> None:
     plant(nessie, f'store = "{evil.url}"\n[access]\ntoken-file = "~/token"\n')
     secret_file(Path(nessie.environment["HOME"], "token"))
     trusted = {"NESSIE_SAFE_DIRECTORIES": str(nessie.folder)}
@@ -120,11 +126,17 @@ def test_a_file_of_a_trusted_workspace_goes_to_a_server_that_is_accepted(nessie:
 
 
 @pytest.mark.parametrize("trusted", [False, True])
-def test_a_client_secret_goes_to_no_issuer_that_only_a_workspace_names(nessie: Nessie, evil: Recorder, issuer: Issuer, *, trusted: bool) -> None:
+def test_a_client_secret_goes_to_no_issuer_that_only_a_workspace_names(
+    nessie: Nessie, evil: Recorder, issuer: Issuer, *, trusted: bool
+) -> None:
     for setting in ("issuer-url", "token-endpoint"):
         shutil.rmtree(nessie.folder / ".nessie", ignore_errors=True)
         plant(nessie, f'store = "{evil.url}"\n[access]\n{setting} = "{issuer.url}/realm"\n')
-        env = {"NESSIE_OAUTH2_CLIENT_ID": CLIENT, "NESSIE_OAUTH2_CLIENT_SECRET": SECRET, "NESSIE_TRUSTED_ENDPOINTS": evil.url}
+        env = {
+            "NESSIE_OAUTH2_CLIENT_ID": CLIENT,
+            "NESSIE_OAUTH2_CLIENT_SECRET": SECRET,
+            "NESSIE_TRUSTED_ENDPOINTS": evil.url,
+        }
         env |= {"NESSIE_SAFE_DIRECTORIES": str(nessie.folder)} if trusted else {}
         refused = nessie("log", env=env)
         assert (refused.code, issuer.asked, evil.requests) == (6, [], [])
@@ -133,12 +145,18 @@ def test_a_client_secret_goes_to_no_issuer_that_only_a_workspace_names(nessie: N
     assert accepted.code != 6
 
 
-def test_no_credentials_pass_a_proxy_that_only_a_workspace_names(nessie: Nessie, evil: Recorder) -> None:
+def test_no_credentials_pass_a_proxy_that_only_a_workspace_names(
+    nessie: Nessie, evil: Recorder
+) -> None:
     with proxying() as proxy:
         plant(nessie, f'store = "{evil.url}"\n[access]\nproxy = "{proxy.url}"\n')
         env = {"NESSIE_AUTH_TOKEN": TOKEN, "NESSIE_TRUSTED_ENDPOINTS": evil.url}
         refused = nessie("log", env=env)
-        assert (refused.code, evil.requests, "only the workspace names it" in refused.err) == (6, [], True)
+        assert (refused.code, evil.requests, "only the workspace names it" in refused.err) == (
+            6,
+            [],
+            True,
+        )
         nessie.ok("log", env=env | {"NESSIE_PROXY": "none"})
 
 
@@ -151,14 +169,18 @@ def test_an_alias_of_a_workspace_names_no_server(nessie: Nessie, evil: Recorder)
     assert evil.requests == []
 
 
-def test_a_plug_in_does_not_make_a_workspaces_server_one_that_the_user_named(nessie: Nessie, evil: Recorder, tmp_path: Path) -> None:
+def test_a_plug_in_does_not_make_a_workspaces_server_one_that_the_user_named(
+    nessie: Nessie, evil: Recorder, tmp_path: Path
+) -> None:
     import sys
 
     plant(nessie, f'store = "{evil.url}"\n')
     programs = tmp_path / "bin"
     programs.mkdir()
     program = programs / "nessie-look"
-    program.write_text(f'#!/bin/sh\necho "store=$NESSIE_STORE"\nexec {sys.executable} -m nessie_cli log\n')
+    program.write_text(
+        f'#!/bin/sh\necho "store=$NESSIE_STORE"\nexec {sys.executable} -m nessie_cli log\n'
+    )
     program.chmod(0o755)
     ran = nessie("look", env={"NESSIE_AUTH_TOKEN": TOKEN, "PATH": f"{programs}:{os.defpath}"})
     assert (ran.code, ran.out, evil.requests) == (6, "store=\n", [])
@@ -183,13 +205,23 @@ def test_a_server_that_the_user_names_gets_the_token(nessie: Nessie, evil: Recor
 @pytest.mark.parametrize("other", ["scheme", "host", "port"])
 def test_a_server_is_a_scheme_a_host_and_a_port(nessie: Nessie, evil: Recorder, other: str) -> None:
     bare = evil.url.removesuffix("/api/v2")
-    accepted = {"scheme": bare.replace("http", "https"), "host": bare.replace("127.0.0.1", "localhost"), "port": bare + "1"}[other]
+    accepted = {
+        "scheme": bare.replace("http", "https"),
+        "host": bare.replace("127.0.0.1", "localhost"),
+        "port": bare + "1",
+    }[other]
     plant(nessie, f'store = "{evil.url}"\n')
     # Ports end at 65535.
     accepted = accepted if len(accepted.rpartition(":")[2]) <= 5 else bare[:-1]
     refused = nessie("log", env={"NESSIE_AUTH_TOKEN": TOKEN, "NESSIE_TRUSTED_ENDPOINTS": accepted})
     assert (refused.code, evil.requests) == (6, [])
-    nessie.ok("log", env={"NESSIE_AUTH_TOKEN": TOKEN, "NESSIE_TRUSTED_ENDPOINTS": f"https://one.example.org {bare}/"})
+    nessie.ok(
+        "log",
+        env={
+            "NESSIE_AUTH_TOKEN": TOKEN,
+            "NESSIE_TRUSTED_ENDPOINTS": f"https://one.example.org {bare}/",
+        },
+    )
 
 
 def test_a_server_is_accepted_once(nessie: Nessie, evil: Recorder) -> None:
@@ -213,19 +245,32 @@ def test_init_accepts_the_server_that_it_is_given(nessie: Nessie, evil: Recorder
 def test_login_keeps_a_token_without_a_terminal(nessie: Nessie, evil: Recorder) -> None:
     plant(nessie, f'store = "{evil.url}"\n')
     done = nessie.ok("login", evil.url, "--token-stdin", "--json", stdin=f"{TOKEN}\n")
-    assert done.json == {"server": evil.url.removesuffix("/api/v2"), "token": True, "accepted": True}
+    assert done.json == {
+        "server": evil.url.removesuffix("/api/v2"),
+        "token": True,
+        "accepted": True,
+    }
     assert TOKEN not in done.out + done.err
     nessie.ok("log")
     assert nessie.ok("__complete", "--", "switch", "ma").out.startswith("main")
     assert evil.sent == {BEARER}
-    kept = [path for path in Path(nessie.environment["HOME"]).rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
+    kept = [
+        path
+        for path in Path(nessie.environment["HOME"]).rglob("*")
+        if path.is_file() and TOKEN.encode() in path.read_bytes()
+    ]
     assert [path.stat().st_mode & 0o777 for path in kept] == [0o600]
     nessie.ok("login", evil.url, "--forget")
     assert not kept[0].exists()
 
 
-def test_login_sends_no_secret_of_another_server(nessie: Nessie, evil: Recorder, tmp_path: Path) -> None:
-    for name, value in {"store": "http://127.0.0.1:1/api/v2", "token-file": secret_file(tmp_path / "token")}.items():
+def test_login_sends_no_secret_of_another_server(
+    nessie: Nessie, evil: Recorder, tmp_path: Path
+) -> None:
+    for name, value in {
+        "store": "http://127.0.0.1:1/api/v2",
+        "token-file": secret_file(tmp_path / "token"),
+    }.items():
         nessie.ok("config", "set", f"profile.work.{name}", value, "--user")
     nessie.ok("config", "set", "default-profile", "work", "--user")
     plant(nessie, f'store = "{evil.url}"\n[access]\ntoken-file = "{tmp_path / "token"}"\n')
@@ -235,7 +280,12 @@ def test_login_sends_no_secret_of_another_server(nessie: Nessie, evil: Recorder,
 
 
 def test_login_keeps_nothing_that_the_server_refuses(nessie: Nessie) -> None:
-    with listening(lambda _: Answer(401, json.dumps({"status": 401, "message": "no", "errorCode": "X", "reason": "Y"}).encode())) as url:
+    with listening(
+        lambda _: Answer(
+            401,
+            json.dumps({"status": 401, "message": "no", "errorCode": "X", "reason": "Y"}).encode(),
+        )
+    ) as url:
         refused = nessie("login", url, "--token-stdin", stdin=TOKEN)
         assert (refused.code, "does not take the token" in refused.err) == (6, True)
     assert nessie("login", url, "--forget").code == 4
@@ -250,7 +300,9 @@ def test_login_keeps_nothing_that_the_server_refuses(nessie: Nessie) -> None:
         (("login", "postgresql://host/catalog", "--token-stdin"), "t", "a database takes no token"),
     ],
 )
-def test_what_login_does_not_take(nessie: Nessie, words: tuple[str, ...], stdin: str, line: str) -> None:
+def test_what_login_does_not_take(
+    nessie: Nessie, words: tuple[str, ...], stdin: str, line: str
+) -> None:
     refused = nessie(*words, stdin=stdin)
     assert (refused.code, line in refused.err) == (2, True), refused
 
@@ -261,38 +313,63 @@ def test_what_login_does_not_take(nessie: Nessie, words: tuple[str, ...], stdin:
 @pytest.fixture
 def elsewhere(evil: Recorder) -> dict[str, str]:
     """A catalog on another host, `http://nessie:19120` as Compose names it, reached by a proxy."""
-    return {"NESSIE_ENDPOINT": "http://nessie:19120", "NESSIE_PROXY": evil.url.removesuffix("/api/v2"), "NESSIE_AUTH_TOKEN": TOKEN}
+    return {
+        "NESSIE_ENDPOINT": "http://nessie:19120",
+        "NESSIE_PROXY": evil.url.removesuffix("/api/v2"),
+        "NESSIE_AUTH_TOKEN": TOKEN,
+    }
 
 
-def test_credentials_leave_this_machine_by_https_only(nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]) -> None:
+def test_credentials_leave_this_machine_by_https_only(
+    nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]
+) -> None:
     refused = nessie("log", env=elsewhere)
     assert (refused.code, evil.requests) == (6, [])
-    assert "over https only; `nessie config set allow-http nessie:19120 --add` (or NESSIE_ALLOW_HTTP)" in refused.err
-    login = nessie("login", "http://nessie:19120", "--token-stdin", stdin=TOKEN, env={"NESSIE_PROXY": elsewhere["NESSIE_PROXY"]})
+    assert (
+        "over https only; `nessie config set allow-http nessie:19120 --add` (or NESSIE_ALLOW_HTTP)"
+        in refused.err
+    )
+    login = nessie(
+        "login",
+        "http://nessie:19120",
+        "--token-stdin",
+        stdin=TOKEN,
+        env={"NESSIE_PROXY": elsewhere["NESSIE_PROXY"]},
+    )
     assert (login.code, evil.requests) == (6, [])
     assert nessie("__complete", "--", "switch", "", env=elsewhere).out == ""
     assert evil.requests == []
 
 
-@pytest.mark.parametrize("allowed", ["1", "true", "nessie", "nessie:19120", "http://nessie:19120", "other nessie"])
-def test_http_may_be_allowed(nessie: Nessie, evil: Recorder, elsewhere: dict[str, str], allowed: str) -> None:
+@pytest.mark.parametrize(
+    "allowed", ["1", "true", "nessie", "nessie:19120", "http://nessie:19120", "other nessie"]
+)
+def test_http_may_be_allowed(
+    nessie: Nessie, evil: Recorder, elsewhere: dict[str, str], allowed: str
+) -> None:
     nessie("log", env=elsewhere | {"NESSIE_ALLOW_HTTP": allowed})
     assert evil.sent == {BEARER}
 
 
 @pytest.mark.parametrize("allowed", ["0", "false", "other", "nessie:19121", "https://nessie:19120"])
-def test_http_is_allowed_only_where_it_says(nessie: Nessie, evil: Recorder, elsewhere: dict[str, str], allowed: str) -> None:
+def test_http_is_allowed_only_where_it_says(
+    nessie: Nessie, evil: Recorder, elsewhere: dict[str, str], allowed: str
+) -> None:
     assert nessie("log", env=elsewhere | {"NESSIE_ALLOW_HTTP": allowed}).code == 6
     assert evil.requests == []
 
 
-def test_the_users_configuration_may_allow_http(nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]) -> None:
+def test_the_users_configuration_may_allow_http(
+    nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]
+) -> None:
     nessie.ok("config", "set", "allow-http", "nessie:19120", "--add")
     nessie("log", env=elsewhere)
     assert evil.sent == {BEARER}
 
 
-def test_a_workspace_allows_nothing(nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]) -> None:
+def test_a_workspace_allows_nothing(
+    nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]
+) -> None:
     settings = f'allow-http = "true"\ntrusted-endpoints = "{evil.url} http://nessie:19120"\nsafe-directories = "*"\n'
     plant(nessie, f'store = "{evil.url}"\n{settings}')
     assert nessie("log", env={"NESSIE_AUTH_TOKEN": TOKEN}).code == 6
@@ -310,13 +387,25 @@ def test_a_pipeline_in_compose(nessie: Nessie, evil: Recorder, elsewhere: dict[s
     assert nessie("log", env=env).code == 6
     assert nessie("log", env=env | {"NESSIE_TRUSTED_ENDPOINTS": "http://nessie:19120"}).code == 6
     assert evil.requests == []
-    nessie("log", env=env | {"NESSIE_TRUSTED_ENDPOINTS": "http://nessie:19120", "NESSIE_ALLOW_HTTP": "nessie"})
+    nessie(
+        "log",
+        env=env
+        | {"NESSIE_TRUSTED_ENDPOINTS": "http://nessie:19120", "NESSIE_ALLOW_HTTP": "nessie"},
+    )
     assert evil.sent == {BEARER}
 
 
 def test_credentials_never_follow_a_redirect(nessie: Nessie, evil: Recorder) -> None:
-    with listening(lambda request: Answer(307, b"", {"Location": evil.url.removesuffix("/api/v2") + request.path})) as url:
-        env = {"NESSIE_ENDPOINT": url, "NESSIE_AUTH_TOKEN": TOKEN, "NESSIE_TRUSTED_ENDPOINTS": evil.url}
+    with listening(
+        lambda request: Answer(
+            307, b"", {"Location": evil.url.removesuffix("/api/v2") + request.path}
+        )
+    ) as url:
+        env = {
+            "NESSIE_ENDPOINT": url,
+            "NESSIE_AUTH_TOKEN": TOKEN,
+            "NESSIE_TRUSTED_ENDPOINTS": evil.url,
+        }
         assert nessie("log", env=env).code == 2
         assert nessie("login", url, "--token-stdin", stdin=TOKEN).code == 2
         assert nessie("__complete", "--", "switch", "", env=env).out == ""

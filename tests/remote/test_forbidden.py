@@ -25,16 +25,24 @@ def reader(nessie: Nessie, tmp_path: Path) -> Iterator[Nessie]:
     folder = tmp_path / "server"
     folder.mkdir()
     with guarded(folder, *RULES) as server:
-        operations = [put("public", content=namespace("public")), *(put(name, content=table(2)) for name in ("secret", "known", "value"))]
+        operations = [
+            put("public", content=namespace("public")),
+            *(put(name, content=table(2)) for name in ("secret", "known", "value")),
+        ]
         server.as_("root", "admin").commit("main", EMPTY, *operations)
         token = server.as_("ada", "reader").token
-        nessie.environment |= {"NESSIE_ENDPOINT": f"{server.url}/api/v2", "NESSIE_AUTH_TOKEN": token or ""}
+        nessie.environment |= {
+            "NESSIE_ENDPOINT": f"{server.url}/api/v2",
+            "NESSIE_AUTH_TOKEN": token or "",
+        }
         yield nessie
 
 
 @pytest.mark.parametrize("key", ["secret", "nosuch", "known", "value"])
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_a_forbidden_content_is_not_allowed(reader: Nessie, key: str, more: tuple[str, ...]) -> None:
+def test_a_forbidden_content_is_not_allowed(
+    reader: Nessie, key: str, more: tuple[str, ...]
+) -> None:
     refused = reader("content", "show", key, *more)
     assert refused.code == 6, refused
     if more:
@@ -43,7 +51,12 @@ def test_a_forbidden_content_is_not_allowed(reader: Nessie, key: str, more: tupl
 
 @pytest.mark.parametrize("key", ["secret", "nosuch"])
 @pytest.mark.parametrize(
-    "words", [("content", "history", "KEY"), ("content", "delete", "KEY", "-m", "x"), ("restore", "KEY", "--source", "HEAD", "-m", "x")]
+    "words",
+    [
+        ("content", "history", "KEY"),
+        ("content", "delete", "KEY", "-m", "x"),
+        ("restore", "KEY", "--source", "HEAD", "-m", "x"),
+    ],
 )
 def test_nor_by_other_commands(reader: Nessie, key: str, words: tuple[str, ...]) -> None:
     refused = reader(*(key if word == "KEY" else word for word in words))

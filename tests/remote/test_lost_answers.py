@@ -59,10 +59,23 @@ def away_before(server: str, request: Request) -> Answer:
 
 def away_behind(server: str, request: Request) -> Answer:
     forward(server, request)
-    return Answer(503, b"upstream connect error or disconnect/reset before headers", {"Content-Type": "text/plain"})
+    return Answer(
+        503,
+        b"upstream connect error or disconnect/reset before headers",
+        {"Content-Type": "text/plain"},
+    )
 
 
-LOSSES = [before, behind, within_the_head, within_the_body, gateway_before, gateway_behind, away_before, away_behind]
+LOSSES = [
+    before,
+    behind,
+    within_the_head,
+    within_the_body,
+    gateway_before,
+    gateway_behind,
+    away_before,
+    away_behind,
+]
 SOME = [before, behind, within_the_body, gateway_behind]
 """Of each kind one: what is not found in the end is looked for more than a second."""
 NEVER_ARRIVED = (before, gateway_before, away_before)
@@ -86,7 +99,13 @@ class Spoiler:
             self.writes.append(str(request))
             if self._left:
                 self._left -= 1
-                stripped = request._replace(headers={name: value for name, value in request.headers.items() if name not in self._without})
+                stripped = request._replace(
+                    headers={
+                        name: value
+                        for name, value in request.headers.items()
+                        if name not in self._without
+                    }
+                )
                 return self._loss(self._server, stripped)
         return forward(self._server, request, self._without)
 
@@ -100,7 +119,9 @@ def table(number: int) -> IcebergTable:
 
 
 def put(repository: Repository, branch: str, name: str, number: int) -> str:
-    return repository.commit(branch, [Put(key(name), table(number))], CommitMeta(f"{name} {number}")).reference.hash
+    return repository.commit(
+        branch, [Put(key(name), table(number))], CommitMeta(f"{name} {number}")
+    ).reference.hash
 
 
 @pytest.fixture
@@ -117,7 +138,9 @@ def repository(repository: Repository) -> Repository:
 
 
 @contextmanager
-def through(server: str, loss: Loss, *, plain: bool, times: int = 1) -> Iterator[tuple[Repository, Spoiler]]:
+def through(
+    server: str, loss: Loss, *, plain: bool, times: int = 1
+) -> Iterator[tuple[Repository, Spoiler]]:
     spoiler = Spoiler(server, loss, plain=plain, times=times)
     context = Context("", lambda: time.time_ns() // 1000, os.urandom)
     with listening(spoiler) as url, open_remote(url, Access(), context) as client:
@@ -145,7 +168,12 @@ def names(repository: Repository) -> list[str]:
 
 def _commit(repository: Repository, request_id: str | None) -> object:
     wanted = [Put(key("db.new"), table(7))]
-    return repository.commit("main", wanted, CommitMeta("new", authors=("Ann",), properties={"run": ("1",)}), request_id=request_id)
+    return repository.commit(
+        "main",
+        wanted,
+        CommitMeta("new", authors=("Ann",), properties={"run": ("1",)}),
+        request_id=request_id,
+    )
 
 
 def _transplant(repository: Repository, request_id: str | None) -> object:
@@ -154,7 +182,9 @@ def _transplant(repository: Repository, request_id: str | None) -> object:
 
 
 def _assign(repository: Repository) -> object:
-    return repository.assign_reference("old", head(repository, "work"), expected_hash=head(repository, "old"))
+    return repository.assign_reference(
+        "old", head(repository, "work"), expected_hash=head(repository, "old")
+    )
 
 
 _COMMITTED = ["new", "db.three 3", "begin"]
@@ -162,12 +192,18 @@ _TRANSPLANTED = ["db.two 2", "db.one 1", "db.three 3", "begin"]
 REQUESTS = {
     "commit": Write(lambda r: _commit(r, None), lambda r: subjects(r) == _COMMITTED),
     "commit-by-id": Write(lambda r: _commit(r, "request-1"), lambda r: subjects(r) == _COMMITTED),
-    "merge": Write(lambda r: r.merge("main", "work"), lambda r: len(subjects(r)) == 3 and r.is_ancestor("work", "main")),
+    "merge": Write(
+        lambda r: r.merge("main", "work"),
+        lambda r: len(subjects(r)) == 3 and r.is_ancestor("work", "main"),
+    ),
     "merge-by-id": Write(
-        lambda r: r.merge("main", "work", MergeOptions(request_id="request-2")), lambda r: len(subjects(r)) == 3 and r.is_ancestor("work", "main")
+        lambda r: r.merge("main", "work", MergeOptions(request_id="request-2")),
+        lambda r: len(subjects(r)) == 3 and r.is_ancestor("work", "main"),
     ),
     "transplant": Write(lambda r: _transplant(r, None), lambda r: subjects(r) == _TRANSPLANTED),
-    "transplant-by-id": Write(lambda r: _transplant(r, "request-3"), lambda r: subjects(r) == _TRANSPLANTED),
+    "transplant-by-id": Write(
+        lambda r: _transplant(r, "request-3"), lambda r: subjects(r) == _TRANSPLANTED
+    ),
 }
 MOVES = {
     "create": Write(lambda r: r.create_reference(ReferenceType.TAG, "v1", head(r, "main")), lambda r: names(r) == ["main", "old", "work", "v1"]),
@@ -181,7 +217,9 @@ MOVES = {
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", REQUESTS)
-def test_our_own_server_carries_a_write_out_once(repository: Repository, server: str, name: str, loss: Loss) -> None:
+def test_our_own_server_carries_a_write_out_once(
+    repository: Repository, server: str, name: str, loss: Loss
+) -> None:
     with through(server, loss, plain=False) as (client, spoiler):
         REQUESTS[name].do(client)
     assert REQUESTS[name].happened(repository)
@@ -190,7 +228,9 @@ def test_our_own_server_carries_a_write_out_once(repository: Repository, server:
 
 @pytest.mark.parametrize("loss", SOME)
 @pytest.mark.parametrize("name", MOVES)
-def test_our_own_server_moves_a_reference_once(repository: Repository, server: str, name: str, loss: Loss) -> None:
+def test_our_own_server_moves_a_reference_once(
+    repository: Repository, server: str, name: str, loss: Loss
+) -> None:
     moves = len(list(repository.reflog()))
     with through(server, loss, plain=False) as (client, spoiler):
         MOVES[name].do(client)
@@ -201,7 +241,9 @@ def test_our_own_server_moves_a_reference_once(repository: Repository, server: s
 
 @pytest.mark.parametrize("loss", SOME)
 @pytest.mark.parametrize("name", MOVES)
-def test_a_move_of_a_reference_on_a_server_of_others_is_looked_up(repository: Repository, server: str, name: str, loss: Loss) -> None:
+def test_a_move_of_a_reference_on_a_server_of_others_is_looked_up(
+    repository: Repository, server: str, name: str, loss: Loss
+) -> None:
     with through(server, loss, plain=True) as (client, spoiler):
         _find_out(repository, client, MOVES[name], loss)
     assert len(spoiler.writes) == (2 if name == "rename" and loss not in NEVER_ARRIVED else 1)
@@ -209,7 +251,9 @@ def test_a_move_of_a_reference_on_a_server_of_others_is_looked_up(repository: Re
 
 @pytest.mark.parametrize("loss", [*SOME, away_before, away_behind])
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_server_of_others_is_asked_by_its_log(repository: Repository, server: str, name: str, loss: Loss) -> None:
+def test_a_server_of_others_is_asked_by_its_log(
+    repository: Repository, server: str, name: str, loss: Loss
+) -> None:
     with through(server, loss, plain=True) as (client, spoiler):
         _find_out(repository, client, REQUESTS[name], loss)
     assert len(spoiler.writes) == 1
@@ -237,15 +281,25 @@ def test_what_is_told_of_a_merge_is_what_was_done(repository: Repository, server
     start, base = head(repository, "main"), head(repository, "old")
     with through(server, behind, plain=True) as (client, _):
         result = client.merge("main", "work")
-    assert (result.effective_target_hash, result.resultant_hash, result.common_ancestor) == (start, head(repository, "main"), base)
+    assert (result.effective_target_hash, result.resultant_hash, result.common_ancestor) == (
+        start,
+        head(repository, "main"),
+        base,
+    )
     assert result.applied
 
 
-def test_the_commits_of_others_are_not_taken_for_ones_own(repository: Repository, server: str) -> None:
+def test_the_commits_of_others_are_not_taken_for_ones_own(
+    repository: Repository, server: str
+) -> None:
     """Somebody commits the same words with another content while our answer is lost, and ours never arrived."""
 
     def overtaken(url: str, request: Request) -> Answer:
-        repository.commit("main", [Put(key("db.new"), table(8))], CommitMeta("new", authors=("Ann",), properties={"run": ("1",)}))
+        repository.commit(
+            "main",
+            [Put(key("db.new"), table(8))],
+            CommitMeta("new", authors=("Ann",), properties={"run": ("1",)}),
+        )
         return CUT
 
     with through(server, overtaken, plain=True) as (client, _), pytest.raises(OutcomeUnknown):
@@ -262,7 +316,9 @@ def test_a_branch_that_is_gone_meanwhile_tells_nothing(repository: Repository, s
         client.commit("old", [Put(key("db.new"), table(7))], CommitMeta("new"))
 
 
-def test_a_commit_is_found_under_those_that_came_after_it(repository: Repository, server: str) -> None:
+def test_a_commit_is_found_under_those_that_came_after_it(
+    repository: Repository, server: str
+) -> None:
     def overtaken(url: str, request: Request) -> Answer:
         forward(url, request)
         put(repository, "main", "db.later", 9)
@@ -272,7 +328,9 @@ def test_a_commit_is_found_under_those_that_came_after_it(repository: Repository
         assert _commit(client, None).reference.hash == repository.resolve("main~1").hash  # type: ignore[attr-defined]
 
 
-def test_a_server_that_goes_away_for_good_leaves_the_outcome_unknown(repository: Repository, server: str) -> None:
+def test_a_server_that_goes_away_for_good_leaves_the_outcome_unknown(
+    repository: Repository, server: str
+) -> None:
     gone = False
 
     def dying(request: Request) -> Answer:
@@ -281,38 +339,62 @@ def test_a_server_that_goes_away_for_good_leaves_the_outcome_unknown(repository:
         return CUT if gone else forward(server, request)
 
     context = Context("", lambda: time.time_ns() // 1000, os.urandom)
-    with listening(dying) as url, open_remote(url, Access(), context) as client, pytest.raises(OutcomeUnknown) as unknown:
+    with (
+        listening(dying) as url,
+        open_remote(url, Access(), context) as client,
+        pytest.raises(OutcomeUnknown) as unknown,
+    ):
         _commit(client, "request-9")
     assert unknown.value.request_id == "request-9"
 
 
-def test_a_request_that_is_sent_again_and_refused_then_was_not_done(repository: Repository, server: str) -> None:
+def test_a_request_that_is_sent_again_and_refused_then_was_not_done(
+    repository: Repository, server: str
+) -> None:
     start = head(repository, "main")
 
     def overtaken(url: str, request: Request) -> Answer:
         put(repository, "main", "db.new", 8)
         return CUT
 
-    with through(server, overtaken, plain=False) as (client, _), pytest.raises(ReferenceConflict) as conflict:
-        client.commit("main", [Put(key("db.new"), table(7))], CommitMeta("new"), expected_hash=start)
+    with (
+        through(server, overtaken, plain=False) as (client, _),
+        pytest.raises(ReferenceConflict) as conflict,
+    ):
+        client.commit(
+            "main", [Put(key("db.new"), table(7))], CommitMeta("new"), expected_hash=start
+        )
     assert [str(found.key) for found in conflict.value.conflicts] == ["db.new"]
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_a_server_that_says_that_it_failed_and_has_done_nothing_is_believed(repository: Repository, server: str, *, plain: bool) -> None:
+def test_a_server_that_says_that_it_failed_and_has_done_nothing_is_believed(
+    repository: Repository, server: str, *, plain: bool
+) -> None:
     def failing(url: str, request: Request) -> Answer:
-        return Answer(500, b'{"status": 500, "reason": "Internal Server Error", "message": "a bug", "errorCode": "UNKNOWN"}')
+        return Answer(
+            500,
+            b'{"status": 500, "reason": "Internal Server Error", "message": "a bug", "errorCode": "UNKNOWN"}',
+        )
 
-    with through(server, failing, plain=plain) as (client, _), pytest.raises(StoreUnavailable) as error:
+    with (
+        through(server, failing, plain=plain) as (client, _),
+        pytest.raises(StoreUnavailable) as error,
+    ):
         _commit(client, None)
     assert not isinstance(error.value, OutcomeUnknown)
     assert "nothing was written" in error.value.message
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_a_write_is_sent_again_where_the_server_says_that_it_has_not_begun(repository: Repository, server: str, *, plain: bool) -> None:
+def test_a_write_is_sent_again_where_the_server_says_that_it_has_not_begun(
+    repository: Repository, server: str, *, plain: bool
+) -> None:
     def busy(url: str, request: Request) -> Answer:
-        return Answer(503, b'{"status": 503, "reason": "Service Unavailable", "message": "away", "errorCode": "SERVICE_UNAVAILABLE"}')
+        return Answer(
+            503,
+            b'{"status": 503, "reason": "Service Unavailable", "message": "away", "errorCode": "SERVICE_UNAVAILABLE"}',
+        )
 
     with through(server, busy, plain=plain, times=2) as (client, spoiler):
         _commit(client, None)
@@ -320,7 +402,9 @@ def test_a_write_is_sent_again_where_the_server_says_that_it_has_not_begun(repos
     assert subjects(repository) == _COMMITTED
 
 
-def test_a_reference_that_was_there_is_told_before_anything_is_sent(repository: Repository, server: str) -> None:
+def test_a_reference_that_was_there_is_told_before_anything_is_sent(
+    repository: Repository, server: str
+) -> None:
     with through(server, behind, plain=True) as (client, spoiler), pytest.raises(AlreadyExists):
         client.create_reference(ReferenceType.BRANCH, "old", head(client, "old"))
     assert spoiler.writes == []
@@ -340,5 +424,9 @@ def test_a_request_is_looked_for_where_it_was_sent(repository: Repository, serve
         assert client.find_request("request-1", branch="main") == done
         assert client.find_request("request-1", branch="work") is None
         assert not any(path.startswith("/api/v2/trees?") for path in asked)
-        assert client.find_request("request-1") == client.find_request("request-1", branch="gone") == done
+        assert (
+            client.find_request("request-1")
+            == client.find_request("request-1", branch="gone")
+            == done
+        )
         assert any(path.startswith("/api/v2/trees?") for path in asked)

@@ -21,9 +21,18 @@ def store(tmp_path: Path) -> str:
     return url
 
 
-def test_a_token_and_certificates_of_ones_own_open_a_guarded_server(nessie: Nessie, store: str, tmp_path: Path) -> None:
+def test_a_token_and_certificates_of_ones_own_open_a_guarded_server(
+    nessie: Nessie, store: str, tmp_path: Path
+) -> None:
     token = nessie.ok("token", "new", "ann", "--file", str(tmp_path / "tokens")).out.split()[-1]
-    tls = ("--tls-cert", str(TLS / "server.pem"), "--tls-key", str(TLS / "server.key"), "--tls-client-ca", str(TLS / "ca.pem"))
+    tls = (
+        "--tls-cert",
+        str(TLS / "server.pem"),
+        "--tls-key",
+        str(TLS / "server.key"),
+        "--tls-client-ca",
+        str(TLS / "ca.pem"),
+    )
     with started("--store", store, "--tokens", str(tmp_path / "tokens"), *tls) as (_, url):
         env = {
             "NESSIE_ENDPOINT": url,
@@ -35,15 +44,23 @@ def test_a_token_and_certificates_of_ones_own_open_a_guarded_server(nessie: Ness
         nessie.ok("content", "put", "db", "--type", "namespace", "-m", "add db", env=env)
         committed = nessie.ok("log", "--json", env=env).json["logEntries"][0]["commitMeta"]
         assert (committed["message"], committed["committer"]) == ("add db", "ann")
-        basic = env | {"NESSIE_AUTH_TYPE": "basic", "NESSIE_AUTH_USERNAME": "ann", "NESSIE_AUTH_PASSWORD": token}
+        basic = env | {
+            "NESSIE_AUTH_TYPE": "basic",
+            "NESSIE_AUTH_USERNAME": "ann",
+            "NESSIE_AUTH_PASSWORD": token,
+        }
         nessie.ok("log", env=basic)
         wrong = nessie("log", env=env | {"NESSIE_AUTH_TOKEN": "another"})
         assert (wrong.code, "does not take the token or password" in wrong.err) == (6, True)
-        nobody = nessie("log", env={name: value for name, value in env.items() if name != "NESSIE_AUTH_TOKEN"})
+        nobody = nessie(
+            "log", env={name: value for name, value in env.items() if name != "NESSIE_AUTH_TOKEN"}
+        )
         assert (nobody.code, "authentication required (401)" in nobody.err) == (6, True)
 
 
-def test_a_person_signs_in_on_a_terminal_and_once_for_all_commands(nessie: Nessie, server: str, issuer: Issuer) -> None:
+def test_a_person_signs_in_on_a_terminal_and_once_for_all_commands(
+    nessie: Nessie, server: str, issuer: Issuer
+) -> None:
     issuer.pending, issuer.public = 1, True
     sign_in = {
         "NESSIE_ENDPOINT": server,
@@ -53,7 +70,9 @@ def test_a_person_signs_in_on_a_terminal_and_once_for_all_commands(nessie: Nessi
     }
     forker = Forker()
     try:
-        running = Running(forker, ("branch",), nessie.folder, nessie.environment | sign_in, width=100, height=30)
+        running = Running(
+            forker, ("branch",), nessie.folder, nessie.environment | sign_in, width=100, height=30
+        )
         try:
             shown = running.end()
         finally:

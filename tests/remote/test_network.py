@@ -18,12 +18,18 @@ from tests.remote.tls import PASSWORD, TLS
 from tests.transcripts.conftest import Nessie
 
 CA = {"NESSIE_CA_FILE": str(TLS / "ca.pem")}
-CLIENT_FILES = {"NESSIE_CERTIFICATE_FILE": str(TLS / "client.pem"), "NESSIE_KEY_FILE": str(TLS / "client.key")}
+CLIENT_FILES = {
+    "NESSIE_CERTIFICATE_FILE": str(TLS / "client.pem"),
+    "NESSIE_KEY_FILE": str(TLS / "client.key"),
+}
 
 
 @contextmanager
 def secure(server: str, *, client_certificates: bool = False) -> Iterator[str]:
-    with listening(lambda request: forward(server, request), server_tls(client_certificates=client_certificates)) as url:
+    with listening(
+        lambda request: forward(server, request),
+        server_tls(client_certificates=client_certificates),
+    ) as url:
         yield url
 
 
@@ -69,27 +75,42 @@ def test_a_client_shows_its_certificate(nessie: Nessie, server: str) -> None:
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, **CA, **CLIENT_FILES})
 
 
-def test_a_client_without_a_certificate_is_told_that_it_needs_one(nessie: Nessie, server: str) -> None:
+def test_a_client_without_a_certificate_is_told_that_it_needs_one(
+    nessie: Nessie, server: str
+) -> None:
     with secure(server, client_certificates=True) as url:
-        assert "client certificate" in refused(nessie, url, CA) or "not reachable" in refused(nessie, url, CA)
+        assert "client certificate" in refused(nessie, url, CA) or "not reachable" in refused(
+            nessie, url, CA
+        )
 
 
-def test_an_encrypted_key_is_opened_by_its_password(nessie: Nessie, server: str, tmp_path: Path) -> None:
+def test_an_encrypted_key_is_opened_by_its_password(
+    nessie: Nessie, server: str, tmp_path: Path
+) -> None:
     password = tmp_path / "password"
     password.write_text(f"{PASSWORD}\n")
     password.chmod(0o600)
     encrypted = {**CA, **CLIENT_FILES, "NESSIE_KEY_FILE": str(TLS / "client-encrypted.key")}
     with secure(server, client_certificates=True) as url:
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, **encrypted, "NESSIE_KEY_PASSWORD": PASSWORD})
-        nessie.ok("log", env={"NESSIE_ENDPOINT": url, **encrypted, "NESSIE_KEY_PASSWORD_FILE": str(password)})
-        assert "the key is encrypted; NESSIE_KEY_PASSWORD" in refused(nessie, url, encrypted, code=2)
-        assert "the wrong password" in refused(nessie, url, {**encrypted, "NESSIE_KEY_PASSWORD": "sesame"}, code=2)
+        nessie.ok(
+            "log",
+            env={"NESSIE_ENDPOINT": url, **encrypted, "NESSIE_KEY_PASSWORD_FILE": str(password)},
+        )
+        assert "the key is encrypted; NESSIE_KEY_PASSWORD" in refused(
+            nessie, url, encrypted, code=2
+        )
+        assert "the wrong password" in refused(
+            nessie, url, {**encrypted, "NESSIE_KEY_PASSWORD": "sesame"}, code=2
+        )
 
 
 def test_files_that_belong_to_nobody_are_told(nessie: Nessie, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no certificate\n")
     url = "https://127.0.0.1:1"
-    assert "holds no CA certificates" in refused(nessie, url, {"NESSIE_CA_FILE": str(tmp_path / "text")}, code=2)
+    assert "holds no CA certificates" in refused(
+        nessie, url, {"NESSIE_CA_FILE": str(tmp_path / "text")}, code=2
+    )
     other = {**CLIENT_FILES, "NESSIE_KEY_FILE": str(TLS / "server.key")}
     assert "they belong to different pairs" in refused(nessie, url, other, code=2)
 
@@ -102,7 +123,9 @@ def test_the_environment_names_a_proxy(nessie: Nessie, server: str, proxy: Proxy
     assert proxy.seen[0].startswith(f"GET {server}/api/v2/config")
 
 
-def test_a_tunnel_leads_through_a_proxy_to_a_secure_server(nessie: Nessie, server: str, proxy: Proxy) -> None:
+def test_a_tunnel_leads_through_a_proxy_to_a_secure_server(
+    nessie: Nessie, server: str, proxy: Proxy
+) -> None:
     with secure(server) as url:
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, "HTTPS_PROXY": proxy.url, **CA})
         assert set(proxy.seen) == {f"CONNECT {url.removeprefix('https://')}"}
@@ -110,9 +133,13 @@ def test_a_tunnel_leads_through_a_proxy_to_a_secure_server(nessie: Nessie, serve
 
 def test_a_setting_goes_before_the_environment(nessie: Nessie, server: str, proxy: Proxy) -> None:
     elsewhere = "http://127.0.0.1:1"
-    nessie.ok("log", env={"NESSIE_ENDPOINT": server, "HTTP_PROXY": elsewhere, "NESSIE_PROXY": proxy.url})
+    nessie.ok(
+        "log", env={"NESSIE_ENDPOINT": server, "HTTP_PROXY": elsewhere, "NESSIE_PROXY": proxy.url}
+    )
     assert proxy.seen
-    nessie.ok("log", env={"NESSIE_ENDPOINT": server, "HTTP_PROXY": elsewhere, "NESSIE_PROXY": "none"})
+    nessie.ok(
+        "log", env={"NESSIE_ENDPOINT": server, "HTTP_PROXY": elsewhere, "NESSIE_PROXY": "none"}
+    )
 
 
 def test_some_servers_need_no_proxy(nessie: Nessie, server: str, proxy: Proxy) -> None:
@@ -125,18 +152,30 @@ def test_a_proxy_may_ask_who_wants_it(nessie: Nessie, server: str, proxy: Proxy)
     proxy.wanted = "ann:secret"
     named = proxy.url.replace("http://", "http://ann:secret@")
     nessie.ok("log", env={"NESSIE_ENDPOINT": server, "NESSIE_PROXY": named})
-    assert "its proxy requires authentication (407)" in refused(nessie, server, {"NESSIE_PROXY": proxy.url})
+    assert "its proxy requires authentication (407)" in refused(
+        nessie, server, {"NESSIE_PROXY": proxy.url}
+    )
     with secure(server) as url:
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, "HTTPS_PROXY": named, **CA})
-        assert "its proxy requires authentication (407)" in refused(nessie, url, {"NESSIE_PROXY": proxy.url, **CA})
+        assert "its proxy requires authentication (407)" in refused(
+            nessie, url, {"NESSIE_PROXY": proxy.url, **CA}
+        )
 
 
 def test_a_proxy_that_is_not_there_is_told(nessie: Nessie, server: str) -> None:
-    assert "the proxy for it does not work" in refused(nessie, server, {"NESSIE_PROXY": "http://127.0.0.1:1"})
+    assert "the proxy for it does not work" in refused(
+        nessie, server, {"NESSIE_PROXY": "http://127.0.0.1:1"}
+    )
 
 
-def test_an_oauth2_server_is_reached_the_same_way(nessie: Nessie, server: str, issuer: Issuer, proxy: Proxy) -> None:
-    env = {"NESSIE_OAUTH2_ISSUER_URL": f"{issuer.url}/realm", "NESSIE_OAUTH2_CLIENT_ID": CLIENT, "NESSIE_OAUTH2_CLIENT_SECRET": SECRET}
+def test_an_oauth2_server_is_reached_the_same_way(
+    nessie: Nessie, server: str, issuer: Issuer, proxy: Proxy
+) -> None:
+    env = {
+        "NESSIE_OAUTH2_ISSUER_URL": f"{issuer.url}/realm",
+        "NESSIE_OAUTH2_CLIENT_ID": CLIENT,
+        "NESSIE_OAUTH2_CLIENT_SECRET": SECRET,
+    }
     nessie.ok("log", env={"NESSIE_ENDPOINT": server, "NESSIE_PROXY": proxy.url, **env})
     assert f"POST {issuer.url}/token" in proxy.seen
 
@@ -154,7 +193,9 @@ def test_a_server_that_does_not_answer_is_given_up(nessie: Nessie) -> None:
 
     with listening(silent) as url:
         try:
-            assert "no answer within 0.5 seconds (NESSIE_TIMEOUT)" in refused(nessie, url, {"NESSIE_TIMEOUT": "0.5"})
+            assert "no answer within 0.5 seconds (NESSIE_TIMEOUT)" in refused(
+                nessie, url, {"NESSIE_TIMEOUT": "0.5"}
+            )
         finally:
             never.set()
 
@@ -177,10 +218,14 @@ def test_no_name_no_port_no_server(nessie: Nessie) -> None:
     assert "its name is not known" in refused(nessie, "http://no-such-name.invalid/api/v2")
 
 
-def test_a_secure_server_is_not_spoken_to_in_plain_text_nor_the_other_way(nessie: Nessie, server: str) -> None:
+def test_a_secure_server_is_not_spoken_to_in_plain_text_nor_the_other_way(
+    nessie: Nessie, server: str
+) -> None:
     with secure(server) as url:
         assert "does it speak https?" in refused(nessie, url.replace("https://", "http://"))
-    assert "it does not speak https there" in refused(nessie, server.replace("http://", "https://"), CA)
+    assert "it does not speak https there" in refused(
+        nessie, server.replace("http://", "https://"), CA
+    )
 
 
 @pytest.mark.parametrize("path", ["/api/v1", "/api/v1/"])
@@ -201,7 +246,15 @@ def test_an_address_without_a_path_means_the_api(nessie: Nessie, server: str) ->
 
 
 @pytest.mark.parametrize(
-    "url", ["http://", "https:///api/v2", "http://host:port/api/v2", "http://[::1", "http://h/api/v2?token=geheim", "http://a b/"]
+    "url",
+    [
+        "http://",
+        "https:///api/v2",
+        "http://host:port/api/v2",
+        "http://[::1",
+        "http://h/api/v2?token=geheim",
+        "http://a b/",
+    ],
 )
 def test_what_is_no_url_is_told(nessie: Nessie, url: str) -> None:
     line = refused(nessie, url, code=2)
@@ -209,13 +262,33 @@ def test_what_is_no_url_is_told(nessie: Nessie, url: str) -> None:
 
 
 ANSWERS = {
-    "page": (Answer(200, b"<html>welcome</html>", {"Content-Type": "text/html"}), 4, "the answer is no JSON"),
-    "another service": (Answer(200, b'{"hello": "world"}'), 4, "what answers there is no Nessie server"),
+    "page": (
+        Answer(200, b"<html>welcome</html>", {"Content-Type": "text/html"}),
+        4,
+        "the answer is no JSON",
+    ),
+    "another service": (
+        Answer(200, b'{"hello": "world"}'),
+        4,
+        "what answers there is no Nessie server",
+    ),
     "401": (Answer(401, b""), 6, "authentication required (401); set NESSIE_AUTH_TOKEN"),
     "403": (Answer(403, b"<html/>"), 6, "the server does not allow this (403)"),
-    "429": (Answer(429, b"", {"Retry-After": "0"}), 7, "the server answered 429, too many requests"),
-    "503": (Answer(503, b"", {"Retry-After": "0"}), 7, "the server answered 503, it is busy or away"),
-    "moved": (Answer(301, b"", {"Location": "https://elsewhere.example.org/api/v2/config"}), 2, "(301): https://elsewhere.example.org/api/v2; use"),
+    "429": (
+        Answer(429, b"", {"Retry-After": "0"}),
+        7,
+        "the server answered 429, too many requests",
+    ),
+    "503": (
+        Answer(503, b"", {"Retry-After": "0"}),
+        7,
+        "the server answered 503, it is busy or away",
+    ),
+    "moved": (
+        Answer(301, b"", {"Location": "https://elsewhere.example.org/api/v2/config"}),
+        2,
+        "(301): https://elsewhere.example.org/api/v2; use",
+    ),
 }
 
 
@@ -229,7 +302,17 @@ def test_an_answer_that_is_none_is_one_line(nessie: Nessie, name: str) -> None:
 # -- busy for a while ---------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [Answer(503), Answer(502), Answer(504), Answer(429, b"", {"Retry-After": "0"}), Answer(cut=0), Answer(cut=30)])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(503),
+        Answer(502),
+        Answer(504),
+        Answer(429, b"", {"Retry-After": "0"}),
+        Answer(cut=0),
+        Answer(cut=30),
+    ],
+)
 def test_a_question_is_asked_again(nessie: Nessie, server: str, answer: Answer) -> None:
     asked: list[str] = []
 
@@ -264,7 +347,10 @@ def test_init_says_that_no_nessie_answers_and_makes_nothing(nessie: Nessie) -> N
     with listening(lambda _: Answer(404, b"nothing here")) as url:
         for words in (("init", "--store", url), ("log", "--store", url)):
             ran = nessie(*words)
-            assert (ran.code, ran.err) == (4, f"nessie: server {url}/api/v2: no Nessie server answers there; its API is at …/api/v2\n")
+            assert (ran.code, ran.err) == (
+                4,
+                f"nessie: server {url}/api/v2: no Nessie server answers there; its API is at …/api/v2\n",
+            )
     assert list(nessie.folder.iterdir()) == []
 
 
@@ -274,4 +360,7 @@ def test_init_makes_a_workspace_on_a_server(nessie: Nessie, server: str) -> None
     assert nessie.messages() == ["first"]
     shutil.rmtree(nessie.folder / ".nessie")
     for name in ("NESSIE_STORE", "NESSIE_ENDPOINT"):
-        assert [entry["commitMeta"]["message"] for entry in nessie.ok("log", "--json", env={name: server}).json["logEntries"]] == ["first"]
+        assert [
+            entry["commitMeta"]["message"]
+            for entry in nessie.ok("log", "--json", env={name: server}).json["logEntries"]
+        ] == ["first"]

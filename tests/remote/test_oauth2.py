@@ -12,7 +12,15 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.model import Secret
-from nessie_cli.repository.access import Access, Grant, OAuth2, Tokens, header_at_hand, read_tokens, write_tokens
+from nessie_cli.repository.access import (
+    Access,
+    Grant,
+    OAuth2,
+    Tokens,
+    header_at_hand,
+    read_tokens,
+    write_tokens,
+)
 from nessie_cli.repository.remote.oauth import TokenSource
 from nessie_cli.workspace.tokens import TokenFile
 from tests.remote.issuer import CLIENT, SECRET, Issuer
@@ -41,7 +49,12 @@ def old(cache: TokenFile, age: float, lifetime: float, refresh: str | None = "re
     """Keep a token that was given so many seconds ago."""
     begin = time.time() - age
     with cache.locked():
-        write_tokens(cache, Tokens(Secret("token-0"), begin, begin + lifetime, Secret(refresh) if refresh else None))
+        write_tokens(
+            cache,
+            Tokens(
+                Secret("token-0"), begin, begin + lifetime, Secret(refresh) if refresh else None
+            ),
+        )
 
 
 def test_a_client_gets_a_token_by_its_secret_and_keeps_it(issuer: Issuer) -> None:
@@ -67,21 +80,31 @@ def test_a_token_is_renewed_before_its_end(issuer: Issuer, cache: TokenFile) -> 
         assert tokens.header() == "Bearer token-1"
 
 
-def test_a_token_that_has_time_left_is_used_by_every_process(issuer: Issuer, cache: TokenFile) -> None:
+def test_a_token_that_has_time_left_is_used_by_every_process(
+    issuer: Issuer, cache: TokenFile
+) -> None:
     for _ in range(2):
         with source(client(issuer, cache)) as tokens:
             assert tokens.header() == "Bearer token-1"
     assert issuer.grants == ["client_credentials"]
 
 
-def test_a_refresh_token_comes_before_a_new_grant_and_is_replaced(issuer: Issuer, cache: TokenFile) -> None:
+def test_a_refresh_token_comes_before_a_new_grant_and_is_replaced(
+    issuer: Issuer, cache: TokenFile
+) -> None:
     issuer.refreshing, issuer.lifetime = True, 0
     with source(client(issuer, cache)) as tokens:
-        assert [tokens.header() for _ in range(3)] == ["Bearer token-1", "Bearer token-2", "Bearer token-3"]
+        assert [tokens.header() for _ in range(3)] == [
+            "Bearer token-1",
+            "Bearer token-2",
+            "Bearer token-3",
+        ]
     assert [form.get("refresh_token") for form in issuer.asked] == [None, "refresh-1", "refresh-2"]
 
 
-def test_a_refresh_token_that_is_good_no_more_leads_to_a_new_grant(issuer: Issuer, cache: TokenFile) -> None:
+def test_a_refresh_token_that_is_good_no_more_leads_to_a_new_grant(
+    issuer: Issuer, cache: TokenFile
+) -> None:
     old(cache, age=4000, lifetime=3600)
     with source(client(issuer, cache)) as tokens:
         assert tokens.header() == "Bearer token-1"
@@ -130,7 +153,10 @@ def test_a_busy_server_is_asked_again(issuer: Issuer) -> None:
 
 def test_a_server_that_stays_away_is_told(issuer: Issuer) -> None:
     issuer.failing = [Answer(503)] * 3
-    with source(client(issuer)) as tokens, pytest.raises(StoreUnavailable, match=r"OAuth2 server .* answered 503"):
+    with (
+        source(client(issuer)) as tokens,
+        pytest.raises(StoreUnavailable, match=r"OAuth2 server .* answered 503"),
+    ):
         tokens.header()
 
 
@@ -140,51 +166,85 @@ def test_a_server_that_is_slow_is_told(issuer: Issuer) -> None:
         return Answer(503)
 
     with listening(asleep) as url:
-        tokens = TokenSource(client(issuer, issuer=None, token_endpoint=f"{url}/token"), Access(timeout=0.1))
-        with pytest.raises(StoreUnavailable, match=r"OAuth2 server .*: no answer within 0.1 seconds \(NESSIE_TIMEOUT\)"):
+        tokens = TokenSource(
+            client(issuer, issuer=None, token_endpoint=f"{url}/token"), Access(timeout=0.1)
+        )
+        with pytest.raises(
+            StoreUnavailable,
+            match=r"OAuth2 server .*: no answer within 0.1 seconds \(NESSIE_TIMEOUT\)",
+        ):
             tokens.header()
         tokens.close()
 
 
 @pytest.mark.parametrize(
-    "body", [b"{}", b'{"access_token": 1}', b'{"access_token": "t", "token_type": "mac"}', b'{"access_token": "t", "expires_in": "soon"}']
+    "body",
+    [
+        b"{}",
+        b'{"access_token": 1}',
+        b'{"access_token": "t", "token_type": "mac"}',
+        b'{"access_token": "t", "expires_in": "soon"}',
+    ],
 )
 def test_an_answer_without_a_token_is_told(issuer: Issuer, body: bytes) -> None:
     issuer.failing = [Answer(200, body)]
-    with source(client(issuer)) as tokens, pytest.raises(StoreUnavailable, match="no bearer token that is understood"):
+    with (
+        source(client(issuer)) as tokens,
+        pytest.raises(StoreUnavailable, match="no bearer token that is understood"),
+    ):
         tokens.header()
 
 
 def test_a_wrong_secret_is_told_without_what_the_server_says_of_it(issuer: Issuer) -> None:
-    with source(client(issuer, client_secret=Secret("wrong"))) as tokens, pytest.raises(NotAllowed) as refusal:
+    with (
+        source(client(issuer, client_secret=Secret("wrong"))) as tokens,
+        pytest.raises(NotAllowed) as refusal,
+    ):
         tokens.header()
     assert "did not take the client id and its secret (invalid_client)" in refusal.value.message
     assert SECRET not in refusal.value.message
 
 
 def test_a_page_that_is_no_issuer_is_told(issuer: Issuer) -> None:
-    with source(client(issuer, issuer=f"{issuer.url}/elsewhere")) as tokens, pytest.raises(InvalidInput, match="no issuer answers there"):
+    with (
+        source(client(issuer, issuer=f"{issuer.url}/elsewhere")) as tokens,
+        pytest.raises(InvalidInput, match="no issuer answers there"),
+    ):
         tokens.header()
 
 
 def test_a_person_signs_in_elsewhere(issuer: Issuer, cache: TokenFile) -> None:
     issuer.pending, issuer.public = 2, True
     told: list[str] = []
-    with source(client(issuer, cache, client_secret=None, grant=Grant.DEVICE_CODE, tell=told.append)) as tokens:
+    with source(
+        client(issuer, cache, client_secret=None, grant=Grant.DEVICE_CODE, tell=told.append)
+    ) as tokens:
         assert tokens.header() == "Bearer token-1"
     assert told == [f"to sign in, open {issuer.url}/sign-in and give the code ABCD-EFGH"]
     assert issuer.grants == ["device_code"] * 3
 
 
-@pytest.mark.parametrize(("code", "line"), [("access_denied", "the person has refused"), ("expired_token", "nobody has signed in in time")])
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("access_denied", "the person has refused"),
+        ("expired_token", "nobody has signed in in time"),
+    ],
+)
 def test_a_sign_in_that_comes_to_nothing_is_told(issuer: Issuer, code: str, line: str) -> None:
     issuer.denied = code
-    with source(client(issuer, grant=Grant.DEVICE_CODE, tell=lambda _: None)) as tokens, pytest.raises(NotAllowed, match=line):
+    with (
+        source(client(issuer, grant=Grant.DEVICE_CODE, tell=lambda _: None)) as tokens,
+        pytest.raises(NotAllowed, match=line),
+    ):
         tokens.header()
 
 
 def test_without_anybody_to_sign_in_nothing_is_asked(issuer: Issuer) -> None:
-    with source(client(issuer, grant=Grant.DEVICE_CODE)) as tokens, pytest.raises(NotAllowed, match="needs a terminal"):
+    with (
+        source(client(issuer, grant=Grant.DEVICE_CODE)) as tokens,
+        pytest.raises(NotAllowed, match="needs a terminal"),
+    ):
         tokens.header()
     assert issuer.asked == []
 
@@ -196,7 +256,9 @@ def test_tokens_are_kept_for_their_user_alone(issuer: Issuer, cache: TokenFile) 
     assert cache.path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_kept_tokens_that_others_could_have_written_are_not_used(issuer: Issuer, cache: TokenFile) -> None:
+def test_kept_tokens_that_others_could_have_written_are_not_used(
+    issuer: Issuer, cache: TokenFile
+) -> None:
     old(cache, age=0, lifetime=3600)
     cache.path.chmod(0o644)
     with source(client(issuer, cache)) as tokens:
@@ -204,14 +266,18 @@ def test_kept_tokens_that_others_could_have_written_are_not_used(issuer: Issuer,
     assert cache.path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"accessToken": "a b", "begin": 0, "end": 1}', '{"accessToken": "t"}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"accessToken": "a b", "begin": 0, "end": 1}', '{"accessToken": "t"}']
+)
 def test_what_is_kept_and_not_understood_counts_for_nothing(cache: TokenFile, text: str) -> None:
     with cache.locked():
         cache.write(text)
     assert read_tokens(cache) is None
 
 
-def test_completion_has_the_token_that_is_kept_and_asks_nobody(issuer: Issuer, cache: TokenFile) -> None:
+def test_completion_has_the_token_that_is_kept_and_asks_nobody(
+    issuer: Issuer, cache: TokenFile
+) -> None:
     access = Access(client(issuer, cache))
     assert header_at_hand(access) is None
     with source(client(issuer, cache)) as tokens:
@@ -228,7 +294,10 @@ def test_completion_has_the_token_that_is_kept_and_asks_nobody(issuer: Issuer, c
 @pytest.mark.parametrize("told", ["https://elsewhere.example.org", "", None, 1])
 def test_a_document_of_another_issuer_is_not_used(issuer: Issuer, told: object) -> None:
     issuer.changes = {"issuer": told}
-    with source(client(issuer)) as tokens, pytest.raises(NotAllowed, match=r"its document names .*, not the configured one"):
+    with (
+        source(client(issuer)) as tokens,
+        pytest.raises(NotAllowed, match=r"its document names .*, not the configured one"),
+    ):
         tokens.header()
     assert issuer.asked == []
 
@@ -239,7 +308,9 @@ def test_a_slash_at_the_end_of_an_issuer_is_no_difference(issuer: Issuer) -> Non
         assert tokens.header() == "Bearer token-1"
 
 
-def test_a_secret_is_not_sent_to_an_endpoint_without_tls_that_a_document_names(issuer: Issuer) -> None:
+def test_a_secret_is_not_sent_to_an_endpoint_without_tls_that_a_document_names(
+    issuer: Issuer,
+) -> None:
     seen: list[Request] = []
 
     def thief(request: Request) -> Answer:
@@ -247,10 +318,19 @@ def test_a_secret_is_not_sent_to_an_endpoint_without_tls_that_a_document_names(i
         return Answer(200, b'{"access_token": "t"}')
 
     with listening(thief) as url:
-        issuer.changes = {"token_endpoint": f"{url}/token", "device_authorization_endpoint": f"{url}/device"}
-        with source(client(issuer)) as tokens, pytest.raises(NotAllowed, match=r"its token_endpoint .* is not used"):
+        issuer.changes = {
+            "token_endpoint": f"{url}/token",
+            "device_authorization_endpoint": f"{url}/device",
+        }
+        with (
+            source(client(issuer)) as tokens,
+            pytest.raises(NotAllowed, match=r"its token_endpoint .* is not used"),
+        ):
             tokens.header()
-        with source(client(issuer, grant=Grant.DEVICE_CODE, tell=lambda _: None)) as tokens, pytest.raises(NotAllowed, match="is not used"):
+        with (
+            source(client(issuer, grant=Grant.DEVICE_CODE, tell=lambda _: None)) as tokens,
+            pytest.raises(NotAllowed, match="is not used"),
+        ):
             tokens.header()
     assert seen == []
 

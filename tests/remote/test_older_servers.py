@@ -16,10 +16,18 @@ MISSING = ("/recent-changes", "/config/repository")
 def older(server: str, request: Request) -> Answer:
     """The answer of a server that knows neither our extensions nor the newest paths, and tells no specification version."""
     if any(path in request.path for path in MISSING):
-        return Answer(404, b"<html>RESTEASY003210: Could not find resource</html>", {"Content-Type": "text/html"})
+        return Answer(
+            404,
+            b"<html>RESTEASY003210: Could not find resource</html>",
+            {"Content-Type": "text/html"},
+        )
     answer = forward(server, request, ("nessie-cli",))
     if request.path.endswith("/config"):
-        told = {name: value for name, value in json.loads(answer.body).items() if name not in ("specVersion", "repositoryCreationTimestamp")}
+        told = {
+            name: value
+            for name, value in json.loads(answer.body).items()
+            if name not in ("specVersion", "repositoryCreationTimestamp")
+        }
         return answer._replace(body=json.dumps(told).encode())
     return answer
 
@@ -49,7 +57,9 @@ def test_what_a_server_lacks_is_one_line(at_server: Nessie, name: str) -> None:
     assert "server" in outcome.err
 
 
-def test_commits_that_are_not_neighbours_are_refused_and_neighbours_are_not(at_server: Nessie) -> None:
+def test_commits_that_are_not_neighbours_are_refused_and_neighbours_are_not(
+    at_server: Nessie,
+) -> None:
     at_server.ok("branch", "work")
     for name in ("a", "b", "c"):
         at_server.ok("content", "put", name, "--type", "namespace", "-m", name, "--ref", "work")

@@ -52,7 +52,15 @@ def at_server(nessie: Nessie, line: Line) -> Iterator[Nessie]:
         yield nessie
 
 
-OPERATIONS = json.dumps([{"type": "PUT", "key": {"elements": ["bulk"]}, "content": {"type": "NAMESPACE", "elements": ["bulk"]}}])
+OPERATIONS = json.dumps(
+    [
+        {
+            "type": "PUT",
+            "key": {"elements": ["bulk"]},
+            "content": {"type": "NAMESPACE", "elements": ["bulk"]},
+        }
+    ]
+)
 COMMANDS = {
     "merge": ("merge", "work"),
     "commit": ("commit", "-m", "staged"),
@@ -62,7 +70,9 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_repetition_does_nothing_twice(at_server: Nessie, line: Line, repository: Repository, name: str, request: pytest.FixtureRequest) -> None:
+def test_a_repetition_does_nothing_twice(
+    at_server: Nessie, line: Line, repository: Repository, name: str, request: pytest.FixtureRequest
+) -> None:
     stdin = OPERATIONS if name == "commit-batch" else ""
     if name == "commit":
         at_server.table("db.two", 2)
@@ -92,7 +102,10 @@ def test_what_was_answered_is_forgotten(at_server: Nessie) -> None:
 
 
 def test_without_a_workspace_one_has_to_look(at_server: Nessie, line: Line) -> None:
-    url = at_server.ok("status", "--json").json.get("store") or (at_server.folder / ".nessie/config.toml").read_text().split('"')[1]
+    url = (
+        at_server.ok("status", "--json").json.get("store")
+        or (at_server.folder / ".nessie/config.toml").read_text().split('"')[1]
+    )
     elsewhere = at_server.folder.parent / "elsewhere"
     elsewhere.mkdir()
     line.breaking = True

@@ -9,7 +9,15 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.errors import CommitNotFound
-from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, LogEntry, Namespace, Put, ReferenceType
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    ContentKey,
+    LogEntry,
+    Namespace,
+    Put,
+    ReferenceType,
+)
 from nessie_cli.repository.base import AheadBehind, Repository
 from nessie_cli.repository.remote import ancestry, revisions, session
 from nessie_cli.repository.remote.ancestry import Ancestry
@@ -20,7 +28,12 @@ from tests.repository.plain_remote import plain
 def commits(repository: Repository) -> list[str]:
     """Six commits, the oldest first."""
     names = "abcdef"
-    return [repository.commit("main", [Put(ContentKey((name,)), Namespace(elements=(name,)))], CommitMeta(name)).reference.hash for name in names]
+    return [
+        repository.commit(
+            "main", [Put(ContentKey((name,)), Namespace(elements=(name,)))], CommitMeta(name)
+        ).reference.hash
+        for name in names
+    ]
 
 
 @pytest.fixture(params=["ours", "others"])
@@ -30,7 +43,9 @@ def client(server: str, request: pytest.FixtureRequest) -> Iterator[Repository]:
         yield found
 
 
-def test_an_old_commit_needs_its_whole_hash(commits: list[str], client: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_commit_needs_its_whole_hash(
+    commits: list[str], client: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(revisions, "_SEARCHED", 3)
     assert client.resolve(commits[3][:12]).hash == commits[3]
     with pytest.raises(CommitNotFound, match="not found among the newest 3; write the whole hash"):
@@ -38,9 +53,13 @@ def test_an_old_commit_needs_its_whole_hash(commits: list[str], client: Reposito
     assert client.resolve(commits[2]).hash == commits[2]
 
 
-def test_only_the_commits_since_an_ancestor_are_walked(commits: list[str], repository: Repository, server: str) -> None:
+def test_only_the_commits_since_an_ancestor_are_walked(
+    commits: list[str], repository: Repository, server: str
+) -> None:
     repository.create_reference(ReferenceType.BRANCH, "work", commits[3])
-    aside = repository.commit("work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")).reference.hash
+    aside = repository.commit(
+        "work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")
+    ).reference.hash
     with connect(f"{server}/api/v2") as client:
         assert client.is_ancestor(commits[3], "work")
         assert client.is_ancestor(NO_ANCESTOR, "work")
@@ -52,7 +71,12 @@ def test_only_the_commits_since_an_ancestor_are_walked(commits: list[str], repos
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
     """Clients that remember few commits, and ask for few at once."""
-    for module, name, number in ((session, "MOST_COMMITS", 3), (session, "MOST_HASHES", 3), (ancestry, "MOST_COMMITS", 3), (ancestry, "PAGE", 2)):
+    for module, name, number in (
+        (session, "MOST_COMMITS", 3),
+        (session, "MOST_HASHES", 3),
+        (ancestry, "MOST_COMMITS", 3),
+        (ancestry, "PAGE", 2),
+    ):
         monkeypatch.setattr(module, name, number)
     return 3
 
@@ -61,7 +85,9 @@ def test_a_client_remembers_a_bounded_number_of_commits_and_asks_again(
     small: int, commits: list[str], repository: Repository, client: Repository
 ) -> None:
     repository.create_reference(ReferenceType.BRANCH, "work", commits[1])
-    aside = repository.commit("work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")).reference.hash
+    aside = repository.commit(
+        "work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")
+    ).reference.hash
     for _ in range(2):
         assert client.merge_base("work", "main") == commits[1]
         assert client.ahead_behind("work", "main") == AheadBehind(1, 4, commits[1])
@@ -74,10 +100,14 @@ def test_a_client_remembers_a_bounded_number_of_commits_and_asks_again(
     assert len(found.hashes) <= small
 
 
-def test_a_wrong_clock_hides_no_merge_base(commits: list[str], repository: Repository, server: str) -> None:
+def test_a_wrong_clock_hides_no_merge_base(
+    commits: list[str], repository: Repository, server: str
+) -> None:
     """The server of others gives the commits of a branch times that lie before those of their parents."""
     repository.create_reference(ReferenceType.BRANCH, "work", commits[3])
-    aside = repository.commit("work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")).reference.hash
+    aside = repository.commit(
+        "work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")
+    ).reference.hash
     with plain(f"{server}/api/v2") as client:
         graph = Ancestry(client._session)  # type: ignore[attr-defined]
         for hash_ in (aside, *commits):
@@ -93,4 +123,6 @@ def _earlier(entry: LogEntry, by: timedelta) -> LogEntry:
     from msgspec import structs
 
     assert entry.meta.commit_time is not None
-    return structs.replace(entry, meta=structs.replace(entry.meta, commit_time=entry.meta.commit_time - by))
+    return structs.replace(
+        entry, meta=structs.replace(entry.meta, commit_time=entry.meta.commit_time - by)
+    )

@@ -24,7 +24,9 @@ def _meets_a_conflict(name: str) -> bool:
     if document["run"].startswith("nessie store"):
         # A server refuses these.
         return False
-    return document["exit"] in (3, 5) or document["run"].startswith(("nessie status", "nessie diff", "nessie merge", "nessie transplant"))
+    return document["exit"] in (3, 5) or document["run"].startswith(
+        ("nessie status", "nessie diff", "nessie merge", "nessie transplant")
+    )
 
 
 CASES = [name for name in of_command_lines() if _meets_a_conflict(name)]
@@ -40,14 +42,23 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> Lakes:
 
 def test_there_is_a_golden_answer_for_every_kind_of_conflict() -> None:
     told = json.dumps([read(name)["stdout"] for name in CASES])
-    kinds = ("VALUE_DIFFERS", "KEY_EXISTS", "KEY_DOES_NOT_EXIST", "PAYLOAD_DIFFERS", "CONTENT_ID_DIFFERS", "UNEXPECTED_HASH")
+    kinds = (
+        "VALUE_DIFFERS",
+        "KEY_EXISTS",
+        "KEY_DOES_NOT_EXIST",
+        "PAYLOAD_DIFFERS",
+        "CONTENT_ID_DIFFERS",
+        "UNEXPECTED_HASH",
+    )
     kinds += ("NAMESPACE_ABSENT", "NAMESPACE_NOT_EMPTY", "NOT_A_NAMESPACE")
     assert [kind for kind in kinds if f'"{kind}"' not in told] == []
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["ours", "others"])
 @pytest.mark.parametrize("name", CASES)
-def test_a_conflict_looks_the_same_over_the_wire(lakes: Lakes, forker: Server, tmp_path: Path, name: str, *, plain: bool) -> None:
+def test_a_conflict_looks_the_same_over_the_wire(
+    lakes: Lakes, forker: Server, tmp_path: Path, name: str, *, plain: bool
+) -> None:
     if plain and name in NOT_IN_PLAIN_REST:
         pytest.skip(NOT_IN_PLAIN_REST[name])
     golden = read(name)
@@ -90,5 +101,9 @@ def _lines(document: Any) -> list[str]:
 def _comparable(document: Any) -> Any:
     """Without what a server decides for itself: who has committed; and the store of a batch."""
     if isinstance(document, dict):
-        return {name: _comparable(value) for name, value in document.items() if name not in ("committer", "store")}
+        return {
+            name: _comparable(value)
+            for name, value in document.items()
+            if name not in ("committer", "store")
+        }
     return [_comparable(item) for item in document] if isinstance(document, list) else document

@@ -37,7 +37,12 @@ class Gate:
             return self.failing
         if self.wanted is not None and header != self.wanted:
             # A server that repeats what it was sent must not make us repeat it.
-            body = {"status": 401, "reason": "Unauthorized", "message": f"{header} is not known", "errorCode": "UNAUTHORIZED"}
+            body = {
+                "status": 401,
+                "reason": "Unauthorized",
+                "message": f"{header} is not known",
+                "errorCode": "UNAUTHORIZED",
+            }
             return Answer(401, json.dumps(body).encode())
         return forward(self._server, request)
 
@@ -65,16 +70,32 @@ def test_a_token_of_the_environment_is_sent(nessie: Nessie, gate: Gate) -> None:
 
 def test_a_token_of_a_file_is_sent(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
     gate.wanted = BEARER
-    nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_TOKEN_FILE": secret_file(tmp_path, TOKEN + "\n")})
+    nessie.ok(
+        "log",
+        env={
+            "NESSIE_ENDPOINT": gate.url,
+            "NESSIE_AUTH_TOKEN_FILE": secret_file(tmp_path, TOKEN + "\n"),
+        },
+    )
 
 
 def test_a_password_is_sent(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
     gate.wanted = BASIC
-    nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_USERNAME": "ann", "NESSIE_AUTH_PASSWORD": PASSWORD})
+    nessie.ok(
+        "log",
+        env={
+            "NESSIE_ENDPOINT": gate.url,
+            "NESSIE_AUTH_USERNAME": "ann",
+            "NESSIE_AUTH_PASSWORD": PASSWORD,
+        },
+    )
 
 
 def test_type_none_sends_nothing(nessie: Nessie, gate: Gate) -> None:
-    nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_TYPE": "none", "NESSIE_AUTH_TOKEN": TOKEN})
+    nessie.ok(
+        "log",
+        env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_TYPE": "none", "NESSIE_AUTH_TOKEN": TOKEN},
+    )
     assert set(gate.seen) == {None}
 
 
@@ -86,9 +107,15 @@ def test_a_password_of_netrc_is_not_sent(nessie: Nessie, gate: Gate) -> None:
     assert set(gate.seen) == {None}
 
 
-def test_the_settings_of_a_profile_say_how_its_server_is_reached(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
+def test_the_settings_of_a_profile_say_how_its_server_is_reached(
+    nessie: Nessie, gate: Gate, tmp_path: Path
+) -> None:
     gate.wanted = BEARER
-    for name, value in {"store": gate.url, "auth-type": "bearer", "token-file": secret_file(tmp_path, TOKEN)}.items():
+    for name, value in {
+        "store": gate.url,
+        "auth-type": "bearer",
+        "token-file": secret_file(tmp_path, TOKEN),
+    }.items():
         nessie.ok("config", "set", f"profile.work.{name}", value, "--user")
     nessie.ok("log", "--profile", "work")
     nessie.ok("log", env={"NESSIE_PROFILE": "work"})
@@ -98,7 +125,9 @@ def test_the_settings_of_a_profile_say_how_its_server_is_reached(nessie: Nessie,
     nessie.ok("log", "--store", gate.url)
 
 
-def test_the_settings_of_a_workspace_say_how_its_server_is_reached(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
+def test_the_settings_of_a_workspace_say_how_its_server_is_reached(
+    nessie: Nessie, gate: Gate, tmp_path: Path
+) -> None:
     gate.wanted = BEARER
     nessie.ok("init", "--store", gate.url, env={"NESSIE_AUTH_TOKEN": TOKEN})
     assert nessie("log").code == 6
@@ -110,15 +139,22 @@ def test_the_settings_of_a_workspace_say_how_its_server_is_reached(nessie: Nessi
     nessie.ok("init")
 
 
-def test_a_secret_goes_only_to_the_server_that_it_was_set_for(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
-    for name, value in {"store": "http://127.0.0.1:1/api/v2", "token-file": secret_file(tmp_path, TOKEN)}.items():
+def test_a_secret_goes_only_to_the_server_that_it_was_set_for(
+    nessie: Nessie, gate: Gate, tmp_path: Path
+) -> None:
+    for name, value in {
+        "store": "http://127.0.0.1:1/api/v2",
+        "token-file": secret_file(tmp_path, TOKEN),
+    }.items():
         nessie.ok("config", "set", f"profile.work.{name}", value, "--user")
     nessie.ok("config", "set", "default-profile", "work", "--user")
     nessie.ok("log", "--store", gate.url)
     assert set(gate.seen) == {None}
 
 
-def test_a_token_of_an_oauth2_server_is_got_once_for_many_commands(nessie: Nessie, gate: Gate, issuer: Issuer) -> None:
+def test_a_token_of_an_oauth2_server_is_got_once_for_many_commands(
+    nessie: Nessie, gate: Gate, issuer: Issuer
+) -> None:
     gate.wanted = "Bearer token-1"
     env = oauth2(gate, issuer)
     nessie.ok("log", env=env)
@@ -126,7 +162,9 @@ def test_a_token_of_an_oauth2_server_is_got_once_for_many_commands(nessie: Nessi
     assert issuer.grants == ["client_credentials"]
 
 
-def test_a_token_that_the_catalog_takes_no_more_is_replaced_once(nessie: Nessie, gate: Gate, issuer: Issuer) -> None:
+def test_a_token_that_the_catalog_takes_no_more_is_replaced_once(
+    nessie: Nessie, gate: Gate, issuer: Issuer
+) -> None:
     gate.wanted = "Bearer token-2"
     nessie.ok("log", env=oauth2(gate, issuer))
     assert gate.seen[:2] == ["Bearer token-1", "Bearer token-2"]
@@ -136,7 +174,9 @@ def test_a_token_that_the_catalog_takes_no_more_is_replaced_once(nessie: Nessie,
     assert "does not take the token" in refused.err
 
 
-def test_a_sign_in_without_a_terminal_is_refused(nessie: Nessie, gate: Gate, issuer: Issuer) -> None:
+def test_a_sign_in_without_a_terminal_is_refused(
+    nessie: Nessie, gate: Gate, issuer: Issuer
+) -> None:
     refused = nessie("log", env=oauth2(gate, issuer) | {"NESSIE_OAUTH2_GRANT_TYPE": "device_code"})
     assert refused.code == 6
     assert "needs a terminal" in refused.err
@@ -161,10 +201,16 @@ def test_a_token_of_the_keyring_is_sent_to_its_server_alone(gate: Gate, tmp_path
     nessie = fresh(tmp_path, None)
     kept = {("nessie:token", f"{gate.url}/api/v2"): TOKEN}
     (tmp_path / "one_keyring.py").write_text(KEYRING.replace("{PASSWORDS}", repr(kept)))
-    keyring = {"PYTHONPATH": str(tmp_path), "PYTHON_KEYRING_BACKEND": "one_keyring.Backend", "NESSIE_AUTH_TYPE": "bearer"}
+    keyring = {
+        "PYTHONPATH": str(tmp_path),
+        "PYTHON_KEYRING_BACKEND": "one_keyring.Backend",
+        "NESSIE_AUTH_TYPE": "bearer",
+    }
     gate.wanted = BEARER
     nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url, **keyring})
-    elsewhere = nessie("log", env={"NESSIE_ENDPOINT": gate.url.replace("127.0.0.1", "localhost"), **keyring})
+    elsewhere = nessie(
+        "log", env={"NESSIE_ENDPOINT": gate.url.replace("127.0.0.1", "localhost"), **keyring}
+    )
     assert (elsewhere.code, "auth-type bearer needs a token" in elsewhere.err) == (2, True)
 
 
@@ -186,16 +232,33 @@ class Wrong(NamedTuple):
 
 
 WRONG = {
-    "type": Wrong({"NESSIE_AUTH_TYPE": "aws"}, "NESSIE_AUTH_TYPE: 'aws' is none of none, basic, bearer, oauth2"),
-    "no token": Wrong({"NESSIE_AUTH_TYPE": "bearer"}, "auth-type bearer needs a token: NESSIE_AUTH_TOKEN, a file"),
-    "no user": Wrong({"NESSIE_AUTH_TYPE": "basic"}, "auth-type basic needs username (NESSIE_AUTH_USERNAME)"),
-    "no password": Wrong({"NESSIE_AUTH_USERNAME": "ann"}, "auth-type basic needs a password: NESSIE_AUTH_PASSWORD, a file"),
+    "type": Wrong(
+        {"NESSIE_AUTH_TYPE": "aws"},
+        "NESSIE_AUTH_TYPE: 'aws' is none of none, basic, bearer, oauth2",
+    ),
+    "no token": Wrong(
+        {"NESSIE_AUTH_TYPE": "bearer"}, "auth-type bearer needs a token: NESSIE_AUTH_TOKEN, a file"
+    ),
+    "no user": Wrong(
+        {"NESSIE_AUTH_TYPE": "basic"}, "auth-type basic needs username (NESSIE_AUTH_USERNAME)"
+    ),
+    "no password": Wrong(
+        {"NESSIE_AUTH_USERNAME": "ann"},
+        "auth-type basic needs a password: NESSIE_AUTH_PASSWORD, a file",
+    ),
     "no client": Wrong({"NESSIE_AUTH_TYPE": "oauth2"}, "auth-type oauth2 needs client-id"),
     "no issuer": Wrong({"NESSIE_OAUTH2_CLIENT_ID": "me"}, "auth-type oauth2 needs issuer-url"),
-    "no secret": Wrong({"NESSIE_OAUTH2_CLIENT_ID": "me", "NESSIE_OAUTH2_ISSUER_URL": "http://127.0.0.1:1"}, "needs a client-secret"),
-    "token with a space": Wrong({"NESSIE_AUTH_TOKEN": "a b"}, "holds characters that no header can carry"),
+    "no secret": Wrong(
+        {"NESSIE_OAUTH2_CLIENT_ID": "me", "NESSIE_OAUTH2_ISSUER_URL": "http://127.0.0.1:1"},
+        "needs a client-secret",
+    ),
+    "token with a space": Wrong(
+        {"NESSIE_AUTH_TOKEN": "a b"}, "holds characters that no header can carry"
+    ),
     "no file": Wrong({"NESSIE_AUTH_TOKEN_FILE": "/nowhere"}, "/nowhere: the secret cannot be read"),
-    "timeout": Wrong({"NESSIE_TIMEOUT": "soon"}, "NESSIE_TIMEOUT: 'soon' is no number of seconds above 0"),
+    "timeout": Wrong(
+        {"NESSIE_TIMEOUT": "soon"}, "NESSIE_TIMEOUT: 'soon' is no number of seconds above 0"
+    ),
     "proxy": Wrong({"NESSIE_PROXY": "somewhere:80"}, "NESSIE_PROXY: write http://host:port"),
     "no CA": Wrong({"NESSIE_CA_FILE": "/nowhere"}, "/nowhere: there is no such file"),
     "key without certificate": Wrong({"NESSIE_KEY_FILE": "/nowhere"}, "needs its certificate too"),
@@ -212,13 +275,30 @@ def test_a_wrong_setting_is_one_line_that_names_it(nessie: Nessie, gate: Gate, n
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o606])
-def test_a_file_that_others_may_read_is_refused(nessie: Nessie, gate: Gate, tmp_path: Path, mode: int) -> None:
-    refused = nessie("log", env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_TOKEN_FILE": secret_file(tmp_path, TOKEN, mode)})
+def test_a_file_that_others_may_read_is_refused(
+    nessie: Nessie, gate: Gate, tmp_path: Path, mode: int
+) -> None:
+    refused = nessie(
+        "log",
+        env={
+            "NESSIE_ENDPOINT": gate.url,
+            "NESSIE_AUTH_TOKEN_FILE": secret_file(tmp_path, TOKEN, mode),
+        },
+    )
     assert refused.code == 2
     assert "others may read this secret; `chmod 600" in refused.err
 
 
-@pytest.mark.parametrize("name", ["access.token", "access.password", "profile.work.token", "profile.work.client-secret", "access.auth.token"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "access.token",
+        "access.password",
+        "profile.work.token",
+        "profile.work.client-secret",
+        "access.auth.token",
+    ],
+)
 def test_settings_take_no_secret(nessie: Nessie, name: str) -> None:
     nessie.ok("init")
     refused = nessie("config", "set", name, TOKEN)
@@ -238,7 +318,9 @@ def test_settings_take_no_password_of_a_proxy(nessie: Nessie) -> None:
 FAILURES = {
     "401": None,
     "403": Answer(403, b"<html>no</html>", {"Content-Type": "text/html"}),
-    "500": Answer(500, b'{"status": 500, "message": "failed", "errorCode": "UNKNOWN", "reason": "Internal"}'),
+    "500": Answer(
+        500, b'{"status": 500, "message": "failed", "errorCode": "UNKNOWN", "reason": "Internal"}'
+    ),
     "503": Answer(503, b""),
     "cut": CUT,
     "page": Answer(200, b"<html>hello</html>", {"Content-Type": "text/html"}),
@@ -246,9 +328,15 @@ FAILURES = {
 }
 CREDENTIALS = {
     "token": ({"NESSIE_AUTH_TOKEN": TOKEN}, [TOKEN]),
-    "password": ({"NESSIE_AUTH_USERNAME": "ann", "NESSIE_AUTH_PASSWORD": PASSWORD}, [PASSWORD, BASIC.partition(" ")[2]]),
+    "password": (
+        {"NESSIE_AUTH_USERNAME": "ann", "NESSIE_AUTH_PASSWORD": PASSWORD},
+        [PASSWORD, BASIC.partition(" ")[2]],
+    ),
     "no-header": ({"NESSIE_AUTH_TOKEN": TOKEN + " \x07"}, [TOKEN]),
-    "proxy": ({"NESSIE_PROXY": f"http://ann:{TOKEN}@127.0.0.1:1", "NESSIE_AUTH_TOKEN": TOKEN}, [TOKEN]),
+    "proxy": (
+        {"NESSIE_PROXY": f"http://ann:{TOKEN}@127.0.0.1:1", "NESSIE_AUTH_TOKEN": TOKEN},
+        [TOKEN],
+    ),
     "in-url": ({"NESSIE_ENDPOINT": f"http://ann:{TOKEN}@127.0.0.1:1/api/v2"}, [TOKEN]),
 }
 
@@ -266,8 +354,18 @@ def test_a_secret_is_seen_nowhere(nessie: Nessie, gate: Gate, kind: str, failure
         assert seen_in_files(nessie, secret) == []
 
 
-@pytest.mark.parametrize("failing", [Answer(500, b"failed"), Answer(401, b'{"error": "invalid_client"}'), Answer(200, b"<html>"), CUT])
-def test_the_secret_of_a_client_is_seen_nowhere(nessie: Nessie, gate: Gate, issuer: Issuer, failing: Answer) -> None:
+@pytest.mark.parametrize(
+    "failing",
+    [
+        Answer(500, b"failed"),
+        Answer(401, b'{"error": "invalid_client"}'),
+        Answer(200, b"<html>"),
+        CUT,
+    ],
+)
+def test_the_secret_of_a_client_is_seen_nowhere(
+    nessie: Nessie, gate: Gate, issuer: Issuer, failing: Answer
+) -> None:
     issuer.failing = [failing] * 3
     failed = nessie("log", "--debug", "--json", env=oauth2(gate, issuer))
     assert failed.code in (6, 7)
@@ -276,7 +374,9 @@ def test_the_secret_of_a_client_is_seen_nowhere(nessie: Nessie, gate: Gate, issu
     assert seen_in_files(nessie, SECRET) == []
 
 
-def test_tokens_are_seen_only_where_they_are_kept(nessie: Nessie, gate: Gate, issuer: Issuer) -> None:
+def test_tokens_are_seen_only_where_they_are_kept(
+    nessie: Nessie, gate: Gate, issuer: Issuer
+) -> None:
     issuer.refreshing, gate.failing = True, CUT
     failed = nessie("log", "--debug", env=oauth2(gate, issuer))
     assert "token-1" not in failed.out + failed.err
@@ -289,4 +389,9 @@ def test_tokens_are_seen_only_where_they_are_kept(nessie: Nessie, gate: Gate, is
 
 def seen_in_files(nessie: Nessie, secret: str) -> list[Path]:
     folders = (nessie.folder, Path(nessie.environment["HOME"]))
-    return [path for folder in folders for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    return [
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.is_file() and secret.encode() in path.read_bytes()
+    ]

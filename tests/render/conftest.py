@@ -26,9 +26,17 @@ class Screen(io.StringIO):
 class Shown:
     """A `Terminal` and what it wrote."""
 
-    def __init__(self, width: int, terminal: bool, color: str, environment: Mapping[str, str], pager: bool) -> None:
+    def __init__(
+        self, width: int, terminal: bool, color: str, environment: Mapping[str, str], pager: bool
+    ) -> None:
         self._screen = Screen(terminal)
-        self.terminal = Terminal(self._screen, environment={"COLUMNS": str(width), **environment}, color=color, pager=pager, now=NOW)
+        self.terminal = Terminal(
+            self._screen,
+            environment={"COLUMNS": str(width), **environment},
+            color=color,
+            pager=pager,
+            now=NOW,
+        )
 
     @property
     def text(self) -> str:
@@ -41,7 +49,9 @@ class Shown:
 
 @pytest.fixture
 def screen() -> Callable[..., Shown]:
-    def make(width: int = 80, color: str = "never", pager: bool = False, **environment: str) -> Shown:
+    def make(
+        width: int = 80, color: str = "never", pager: bool = False, **environment: str
+    ) -> Shown:
         return Shown(width, True, color, environment, pager)
 
     return make
@@ -55,14 +65,21 @@ def pipe() -> Shown:
 @pytest.fixture
 def table() -> Callable[..., IcebergTable]:
     def make(file: str, snapshot: int, schema: int = 3, id: str = "id-1") -> IcebergTable:
-        return IcebergTable(id=id, metadata_location=f"s3://lake/db/sales/orders/metadata/{file}", snapshot_id=snapshot, schema_id=schema)
+        return IcebergTable(
+            id=id,
+            metadata_location=f"s3://lake/db/sales/orders/metadata/{file}",
+            snapshot_id=snapshot,
+            schema_id=schema,
+        )
 
     return make
 
 
 @pytest.fixture
 def meta() -> Callable[..., CommitMeta]:
-    def make(number: int, message: str = "nightly load", *parents: int, author: str = "etl@example.org") -> CommitMeta:
+    def make(
+        number: int, message: str = "nightly load", *parents: int, author: str = "etl@example.org"
+    ) -> CommitMeta:
         return CommitMeta(
             message,
             authors=(author,),
@@ -77,7 +94,9 @@ def meta() -> Callable[..., CommitMeta]:
 
 @pytest.fixture
 def entry(meta: Callable[..., CommitMeta]) -> Callable[..., LogEntry]:
-    def make(number: int, message: str = "nightly load", *parents: int, author: str = "etl@example.org") -> LogEntry:
+    def make(
+        number: int, message: str = "nightly load", *parents: int, author: str = "etl@example.org"
+    ) -> LogEntry:
         return LogEntry(meta(number, message, *parents, author=author), 1)
 
     return make

@@ -1,6 +1,15 @@
 import pytest
 
-from nessie_cli.model import Conflict, ConflictType, ContentKey, Delete, IcebergView, Namespace, Rename, UnknownContent
+from nessie_cli.model import (
+    Conflict,
+    ConflictType,
+    ContentKey,
+    Delete,
+    IcebergView,
+    Namespace,
+    Rename,
+    UnknownContent,
+)
 from nessie_cli.render.conflicts import ConflictReport, conflict_lines
 from nessie_cli.render.text import cells
 
@@ -15,7 +24,17 @@ def resolutions(conflict: Conflict) -> list[str]:
 
 def report(*conflicts: Conflict, **more) -> ConflictReport:
     return ConflictReport(
-        conflicts, **({"reference": "main", "head": HEAD, "expected_hash": START, "distance": 3, "resolutions": resolutions} | more)
+        conflicts,
+        **(
+            {
+                "reference": "main",
+                "head": HEAD,
+                "expected_hash": START,
+                "distance": 3,
+                "resolutions": resolutions,
+            }
+            | more
+        ),
     )
 
 
@@ -60,12 +79,21 @@ def test_the_block_fits_the_terminal_and_commands_stay_whole(screen, orders, wid
 
 def test_on_a_narrow_terminal_who_changed_it_takes_two_lines(screen, orders) -> None:
     lines = shown(screen(60), report(orders))
-    assert lines[6:8] == [' changed by        000400040004 "nightly load"', "                   etl@example.org, 4 minutes ago"]
+    assert lines[6:8] == [
+        ' changed by        000400040004 "nightly load"',
+        "                   etl@example.org, 4 minutes ago",
+    ]
 
 
 def test_in_a_pipe_every_value_is_whole(pipe, orders) -> None:
     text = "\n".join(shown(pipe, report(orders)))
-    for whole in (HEAD, START, "s3://lake/db/sales/orders/metadata/00013-f.json", "0004" * 16, "2026-05-01T11:56:00Z"):
+    for whole in (
+        HEAD,
+        START,
+        "s3://lake/db/sales/orders/metadata/00013-f.json",
+        "0004" * 16,
+        "2026-05-01T11:56:00Z",
+    ):
         assert whole in text
     assert "…" not in text
 
@@ -86,16 +114,42 @@ def test_only_fields_that_differ_are_shown(screen, orders) -> None:
         (True, False, False, ["iceberg-table", "(none)", "(none)"]),
     ],
 )
-def test_a_side_without_content_says_so(screen, table, *, expected, actual, proposed, cells_) -> None:
-    sides = [table(f"{n}.json", n) if there else None for n, there in enumerate((expected, actual, proposed))]
-    lines = shown(screen(120), report(Conflict(ConflictType.KEY_DOES_NOT_EXIST, ORDERS, "key 'db.sales.orders' does not exist", *sides)))
+def test_a_side_without_content_says_so(
+    screen, table, *, expected, actual, proposed, cells_
+) -> None:
+    sides = [
+        table(f"{n}.json", n) if there else None
+        for n, there in enumerate((expected, actual, proposed))
+    ]
+    lines = shown(
+        screen(120),
+        report(
+            Conflict(
+                ConflictType.KEY_DOES_NOT_EXIST,
+                ORDERS,
+                "key 'db.sales.orders' does not exist",
+                *sides,
+            )
+        ),
+    )
     assert lines[3].split() == ["type", *cells_]
-    assert " reason            key 'db.sales.orders' does not exist" in lines, "nobody is known to have changed it"
+    assert " reason            key 'db.sales.orders' does not exist" in lines, (
+        "nobody is known to have changed it"
+    )
 
 
 def test_another_type_shows_the_fields_of_both(screen, table) -> None:
-    view = IcebergView(id="id-2", metadata_location="s3://lake/view.json", version_id=1, schema_id=3)
-    lines = shown(screen(120), report(Conflict(ConflictType.PAYLOAD_DIFFERS, ORDERS, "payload", table("a", 1), view, table("b", 2))))
+    view = IcebergView(
+        id="id-2", metadata_location="s3://lake/view.json", version_id=1, schema_id=3
+    )
+    lines = shown(
+        screen(120),
+        report(
+            Conflict(
+                ConflictType.PAYLOAD_DIFFERS, ORDERS, "payload", table("a", 1), view, table("b", 2)
+            )
+        ),
+    )
     rows = {line.split()[0]: line.split()[1:] for line in lines[3:-1]}
     assert rows["type"] == ["iceberg-table", "iceberg-view", "iceberg-table"]
     assert rows["id"] == ["id-1", "id-2", "id-1"]
@@ -103,10 +157,18 @@ def test_another_type_shows_the_fields_of_both(screen, table) -> None:
 
 
 @pytest.mark.parametrize(
-    "type_", [ConflictType.NAMESPACE_ABSENT, ConflictType.NAMESPACE_NOT_EMPTY, ConflictType.NOT_A_NAMESPACE, ConflictType.UNKNOWN]
+    "type_",
+    [
+        ConflictType.NAMESPACE_ABSENT,
+        ConflictType.NAMESPACE_NOT_EMPTY,
+        ConflictType.NOT_A_NAMESPACE,
+        ConflictType.UNKNOWN,
+    ],
 )
 def test_a_conflict_without_contents_gives_its_reason(screen, type_) -> None:
-    lines = shown(screen(), report(Conflict(type_, ORDERS, "namespace 'db.sales' " + "must exist " * 8)))
+    lines = shown(
+        screen(), report(Conflict(type_, ORDERS, "namespace 'db.sales' " + "must exist " * 8))
+    )
     assert type_.value in lines[1]
     assert lines[2].startswith(" reason            namespace 'db.sales' must exist")
     assert lines[3].strip().startswith("exist must exist")
@@ -115,29 +177,78 @@ def test_a_conflict_without_contents_gives_its_reason(screen, type_) -> None:
 
 def test_a_reference_that_moved_has_no_key(screen) -> None:
     text = f"named-reference 'main' is not at expected hash '{START}', but at '{HEAD}'"
-    lines = shown(screen(), report(Conflict(ConflictType.UNEXPECTED_HASH, None, text), resolutions=lambda _: ()))
+    lines = shown(
+        screen(),
+        report(Conflict(ConflictType.UNEXPECTED_HASH, None, text), resolutions=lambda _: ()),
+    )
     assert lines[1].split() == ["reference", "main", "UNEXPECTED_HASH"]
     assert lines[2].startswith(" reason            named-reference 'main'")
 
 
 def test_a_rename_on_either_side_is_told(screen, table, meta) -> None:
     rename = Rename(ORDERS, ContentKey(("db", "old.orders")), meta(7, "tidy up"))
-    conflict = Conflict(ConflictType.KEY_CONFLICT, ORDERS, "renamed", table("a", 1), None, table("b", 2), meta(4), rename, None)
-    assert ' renamed           db.sales.orders to db."old.orders" in the source by 000700070007' in shown(screen(120), report(conflict))
+    conflict = Conflict(
+        ConflictType.KEY_CONFLICT,
+        ORDERS,
+        "renamed",
+        table("a", 1),
+        None,
+        table("b", 2),
+        meta(4),
+        rename,
+        None,
+    )
+    assert (
+        ' renamed           db.sales.orders to db."old.orders" in the source by 000700070007'
+        in shown(screen(120), report(conflict))
+    )
 
 
 def test_properties_and_unknown_attributes_are_compared_one_by_one(screen) -> None:
-    sides = [Namespace(elements=("db",), properties={"owner": owner, "same": "x"}) for owner in "ab"]
-    lines = shown(screen(), report(Conflict(ConflictType.VALUE_DIFFERS, ORDERS, "values", sides[0], sides[1], sides[0])))
+    sides = [
+        Namespace(elements=("db",), properties={"owner": owner, "same": "x"}) for owner in "ab"
+    ]
+    lines = shown(
+        screen(),
+        report(
+            Conflict(ConflictType.VALUE_DIFFERS, ORDERS, "values", sides[0], sides[1], sides[0])
+        ),
+    )
     assert lines[3].split() == ["properties.owner", "a", "b", "a"]
-    foreign = [UnknownContent(foreign_type="MODEL", foreign_attributes={"weights": {"n": n}}) for n in (1, 2)]
-    lines = shown(screen(), report(Conflict(ConflictType.VALUE_DIFFERS, ORDERS, "values", foreign[0], foreign[1], None)))
+    foreign = [
+        UnknownContent(foreign_type="MODEL", foreign_attributes={"weights": {"n": n}})
+        for n in (1, 2)
+    ]
+    lines = shown(
+        screen(),
+        report(
+            Conflict(ConflictType.VALUE_DIFFERS, ORDERS, "values", foreign[0], foreign[1], None)
+        ),
+    )
     assert ["weights.n", "1", "2"] in [line.split() for line in lines]
 
 
 def test_stored_control_characters_are_shown_escaped(screen, meta) -> None:
-    sides = [Namespace(elements=("db",), properties={"a\x1b[2J": value}) for value in ("x\x07", "y\u202e")]
-    text = "\n".join(shown(screen(), report(Conflict(ConflictType.VALUE_DIFFERS, ORDERS, "m", sides[0], sides[1], None, meta(1, "boo\x1b[31m")))))
+    sides = [
+        Namespace(elements=("db",), properties={"a\x1b[2J": value})
+        for value in ("x\x07", "y\u202e")
+    ]
+    text = "\n".join(
+        shown(
+            screen(),
+            report(
+                Conflict(
+                    ConflictType.VALUE_DIFFERS,
+                    ORDERS,
+                    "m",
+                    sides[0],
+                    sides[1],
+                    None,
+                    meta(1, "boo\x1b[31m"),
+                )
+            ),
+        )
+    )
     assert "properties.a\\x1b[2J" in text
     assert "x\\x07" in text
     assert "y\\u202e" in text
@@ -148,7 +259,10 @@ def test_stored_control_characters_are_shown_escaped(screen, meta) -> None:
     ("more", "title"),
     [
         ({"distance": None}, "conflict on main at 8f31c0de8f31 (you started from 51b0aa1751b0)"),
-        ({"distance": 1}, "conflict on main at 8f31c0de8f31 (you started from 51b0aa1751b0, 1 commit ago)"),
+        (
+            {"distance": 1},
+            "conflict on main at 8f31c0de8f31 (you started from 51b0aa1751b0, 1 commit ago)",
+        ),
         ({"expected_hash": None}, "conflict on main at 8f31c0de8f31"),
         ({"expected_hash": HEAD}, "conflict on main at 8f31c0de8f31"),
         ({"would": True, "expected_hash": None}, "would conflict on main at 8f31c0de8f31"),
@@ -160,12 +274,20 @@ def test_the_title_says_where_and_since_when(screen, orders, more, title) -> Non
 
 
 def test_several_conflicts_are_counted_and_each_has_its_block(screen, orders) -> None:
-    other = Conflict(ConflictType.KEY_EXISTS, Delete(ContentKey(("x",))).key, "key 'x' already exists")
+    other = Conflict(
+        ConflictType.KEY_EXISTS, Delete(ContentKey(("x",))).key, "key 'x' already exists"
+    )
     lines = shown(screen(), report(orders, other))
     assert lines[0].startswith("2 conflicts on main at 8f31c0de8f31 (you")
-    assert shown(screen(), report(orders, other, would=True, expected_hash=None))[0] == "2 keys would conflict on main at 8f31c0de8f31"
+    assert (
+        shown(screen(), report(orders, other, would=True, expected_hash=None))[0]
+        == "2 keys would conflict on main at 8f31c0de8f31"
+    )
     assert lines.count("") == 1
-    assert [line.split()[1] for line in lines if line.startswith(" key ")] == ["db.sales.orders", "x"]
+    assert [line.split()[1] for line in lines if line.startswith(" key ")] == [
+        "db.sales.orders",
+        "x",
+    ]
 
 
 def test_commands_that_do_not_fit_stand_below_each_other(screen, pipe, orders) -> None:

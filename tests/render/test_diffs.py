@@ -34,7 +34,9 @@ def test_a_content_id_that_left_one_key_for_another_is_a_rename(changes, key) ->
 
 
 def test_the_same_id_created_under_two_keys_is_no_rename_without_a_deletion(table, key) -> None:
-    found = changes_of([DiffEntry(key("a"), None, table("a", 1)), DiffEntry(key("b"), None, table("a", 1))])
+    found = changes_of(
+        [DiffEntry(key("a"), None, table("a", 1)), DiffEntry(key("b"), None, table("a", 1))]
+    )
     assert [change.kind for change in found] == [ChangeKind.CREATED, ChangeKind.CREATED]
 
 
@@ -62,7 +64,11 @@ def test_blocks_fit_the_terminal(screen, changes, width) -> None:
 def test_values_are_shortened_so_that_the_difference_is_seen(screen, changes) -> None:
     shown = screen(60)
     print_diff(changes[1:2], shown.terminal)
-    assert shown.lines == ["updated c  iceberg-table", "  metadata-location  …/a.json -> …/b.json", "  snapshot-id        1        -> 2"]
+    assert shown.lines == [
+        "updated c  iceberg-table",
+        "  metadata-location  …/a.json -> …/b.json",
+        "  snapshot-id        1        -> 2",
+    ]
 
 
 def test_name_status_speaks_git(pipe, changes) -> None:
@@ -106,7 +112,15 @@ def test_json_keeps_the_shape_of_a_rest_diff_and_says_what_was_renamed(changes) 
 def test_every_known_attribute_has_a_label_of_an_option(table) -> None:
     from nessie_cli.render.fields import fields
 
-    assert list(fields(table("a", 1))) == ["type", "id", "metadata-location", "snapshot-id", "schema-id", "spec-id", "sort-order-id"]
+    assert list(fields(table("a", 1))) == [
+        "type",
+        "id",
+        "metadata-location",
+        "snapshot-id",
+        "schema-id",
+        "spec-id",
+        "sort-order-id",
+    ]
     assert fields(Namespace(elements=("db", "a.b"), properties={"k": "v"})) == {
         "type": "namespace",
         "elements": str(ContentKey(("db", "a.b"))),

@@ -29,7 +29,14 @@ HEADS: Commits = [("x", "r"), ("y", "r"), ("z", "r"), ("r", "0")]
 OCTOPUS: Commits = [("x", "abc"), ("a", "r"), ("b", "r"), ("c", "r"), ("r", "0")]
 INTO_AN_OLDER_LANE: Commits = [("h", "g"), ("k", "j"), ("j", "ig"), ("i", "g"), ("g", "0")]
 UNRELATED: Commits = [("a", "0"), ("b", "0"), ("c", "0")]
-OPENS_TO_THE_LEFT: Commits = [("p", "o"), ("q", "r"), ("o", "0"), ("r", "st"), ("s", "0"), ("t", "0")]
+OPENS_TO_THE_LEFT: Commits = [
+    ("p", "o"),
+    ("q", "r"),
+    ("o", "0"),
+    ("r", "st"),
+    ("s", "0"),
+    ("t", "0"),
+]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +44,10 @@ OPENS_TO_THE_LEFT: Commits = [("p", "o"), ("q", "r"), ("o", "0"), ("r", "st"), (
     [
         (LINE, ["● c", "● b", "● a"]),
         (MERGE, ["◎ m", "├─╮", "● │ c", "│ ● f", "│ ● e", "├─╯", "● b"]),
-        (CRISS_CROSS, ["◎ p", "├─╮", "│ │ ◎ q", "├─┼─┤", "● │ │ a", "│ ├─╯", "│ ● b", "├─╯", "● r"]),
+        (
+            CRISS_CROSS,
+            ["◎ p", "├─╮", "│ │ ◎ q", "├─┼─┤", "● │ │ a", "│ ├─╯", "│ ● b", "├─╯", "● r"],
+        ),
         (HEADS, ["● x", "│ ● y", "│ │ ● z", "├─┼─╯", "├─╯", "● r"]),
         (OCTOPUS, ["◎ x", "├─╮", "├─┼─╮", "● │ │ a", "│ ● │ b", "│ │ ● c", "├─┼─╯", "├─╯", "● r"]),
         (INTO_AN_OLDER_LANE, ["● h", "│ ● k", "│ ◎ j", "├─┤", "│ ● i", "├─╯", "● g"]),
@@ -90,7 +100,9 @@ def edges_in(lines: list[str], names: set[str]) -> set[tuple[str, str]]:
         else:
             other = left if right == last_at else right
             assert last_at in (left, right)
-            flows[other] = flows.get(other, set()) | {last} if line[other * 2] not in "╮╭" else {last}
+            flows[other] = (
+                flows.get(other, set()) | {last} if line[other * 2] not in "╮╭" else {last}
+            )
     return edges
 
 
@@ -108,7 +120,9 @@ def test_commits_out_of_order_are_drawn_all_the_same(commits: Commits, random) -
     shuffled = list(commits)
     random.shuffle(shuffled)
     lines = draw(shuffled)
-    assert [line.split()[-1] for line in lines if set(line) & set("●◎")] == [name for name, _ in shuffled]
+    assert [line.split()[-1] for line in lines if set(line) & set("●◎")] == [
+        name for name, _ in shuffled
+    ]
 
 
 def test_a_commit_left_out_leads_to_its_parent() -> None:

@@ -13,7 +13,15 @@ EVA = "Eva Long <eva@example.org>"
 def commits(entry):
     """A merge of a branch of one commit, newest first."""
     first = entry(9, "first\n\nwith a body")
-    return [LoggedCommit(c) for c in (entry(1, LONG, 2, 3), entry(2, "on main", 9, author=EVA), entry(3, "on feature", 9), first)]
+    return [
+        LoggedCommit(c)
+        for c in (
+            entry(1, LONG, 2, 3),
+            entry(2, "on main", 9, author=EVA),
+            entry(3, "on feature", 9),
+            first,
+        )
+    ]
 
 
 @pytest.fixture
@@ -42,7 +50,11 @@ def test_out_of_a_terminal_a_commit_is_one_record(pipe, commits) -> None:
 
 def test_one_line_in_a_pipe_is_hash_and_subject(pipe, commits) -> None:
     print_log(commits, LogForm(oneline=True), pipe.terminal)
-    assert pipe.lines[1:] == ["0002" * 16 + "\ton main", "0003" * 16 + "\ton feature", "0009" * 16 + "\tfirst"]
+    assert pipe.lines[1:] == [
+        "0002" * 16 + "\ton main",
+        "0003" * 16 + "\ton feature",
+        "0009" * 16 + "\tfirst",
+    ]
 
 
 def test_the_full_log_looks_like_git_s(screen, commits, names) -> None:
@@ -66,7 +78,10 @@ def test_the_full_log_looks_like_git_s(screen, commits, names) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-@pytest.mark.parametrize("form", [LogForm(), LogForm(oneline=True), LogForm(graph=True), LogForm(oneline=True, graph=True)])
+@pytest.mark.parametrize(
+    "form",
+    [LogForm(), LogForm(oneline=True), LogForm(graph=True), LogForm(oneline=True, graph=True)],
+)
 def test_every_form_fits_the_terminal(screen, commits, names, width, form) -> None:
     shown = screen(width)
     print_log(commits, form, shown.terminal, names)
@@ -83,7 +98,14 @@ def test_references_stand_at_their_commit_the_current_one_first(screen, commits,
 def test_the_graph_joins_the_lines(screen, commits) -> None:
     shown = screen()
     print_log(commits, LogForm(oneline=True, graph=True), shown.terminal)
-    assert [line[:6].rstrip() for line in shown.lines] == ["◎ 0001", "├─╮", "● │ 00", "│ ● 00", "├─╯", "● 0009"]
+    assert [line[:6].rstrip() for line in shown.lines] == [
+        "◎ 0001",
+        "├─╮",
+        "● │ 00",
+        "│ ● 00",
+        "├─╯",
+        "● 0009",
+    ]
 
 
 def test_the_graph_runs_beside_the_text_of_the_full_log(screen, commits) -> None:
@@ -99,7 +121,14 @@ def test_the_graph_runs_beside_the_text_of_the_full_log(screen, commits) -> None
         "│ ● commit " + "0003" * 16,
         "│ │ Author: etl@example.org",
     ]
-    assert shown.lines[-7:-1] == ["  Author: etl@example.org", "  Date:   9 minutes ago", "", "      first", "", "      with a body"]
+    assert shown.lines[-7:-1] == [
+        "  Author: etl@example.org",
+        "  Date:   9 minutes ago",
+        "",
+        "      first",
+        "",
+        "      with a body",
+    ]
 
 
 def test_a_graph_in_a_pipe_has_whole_hashes(pipe, commits) -> None:
@@ -109,13 +138,23 @@ def test_a_graph_in_a_pipe_has_whole_hashes(pipe, commits) -> None:
 
 def test_commits_left_out_by_a_filter_only_lead_the_lines(screen, entry) -> None:
     shown = screen()
-    found = [LoggedCommit(entry(1, "c", 2)), LoggedCommit(entry(2, "b", 3), shown=False), LoggedCommit(entry(3, "a"))]
+    found = [
+        LoggedCommit(entry(1, "c", 2)),
+        LoggedCommit(entry(2, "b", 3), shown=False),
+        LoggedCommit(entry(3, "a")),
+    ]
     print_log(found, LogForm(oneline=True, graph=True), shown.terminal)
     assert shown.lines == ["● 000100010001 c", "● 000300030003 a"]
 
 
 def test_changes_are_counted_by_kind(screen, pipe, entry, table) -> None:
-    kinds = [ChangeKind.CREATED, ChangeKind.CREATED, ChangeKind.UPDATED, ChangeKind.RENAMED, ChangeKind.DELETED]
+    kinds = [
+        ChangeKind.CREATED,
+        ChangeKind.CREATED,
+        ChangeKind.UPDATED,
+        ChangeKind.RENAMED,
+        ChangeKind.DELETED,
+    ]
     changes = [Change(kind, ContentKey((f"k{n}",)), None, None) for n, kind in enumerate(kinds)]
     commits = [LoggedCommit(entry(1, "many"), changes), LoggedCommit(entry(2, "none"), [])]
     shown = screen()
@@ -138,7 +177,12 @@ def test_a_commit_is_shown_with_all_that_is_said_about_it(screen, entry, table) 
     import msgspec
 
     found = entry(5, "load", 6)
-    said = {"signed_off_by": ("Bob <bob@x>",), "properties": {"ticket": ("A-1", "A-2")}, "committer": "robot", "author_time": found.meta.commit_time}
+    said = {
+        "signed_off_by": ("Bob <bob@x>",),
+        "properties": {"ticket": ("A-1", "A-2")},
+        "committer": "robot",
+        "author_time": found.meta.commit_time,
+    }
     commit = msgspec.structs.replace(found, meta=msgspec.structs.replace(found.meta, **said))
     key = ContentKey(("db", "orders"))
     changes = [

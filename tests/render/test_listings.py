@@ -44,7 +44,12 @@ def test_a_list_in_a_pipe_is_name_and_hash(pipe, references) -> None:
 def test_a_star_marks_the_current_reference_for_a_person(screen, references) -> None:
     shown = screen()
     print_references(references, shown.terminal, current="main")
-    assert [line.split() for line in shown.lines] == [["NAME", "HASH"], ["feature", H[:12]], ["*", "main", H[:12]], ["empty", H[:12]]]
+    assert [line.split() for line in shown.lines] == [
+        ["NAME", "HASH"],
+        ["feature", H[:12]],
+        ["*", "main", H[:12]],
+        ["empty", H[:12]],
+    ]
 
 
 def test_the_long_list_counts_and_shows_the_last_commit(pipe, references) -> None:
@@ -97,7 +102,9 @@ def test_a_person_reads_where_the_reference_came_to(screen) -> None:
     ]
 
 
-def result(table, key, *, applied: bool = True, successful: bool = True, hash_: str | None = H) -> MergeResult:
+def result(
+    table, key, *, applied: bool = True, successful: bool = True, hash_: str | None = H
+) -> MergeResult:
     conflict = None if successful else Conflict(ConflictType.VALUE_DIFFERS, key("a"), "differs")
     details = (
         MergeDetail(key("a"), MergeBehavior.NORMAL, conflict, table("a", 7), table("b", 8)),
@@ -123,7 +130,9 @@ def test_a_merge_lists_each_key_with_both_sides(pipe, table, key) -> None:
     ]
 
 
-def test_a_person_is_shown_conflicts_of_a_merge_only_where_there_are_some(screen, table, key) -> None:
+def test_a_person_is_shown_conflicts_of_a_merge_only_where_there_are_some(
+    screen, table, key
+) -> None:
     shown, in_conflict = screen(width=72), screen(width=72)
     print_merge(result(table, key), shown.terminal)
     print_merge(result(table, key, successful=False), in_conflict.terminal)
@@ -131,7 +140,9 @@ def test_a_person_is_shown_conflicts_of_a_merge_only_where_there_are_some(screen
     assert [line.split() for line in shown.lines[:1]] == [["KEY", "BEHAVIOR", "SOURCE", "TARGET"]]
     assert shown.lines[1].endswith("  iceberg-table snapshot 7  iceberg-table snapshot 8")
     assert in_conflict.lines[1].endswith("  VALUE_DIFFERS")
-    assert "  iceberg-table snap…  iceberg-table snap…  " in in_conflict.text, "what is too much is taken from both"
+    assert "  iceberg-table snap…  iceberg-table snap…  " in in_conflict.text, (
+        "what is too much is taken from both"
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,12 +150,21 @@ def test_a_person_is_shown_conflicts_of_a_merge_only_where_there_are_some(screen
     [
         ({}, "merged dev into main: now at 8f31c0de8f31"),
         ({"applied": False}, "nothing to do: main has everything of dev"),
-        ({"applied": False, "hash_": None}, "dry run, no conflicts: nothing was written; would have merged dev into main"),
-        ({"applied": False, "hash_": None, "successful": False}, "nothing was written: dev conflicts with main"),
+        (
+            {"applied": False, "hash_": None},
+            "dry run, no conflicts: nothing was written; would have merged dev into main",
+        ),
+        (
+            {"applied": False, "hash_": None, "successful": False},
+            "nothing was written: dev conflicts with main",
+        ),
     ],
 )
 def test_the_headline_says_what_happened(screen, table, key, state, line) -> None:
-    assert plain(merge_headline(result(table, key, **state), "merged", "dev", screen().terminal)) == line
+    assert (
+        plain(merge_headline(result(table, key, **state), "merged", "dev", screen().terminal))
+        == line
+    )
 
 
 def test_problems_are_records(pipe) -> None:

@@ -16,7 +16,12 @@ from nessie_cli.render.terminal import Terminal, ago, json_text
 from nessie_cli.render.text import cells
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
-COLUMNS = (Column("NAME", "name", "fold"), Column("HASH", "hash"), Column("WHEN", room="spare"), Column("SUBJECT", room="cut"))
+COLUMNS = (
+    Column("NAME", "name", "fold"),
+    Column("HASH", "hash"),
+    Column("WHEN", room="spare"),
+    Column("SUBJECT", room="cut"),
+)
 ROWS = [
     ("main", "8f31c0de8f31", "4 minutes ago", "nightly load"),
     ("a-very-long-name/with/many/parts/in/it", "51b0aa1751b0", "5 months ago", "日本語" * 20),
@@ -34,7 +39,9 @@ def test_a_table_fits_the_terminal(screen, width: int) -> None:
     shown.terminal.print_table(COLUMNS, ROWS)
     assert shown.lines[0].split()[:2] == ["NAME", "HASH"]
     assert all(cells(line) <= width for line in shown.lines)
-    assert "".join(line.split()[0] for line in shown.lines[2:]).startswith(ROWS[1][0]), "names go on below, never cut"
+    assert "".join(line.split()[0] for line in shown.lines[2:]).startswith(ROWS[1][0]), (
+        "names go on below, never cut"
+    )
     assert ("…" in shown.text) == (width < 200)
 
 
@@ -42,9 +49,15 @@ def test_what_can_be_spared_goes_first_on_a_narrow_terminal(screen) -> None:
     headings = []
     for width in (80, 52, 40):
         shown = screen(width)
-        shown.terminal.print_table((*COLUMNS, Column("WHO", room="spare")), [(*row, "etl@example.org") for row in ROWS])
+        shown.terminal.print_table(
+            (*COLUMNS, Column("WHO", room="spare")), [(*row, "etl@example.org") for row in ROWS]
+        )
         headings.append(shown.lines[0].split())
-    assert headings == [["NAME", "HASH", "WHEN", "SUBJECT", "WHO"], ["NAME", "HASH", "SUBJECT"], ["NAME", "HASH", "SUBJECT"]]
+    assert headings == [
+        ["NAME", "HASH", "WHEN", "SUBJECT", "WHO"],
+        ["NAME", "HASH", "SUBJECT"],
+        ["NAME", "HASH", "SUBJECT"],
+    ]
 
 
 def test_a_hash_is_short_for_a_person_and_whole_for_a_program(screen, pipe) -> None:
@@ -111,7 +124,12 @@ def test_a_coloured_table_has_the_width_of_a_plain_one(screen) -> None:
     assert [re.sub("\x1b\\[[0-9;]*m", "", line).rstrip() for line in colored.lines] == plain.lines
 
 
-@settings(max_examples=60, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(st.text(st.characters(), min_size=1, max_size=30))
 def test_stored_text_never_acts_on_the_terminal(screen, text: str) -> None:
     for color in ("never", "always"):
@@ -120,7 +138,9 @@ def test_stored_text_never_acts_on_the_terminal(screen, text: str) -> None:
         shown.terminal.print_lines([[Span(text)]])
         shown.terminal.print_table((Column("A"), Column("B", room="fold")), [(text, text)])
         rest = shown.text.replace("\x1b[1m", "").replace("\x1b[0m", "")
-        assert not any((ord(char) < 32 and char != "\n") or 0x7F <= ord(char) < 0xA0 for char in rest)
+        assert not any(
+            (ord(char) < 32 and char != "\n") or 0x7F <= ord(char) < 0xA0 for char in rest
+        )
 
 
 def test_a_tab_or_line_break_in_a_value_does_not_break_a_record(pipe) -> None:
@@ -177,7 +197,9 @@ def written_to_a_terminal(environment: dict[str, str], count: int, pager: bool =
     """What reaches the screen when so many lines are printed on a real pseudo-terminal."""
     reader, writer = pty.openpty()
     with os.fdopen(writer, "w") as out:
-        Terminal(out, environment=environment, pager=pager).print_lines(([Span(f"line {n}")] for n in range(count)), paged=True)
+        Terminal(out, environment=environment, pager=pager).print_lines(
+            ([Span(f"line {n}")] for n in range(count)), paged=True
+        )
         out.flush()
     seen = b""
     # Where the other end is closed and everything is read, reading fails.
@@ -200,10 +222,20 @@ def test_a_user_s_own_less_options_win(pager, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{}, {"NESSIE_PAGER": ""}, {"NESSIE_PAGER": "cat"}, {"NESSIE_PAGER": "/no/such/pager"}, {"NESSIE_PAGER": "'unclosed"}]
+    "change",
+    [
+        {},
+        {"NESSIE_PAGER": ""},
+        {"NESSIE_PAGER": "cat"},
+        {"NESSIE_PAGER": "/no/such/pager"},
+        {"NESSIE_PAGER": "'unclosed"},
+    ],
 )
 def test_without_a_pager_the_listing_is_written_itself(pager, tmp_path, change) -> None:
-    assert written_to_a_terminal(pager | change, 30, pager=bool(change)).split("\r\n")[:2] == ["line 0", "line 1"]
+    assert written_to_a_terminal(pager | change, 30, pager=bool(change)).split("\r\n")[:2] == [
+        "line 0",
+        "line 1",
+    ]
     assert not (tmp_path / "paged").exists()
 
 

@@ -21,8 +21,14 @@ def test_nothing_that_acts_on_a_terminal_is_left(text: str) -> None:
 
 
 def test_escapes_are_readable_and_ordinary_text_is_untouched() -> None:
-    assert visible("a\x1b[31m\nb\tc\x7f\x9b\u202e\U000e0041\ud800") == "a\\x1b[31m\\nb\\tc\\x7f\\x9b\\u202e\\U000e0041\\ud800"
-    assert visible('db."order.lines" é 日本語 می‌خواهم 👩‍💻 \\') == 'db."order.lines" é 日本語 می‌خواهم 👩‍💻 \\'
+    assert (
+        visible("a\x1b[31m\nb\tc\x7f\x9b\u202e\U000e0041\ud800")
+        == "a\\x1b[31m\\nb\\tc\\x7f\\x9b\\u202e\\U000e0041\\ud800"
+    )
+    assert (
+        visible('db."order.lines" é 日本語 می‌خواهم 👩‍💻 \\')
+        == 'db."order.lines" é 日本語 می‌خواهم 👩‍💻 \\'
+    )
 
 
 def test_wide_characters_take_two_cells_and_marks_none() -> None:
@@ -58,7 +64,9 @@ def test_values_side_by_side_that_differ_never_come_out_equal(texts: list[str], 
 
 
 def test_values_side_by_side_lose_what_they_share() -> None:
-    assert fit_alike(["s3://lake/db/metadata/00012-a.json", "s3://lake/db/metadata/00013-b.json"], 16) == ["…/00012-a.json", "…/00013-b.json"]
+    assert fit_alike(
+        ["s3://lake/db/metadata/00012-a.json", "s3://lake/db/metadata/00013-b.json"], 16
+    ) == ["…/00012-a.json", "…/00013-b.json"]
     long = "s3://lake/00012-aaaaaaaaaaaaaaa{}bbbbbbbbbbbbbbbbbbb.metadata.json"
     assert fit_alike([long.format(1), long.format(2)], 12) == ["…aaa1bbbbbb…", "…aaa2bbbbbb…"]
     assert fit_alike(["short", "other"], 12) == ["short", "other"]
@@ -78,7 +86,11 @@ def test_lines_break_at_spaces_where_there_are_any() -> None:
     assert wrap("", 5) == [""]
 
 
-def test_texts_beside_one_that_shares_nothing_with_them_are_still_shortened_to_where_they_part() -> None:
+def test_texts_beside_one_that_shares_nothing_with_them_are_still_shortened_to_where_they_part() -> (
+    None
+):
     location = "s3://lake/warehouse/db/metadata/{:05}-9f86d081-884c-4d65-{:04}.metadata.json"
-    found = fit_alike([location.format(12, 1), location.format(13, 1), "s3://mine/x.json", "(none)"], 16)
+    found = fit_alike(
+        [location.format(12, 1), location.format(13, 1), "s3://mine/x.json", "(none)"], 16
+    )
     assert found == ["…/00012-9f86d08…", "…/00013-9f86d08…", "s3://mine/x.json", "(none)"]

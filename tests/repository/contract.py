@@ -43,7 +43,9 @@ PARTS = (
     NamespaceValidation,
 )
 NAMES = Counter(name for part in PARTS for name in vars(part) if name.startswith("test"))
-assert max(NAMES.values()) == 1, f"one part of the contract hides tests of another: {[n for n in NAMES if NAMES[n] > 1]}"
+assert max(NAMES.values()) == 1, (
+    f"one part of the contract hides tests of another: {[n for n in NAMES if NAMES[n] > 1]}"
+)
 
 
 class RepositoryContract(

@@ -7,7 +7,15 @@ from threading import Event
 
 import pytest
 
-from nessie_cli.errors import AlreadyExists, CommitNotFound, InvalidInput, MergeConflict, NessieError, NotAllowed, ReferenceConflict
+from nessie_cli.errors import (
+    AlreadyExists,
+    CommitNotFound,
+    InvalidInput,
+    MergeConflict,
+    NessieError,
+    NotAllowed,
+    ReferenceConflict,
+)
 from nessie_cli.model import Reference, ReferenceType
 from tests.repository.plans import group
 from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
@@ -24,7 +32,9 @@ class Groups:
     def test_a_group_of_no_calls_has_no_answers(self, catalog: Catalog) -> None:
         assert group(catalog) == []
 
-    def test_a_conflict_in_a_group_is_the_answer_of_its_own_call_only(self, catalog: Catalog) -> None:
+    def test_a_conflict_in_a_group_is_the_answer_of_its_own_call_only(
+        self, catalog: Catalog
+    ) -> None:
         start = catalog.write("main", {"a": 0})
         content_id = catalog.id("main", "a")
         first, refused, last = group(
@@ -38,19 +48,27 @@ class Groups:
         assert catalog.hashes() == [last, first, start]
         assert catalog.numbers() == {"a": 1, "b": 3}
 
-    def test_a_call_of_a_group_that_fails_late_leaves_nothing_behind(self, catalog: Catalog) -> None:
+    def test_a_call_of_a_group_that_fails_late_leaves_nothing_behind(
+        self, catalog: Catalog
+    ) -> None:
         lost = []
 
         def fails(c: Catalog) -> None:
             lost.append(c.write("main", {"lost": 1}))
             raise ZeroDivisionError
 
-        answers = group(catalog, lambda c: c.write("main", {"a": 1}), fails, lambda c: c.write("main", {"b": 1}))
+        answers = group(
+            catalog, lambda c: c.write("main", {"a": 1}), fails, lambda c: c.write("main", {"b": 1})
+        )
         assert isinstance(answers[1], ZeroDivisionError)
         assert catalog.hashes() == [answers[2], answers[0]]
         assert catalog.numbers() == {"a": 1, "b": 1}
         assert [r.name for r in catalog.repository.references()] == ["main"]
-        assert [row.operation for row in catalog.repository.reflog()] == ["commit", "commit", "create"]
+        assert [row.operation for row in catalog.repository.reflog()] == [
+            "commit",
+            "commit",
+            "create",
+        ]
         with pytest.raises(CommitNotFound):
             catalog.branch("on what never was", at=f"@{lost[0]}")
 
@@ -85,15 +103,21 @@ class Groups:
             lambda c: c.branch("dev"),
             lambda c: c.repository.delete_reference("main", expected_hash=c.head()),
         )
-        assert [isinstance(answer, kind) for answer, kind in zip(answers, kinds, strict=True)] == [True] * 3
+        assert [isinstance(answer, kind) for answer, kind in zip(answers, kinds, strict=True)] == [
+            True
+        ] * 3
         assert catalog.everything() == before
 
     def test_a_request_that_is_twice_in_a_group_is_done_once(self, catalog: Catalog) -> None:
-        answers = group(catalog, *[lambda c: c.commit("main", put("a", table(1)), request_id="r")] * 2)
+        answers = group(
+            catalog, *[lambda c: c.commit("main", put("a", table(1)), request_id="r")] * 2
+        )
         assert answers[0] == answers[1] == catalog.head()
         assert len(catalog.log()) == 1
 
-    def test_a_plan_never_rests_on_settings_of_a_plan_that_was_stale(self, catalog: Catalog) -> None:
+    def test_a_plan_never_rests_on_settings_of_a_plan_that_was_stale(
+        self, catalog: Catalog
+    ) -> None:
         """Another writer changes settings as often as the stale plan would have: the version is what it would have been."""
         catalog.repository.put_setting("protect.main", "merge-only")
         before = catalog.everything()
@@ -124,7 +148,9 @@ class Groups:
             c.repository.put_setting("count", str(number + 1))
             return number
 
-        answers = group(catalog, *[count, lambda c: c.commit("main", put(f"k{len(c.log())}", table(1)))] * 60)
+        answers = group(
+            catalog, *[count, lambda c: c.commit("main", put(f"k{len(c.log())}", table(1)))] * 60
+        )
         assert answers[::2] == list(range(60))
         assert answers[1::2] == catalog.hashes()[::-1]
 
@@ -164,11 +190,19 @@ class Groups:
         head, contents = seen[0]
         assert (head, len(contents)) in [(EMPTY, 0), (catalog.head(), 2)]
 
-    def test_groups_and_single_writers_of_several_threads_lose_nothing(self, catalog: Catalog) -> None:
+    def test_groups_and_single_writers_of_several_threads_lose_nothing(
+        self, catalog: Catalog
+    ) -> None:
         def work(number: int) -> list[object]:
             if number % 2:
                 return [catalog.commit("main", put(f"k{number}-{n}", table(n))) for n in range(8)]
-            return group(catalog, *[lambda c, n=n: c.commit("main", put(f"k{number}-{n}", table(n))) for n in range(8)])
+            return group(
+                catalog,
+                *[
+                    lambda c, n=n: c.commit("main", put(f"k{number}-{n}", table(n)))
+                    for n in range(8)
+                ],
+            )
 
         with ThreadPoolExecutor(4) as pool:
             made = [hash_ for hashes in pool.map(work, range(4)) for hash_ in hashes]

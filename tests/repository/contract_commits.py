@@ -8,7 +8,13 @@ from uuid import UUID
 
 import pytest
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, NessieError, ReferenceConflict, ReferenceNotFound
+from nessie_cli.errors import (
+    CommitNotFound,
+    InvalidInput,
+    NessieError,
+    ReferenceConflict,
+    ReferenceNotFound,
+)
 from nessie_cli.model import (
     UDF,
     CommitMeta,
@@ -25,7 +31,20 @@ from nessie_cli.model import (
     UnknownContent,
 )
 from nessie_cli.repository.base import Repository
-from tests.repository.vocabulary import EMPTY, NOBODY, NS, Catalog, delete, found, key, namespace, put, table, unchanged, view
+from tests.repository.vocabulary import (
+    EMPTY,
+    NOBODY,
+    NS,
+    Catalog,
+    delete,
+    found,
+    key,
+    namespace,
+    put,
+    table,
+    unchanged,
+    view,
+)
 
 SOME_ID = "6e0c39c3-8f2a-4d53-9d7a-0d9f2b3c4d5e"
 
@@ -34,7 +53,9 @@ class Commits:
     # -- what a commit does --
 
     def test_a_commit_moves_the_branch_and_tells_the_new_ids(self, catalog: Catalog) -> None:
-        result = catalog.repository.commit("main", [put("a", table(1)), put("n", namespace("n"))], CommitMeta("first"))
+        result = catalog.repository.commit(
+            "main", [put("a", table(1)), put("n", namespace("n"))], CommitMeta("first")
+        )
         assert result.applied
         assert result.reference == catalog.repository.reference("main")
         assert set(result.added) == {key("a"), key("n")}
@@ -46,7 +67,9 @@ class Commits:
 
     def test_an_update_adds_nothing(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1})
-        result = catalog.repository.commit("main", [put("a", table(2, catalog.id("main", "a"))), delete("b")], CommitMeta("m"))
+        result = catalog.repository.commit(
+            "main", [put("a", table(2, catalog.id("main", "a"))), delete("b")], CommitMeta("m")
+        )
         assert result.added == {}
         assert catalog.numbers() == {"a": 2}
 
@@ -90,26 +113,45 @@ class Commits:
 
     def test_operations_are_logged_deletes_first_each_kind_by_key(self, catalog: Catalog) -> None:
         catalog.write("main", {"d": 1, "b": 1, "n": NS})
-        catalog.commit("main", put("z", table(9)), delete("d"), put("n.x", table(8)), put("a", table(7)), delete("b"))
+        catalog.commit(
+            "main",
+            put("z", table(9)),
+            delete("d"),
+            put("n.x", table(8)),
+            put("a", table(7)),
+            delete("b"),
+        )
         operations = catalog.top().operations
         assert operations is not None
-        assert [(type(o), o.key.plain) for o in operations] == [(Delete, "b"), (Delete, "d"), (Put, "a"), (Put, "n.x"), (Put, "z")]
+        assert [(type(o), o.key.plain) for o in operations] == [
+            (Delete, "b"),
+            (Delete, "d"),
+            (Put, "a"),
+            (Put, "n.x"),
+            (Put, "z"),
+        ]
         assert catalog.log(operations=True)[0].operations == operations
-        assert [o.content for o in operations if isinstance(o, Put)] == [catalog.content("main", k) for k in ("a", "n.x", "z")]
+        assert [o.content for o in operations if isinstance(o, Put)] == [
+            catalog.content("main", k) for k in ("a", "n.x", "z")
+        ]
         assert catalog.log()[0].operations is None
 
     def test_a_thousand_operations_in_one_commit(self, catalog: Catalog) -> None:
         catalog.commit("main", *(put(f"t{n:04}", table(n)) for n in range(1000)))
         assert catalog.numbers() == {f"t{n:04}": n for n in range(1000)}
         state = catalog.repository.contents("main", [key(f"t{n:04}") for n in range(1000)])
-        catalog.commit("main", *(delete(k.plain) if number_is_even(c) else Put(k, c) for k, c in state.items()))
+        catalog.commit(
+            "main", *(delete(k.plain) if number_is_even(c) else Put(k, c) for k, c in state.items())
+        )
         assert catalog.numbers() == {f"t{n:04}": n for n in range(1, 1000, 2)}
         operations = catalog.top().operations
         assert operations is not None
         assert len(operations) == 1000
 
     def test_operations_may_come_from_a_generator(self, catalog: Catalog) -> None:
-        catalog.repository.commit("main", (put(f"t{n}", table(n)) for n in range(5)), CommitMeta("m"))
+        catalog.repository.commit(
+            "main", (put(f"t{n}", table(n)) for n in range(5)), CommitMeta("m")
+        )
         assert len(catalog.numbers()) == 5
 
     def test_a_generator_that_fails_leaves_nothing(self, catalog: Catalog) -> None:
@@ -145,7 +187,9 @@ class Commits:
         catalog.branch("dev")
         aside = catalog.write("dev", {"b": 1})
         for hash_ in (aside, NOBODY):
-            with pytest.raises(CommitNotFound, match=f"Could not find commit '{hash_}' in reference 'main'"):
+            with pytest.raises(
+                CommitNotFound, match=f"Could not find commit '{hash_}' in reference 'main'"
+            ):
                 catalog.commit("main", put("c", table(1)), at=hash_)
 
     def test_a_merged_commit_is_not_a_state_that_the_branch_had(self, catalog: Catalog) -> None:
@@ -166,7 +210,9 @@ class Commits:
 
     # -- content ids, table 5.1 --
 
-    @pytest.mark.parametrize("content", [table(1, SOME_ID), namespace("a", SOME_ID), view(1, SOME_ID)])
+    @pytest.mark.parametrize(
+        "content", [table(1, SOME_ID), namespace("a", SOME_ID), view(1, SOME_ID)]
+    )
     def test_a_new_content_has_no_id(self, catalog: Catalog, content: Content) -> None:
         with pytest.raises(InvalidInput, match="New value for key 'a' must not have a content ID"):
             catalog.commit("main", put("a", content))
@@ -187,13 +233,18 @@ class Commits:
 
     def test_an_update_without_id_is_refused(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
-        with pytest.raises(InvalidInput, match="New value to update existing key 'a' has no content ID"):
+        with pytest.raises(
+            InvalidInput, match="New value to update existing key 'a' has no content ID"
+        ):
             catalog.commit("main", put("a", table(2)))
 
     def test_an_update_with_another_id_is_refused(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1})
         for other in (SOME_ID, catalog.id("main", "b")):
-            with pytest.raises(InvalidInput, match=r"Key 'a' already exists with content ID .* which is different from the content ID"):
+            with pytest.raises(
+                InvalidInput,
+                match=r"Key 'a' already exists with content ID .* which is different from the content ID",
+            ):
                 catalog.commit("main", put("a", table(2, other)))
 
     def test_ids_are_judged_at_the_expected_hash(self, catalog: Catalog) -> None:
@@ -202,17 +253,23 @@ class Commits:
         with pytest.raises(InvalidInput, match="must not have a content ID"):
             catalog.commit("main", put("a", table(2, catalog.id("main", "a"))), at=one)
 
-    @pytest.mark.parametrize("content_id", ["", "not-a-uuid", "123", "6e0c39c3-8f2a-4d53-9d7a-0d9f2b3c4d5"])
+    @pytest.mark.parametrize(
+        "content_id", ["", "not-a-uuid", "123", "6e0c39c3-8f2a-4d53-9d7a-0d9f2b3c4d5"]
+    )
     def test_an_id_that_is_no_uuid_is_refused(self, catalog: Catalog, content_id: str) -> None:
         with pytest.raises(InvalidInput):
             catalog.commit("main", put("a", table(1, content_id)))
 
     @pytest.mark.parametrize("put_first", [False, True])
-    def test_a_rename_keeps_the_id_and_adds_nothing(self, catalog: Catalog, put_first: bool) -> None:
+    def test_a_rename_keeps_the_id_and_adds_nothing(
+        self, catalog: Catalog, put_first: bool
+    ) -> None:
         catalog.write("main", {"a": 1})
         content_id = catalog.id("main", "a")
         operations: list[Operation] = [delete("a"), put("b", table(1, content_id))]
-        result = catalog.repository.commit("main", operations[:: -1 if put_first else 1], CommitMeta("rename"))
+        result = catalog.repository.commit(
+            "main", operations[:: -1 if put_first else 1], CommitMeta("rename")
+        )
         assert result.added == {}
         assert catalog.numbers() == {"b": 1}
         assert catalog.id("main", "b") == content_id
@@ -223,7 +280,9 @@ class Commits:
         catalog.commit("main", delete("a"), put("n.b", table(2, content_id)))
         assert catalog.content("main", "n.b") == table(2, content_id)
 
-    def test_a_new_key_with_the_id_of_a_content_that_stays_is_refused(self, catalog: Catalog) -> None:
+    def test_a_new_key_with_the_id_of_a_content_that_stays_is_refused(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"a": 1, "c": 1})
         with pytest.raises(InvalidInput, match="New value for key 'b' must not have a content ID"):
             catalog.commit("main", put("b", table(1, catalog.id("main", "a"))))
@@ -239,7 +298,9 @@ class Commits:
         catalog.write("main", {"a": 1})
         content_id = catalog.id("main", "a")
         with pytest.raises(InvalidInput):
-            catalog.commit("main", delete("a"), put("b", table(1, content_id)), put("c", table(1, content_id)))
+            catalog.commit(
+                "main", delete("a"), put("b", table(1, content_id)), put("c", table(1, content_id))
+            )
 
     def test_a_renamed_content_never_takes_another_type(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
@@ -248,7 +309,10 @@ class Commits:
 
     def test_a_content_never_takes_another_type_under_its_id(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "n": NS})
-        for operation in (put("a", view(1, catalog.id("main", "a"))), put("n", table(1, catalog.id("main", "n")))):
+        for operation in (
+            put("a", view(1, catalog.id("main", "a"))),
+            put("n", table(1, catalog.id("main", "n"))),
+        ):
             with pytest.raises((InvalidInput, ReferenceConflict)) as refused:
                 catalog.commit("main", operation)
             if isinstance(refused.value, ReferenceConflict):
@@ -257,19 +321,27 @@ class Commits:
     # -- drop and re-create --
 
     @pytest.mark.parametrize("content", [table(2), view(2), namespace("a")])
-    def test_delete_then_put_without_id_creates_again(self, catalog: Catalog, content: Content) -> None:
+    def test_delete_then_put_without_id_creates_again(
+        self, catalog: Catalog, content: Content
+    ) -> None:
         catalog.write("main", {"a": 1})
         old = catalog.id("main", "a")
-        result = catalog.repository.commit("main", [delete("a"), put("a", content)], CommitMeta("again"))
+        result = catalog.repository.commit(
+            "main", [delete("a"), put("a", content)], CommitMeta("again")
+        )
         new = catalog.id("main", "a")
         assert new != old
         assert result.added == {key("a"): new}
         assert catalog.content("main", "a") == content.with_id(new)
 
-    def test_a_put_with_another_id_creates_again_when_it_carries_what_it_replaces(self, catalog: Catalog) -> None:
+    def test_a_put_with_another_id_creates_again_when_it_carries_what_it_replaces(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"a": 1})
         old = catalog.content("main", "a")
-        result = catalog.repository.commit("main", [put("a", table(2, SOME_ID), expected=old)], CommitMeta("again"))
+        result = catalog.repository.commit(
+            "main", [put("a", table(2, SOME_ID), expected=old)], CommitMeta("again")
+        )
         assert catalog.content("main", "a") == table(2, SOME_ID)
         assert result.added == {key("a"): SOME_ID}
 
@@ -278,7 +350,9 @@ class Commits:
         catalog.commit("main", put("a", view(2, SOME_ID), expected=catalog.content("main", "a")))
         assert catalog.content("main", "a") == view(2, SOME_ID)
 
-    def test_a_put_with_another_id_conflicts_when_it_replaces_something_else(self, catalog: Catalog) -> None:
+    def test_a_put_with_another_id_conflicts_when_it_replaces_something_else(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"a": 1})
         stale = catalog.content("main", "a")
         catalog.write("main", {"a": 2})
@@ -294,11 +368,24 @@ class Commits:
             catalog.commit("main")
 
     @pytest.mark.parametrize(
-        "order", ["put put", "delete delete", "unchanged put", "put unchanged", "put delete", "delete unchanged", "unchanged unchanged"]
+        "order",
+        [
+            "put put",
+            "delete delete",
+            "unchanged put",
+            "put unchanged",
+            "put delete",
+            "delete unchanged",
+            "unchanged unchanged",
+        ],
     )
     def test_a_key_occurs_once(self, catalog: Catalog, order: str) -> None:
         catalog.write("main", {"a": 1})
-        words: dict[str, Operation] = {"put": put("a", table(2, catalog.id("main", "a"))), "delete": delete("a"), "unchanged": unchanged("a")}
+        words: dict[str, Operation] = {
+            "put": put("a", table(2, catalog.id("main", "a"))),
+            "delete": delete("a"),
+            "unchanged": unchanged("a"),
+        }
         with pytest.raises(InvalidInput, match="Duplicate key in commit operations: a"):
             catalog.commit("main", *(words[w] for w in order.split()))
 
@@ -335,7 +422,12 @@ class Commits:
         )
         catalog.repository.commit("main", [put("a", table(1))], meta)
         kept = catalog.top().meta
-        assert (kept.message, kept.authors, kept.signed_off_by, kept.author_time) == (meta.message, meta.authors, meta.signed_off_by, when)
+        assert (kept.message, kept.authors, kept.signed_off_by, kept.author_time) == (
+            meta.message,
+            meta.authors,
+            meta.signed_off_by,
+            when,
+        )
         assert {k: tuple(v) for k, v in kept.properties.items()} == meta.properties
         assert (kept.subject, kept.author) == ("subject", "ann <ann@example.org>")
 
@@ -357,9 +449,18 @@ class Commits:
         assert catalog.top().meta.message == message
 
     @pytest.mark.parametrize(
-        "given", [{"committer": "me"}, {"hash": NOBODY}, {"commit_time": datetime(2020, 1, 1, tzinfo=UTC)}, {"parents": (EMPTY,)}], ids=str
+        "given",
+        [
+            {"committer": "me"},
+            {"hash": NOBODY},
+            {"commit_time": datetime(2020, 1, 1, tzinfo=UTC)},
+            {"parents": (EMPTY,)},
+        ],
+        ids=str,
     )
-    def test_what_the_repository_sets_cannot_be_given(self, catalog: Catalog, given: dict[str, object]) -> None:
+    def test_what_the_repository_sets_cannot_be_given(
+        self, catalog: Catalog, given: dict[str, object]
+    ) -> None:
         with pytest.raises(InvalidInput):
             catalog.repository.commit("main", [put("a", table(1))], CommitMeta("m", **given))  # type: ignore[arg-type]
         assert catalog.head() == EMPTY
@@ -400,7 +501,9 @@ class Commits:
     def test_a_dry_run_changes_nothing(self, catalog: Catalog) -> None:
         head = catalog.write("main", {"a": 1})
         before = catalog.everything()
-        result = catalog.repository.commit("main", [put("b", table(1))], CommitMeta("m"), dry_run=True)
+        result = catalog.repository.commit(
+            "main", [put("b", table(1))], CommitMeta("m"), dry_run=True
+        )
         assert not result.applied
         assert result.reference.name == "main"
         assert catalog.everything() == before
@@ -411,7 +514,9 @@ class Commits:
         catalog.write("main", {"a": 2})
         before = catalog.everything()
         with pytest.raises(ReferenceConflict) as refused:
-            catalog.repository.commit("main", [delete("a")], CommitMeta("m"), expected_hash=one, dry_run=True)
+            catalog.repository.commit(
+                "main", [delete("a")], CommitMeta("m"), expected_hash=one, dry_run=True
+            )
         assert found(refused) == [("VALUE_DIFFERS", "a")]
         with pytest.raises(InvalidInput):
             catalog.repository.commit("main", [put("a", table(3))], CommitMeta("m"), dry_run=True)
@@ -419,7 +524,9 @@ class Commits:
 
     def test_a_request_id_commits_once_and_answers_the_same(self, catalog: Catalog) -> None:
         def submit() -> object:
-            return catalog.repository.commit("main", [put("a", table(1))], CommitMeta("m"), request_id="r-1")
+            return catalog.repository.commit(
+                "main", [put("a", table(1))], CommitMeta("m"), request_id="r-1"
+            )
 
         first = submit()
         assert submit() == first
@@ -428,10 +535,14 @@ class Commits:
 
     def test_a_request_id_answers_what_it_did_then(self, catalog: Catalog) -> None:
         operations = [put("a", table(1)), put("b", table(1))]
-        first = catalog.repository.commit("main", operations, CommitMeta("m"), expected_hash=EMPTY, request_id="r-1")
+        first = catalog.repository.commit(
+            "main", operations, CommitMeta("m"), expected_hash=EMPTY, request_id="r-1"
+        )
         catalog.write("main", {"a": 2, "b": None})
         head = catalog.write("main", {"c": 1})
-        again = catalog.repository.commit("main", operations, CommitMeta("m"), expected_hash=EMPTY, request_id="r-1")
+        again = catalog.repository.commit(
+            "main", operations, CommitMeta("m"), expected_hash=EMPTY, request_id="r-1"
+        )
         assert again == first
         assert catalog.head() == head
         assert catalog.repository.find_request("r-1") == first
@@ -444,7 +555,9 @@ class Commits:
         assert catalog.repository.find_request("r-1") is not None
 
     def test_a_dry_run_uses_up_no_request_id(self, catalog: Catalog) -> None:
-        catalog.repository.commit("main", [put("a", table(1))], CommitMeta("m"), request_id="r-1", dry_run=True)
+        catalog.repository.commit(
+            "main", [put("a", table(1))], CommitMeta("m"), request_id="r-1", dry_run=True
+        )
         assert catalog.repository.find_request("r-1") is None
         assert catalog.commit("main", put("a", table(1)), request_id="r-1") == catalog.head()
         assert catalog.numbers() == {"a": 1}
@@ -460,17 +573,42 @@ class Commits:
     @pytest.mark.parametrize(
         "content",
         [
-            IcebergTable(metadata_location="s3://ü/漢 字.json", snapshot_id=-(2**63), schema_id=-(2**31), spec_id=2**31 - 1, sort_order_id=0),
+            IcebergTable(
+                metadata_location="s3://ü/漢 字.json",
+                snapshot_id=-(2**63),
+                schema_id=-(2**31),
+                spec_id=2**31 - 1,
+                sort_order_id=0,
+            ),
             IcebergTable(metadata_location="x", snapshot_id=2**63 - 1),
-            IcebergView(metadata_location="x", version_id=2**40, schema_id=3, sql_text="select '🧊'\n", dialect="-"),
+            IcebergView(
+                metadata_location="x",
+                version_id=2**40,
+                schema_id=3,
+                sql_text="select '🧊'\n",
+                dialect="-",
+            ),
             IcebergView(metadata_location="x", version_id=-1, schema_id=0),
-            DeltaLakeTable(metadata_location_history=("a", "", "c"), checkpoint_location_history=("d",), last_checkpoint="d"),
+            DeltaLakeTable(
+                metadata_location_history=("a", "", "c"),
+                checkpoint_location_history=("d",),
+                last_checkpoint="d",
+            ),
             DeltaLakeTable(),
             Namespace(elements=("a",), properties={"ü": "", "": "x", "a.b": "🧊"}),
             Namespace(elements=("something", "else")),
             UDF(sql_text="x", dialect="", version_id="1", signature_id="s", metadata_location="m"),
             UDF(),
-            UnknownContent(foreign_type="PAIMON_TABLE", foreign_attributes={"z": [1, {"y": None}], "a": 1.5, "t": True, "ü": "🧊", "big": 2**70}),
+            UnknownContent(
+                foreign_type="PAIMON_TABLE",
+                foreign_attributes={
+                    "z": [1, {"y": None}],
+                    "a": 1.5,
+                    "t": True,
+                    "ü": "🧊",
+                    "big": 2**70,
+                },
+            ),
             UnknownContent(foreign_type="iceberg_table"),
         ],
         ids=lambda c: c.type_name,
@@ -487,7 +625,20 @@ class Commits:
         assert catalog.numbers() == {}
 
     def test_awkward_keys_are_kept(self, catalog: Catalog) -> None:
-        elements = [("a.b",), ('"',), (" ",), ("ü",), ("漢字",), ("🧊",), ("/",), ("\\",), ("%2E",), ("*",), ("x" * 250, "y" * 250), ("e",) * 20]
+        elements = [
+            ("a.b",),
+            ('"',),
+            (" ",),
+            ("ü",),
+            ("漢字",),
+            ("🧊",),
+            ("/",),
+            ("\\",),
+            ("%2E",),
+            ("*",),
+            ("x" * 250, "y" * 250),
+            ("e",) * 20,
+        ]
         keys = [ContentKey(e) for e in elements]
         spaces = {ContentKey(k.elements[:n]) for k in keys for n in range(1, len(k.elements))}
         catalog.commit("main", *(Put(k, Namespace(elements=k.elements)) for k in spaces))
@@ -516,11 +667,17 @@ class Commits:
                 catalog.commit("main", put("a", proposed, expected=stale), at=at)
             (conflict,) = refused.value.conflicts
             assert (conflict.type, conflict.key) == (ConflictType.VALUE_DIFFERS, key("a"))
-            assert (conflict.expected, conflict.actual, conflict.proposed) == (stale, catalog.content("main", "a"), proposed)
+            assert (conflict.expected, conflict.actual, conflict.proposed) == (
+                stale,
+                catalog.content("main", "a"),
+                proposed,
+            )
             assert conflict.changed_by is not None
             assert conflict.changed_by.hash == changed
 
-    def test_expected_content_is_compared_with_head_and_not_with_the_expected_hash(self, catalog: Catalog) -> None:
+    def test_expected_content_is_compared_with_head_and_not_with_the_expected_hash(
+        self, catalog: Catalog
+    ) -> None:
         one = catalog.write("main", {"a": 1})
         catalog.write("main", {"a": 2})
         now = catalog.content("main", "a")
@@ -535,18 +692,34 @@ class Commits:
             catalog.commit("main", put("a", table(2, old.id), expected=old), at=one)
         assert found(refused) in ([("KEY_DOES_NOT_EXIST", "a")], [("VALUE_DIFFERS", "a")])
 
-    @pytest.mark.parametrize("field", ["metadata_location", "snapshot_id", "schema_id", "spec_id", "sort_order_id"])
+    @pytest.mark.parametrize(
+        "field", ["metadata_location", "snapshot_id", "schema_id", "spec_id", "sort_order_id"]
+    )
     def test_every_field_of_the_expected_content_counts(self, catalog: Catalog, field: str) -> None:
         catalog.write("main", {"a": 1})
         old = catalog.content("main", "a")
         assert isinstance(old, IcebergTable)
-        values = {"id": old.id, **{f: getattr(old, f) for f in ("metadata_location", "snapshot_id", "schema_id", "spec_id", "sort_order_id")}}
+        values = {
+            "id": old.id,
+            **{
+                f: getattr(old, f)
+                for f in (
+                    "metadata_location",
+                    "snapshot_id",
+                    "schema_id",
+                    "spec_id",
+                    "sort_order_id",
+                )
+            },
+        }
         values[field] = "s3://elsewhere" if field == "metadata_location" else 77
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", put("a", table(2, old.id), expected=IcebergTable(**values)))
         assert found(refused) == [("VALUE_DIFFERS", "a")]
 
-    def test_the_setting_makes_expected_content_mandatory_for_updates(self, catalog: Catalog) -> None:
+    def test_the_setting_makes_expected_content_mandatory_for_updates(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"a": 1})
         catalog.repository.put_setting("require-expected-content", "true")
         old = catalog.content("main", "a")
@@ -557,7 +730,9 @@ class Commits:
         catalog.commit("main", delete("b"))
         assert catalog.numbers() == {"a": 2}
 
-    def test_an_identical_repository_setting_can_be_taken_back(self, catalog: Catalog, repository: Repository) -> None:
+    def test_an_identical_repository_setting_can_be_taken_back(
+        self, catalog: Catalog, repository: Repository
+    ) -> None:
         catalog.write("main", {"a": 1})
         repository.put_setting("require-expected-content", "true")
         repository.put_setting("require-expected-content", None)

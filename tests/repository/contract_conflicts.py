@@ -6,7 +6,19 @@ import pytest
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.model import ConflictType, Content, Operation
-from tests.repository.vocabulary import EMPTY, NS, Catalog, delete, found, namespace, put, table, types_and_keys, unchanged, view
+from tests.repository.vocabulary import (
+    EMPTY,
+    NS,
+    Catalog,
+    delete,
+    found,
+    namespace,
+    put,
+    table,
+    types_and_keys,
+    unchanged,
+    view,
+)
 
 ABSENT, SAME, VALUE, ID, TYPE, CREATED = "absent", "same", "value", "id", "type", "created"
 
@@ -94,7 +106,9 @@ def actual(catalog: Catalog, at: str, name: str) -> Content | None:
 
 class Conflicts:
     @pytest.mark.parametrize(("word", "before", "now", "conflict"), CASES)
-    def test_the_table_of_conflicts(self, catalog: Catalog, word: str, before: str, now: str, conflict: str | None) -> None:
+    def test_the_table_of_conflicts(
+        self, catalog: Catalog, word: str, before: str, now: str, conflict: str | None
+    ) -> None:
         expected, changed = set_up(catalog, before, now)
         attempt = operations(catalog, word, expected)
         if conflict is None:
@@ -120,19 +134,27 @@ class Conflicts:
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", delete("k"), at=expected)
         error = refused.value
-        assert (error.reference, error.head, error.expected_hash) == ("main", catalog.head(), expected)
+        assert (error.reference, error.head, error.expected_hash) == (
+            "main",
+            catalog.head(),
+            expected,
+        )
         assert (error.code, error.status) == ("REFERENCE_CONFLICT", 409)
         assert "\n" not in error.message
 
     def test_all_conflicts_are_reported_at_once(self, catalog: Catalog) -> None:
-        catalog.write("main", dict.fromkeys(("removed", "recreated", "retyped", "changed", "fine"), 1))
+        catalog.write(
+            "main", dict.fromkeys(("removed", "recreated", "retyped", "changed", "fine"), 1)
+        )
         expected = catalog.head()
         catalog.write("main", {"removed": None})
         catalog.recreate("main", "recreated", table(2))
         catalog.recreate("main", "retyped", view(2))
         catalog.write("main", {"changed": 2, "created": 1})
         attempt = [
-            o for name in ("removed", "recreated", "retyped", "changed", "fine", "created") for o in operations(catalog, "put", expected, name)
+            o
+            for name in ("removed", "recreated", "retyped", "changed", "fine", "created")
+            for o in operations(catalog, "put", expected, name)
         ]
         for order in (attempt, attempt[::-1]):
             with pytest.raises(ReferenceConflict) as refused:
@@ -152,7 +174,9 @@ class Conflicts:
 
     @pytest.mark.parametrize("at", ["head", None])
     @pytest.mark.parametrize("word", ["delete", "unchanged", "recreate"])
-    def test_a_missing_key_conflicts_at_head_too(self, catalog: Catalog, word: str, at: str | None) -> None:
+    def test_a_missing_key_conflicts_at_head_too(
+        self, catalog: Catalog, word: str, at: str | None
+    ) -> None:
         head = catalog.write("main", {"a": 1})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", *operations(catalog, word, head), at=head if at else None)
@@ -167,10 +191,18 @@ class Conflicts:
     def test_other_keys_do_not_conflict(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1, "b": 1, "n": NS, "n.x": 1})
         catalog.write("main", {"a": 2, "n.x": 2, "c": 1})
-        catalog.commit("main", put("b", table(2, catalog.id("main", "b"))), put("n.y", table(1)), unchanged("n"), at=one)
+        catalog.commit(
+            "main",
+            put("b", table(2, catalog.id("main", "b"))),
+            put("n.y", table(1)),
+            unchanged("n"),
+            at=one,
+        )
         assert catalog.numbers() == {"a": 2, "b": 2, "c": 1, "n": NS, "n.x": 2, "n.y": 1}
 
-    def test_a_key_that_was_changed_and_changed_back_does_not_conflict(self, catalog: Catalog) -> None:
+    def test_a_key_that_was_changed_and_changed_back_does_not_conflict(
+        self, catalog: Catalog
+    ) -> None:
         one = catalog.write("main", {"a": 1})
         catalog.write("main", {"a": 2})
         catalog.write("main", {"a": 1})
@@ -221,13 +253,19 @@ class Namespaces:
             ("there.b.c.t", ["there.b.c", "there.b"]),
         ],
     )
-    def test_missing_namespaces_are_all_named_deepest_first(self, catalog: Catalog, new: str, missing: list[str]) -> None:
+    def test_missing_namespaces_are_all_named_deepest_first(
+        self, catalog: Catalog, new: str, missing: list[str]
+    ) -> None:
         catalog.write("main", {"there": NS})
         for content in (table(1), namespace(new)):
             with pytest.raises(ReferenceConflict) as refused:
                 catalog.commit("main", put(new, content))
-            facts = [(c.type.value, c.key.plain, c.message) for c in refused.value.conflicts if c.key]
-            assert facts == [("NAMESPACE_ABSENT", name, f"namespace '{name}' must exist") for name in missing]
+            facts = [
+                (c.type.value, c.key.plain, c.message) for c in refused.value.conflicts if c.key
+            ]
+            assert facts == [
+                ("NAMESPACE_ABSENT", name, f"namespace '{name}' must exist") for name in missing
+            ]
 
     def test_several_tables_name_each_missing_namespace_once(self, catalog: Catalog) -> None:
         with pytest.raises(ReferenceConflict) as refused:
@@ -238,8 +276,15 @@ class Namespaces:
         assert catalog.write("main", {"t": 1})
 
     @pytest.mark.parametrize("order", [1, -1])
-    def test_namespaces_may_come_in_the_same_commit_in_any_order(self, catalog: Catalog, order: int) -> None:
-        operations = [put("a", namespace("a")), put("a.b", namespace("a.b")), put("a.b.t", table(1)), put("a.t", table(2))]
+    def test_namespaces_may_come_in_the_same_commit_in_any_order(
+        self, catalog: Catalog, order: int
+    ) -> None:
+        operations = [
+            put("a", namespace("a")),
+            put("a.b", namespace("a.b")),
+            put("a.b.t", table(1)),
+            put("a.t", table(2)),
+        ]
         catalog.commit("main", *operations[::order])
         assert catalog.numbers() == {"a": NS, "a.b": NS, "a.b.t": 1, "a.t": 2}
 
@@ -254,7 +299,9 @@ class Namespaces:
             catalog.commit("main", put("a.b.t", table(1)))
         assert found(refused) == [("NAMESPACE_ABSENT", "a.b")]
 
-    def test_a_namespace_whose_name_only_begins_alike_does_not_count(self, catalog: Catalog) -> None:
+    def test_a_namespace_whose_name_only_begins_alike_does_not_count(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"sin": NS, "singular": NS})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", put("sing.t", table(1)))
@@ -266,7 +313,10 @@ class Namespaces:
             with pytest.raises(ReferenceConflict) as refused:
                 catalog.commit("main", put("a.t.x", content))
             (conflict,) = refused.value.conflicts
-            assert (conflict.type, conflict.key.plain if conflict.key else "") == (ConflictType.NOT_A_NAMESPACE, "a.t")
+            assert (conflict.type, conflict.key.plain if conflict.key else "") == (
+                ConflictType.NOT_A_NAMESPACE,
+                "a.t",
+            )
             assert conflict.message == (
                 "expecting the key 'a.t' to be a namespace, but is not a namespace "
                 "(using a content object that is not a namespace as a namespace is forbidden)"
@@ -298,7 +348,10 @@ class Namespaces:
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", delete("a"), delete("a.y"))
         (conflict,) = refused.value.conflicts
-        assert (conflict.type, conflict.key.plain if conflict.key else "") == (ConflictType.NAMESPACE_NOT_EMPTY, "a")
+        assert (conflict.type, conflict.key.plain if conflict.key else "") == (
+            ConflictType.NAMESPACE_NOT_EMPTY,
+            "a",
+        )
         assert conflict.message == "namespace 'a' is not empty"
 
     def test_a_namespace_is_made_again_only_with_its_children(self, catalog: Catalog) -> None:
@@ -306,7 +359,9 @@ class Namespaces:
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", delete("a"), put("a", namespace("a")))
         assert found(refused) == [("NAMESPACE_NOT_EMPTY", "a")]
-        catalog.commit("main", delete("a"), put("a", namespace("a")), delete("a.t"), put("a.t", table(2)))
+        catalog.commit(
+            "main", delete("a"), put("a", namespace("a")), delete("a.t"), put("a.t", table(2))
+        )
         assert catalog.numbers() == {"a": NS, "a.t": 2}
 
     def test_changing_the_children_of_a_namespace_does_not_empty_it(self, catalog: Catalog) -> None:
@@ -319,7 +374,10 @@ class Namespaces:
         for attempt in attempts:
             with pytest.raises(ReferenceConflict) as refused:
                 catalog.commit("main", *attempt)
-            assert {type_ for type_, _ in found(refused)} <= {"NAMESPACE_NOT_EMPTY", "NAMESPACE_ABSENT"}
+            assert {type_ for type_, _ in found(refused)} <= {
+                "NAMESPACE_NOT_EMPTY",
+                "NAMESPACE_ABSENT",
+            }
         assert catalog.numbers() == {"a": NS, "a.x": 1, "b": NS, "b.x": 1}
 
     def test_two_full_namespaces_are_both_named(self, catalog: Catalog) -> None:
@@ -328,7 +386,9 @@ class Namespaces:
             catalog.commit("main", delete("a"), delete("b.c"))
         assert found(refused) == [("NAMESPACE_NOT_EMPTY", "a"), ("NAMESPACE_NOT_EMPTY", "b.c")]
 
-    def test_an_empty_namespace_can_be_deleted_beside_one_that_begins_alike(self, catalog: Catalog) -> None:
+    def test_an_empty_namespace_can_be_deleted_beside_one_that_begins_alike(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"a": NS, "ab": NS, "ab.x": 1})
         catalog.write("main", {"a": None})
         assert catalog.numbers() == {"ab": NS, "ab.x": 1}
@@ -339,7 +399,9 @@ class Namespaces:
         catalog.commit("main", *[delete(k) for k in ("a", "a.b", "a.b.t", "a.t")][::order])
         assert catalog.numbers() == {}
 
-    def test_a_namespace_that_a_commit_fills_while_deleting_it_is_absent(self, catalog: Catalog) -> None:
+    def test_a_namespace_that_a_commit_fills_while_deleting_it_is_absent(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"a": NS, "b": NS, "b.t": 1})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", delete("a"), put("a.t", table(1)))
@@ -351,7 +413,9 @@ class Namespaces:
     def test_a_namespace_may_be_created_again_with_what_it_holds(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.t": 1})
         old = catalog.id("main", "a")
-        catalog.commit("main", delete("a.t"), delete("a"), put("a", namespace("a")), put("a.t", table(2)))
+        catalog.commit(
+            "main", delete("a.t"), delete("a"), put("a", namespace("a")), put("a.t", table(2))
+        )
         assert catalog.numbers() == {"a": NS, "a.t": 2}
         assert catalog.id("main", "a") != old
 
@@ -390,5 +454,9 @@ class Namespaces:
         catalog.write("main", {"full": NS, "full.x": 1, "t": 1})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", put("no.t", table(1)), delete("full"), put("t.x", table(1)))
-        assert found(refused) == [("NAMESPACE_ABSENT", "no"), ("NAMESPACE_NOT_EMPTY", "full"), ("NOT_A_NAMESPACE", "t")]
+        assert found(refused) == [
+            ("NAMESPACE_ABSENT", "no"),
+            ("NAMESPACE_NOT_EMPTY", "full"),
+            ("NOT_A_NAMESPACE", "t"),
+        ]
         assert types_and_keys(refused.value.conflicts) == found(refused)

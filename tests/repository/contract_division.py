@@ -16,17 +16,37 @@ class Divides:
 
     @pytest.mark.parametrize("most", [1, 7, 100])
     def test_the_parts_of_a_state_are_all_of_it(self, catalog: Catalog, most: int) -> None:
-        catalog.write("main", {"a": NS, "b": NS, **{f"{name}.t{number}": number for name in "ab" for number in range(20)}})
+        catalog.write(
+            "main",
+            {
+                "a": NS,
+                "b": NS,
+                **{f"{name}.t{number}": number for name in "ab" for number in range(20)},
+            },
+        )
         whole = [entry.key for entry in catalog.repository.entries("main")]
         cuts = catalog.repository.divisions("main", most)
         assert cuts is not None
-        parts = [[k for k in whole if (low is None or k > low) and (high is None or k <= high)] for low, high in pairwise([None, *cuts, None])]
+        parts = [
+            [k for k in whole if (low is None or k > low) and (high is None or k <= high)]
+            for low, high in pairwise([None, *cuts, None])
+        ]
         assert [k for part in parts for k in part] == whole
         assert all(0 < len(part) <= most for part in parts)
 
     def test_a_namespace_is_divided_by_itself(self, catalog: Catalog) -> None:
-        catalog.write("main", {"a": NS, "b": NS, "c": NS, **{f"{name}.t{number}": number for name in "abc" for number in range(4)}})
-        assert [str(found) for found in catalog.repository.divisions("main", 2, prefix=key("b")) or ()] == ["b.t0", "b.t2"]
+        catalog.write(
+            "main",
+            {
+                "a": NS,
+                "b": NS,
+                "c": NS,
+                **{f"{name}.t{number}": number for name in "abc" for number in range(4)},
+            },
+        )
+        assert [
+            str(found) for found in catalog.repository.divisions("main", 2, prefix=key("b")) or ()
+        ] == ["b.t0", "b.t2"]
         assert catalog.repository.divisions("main", 100, prefix=key("nowhere")) == []
         assert catalog.repository.divisions("main", 2**40) == []
         assert len(list(catalog.repository.entries("main", KeyRange(prefix=key("b"))))) == 5

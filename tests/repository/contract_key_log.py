@@ -10,7 +10,11 @@ from tests.repository.vocabulary import Catalog, table
 
 def walked(catalog: Catalog, start: str, name: str) -> list[str]:
     wanted = ContentKey((name,))
-    return [e.hash for e in catalog.repository.log(start, operations=True) if any(o.key == wanted for o in e.operations or ())]
+    return [
+        e.hash
+        for e in catalog.repository.log(start, operations=True)
+        if any(o.key == wanted for o in e.operations or ())
+    ]
 
 
 def found(catalog: Catalog, start: str, name: str) -> list[str]:

@@ -7,12 +7,42 @@ from typing import Any
 
 import pytest
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError, ReferenceConflict, ReferenceNotFound
+from nessie_cli.errors import (
+    CommitNotFound,
+    InvalidInput,
+    MergeConflict,
+    NessieError,
+    ReferenceConflict,
+    ReferenceNotFound,
+)
 from nessie_cli.model import CommitMeta, MergeBehavior
-from tests.repository.vocabulary import EMPTY, NOBODY, NS, Catalog, behave, delete, key, namespace, put, table, touched, types_and_keys, view
+from tests.repository.vocabulary import (
+    EMPTY,
+    NOBODY,
+    NS,
+    Catalog,
+    behave,
+    delete,
+    key,
+    namespace,
+    put,
+    table,
+    touched,
+    types_and_keys,
+    view,
+)
 
 NORMAL, FORCE, DROP = MergeBehavior.NORMAL, MergeBehavior.FORCE, MergeBehavior.DROP
-NOTHING, UPDATE, REMOVE, AGAIN, RETYPE, ADD, SAME_ADD, SPACE = "nothing", "update", "remove", "again", "retype", "add", "same add", "namespace"
+NOTHING, UPDATE, REMOVE, AGAIN, RETYPE, ADD, SAME_ADD, SPACE = (
+    "nothing",
+    "update",
+    "remove",
+    "again",
+    "retype",
+    "add",
+    "same add",
+    "namespace",
+)
 
 SAME = "the same change"
 ROWS = [
@@ -61,7 +91,14 @@ def both_sides(catalog: Catalog, source: str, target: str) -> None:
 
 class Merges:
     @pytest.mark.parametrize(("source", "target", "conflict", "forced"), ROWS)
-    def test_the_table_under_normal(self, catalog: Catalog, source: str, target: str, conflict: str | None, forced: int | str | None) -> None:
+    def test_the_table_under_normal(
+        self,
+        catalog: Catalog,
+        source: str,
+        target: str,
+        conflict: str | None,
+        forced: int | str | None,
+    ) -> None:
         both_sides(catalog, source, target)
         base, head = catalog.repository.merge_base("main", "dev"), catalog.head()
         if conflict in (None, SAME):
@@ -79,20 +116,33 @@ class Merges:
         def state(at: str) -> object:
             return catalog.repository.contents(at, [key("k")]).get(key("k"))
 
-        assert (fact.expected, fact.actual, fact.proposed) == (state(base), state("main"), state("dev"))
+        assert (fact.expected, fact.actual, fact.proposed) == (
+            state(base),
+            state("main"),
+            state("dev"),
+        )
         assert fact.changed_by is not None
         assert fact.changed_by.hash == catalog.hash("main~1")
         assert (result.applied, result.successful, result.resultant_hash) == (False, False, None)
-        assert (result.effective_target_hash, result.common_ancestor, result.target_branch) == (head, base, "main")
+        assert (result.effective_target_hash, result.common_ancestor, result.target_branch) == (
+            head,
+            base,
+            "main",
+        )
         (detail,) = result.details
         assert (detail.key, detail.behavior, detail.conflict) == (key("k"), NORMAL, fact)
         assert (detail.source, detail.target) == (state("dev"), state("main"))
         assert refused.value.message == "The following keys have been changed in conflict: 'k'"
         assert catalog.everything() == everything
 
-    @pytest.mark.parametrize(("source", "target", "forced"), [(source, target, forced) for source, target, _, forced in ROWS])
+    @pytest.mark.parametrize(
+        ("source", "target", "forced"),
+        [(source, target, forced) for source, target, _, forced in ROWS],
+    )
     @pytest.mark.parametrize("by_key", [False, True])
-    def test_the_table_under_force(self, catalog: Catalog, source: str, target: str, forced: int | str | None, by_key: bool) -> None:
+    def test_the_table_under_force(
+        self, catalog: Catalog, source: str, target: str, forced: int | str | None, by_key: bool
+    ) -> None:
         both_sides(catalog, source, target)
         options = {"behaviors": [behave("k", "FORCE")]} if by_key else {"default_behavior": FORCE}
         result = catalog.merge("dev", **options)
@@ -106,9 +156,13 @@ class Merges:
         if forced is not None:
             assert catalog.id("main", "k") == catalog.id("dev", "k")
 
-    @pytest.mark.parametrize(("source", "target"), [(source, target) for source, target, _, _ in ROWS])
+    @pytest.mark.parametrize(
+        ("source", "target"), [(source, target) for source, target, _, _ in ROWS]
+    )
     @pytest.mark.parametrize("by_key", [False, True])
-    def test_the_table_under_drop(self, catalog: Catalog, source: str, target: str, by_key: bool) -> None:
+    def test_the_table_under_drop(
+        self, catalog: Catalog, source: str, target: str, by_key: bool
+    ) -> None:
         both_sides(catalog, source, target)
         before, head = catalog.numbers(), catalog.head()
         options = {"behaviors": [behave("k", "DROP")]} if by_key else {"default_behavior": DROP}
@@ -119,7 +173,9 @@ class Merges:
         assert catalog.head() == head
 
     @pytest.mark.parametrize(("source", "target"), CHANGED_AFTER_RECREATION)
-    def test_a_recreated_key_that_the_target_changed_conflicts(self, catalog: Catalog, source: str, target: str) -> None:
+    def test_a_recreated_key_that_the_target_changed_conflicts(
+        self, catalog: Catalog, source: str, target: str
+    ) -> None:
         both_sides(catalog, source, target)
         with pytest.raises(MergeConflict) as refused:
             catalog.merge("dev")
@@ -133,7 +189,9 @@ class Merges:
         assert catalog.id("main", "k") == catalog.id("dev", "k") != catalog.id("main~1", "k")
 
     @pytest.mark.parametrize("behavior", [NORMAL, FORCE])
-    def test_an_added_key_that_is_there_already_is_skipped_silently(self, catalog: Catalog, behavior: MergeBehavior) -> None:
+    def test_an_added_key_that_is_there_already_is_skipped_silently(
+        self, catalog: Catalog, behavior: MergeBehavior
+    ) -> None:
         catalog.write("main", {"aside": 1})
         catalog.branch("dev")
         added = catalog.write("dev", {"k": 1})
@@ -152,11 +210,18 @@ class Merges:
         catalog.transplant([catalog.write("dev", {"k": 1})])
         head = catalog.head()
         result = catalog.merge("dev")
-        assert (result.applied, result.successful, result.resultant_hash, result.details) == (False, True, head, ())
+        assert (result.applied, result.successful, result.resultant_hash, result.details) == (
+            False,
+            True,
+            head,
+            (),
+        )
         assert catalog.head() == head
 
     @pytest.mark.parametrize("behavior", [NORMAL, FORCE])
-    def test_a_namespace_made_on_both_sides_takes_the_object_of_the_source(self, catalog: Catalog, behavior: MergeBehavior) -> None:
+    def test_a_namespace_made_on_both_sides_takes_the_object_of_the_source(
+        self, catalog: Catalog, behavior: MergeBehavior
+    ) -> None:
         catalog.write("main", {"aside": 1})
         catalog.branch("dev")
         catalog.commit("dev", put("n", namespace("n", owner="dev")), put("n.d", table(1)))
@@ -167,7 +232,9 @@ class Merges:
         assert catalog.content("main", "n") == catalog.content("dev", "n")
 
     @pytest.mark.parametrize("number", [2, None])
-    def test_the_same_change_on_both_sides_is_no_conflict(self, catalog: Catalog, number: int | None) -> None:
+    def test_the_same_change_on_both_sides_is_no_conflict(
+        self, catalog: Catalog, number: int | None
+    ) -> None:
         catalog.write("main", {"k": 1, "aside": 1})
         catalog.branch("dev")
         changed = catalog.write("dev", {"k": number})
@@ -185,16 +252,25 @@ class Merges:
         catalog.transplant([catalog.write("dev", {"k": 2, "gone": None})])
         head = catalog.head()
         result = catalog.merge("dev")
-        assert (result.applied, result.successful, result.resultant_hash, result.details) == (False, True, head, ())
+        assert (result.applied, result.successful, result.resultant_hash, result.details) == (
+            False,
+            True,
+            head,
+            (),
+        )
 
-    def test_the_same_change_is_compared_with_what_the_caller_expects(self, catalog: Catalog) -> None:
+    def test_the_same_change_is_compared_with_what_the_caller_expects(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"k": 1})
         catalog.branch("dev")
         catalog.transplant([catalog.write("dev", {"k": 2})])
         with pytest.raises(MergeConflict) as refused:
             catalog.merge("dev", behaviors=[behave("k", "NORMAL", catalog.content("main~1", "k"))])
         assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "k")]
-        assert touched(catalog.merge("dev", behaviors=[behave("k", "NORMAL", catalog.content("main", "k"))])) == {"k": "NORMAL"}
+        assert touched(
+            catalog.merge("dev", behaviors=[behave("k", "NORMAL", catalog.content("main", "k"))])
+        ) == {"k": "NORMAL"}
 
     def test_the_same_value_under_another_content_id_is_a_conflict(self, catalog: Catalog) -> None:
         catalog.write("main", {"k": 1})
@@ -215,10 +291,19 @@ class Merges:
             catalog.merge("dev")
         result = refused.value.result
         assert types_and_keys(result.conflicts) == sorted(
-            [("VALUE_DIFFERS", "a"), ("VALUE_DIFFERS", "b"), ("KEY_DOES_NOT_EXIST", "c"), ("CONTENT_ID_DIFFERS", "d"), ("KEY_EXISTS", "e")]
+            [
+                ("VALUE_DIFFERS", "a"),
+                ("VALUE_DIFFERS", "b"),
+                ("KEY_DOES_NOT_EXIST", "c"),
+                ("CONTENT_ID_DIFFERS", "d"),
+                ("KEY_EXISTS", "e"),
+            ]
         )
         assert sorted(touched(result)) == ["a", "b", "c", "d", "e", "fine", "new"]
-        assert refused.value.message == "The following keys have been changed in conflict: 'a', 'b', 'c', 'd', 'e'"
+        assert (
+            refused.value.message
+            == "The following keys have been changed in conflict: 'a', 'b', 'c', 'd', 'e'"
+        )
 
     def test_each_merged_key_has_its_own_behavior(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1, "c": 1})
@@ -228,7 +313,11 @@ class Merges:
         with pytest.raises(MergeConflict) as refused:
             catalog.merge("dev", behaviors=[behave("a", "FORCE")])
         assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "b")]
-        result = catalog.merge("dev", behaviors=[behave("a", "FORCE"), behave("b", "DROP"), behave("d", "NORMAL")], default_behavior=FORCE)
+        result = catalog.merge(
+            "dev",
+            behaviors=[behave("a", "FORCE"), behave("b", "DROP"), behave("d", "NORMAL")],
+            default_behavior=FORCE,
+        )
         assert touched(result) == {"a": "FORCE", "b": "DROP", "c": "FORCE", "d": "NORMAL"}
         assert catalog.numbers() == {"a": 2, "b": 3, "c": 2, "d": 2}
 
@@ -244,11 +333,19 @@ class Merges:
         base = catalog.hash("main~1")
         result = catalog.merge("dev", expected_hash=base)
         assert (result.applied, result.successful, result.common_ancestor) == (True, True, base)
-        assert (result.resultant_hash, result.effective_target_hash, result.expected_hash) == (catalog.head(), target, base)
+        assert (result.resultant_hash, result.effective_target_hash, result.expected_hash) == (
+            catalog.head(),
+            target,
+            base,
+        )
         assert touched(result) == {"a": "NORMAL", "b": "NORMAL", "c": "NORMAL"}
         entry = catalog.top()
         assert entry.meta.parents == (target, source)
-        assert entry.operations == (delete("b"), put("a", catalog.content("dev", "a")), put("c", catalog.content("dev", "c")))
+        assert entry.operations == (
+            delete("b"),
+            put("a", catalog.content("dev", "a")),
+            put("c", catalog.content("dev", "c")),
+        )
         assert catalog.numbers() == {"a": 3, "c": 1, "m": 1}
 
     def test_merged_contents_keep_their_ids(self, catalog: Catalog) -> None:
@@ -257,7 +354,9 @@ class Merges:
         catalog.write("dev", {"a": 2, "b": 1})
         catalog.rename("dev", "b", "c")
         catalog.merge("dev")
-        assert {k: catalog.id("main", k) for k in ("a", "c")} == {k: catalog.id("dev", k) for k in ("a", "c")}
+        assert {k: catalog.id("main", k) for k in ("a", "c")} == {
+            k: catalog.id("dev", k) for k in ("a", "c")
+        }
         assert catalog.id("main", "a") == catalog.id("main~1", "a")
 
     def test_a_merge_is_described_when_nothing_is_said(self, catalog: Catalog) -> None:
@@ -274,10 +373,21 @@ class Merges:
         catalog.branch("dev")
         catalog.write("dev", {"b": 1})
         when = datetime(2020, 1, 1, tzinfo=UTC)
-        given = CommitMeta("hello", authors=("ann", "bob"), signed_off_by=("carol",), author_time=when, properties={"k": ("v",)})
+        given = CommitMeta(
+            "hello",
+            authors=("ann", "bob"),
+            signed_off_by=("carol",),
+            author_time=when,
+            properties={"k": ("v",)},
+        )
         catalog.merge("dev", meta=given)
         meta = catalog.top().meta
-        assert (meta.message, meta.authors, meta.signed_off_by, meta.author_time) == ("hello", ("ann", "bob"), ("carol",), when)
+        assert (meta.message, meta.authors, meta.signed_off_by, meta.author_time) == (
+            "hello",
+            ("ann", "bob"),
+            ("carol",),
+            when,
+        )
         assert dict(meta.properties) == {"k": ("v",)}
         assert meta.commit_time is not None
         assert meta.commit_time.year > 2020
@@ -288,7 +398,10 @@ class Merges:
         source = catalog.write("dev", {"b": 1})
         catalog.merge("dev", meta=CommitMeta("", authors=("ann",)))
         meta = catalog.top().meta
-        assert (meta.message, meta.authors) == (f"Merged dev at {source} into main at {target}", ("ann",))
+        assert (meta.message, meta.authors) == (
+            f"Merged dev at {source} into main at {target}",
+            ("ann",),
+        )
 
     # -- nothing to merge --
 
@@ -298,7 +411,12 @@ class Merges:
         catalog.branch("dev")
         for source in ("main", "dev", f"@{first}", "main~1"):
             result = catalog.merge(source)
-            assert (result.applied, result.successful, result.resultant_hash, result.details) == (False, True, head, ())
+            assert (result.applied, result.successful, result.resultant_hash, result.details) == (
+                False,
+                True,
+                head,
+                (),
+            )
         assert catalog.head() == head
 
     def test_merging_again_brings_nothing(self, catalog: Catalog) -> None:
@@ -317,7 +435,12 @@ class Merges:
         catalog.write("dev", {"a": 1, "b": None})
         head = catalog.write("main", {"a": 3})
         result = catalog.merge("dev")
-        assert (result.applied, result.successful, result.resultant_hash, result.details) == (False, True, head, ())
+        assert (result.applied, result.successful, result.resultant_hash, result.details) == (
+            False,
+            True,
+            head,
+            (),
+        )
 
     def test_the_empty_history_brings_nothing(self, catalog: Catalog) -> None:
         head = catalog.write("main", {"a": 1})
@@ -390,7 +513,12 @@ class Merges:
         catalog.write("dev", {"a": 2, "b": 1})
         before = catalog.everything()
         result = catalog.merge("dev", dry_run=True)
-        assert (result.applied, result.successful, result.resultant_hash, result.common_ancestor) == (False, True, None, base)
+        assert (
+            result.applied,
+            result.successful,
+            result.resultant_hash,
+            result.common_ancestor,
+        ) == (False, True, None, base)
         assert touched(result) == {"a": "NORMAL", "b": "NORMAL"}
         assert catalog.everything() == before
         assert catalog.numbers() == {"a": 1}
@@ -420,7 +548,11 @@ class Merges:
         catalog.write("dev", {"b": 2})
         head = catalog.write("main", {"c": 1})
         again = catalog.merge("dev", request_id="m-1")
-        assert (again.applied, again.successful, again.resultant_hash) == (True, True, first.resultant_hash)
+        assert (again.applied, again.successful, again.resultant_hash) == (
+            True,
+            True,
+            first.resultant_hash,
+        )
         assert catalog.head() == head
         answer = catalog.repository.find_request("m-1")
         assert answer is not None
@@ -437,7 +569,9 @@ class Merges:
                 with pytest.raises(MergeConflict) as refused:
                     catalog.merge("dev", behaviors=[behave("k", behavior, expected)])
                 assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "k")]
-        assert catalog.merge("dev", behaviors=[behave("k", "FORCE", there)], dry_run=True).successful
+        assert catalog.merge(
+            "dev", behaviors=[behave("k", "FORCE", there)], dry_run=True
+        ).successful
         assert catalog.merge("dev", behaviors=[behave("k", "NORMAL", there)]).applied
         assert catalog.numbers()["k"] == 2
 
@@ -447,12 +581,18 @@ class Merges:
         assert catalog.merge("dev", behaviors=[behave("k", "DROP", wrong)]).successful
         assert catalog.numbers()["k"] == 3
 
-    def test_a_wrong_expected_target_conflicts_where_nothing_else_would(self, catalog: Catalog) -> None:
+    def test_a_wrong_expected_target_conflicts_where_nothing_else_would(
+        self, catalog: Catalog
+    ) -> None:
         both_sides(catalog, UPDATE, NOTHING)
         with pytest.raises(MergeConflict) as refused:
-            catalog.merge("dev", behaviors=[behave("k", "NORMAL", table(77, catalog.id("main", "k")))])
+            catalog.merge(
+                "dev", behaviors=[behave("k", "NORMAL", table(77, catalog.id("main", "k")))]
+            )
         assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "k")]
-        assert catalog.merge("dev", behaviors=[behave("k", "NORMAL", catalog.content("main", "k"))]).applied
+        assert catalog.merge(
+            "dev", behaviors=[behave("k", "NORMAL", catalog.content("main", "k"))]
+        ).applied
 
     def test_an_expected_target_that_is_not_there_conflicts(self, catalog: Catalog) -> None:
         both_sides(catalog, ADD, NOTHING)
@@ -482,11 +622,16 @@ class Merges:
         else:
             assert catalog.content("main", "k") == other.with_id(there.id)
 
-    def test_a_resolved_content_does_not_help_against_a_wrong_expectation(self, catalog: Catalog) -> None:
+    def test_a_resolved_content_does_not_help_against_a_wrong_expectation(
+        self, catalog: Catalog
+    ) -> None:
         both_sides(catalog, UPDATE, UPDATE)
         content_id = catalog.id("main", "k")
         with pytest.raises(MergeConflict) as refused:
-            catalog.merge("dev", behaviors=[behave("k", "NORMAL", table(77, content_id), table(23, content_id))])
+            catalog.merge(
+                "dev",
+                behaviors=[behave("k", "NORMAL", table(77, content_id), table(23, content_id))],
+            )
         assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "k")]
 
     def test_two_creations_cannot_be_resolved(self, catalog: Catalog) -> None:
@@ -496,17 +641,37 @@ class Merges:
             catalog.merge("dev", behaviors=[behave("k", "NORMAL", there, table(23, there.id))])
         assert [c.key for c in refused.value.result.conflicts] == [key("k")]
 
-    @pytest.mark.parametrize("case", ["no expectation", "forced", "dropped", "twice", "unused", "expected without id", "resolved without id"])
+    @pytest.mark.parametrize(
+        "case",
+        [
+            "no expectation",
+            "forced",
+            "dropped",
+            "twice",
+            "unused",
+            "expected without id",
+            "resolved without id",
+        ],
+    )
     def test_wrong_behaviors_are_refused(self, catalog: Catalog, case: str) -> None:
         both_sides(catalog, UPDATE, UPDATE)
         there = catalog.content("main", "k")
         resolved = table(23, there.id)
         behaviors, message = {
             "no expectation": ([behave("k", "NORMAL", None, resolved)], "expectedTarget"),
-            "forced": ([behave("k", "FORCE", there, resolved)], "must be null for MergeBehavior.FORCE"),
-            "dropped": ([behave("k", "DROP", there, resolved)], "must be null for MergeBehavior.DROP"),
+            "forced": (
+                [behave("k", "FORCE", there, resolved)],
+                "must be null for MergeBehavior.FORCE",
+            ),
+            "dropped": (
+                [behave("k", "DROP", there, resolved)],
+                "must be null for MergeBehavior.DROP",
+            ),
             "twice": ([behave("k", "FORCE"), behave("k", "DROP")], "k"),
-            "unused": ([behave("k", "FORCE"), behave("never", "FORCE"), behave("aside", "DROP")], "never"),
+            "unused": (
+                [behave("k", "FORCE"), behave("never", "FORCE"), behave("aside", "DROP")],
+                "never",
+            ),
             "expected without id": ([behave("k", "NORMAL", table(3))], "content ID"),
             "resolved without id": ([behave("k", "NORMAL", there, table(23))], "content ID"),
         }[case]
@@ -515,7 +680,9 @@ class Merges:
             catalog.merge("dev", behaviors=behaviors)
         assert catalog.everything() == before
 
-    def test_an_unused_behavior_is_refused_before_conflicts_are_reported(self, catalog: Catalog) -> None:
+    def test_an_unused_behavior_is_refused_before_conflicts_are_reported(
+        self, catalog: Catalog
+    ) -> None:
         both_sides(catalog, UPDATE, UPDATE)
         with pytest.raises(InvalidInput, match="never"):
             catalog.merge("dev", behaviors=[behave("never", "FORCE")])
@@ -529,7 +696,9 @@ class Merges:
             catalog.merge("dev", behaviors=[behave("never", "FORCE")])
         assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_NOT_EMPTY", "z")]
 
-    def test_dropping_a_key_that_the_source_left_alone_is_no_mistake(self, catalog: Catalog) -> None:
+    def test_dropping_a_key_that_the_source_left_alone_is_no_mistake(
+        self, catalog: Catalog
+    ) -> None:
         both_sides(catalog, UPDATE, NOTHING)
         assert catalog.merge("dev", behaviors=[behave("aside", "DROP")]).applied
         assert catalog.numbers() == {"aside": 2, "k": 2}
@@ -542,8 +711,12 @@ class Merges:
 
     # -- namespaces --
 
-    @pytest.mark.parametrize("options", [{}, {"default_behavior": FORCE}, {"dry_run": True}], ids=str)
-    def test_a_namespace_that_the_target_deleted_is_missed(self, catalog: Catalog, options: dict[str, Any]) -> None:
+    @pytest.mark.parametrize(
+        "options", [{}, {"default_behavior": FORCE}, {"dry_run": True}], ids=str
+    )
+    def test_a_namespace_that_the_target_deleted_is_missed(
+        self, catalog: Catalog, options: dict[str, Any]
+    ) -> None:
         catalog.write("main", {"a": NS, "a.b": NS, "z": NS})
         catalog.branch("dev")
         catalog.write("dev", {"a.b.t": 1, "z.t": 1, "fine": 1})
@@ -552,13 +725,24 @@ class Merges:
         with pytest.raises(ReferenceConflict) as refused:
             catalog.merge("dev", **options)
         assert not isinstance(refused.value, MergeConflict)
-        assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_ABSENT", "a.b"), ("NAMESPACE_ABSENT", "z")]
+        assert types_and_keys(refused.value.conflicts) == [
+            ("NAMESPACE_ABSENT", "a.b"),
+            ("NAMESPACE_ABSENT", "z"),
+        ]
         assert catalog.everything() == before
-        assert catalog.merge("dev", behaviors=[behave("a.b.t", "DROP"), behave("z.t", "DROP")]).applied
+        assert catalog.merge(
+            "dev", behaviors=[behave("a.b.t", "DROP"), behave("z.t", "DROP")]
+        ).applied
         assert catalog.numbers() == {"a": NS, "fine": 1}
 
-    @pytest.mark.parametrize("options", [{}, {"default_behavior": FORCE}, {"behaviors": [behave("c", "DROP")]}], ids=["", "forced", "dropped"])
-    def test_a_namespace_that_the_target_has_as_a_table(self, catalog: Catalog, options: dict[str, Any]) -> None:
+    @pytest.mark.parametrize(
+        "options",
+        [{}, {"default_behavior": FORCE}, {"behaviors": [behave("c", "DROP")]}],
+        ids=["", "forced", "dropped"],
+    )
+    def test_a_namespace_that_the_target_has_as_a_table(
+        self, catalog: Catalog, options: dict[str, Any]
+    ) -> None:
         catalog.write("main", {"aside": 1})
         catalog.branch("dev")
         catalog.write("dev", {"c": NS, "c.x": 1})
@@ -582,7 +766,11 @@ class Merges:
     def test_a_namespace_in_conflict_is_not_called_absent(self, catalog: Catalog) -> None:
         catalog.write("main", {"n": NS, "n.a": 1})
         catalog.branch("dev")
-        catalog.commit("dev", put("n", namespace("n", catalog.id("dev", "n"), owner="dev")), put("n.b", table(2)))
+        catalog.commit(
+            "dev",
+            put("n", namespace("n", catalog.id("dev", "n"), owner="dev")),
+            put("n.b", table(2)),
+        )
         catalog.write("main", {"n": None, "n.a": None})
         with pytest.raises(MergeConflict) as refused:
             catalog.merge("dev")
@@ -610,7 +798,9 @@ class Merges:
     def test_a_whole_hierarchy_goes_and_comes_by_merge(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.b": NS, "a.b.t": 1})
         catalog.branch("dev")
-        catalog.write("dev", {"a": None, "a.b": None, "a.b.t": None, "n": NS, "n.m": NS, "n.m.t": 1})
+        catalog.write(
+            "dev", {"a": None, "a.b": None, "a.b.t": None, "n": NS, "n.m": NS, "n.m.t": 1}
+        )
         assert catalog.merge("dev").applied
         assert catalog.numbers() == {"n": NS, "n.m": NS, "n.m.t": 1}
 

@@ -10,7 +10,9 @@ class MergeBases:
         """The merge base, which does not depend on the side."""
         found = catalog.repository.merge_base(a, b)
         assert catalog.repository.merge_base(b, a) == found
-        assert found == EMPTY or (catalog.repository.is_ancestor(found, a) and catalog.repository.is_ancestor(found, b))
+        assert found == EMPTY or (
+            catalog.repository.is_ancestor(found, a) and catalog.repository.is_ancestor(found, b)
+        )
         return found
 
     def test_the_base_of_a_branch_is_where_it_began(self, catalog: Catalog) -> None:

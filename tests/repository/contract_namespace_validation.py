@@ -15,7 +15,9 @@ class NamespaceValidation:
     def test_without_validation_a_key_needs_no_namespace(self, catalog: Catalog) -> None:
         catalog.repository.put_setting(SETTING, "false")
         catalog.write("main", {"ns": NS, "ns.t": 1, "table": 1})
-        catalog.commit("main", put("absent.deep.t", table(1)), put("table.t", table(1)), delete("ns"))
+        catalog.commit(
+            "main", put("absent.deep.t", table(1)), put("table.t", table(1)), delete("ns")
+        )
         assert catalog.numbers() == {"absent.deep.t": 1, "ns.t": 1, "table": 1, "table.t": 1}
         # What stands in no namespace can be read, changed and deleted.
         catalog.write("main", {"absent.deep.t": 2, "ns.t": None})

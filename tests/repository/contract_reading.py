@@ -10,7 +10,17 @@ from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, Ref
 from nessie_cli.model import ContentKey, KeyRange, Namespace, Put
 from nessie_cli.repository.base import AheadBehind, Repository
 from nessie_cli.repository.log_filter import ALL_COMMITS, LogFilter, Walk
-from tests.repository.vocabulary import EMPTY, NOBODY, NS, Catalog, delete, key, number_of, put, table
+from tests.repository.vocabulary import (
+    EMPTY,
+    NOBODY,
+    NS,
+    Catalog,
+    delete,
+    key,
+    number_of,
+    put,
+    table,
+)
 
 
 def diamond(catalog: Catalog) -> dict[str, str]:
@@ -54,9 +64,17 @@ class History:
         at = diamond(catalog)
 
         def passing(walk: Walk, wanted: LogFilter = ALL_COMMITS) -> list[str]:
-            return [entry.hash for entry in catalog.repository.filtered_log(walk, wanted) if entry is not None]
+            return [
+                entry.hash
+                for entry in catalog.repository.filtered_log(walk, wanted)
+                if entry is not None
+            ]
 
-        assert passing(Walk("main")) == passing(Walk(None)) == [at[name] for name in ("m2", "merge", "d2", "m1", "d1", "base")]
+        assert (
+            passing(Walk("main"))
+            == passing(Walk(None))
+            == [at[name] for name in ("m2", "merge", "d2", "m1", "d1", "base")]
+        )
         assert passing(Walk("main"), LogFilter(merges=True)) == [at["merge"]]
         assert passing(Walk("main"), LogFilter(keys=(key("m"),), skip=1)) == [at["m1"]]
         assert passing(Walk("main"), LogFilter(message=re.compile("base|write a"))) == [at["base"]]
@@ -67,24 +85,47 @@ class History:
     def test_a_filtered_log_has_operations_if_they_are_asked_for(self, catalog: Catalog) -> None:
         diamond(catalog)
         for asked in (True, False):
-            found = list(catalog.repository.filtered_log(Walk("dev"), LogFilter(keys=(key("d"),)), operations=asked))
-            assert [bool(entry.operations) for entry in found if entry is not None] == [asked, asked]
+            found = list(
+                catalog.repository.filtered_log(
+                    Walk("dev"), LogFilter(keys=(key("d"),)), operations=asked
+                )
+            )
+            assert [bool(entry.operations) for entry in found if entry is not None] == [
+                asked,
+                asked,
+            ]
 
     def test_many_commits_are_compared_with_one_as_one_is(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         hashes = [*at.values(), EMPTY]
         for one in at.values():
-            ancestors = {hash_ for hash_ in hashes if catalog.repository.is_ancestor(f"@{hash_}", f"@{one}")}
+            ancestors = {
+                hash_ for hash_ in hashes if catalog.repository.is_ancestor(f"@{hash_}", f"@{one}")
+            }
             assert catalog.repository.ancestors_among(hashes, one) == ancestors
-            descendants = {hash_ for hash_ in hashes if catalog.repository.is_ancestor(f"@{one}", f"@{hash_}")}
+            descendants = {
+                hash_ for hash_ in hashes if catalog.repository.is_ancestor(f"@{one}", f"@{hash_}")
+            }
             assert catalog.repository.descendants_among(hashes, one) == descendants
 
     def test_the_changed_keys_of_a_commit_are_those_of_its_diff(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1})
-        catalog.commit("main", put("a", table(2, catalog.content("main", "a").id)), delete("b"), put("c", table(3)))
+        catalog.commit(
+            "main",
+            put("a", table(2, catalog.content("main", "a").id)),
+            delete("b"),
+            put("c", table(3)),
+        )
         found = catalog.repository.changed_keys(catalog.repository.commit_at("main"))
-        assert [(str(one.key), one.before, one.after) for one in found] == [("a", True, True), ("b", True, False), ("c", False, True)]
-        assert [one.content_id for one in found] == [catalog.content(at, name).id for at, name in (("main", "a"), ("main~1", "b"), ("main", "c"))]
+        assert [(str(one.key), one.before, one.after) for one in found] == [
+            ("a", True, True),
+            ("b", True, False),
+            ("c", False, True),
+        ]
+        assert [one.content_id for one in found] == [
+            catalog.content(at, name).id
+            for at, name in (("main", "a"), ("main~1", "b"), ("main", "c"))
+        ]
 
     def test_entries_of_the_log_know_their_parents(self, catalog: Catalog) -> None:
         at = diamond(catalog)
@@ -93,7 +134,9 @@ class History:
         assert parents[at["m1"]] == (at["base"], (at["base"],))
         assert parents[at["merge"]] == (at["m1"], (at["m1"], at["d2"]))
 
-    def test_the_log_over_all_parents_has_every_commit_once_children_first(self, catalog: Catalog) -> None:
+    def test_the_log_over_all_parents_has_every_commit_once_children_first(
+        self, catalog: Catalog
+    ) -> None:
         at = diamond(catalog)
         entries = catalog.log(all_parents=True)
         hashes = [e.hash for e in entries]
@@ -124,7 +167,9 @@ class History:
             return [e.hash for e in catalog.repository.log_excluding(start, exclude)]
 
         assert excluding("main", "dev") == [at["m2"], at["merge"], at["m1"]]
-        assert sorted(excluding("main", at["m1"])) == sorted([at["m2"], at["merge"], at["d2"], at["d1"]])
+        assert sorted(excluding("main", at["m1"])) == sorted(
+            [at["m2"], at["merge"], at["d2"], at["d1"]]
+        )
         assert excluding("main", at["m1"])[:2] == [at["m2"], at["merge"]]
         assert excluding("dev", "main") == []
         assert excluding("main", "main") == []
@@ -136,12 +181,17 @@ class History:
     def test_a_range_can_show_operations(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         entries = list(catalog.repository.log_excluding("dev", [at["base"]], operations=True))
-        assert [e.operations for e in entries] == [catalog.repository.commit_at(e.hash).operations for e in entries]
+        assert [e.operations for e in entries] == [
+            catalog.repository.commit_at(e.hash).operations for e in entries
+        ]
 
     def test_one_commit_with_its_operations(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         entry = catalog.repository.commit_at("main~2")
-        assert (entry.hash, entry.operations) == (at["m1"], (put("m", table(1, catalog.id("main", "m"))),))
+        assert (entry.hash, entry.operations) == (
+            at["m1"],
+            (put("m", table(1, catalog.id("main", "m"))),),
+        )
         for revision in (EMPTY, "main~9"):
             with pytest.raises(CommitNotFound):
                 catalog.repository.commit_at(revision)
@@ -181,7 +231,9 @@ class History:
         }
         for ancestor, descendants in above.items():
             for other in at:
-                assert catalog.repository.is_ancestor(at[ancestor], at[other]) == (other in descendants)
+                assert catalog.repository.is_ancestor(at[ancestor], at[other]) == (
+                    other in descendants
+                )
         assert catalog.repository.is_ancestor(EMPTY, "main")
         assert not catalog.repository.is_ancestor("main", EMPTY)
 
@@ -225,17 +277,25 @@ class Reading:
             ("a.x", []),
         ],
     )
-    def test_a_prefix_goes_by_elements_and_includes_itself(self, catalog: Catalog, prefix: str, expected: list[str]) -> None:
+    def test_a_prefix_goes_by_elements_and_includes_itself(
+        self, catalog: Catalog, prefix: str, expected: list[str]
+    ) -> None:
         shelf(catalog)
         assert self.names(catalog, KeyRange(prefix=key(prefix))) == expected
 
     def test_bounds_are_inclusive(self, catalog: Catalog) -> None:
         shelf(catalog)
         for low in [*KEYS, "0", "a.a", "zz"]:
-            assert self.names(catalog, KeyRange(minimum=key(low))) == [k for k in KEYS if key(k) >= key(low)]
+            assert self.names(catalog, KeyRange(minimum=key(low))) == [
+                k for k in KEYS if key(k) >= key(low)
+            ]
             for high in [*KEYS, "0", "a.b.zz", "zz"]:
-                assert self.names(catalog, KeyRange(minimum=key(low), maximum=key(high))) == [k for k in KEYS if key(low) <= key(k) <= key(high)]
-                assert self.names(catalog, KeyRange(maximum=key(high))) == [k for k in KEYS if key(k) <= key(high)]
+                assert self.names(catalog, KeyRange(minimum=key(low), maximum=key(high))) == [
+                    k for k in KEYS if key(low) <= key(k) <= key(high)
+                ]
+                assert self.names(catalog, KeyRange(maximum=key(high))) == [
+                    k for k in KEYS if key(k) <= key(high)
+                ]
 
     def test_single_keys_are_joined_with_the_other_conditions(self, catalog: Catalog) -> None:
         shelf(catalog)
@@ -261,7 +321,11 @@ class Reading:
             content = catalog.repository.content("main", entry.key)
             assert entry.content is None
             assert whole.content == content
-            assert (entry.type, entry.content_id, entry.value_hash) == (content.type_name, content.id, whole.value_hash)
+            assert (entry.type, entry.content_id, entry.value_hash) == (
+                content.type_name,
+                content.id,
+                whole.value_hash,
+            )
 
     def test_the_cache_key_names_id_and_content_and_nothing_else(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1})
@@ -287,7 +351,9 @@ class Reading:
         entries = catalog.repository.entries("main", content=True)
         first = next(entries)
         catalog.commit("main", *(delete(f"t{n:03}") for n in range(500)))
-        assert [number_of(first.content), *(number_of(e.content) for e in entries)] == list(range(500))
+        assert [number_of(first.content), *(number_of(e.content) for e in entries)] == list(
+            range(500)
+        )
 
     def test_contents_of_many_keys_skip_the_missing(self, catalog: Catalog) -> None:
         shelf(catalog)
@@ -321,7 +387,9 @@ class Reading:
 
     # -- diff --
 
-    def differences(self, catalog: Catalog, a: str, b: str, keys: KeyRange | None = None) -> dict[str, tuple[object, object]]:
+    def differences(
+        self, catalog: Catalog, a: str, b: str, keys: KeyRange | None = None
+    ) -> dict[str, tuple[object, object]]:
         entries = list(catalog.repository.diff(a, b, keys or KeyRange()))
         assert [e.key for e in entries] == sorted(e.key for e in entries)
         return {e.key.plain: (number_of(e.before), number_of(e.after)) for e in entries}
@@ -330,10 +398,22 @@ class Reading:
         catalog.write("main", {"same": 1, "changed": 1, "gone": 1})
         catalog.branch("dev")
         catalog.write("dev", {"changed": 2, "gone": None, "new": 3})
-        assert self.differences(catalog, "main", "dev") == {"changed": (1, 2), "gone": (1, None), "new": (None, 3)}
-        assert self.differences(catalog, "dev", "main") == {"changed": (2, 1), "gone": (None, 1), "new": (3, None)}
+        assert self.differences(catalog, "main", "dev") == {
+            "changed": (1, 2),
+            "gone": (1, None),
+            "new": (None, 3),
+        }
+        assert self.differences(catalog, "dev", "main") == {
+            "changed": (2, 1),
+            "gone": (None, 1),
+            "new": (3, None),
+        }
         assert self.differences(catalog, "main", "main") == {}
-        assert self.differences(catalog, EMPTY, "main") == {"same": (None, 1), "changed": (None, 1), "gone": (None, 1)}
+        assert self.differences(catalog, EMPTY, "main") == {
+            "same": (None, 1),
+            "changed": (None, 1),
+            "gone": (None, 1),
+        }
 
     def test_a_diff_compares_values_and_not_history(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
@@ -372,12 +452,33 @@ class Reading:
         catalog.commit("main", *(put(f"t{n:05}", table(n)) for n in range(3000)))
         catalog.branch("dev")
         state = catalog.repository.contents("dev", [key(f"t{n:05}") for n in range(0, 3000, 100)])
-        catalog.commit("dev", *(Put(k, table(10_000, c.id)) for k, c in state.items()), delete("t00001"), put("t99999", table(1)))
-        expected: dict[str, tuple[object, object]] = {f"t{n:05}": (n, 10_000) for n in range(0, 3000, 100)}
-        assert self.differences(catalog, "main", "dev") == expected | {"t00001": (1, None), "t99999": (None, 1)}
+        catalog.commit(
+            "dev",
+            *(Put(k, table(10_000, c.id)) for k, c in state.items()),
+            delete("t00001"),
+            put("t99999", table(1)),
+        )
+        expected: dict[str, tuple[object, object]] = {
+            f"t{n:05}": (n, 10_000) for n in range(0, 3000, 100)
+        }
+        assert self.differences(catalog, "main", "dev") == expected | {
+            "t00001": (1, None),
+            "t99999": (None, 1),
+        }
 
     def test_sorting_is_by_characters_and_a_prefix_comes_first(self, catalog: Catalog) -> None:
-        names = [("a",), ("a", "!"), ("a", "b"), ("a!",), ("a.b",), ("ab",), ("b",), ("é",), ("漢",), ("🧊",)]
+        names = [
+            ("a",),
+            ("a", "!"),
+            ("a", "b"),
+            ("a!",),
+            ("a.b",),
+            ("ab",),
+            ("b",),
+            ("é",),
+            ("漢",),
+            ("🧊",),
+        ]
         keys = [ContentKey(n) for n in names]
         catalog.commit("main", *(Put(k, Namespace(elements=k.elements)) for k in reversed(keys)))
         assert [e.key for e in catalog.repository.entries("main")] == keys

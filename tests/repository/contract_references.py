@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from nessie_cli.errors import AlreadyExists, CommitNotFound, InvalidInput, NessieError, ReferenceMoved, ReferenceNotFound
+from nessie_cli.errors import (
+    AlreadyExists,
+    CommitNotFound,
+    InvalidInput,
+    NessieError,
+    ReferenceMoved,
+    ReferenceNotFound,
+)
 from nessie_cli.model import ConflictType, Reference, ReferenceType
 from nessie_cli.repository.base import Repository
 from tests.repository.vocabulary import EMPTY, NOBODY, Catalog
@@ -16,14 +23,18 @@ BOTH = pytest.mark.parametrize("kind", [BRANCH, TAG])
 
 
 class References:
-    def test_a_new_repository_has_only_the_default_branch_at_the_empty_history(self, repository: Repository) -> None:
+    def test_a_new_repository_has_only_the_default_branch_at_the_empty_history(
+        self, repository: Repository
+    ) -> None:
         assert list(repository.references()) == [Reference(BRANCH, "main", EMPTY)]
         assert repository.config().default_branch == "main"
         assert list(repository.entries("main")) == []
         assert list(repository.log("main")) == []
 
     @BOTH
-    def test_creation_answers_what_reading_answers(self, catalog: Catalog, kind: ReferenceType) -> None:
+    def test_creation_answers_what_reading_answers(
+        self, catalog: Catalog, kind: ReferenceType
+    ) -> None:
         head = catalog.write("main", {"a": 1})
         created = catalog.repository.create_reference(kind, "x/y", head)
         assert created == Reference(kind, "x/y", head)
@@ -58,7 +69,9 @@ class References:
         assert [r.name for r in catalog.repository.references()] == ["main"]
 
     @BOTH
-    def test_a_reference_may_stand_at_the_empty_history(self, catalog: Catalog, kind: ReferenceType) -> None:
+    def test_a_reference_may_stand_at_the_empty_history(
+        self, catalog: Catalog, kind: ReferenceType
+    ) -> None:
         catalog.write("main", {"a": 1})
         catalog.repository.create_reference(kind, "empty", EMPTY)
         assert catalog.numbers("empty") == {}
@@ -70,7 +83,9 @@ class References:
         assert catalog.numbers("old") == {"a": 1}
 
     @BOTH
-    def test_creation_at_an_unknown_commit_is_refused(self, catalog: Catalog, kind: ReferenceType) -> None:
+    def test_creation_at_an_unknown_commit_is_refused(
+        self, catalog: Catalog, kind: ReferenceType
+    ) -> None:
         with pytest.raises(CommitNotFound):
             catalog.repository.create_reference(kind, "x", NOBODY)
         assert [r.name for r in catalog.repository.references()] == ["main"]
@@ -84,7 +99,9 @@ class References:
 
     @BOTH
     @pytest.mark.parametrize("taken", [BRANCH, TAG])
-    def test_a_name_is_unique_over_branches_and_tags(self, catalog: Catalog, kind: ReferenceType, taken: ReferenceType) -> None:
+    def test_a_name_is_unique_over_branches_and_tags(
+        self, catalog: Catalog, kind: ReferenceType, taken: ReferenceType
+    ) -> None:
         head = catalog.write("main", {"a": 1})
         catalog.repository.create_reference(taken, "x", EMPTY)
         with pytest.raises(AlreadyExists) as refused:
@@ -102,14 +119,33 @@ class References:
             catalog.repository.reference("MAIN")
 
     @pytest.mark.parametrize(
-        "name", ["HEAD", "head", "DETACHED", "Detached", "deadbeef", "a" * 64, "1x", "a..b", "a/", "a.", "", "-", "a b", "ä", "a@b"]
+        "name",
+        [
+            "HEAD",
+            "head",
+            "DETACHED",
+            "Detached",
+            "deadbeef",
+            "a" * 64,
+            "1x",
+            "a..b",
+            "a/",
+            "a.",
+            "",
+            "-",
+            "a b",
+            "ä",
+            "a@b",
+        ],
     )
     def test_forbidden_names_are_refused(self, catalog: Catalog, name: str) -> None:
         with pytest.raises(InvalidInput):
             catalog.repository.create_reference(BRANCH, name, EMPTY)
         assert [r.name for r in catalog.repository.references()] == ["main"]
 
-    @pytest.mark.parametrize("name", ["a", "beef", "x-", "a//b", "v1.0", "feature/JIRA-1_x", "a" * 200])
+    @pytest.mark.parametrize(
+        "name", ["a", "beef", "x-", "a//b", "v1.0", "feature/JIRA-1_x", "a" * 200]
+    )
     def test_unusual_names_are_allowed(self, catalog: Catalog, name: str) -> None:
         catalog.tag(name, EMPTY)
         assert catalog.repository.reference(name).name == name
@@ -127,7 +163,10 @@ class References:
         for name in ("y", "A", "c"):
             catalog.tag(name, EMPTY)
         names = [(r.type, r.name) for r in catalog.repository.references()]
-        assert names == [*((BRANCH, n) for n in ("B", "a/1", "a/2", "m", "main", "z")), *((TAG, n) for n in ("A", "c", "y"))]
+        assert names == [
+            *((BRANCH, n) for n in ("B", "a/1", "a/2", "m", "main", "z")),
+            *((TAG, n) for n in ("A", "c", "y")),
+        ]
 
     def test_listing_by_kind_prefix_and_start(self, catalog: Catalog) -> None:
         for name in ("dev", "dev/1", "dev/2", "develop", "x"):
@@ -152,7 +191,9 @@ class References:
         for name in made:
             catalog.branch(name, EMPTY)
         assert [r.name for r in catalog.repository.references(BRANCH)] == [*made, "main"]
-        assert [r.name for r in catalog.repository.references(BRANCH, start="b1000", prefix="b")] == made[1000:]
+        assert [
+            r.name for r in catalog.repository.references(BRANCH, start="b1000", prefix="b")
+        ] == made[1000:]
 
     # -- metadata --
 
@@ -164,18 +205,30 @@ class References:
         catalog.write("main", {"a": 2})
         metadata = catalog.repository.reference("dev", metadata=True).metadata
         assert metadata is not None
-        assert (metadata.ahead, metadata.behind, metadata.common_ancestor, metadata.total) == (2, 1, base, 3)
+        assert (metadata.ahead, metadata.behind, metadata.common_ancestor, metadata.total) == (
+            2,
+            1,
+            base,
+            3,
+        )
         assert metadata.head is not None
         assert (metadata.head.hash, metadata.head.subject) == (head, "subject")
 
-    def test_metadata_of_the_default_branch_and_of_tags_has_no_counts(self, catalog: Catalog) -> None:
+    def test_metadata_of_the_default_branch_and_of_tags_has_no_counts(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"a": 1})
         head = catalog.write("main", {"a": 2})
         catalog.tag("t")
         for name in ("main", "t"):
             metadata = catalog.repository.reference(name, metadata=True).metadata
             assert metadata is not None
-            assert (metadata.ahead, metadata.behind, metadata.common_ancestor, metadata.total) == (None, None, None, 2)
+            assert (metadata.ahead, metadata.behind, metadata.common_ancestor, metadata.total) == (
+                None,
+                None,
+                None,
+                2,
+            )
             assert metadata.head is not None
             assert metadata.head.hash == head
 
@@ -191,7 +244,12 @@ class References:
             catalog.write("other", {"b": n})
         metadata = catalog.repository.reference("other", metadata=True).metadata
         assert metadata is not None
-        assert (metadata.ahead, metadata.behind, metadata.common_ancestor, metadata.total) == (3, 1, EMPTY, 3)
+        assert (metadata.ahead, metadata.behind, metadata.common_ancestor, metadata.total) == (
+            3,
+            1,
+            EMPTY,
+            3,
+        )
 
     def test_counts_follow_first_parents_only(self, catalog: Catalog) -> None:
         base = catalog.write("main", {"a": 1})
@@ -202,7 +260,12 @@ class References:
         catalog.merge("side", into="dev")
         metadata = catalog.repository.reference("dev", metadata=True).metadata
         assert metadata is not None
-        assert (metadata.ahead, metadata.behind, metadata.common_ancestor, metadata.total) == (1, 0, base, 2)
+        assert (metadata.ahead, metadata.behind, metadata.common_ancestor, metadata.total) == (
+            1,
+            0,
+            base,
+            2,
+        )
 
     def test_listing_with_metadata_says_what_reading_one_says(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
@@ -217,13 +280,19 @@ class References:
     # -- assign --
 
     @BOTH
-    def test_assigning_moves_a_reference_to_any_commit(self, catalog: Catalog, kind: ReferenceType) -> None:
+    def test_assigning_moves_a_reference_to_any_commit(
+        self, catalog: Catalog, kind: ReferenceType
+    ) -> None:
         first = catalog.write("main", {"a": 1})
         second = catalog.write("main", {"a": 2})
         catalog.repository.create_reference(kind, "x", first)
-        assert catalog.repository.assign_reference("x", second, expected_hash=first) == Reference(kind, "x", second)
+        assert catalog.repository.assign_reference("x", second, expected_hash=first) == Reference(
+            kind, "x", second
+        )
         assert catalog.numbers("x") == {"a": 2}
-        assert catalog.repository.assign_reference("x", EMPTY, expected_hash=second) == Reference(kind, "x", EMPTY)
+        assert catalog.repository.assign_reference("x", EMPTY, expected_hash=second) == Reference(
+            kind, "x", EMPTY
+        )
         assert catalog.numbers("x") == {}
 
     def test_the_default_branch_may_be_assigned(self, catalog: Catalog) -> None:
@@ -241,7 +310,10 @@ class References:
             catalog.repository.assign_reference("main", first, expected_hash=expected)
         (conflict,) = refused.value.conflicts
         assert (conflict.type, conflict.key) == (ConflictType.UNEXPECTED_HASH, None)
-        assert conflict.message == f"named-reference 'main' is not at expected hash '{expected}', but at '{second}'"
+        assert (
+            conflict.message
+            == f"named-reference 'main' is not at expected hash '{expected}', but at '{second}'"
+        )
         assert catalog.head() == second
 
     def test_assigning_to_an_unknown_commit_is_refused(self, catalog: Catalog) -> None:
@@ -260,7 +332,9 @@ class References:
     def test_deleting_answers_what_was_there(self, catalog: Catalog, kind: ReferenceType) -> None:
         head = catalog.write("main", {"a": 1})
         catalog.repository.create_reference(kind, "x", head)
-        assert catalog.repository.delete_reference("x", expected_hash=head) == Reference(kind, "x", head)
+        assert catalog.repository.delete_reference("x", expected_hash=head) == Reference(
+            kind, "x", head
+        )
         with pytest.raises(ReferenceNotFound):
             catalog.repository.reference("x")
         assert [r.name for r in catalog.repository.references()] == ["main"]
@@ -298,7 +372,9 @@ class References:
     def test_renaming_keeps_kind_and_hash(self, catalog: Catalog, kind: ReferenceType) -> None:
         head = catalog.write("main", {"a": 1})
         catalog.repository.create_reference(kind, "old", head)
-        assert catalog.repository.rename_reference("old", "new", expected_hash=head) == Reference(kind, "new", head)
+        assert catalog.repository.rename_reference("old", "new", expected_hash=head) == Reference(
+            kind, "new", head
+        )
         assert catalog.repository.reference("new") == Reference(kind, "new", head)
         with pytest.raises(ReferenceNotFound):
             catalog.repository.reference("old")
@@ -372,7 +448,9 @@ class References:
         assert next(catalog.repository.reflog("main")).after == merged
         assert next(catalog.repository.reflog("other")).after == moved
 
-    def test_a_deleted_reference_can_be_brought_back_from_the_reflog(self, catalog: Catalog) -> None:
+    def test_a_deleted_reference_can_be_brought_back_from_the_reflog(
+        self, catalog: Catalog
+    ) -> None:
         catalog.branch("x", EMPTY)
         head = catalog.write("x", {"a": 1})
         catalog.repository.delete_reference("x", expected_hash=head)

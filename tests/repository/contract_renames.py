@@ -26,8 +26,20 @@ FOLLOW = pytest.mark.parametrize("follow", [False, True])
 
 class Renames:
     @FOLLOW
-    @pytest.mark.parametrize("how", ["change rename", "rename change", "both at once", "rename only", "twice", "there and change"])
-    def test_a_renamed_and_changed_table_merges_cleanly_when_the_target_left_it_alone(self, catalog: Catalog, how: str, follow: bool) -> None:
+    @pytest.mark.parametrize(
+        "how",
+        [
+            "change rename",
+            "rename change",
+            "both at once",
+            "rename only",
+            "twice",
+            "there and change",
+        ],
+    )
+    def test_a_renamed_and_changed_table_merges_cleanly_when_the_target_left_it_alone(
+        self, catalog: Catalog, how: str, follow: bool
+    ) -> None:
         content_id = begin(catalog)
         number = 2
         match how:
@@ -57,7 +69,9 @@ class Renames:
         operations = catalog.top().operations
         assert operations == (delete("old"), put("new", table(number, content_id)))
 
-    def test_source_renamed_and_target_changed_is_one_conflict_that_says_so(self, catalog: Catalog) -> None:
+    def test_source_renamed_and_target_changed_is_one_conflict_that_says_so(
+        self, catalog: Catalog
+    ) -> None:
         content_id = begin(catalog)
         moved = catalog.rename("dev", "old", "new")
         changed = catalog.write("main", {"old": 2})
@@ -83,7 +97,9 @@ class Renames:
         assert catalog.numbers() == {"aside": 1, "new": 2}
         assert catalog.id("main", "new") == content_id
 
-    def test_target_renamed_and_source_changed_is_one_conflict_that_says_so(self, catalog: Catalog) -> None:
+    def test_target_renamed_and_source_changed_is_one_conflict_that_says_so(
+        self, catalog: Catalog
+    ) -> None:
         content_id = begin(catalog)
         changed = catalog.write("dev", {"old": 2})
         moved = catalog.rename("main", "old", "new")
@@ -119,9 +135,18 @@ class Renames:
         assert catalog.numbers() == {"aside": 1, "ours": 1}
 
     @FOLLOW
-    @pytest.mark.parametrize(("theirs", "ours", "number"), [(None, None, 1), (2, None, 2), (None, 3, 3), (2, 3, None)], ids=str)
+    @pytest.mark.parametrize(
+        ("theirs", "ours", "number"),
+        [(None, None, 1), (2, None, 2), (None, 3, 3), (2, 3, None)],
+        ids=str,
+    )
     def test_the_same_rename_on_both_sides_is_no_conflict(
-        self, catalog: Catalog, theirs: int | None, ours: int | None, number: int | None, follow: bool
+        self,
+        catalog: Catalog,
+        theirs: int | None,
+        ours: int | None,
+        number: int | None,
+        follow: bool,
     ) -> None:
         content_id = begin(catalog)
         catalog.rename("dev", "old", "new", theirs)
@@ -137,15 +162,21 @@ class Renames:
 
     @FOLLOW
     @pytest.mark.parametrize("source", ["change", "rename"])
-    def test_forcing_over_a_rename_leaves_one_content_at_one_key(self, catalog: Catalog, source: str, follow: bool) -> None:
+    def test_forcing_over_a_rename_leaves_one_content_at_one_key(
+        self, catalog: Catalog, source: str, follow: bool
+    ) -> None:
         content_id = begin(catalog)
         if source == "change":
             catalog.write("dev", {"old": 2})
         else:
             catalog.rename("dev", "old", "theirs", 2)
         catalog.rename("main", "old", "ours", 3)
-        assert catalog.merge("dev", default_behavior=MergeBehavior.FORCE, follow_renames=follow).applied
-        holders = [e.key.plain for e in catalog.repository.entries("main") if e.content_id == content_id]
+        assert catalog.merge(
+            "dev", default_behavior=MergeBehavior.FORCE, follow_renames=follow
+        ).applied
+        holders = [
+            e.key.plain for e in catalog.repository.entries("main") if e.content_id == content_id
+        ]
         assert holders == ["old" if source == "change" else "theirs"]
         assert catalog.numbers()[holders[0]] == 2
 
@@ -159,7 +190,9 @@ class Renames:
         assert [e.content_id for e in catalog.repository.entries("main")].count(content_id) == 1
 
     @FOLLOW
-    def test_a_rename_and_two_different_changes_conflict(self, catalog: Catalog, follow: bool) -> None:
+    def test_a_rename_and_two_different_changes_conflict(
+        self, catalog: Catalog, follow: bool
+    ) -> None:
         begin(catalog)
         catalog.rename("dev", "old", "new", 2)
         catalog.write("main", {"old": 3})
@@ -168,7 +201,9 @@ class Renames:
         assert catalog.numbers() == {"aside": 1, "old": 3}
 
     @FOLLOW
-    def test_a_target_rename_and_two_different_changes_conflict(self, catalog: Catalog, follow: bool) -> None:
+    def test_a_target_rename_and_two_different_changes_conflict(
+        self, catalog: Catalog, follow: bool
+    ) -> None:
         begin(catalog)
         catalog.write("dev", {"old": 2})
         catalog.rename("main", "old", "new", 3)
@@ -195,7 +230,9 @@ class Renames:
         assert catalog.numbers() == {"aside": 1, "new": 1}
 
     @FOLLOW
-    def test_a_rename_onto_a_key_that_the_target_created_conflicts(self, catalog: Catalog, follow: bool) -> None:
+    def test_a_rename_onto_a_key_that_the_target_created_conflicts(
+        self, catalog: Catalog, follow: bool
+    ) -> None:
         begin(catalog)
         catalog.rename("dev", "old", "new")
         catalog.write("main", {"new": 7})
@@ -205,7 +242,9 @@ class Renames:
         assert catalog.numbers() == {"aside": 1, "new": 7, "old": 1}
 
     @FOLLOW
-    def test_a_rename_into_a_namespace_that_the_target_dropped_is_refused(self, catalog: Catalog, follow: bool) -> None:
+    def test_a_rename_into_a_namespace_that_the_target_dropped_is_refused(
+        self, catalog: Catalog, follow: bool
+    ) -> None:
         catalog.write("main", {"old": 1, "n": NS})
         catalog.branch("dev")
         catalog.rename("dev", "old", "n.new")
@@ -215,7 +254,9 @@ class Renames:
         assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_ABSENT", "n")]
 
     @FOLLOW
-    def test_a_new_content_under_the_old_key_is_no_rename(self, catalog: Catalog, follow: bool) -> None:
+    def test_a_new_content_under_the_old_key_is_no_rename(
+        self, catalog: Catalog, follow: bool
+    ) -> None:
         content_id = begin(catalog)
         catalog.rename("dev", "old", "new")
         catalog.write("dev", {"old": 5})

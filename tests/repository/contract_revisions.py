@@ -7,7 +7,13 @@ from datetime import timedelta
 import pytest
 
 from nessie_cli import commitspec
-from nessie_cli.errors import AmbiguousHash, CommitNotFound, InvalidInput, NessieError, ReferenceNotFound
+from nessie_cli.errors import (
+    AmbiguousHash,
+    CommitNotFound,
+    InvalidInput,
+    NessieError,
+    ReferenceNotFound,
+)
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.base import Repository
 from tests.repository.vocabulary import EMPTY, NOBODY, Catalog
@@ -43,7 +49,9 @@ class Revisions:
     def test_a_parsed_revision_resolves_like_its_text(self, catalog: Catalog) -> None:
         chain(catalog, 3)
         for text in ("main", "main~2", f"@{catalog.head()}^1"):
-            assert catalog.repository.resolve(commitspec.parse(text)) == catalog.repository.resolve(text)
+            assert catalog.repository.resolve(commitspec.parse(text)) == catalog.repository.resolve(
+                text
+            )
 
     def test_the_empty_history_is_a_hash_like_any(self, catalog: Catalog) -> None:
         chain(catalog, 1)
@@ -58,18 +66,36 @@ class Revisions:
         assert catalog.repository.resolve(f"main@{aside}") == Reference(BRANCH, "main", aside)
         assert catalog.numbers(f"main@{aside}") == {"a": 1}
 
-    @pytest.mark.parametrize("revision", ["nosuch", "nosuch@", f"nosuch@{EMPTY}", "nosuch~1", "main2"])
+    @pytest.mark.parametrize(
+        "revision", ["nosuch", "nosuch@", f"nosuch@{EMPTY}", "nosuch~1", "main2"]
+    )
     def test_an_unknown_reference_is_not_found(self, repository: Repository, revision: str) -> None:
         with pytest.raises(ReferenceNotFound):
             repository.resolve(revision)
 
-    @pytest.mark.parametrize("revision", [NOBODY, f"main@{NOBODY}", f"@{NOBODY}", f"main@{NOBODY}~1", "main@11223344"])
+    @pytest.mark.parametrize(
+        "revision", [NOBODY, f"main@{NOBODY}", f"@{NOBODY}", f"main@{NOBODY}~1", "main@11223344"]
+    )
     def test_an_unknown_commit_is_not_found(self, catalog: Catalog, revision: str) -> None:
         chain(catalog, 1)
         with pytest.raises(CommitNotFound):
             catalog.repository.resolve(revision)
 
-    @pytest.mark.parametrize("revision", ["", "@", "~1", "main~0", "main^0", "main~x", "main@xyz", "ma..in", "main~2147483648", "main*whenever"])
+    @pytest.mark.parametrize(
+        "revision",
+        [
+            "",
+            "@",
+            "~1",
+            "main~0",
+            "main^0",
+            "main~x",
+            "main@xyz",
+            "ma..in",
+            "main~2147483648",
+            "main*whenever",
+        ],
+    )
     def test_malformed_revisions_are_refused(self, repository: Repository, revision: str) -> None:
         with pytest.raises(InvalidInput):
             repository.resolve(revision)
@@ -142,7 +168,12 @@ class Revisions:
         merged = catalog.merge("dev").resultant_hash
         (entry,) = [e for e in catalog.log() if e.hash == merged]
         assert entry.meta.commit_time is not None
-        assert catalog.hash(f"main*{commitspec.format_time(entry.meta.commit_time - timedelta(microseconds=1))}") == one
+        assert (
+            catalog.hash(
+                f"main*{commitspec.format_time(entry.meta.commit_time - timedelta(microseconds=1))}"
+            )
+            == one
+        )
 
     # -- short hashes --
 
@@ -151,7 +182,9 @@ class Revisions:
         for hash_ in hashes:
             for digits in (12, 13, 20, 63):
                 assert catalog.repository.resolve(hash_[:digits]) == Reference(DETACHED, "", hash_)
-                assert catalog.repository.resolve(f"main@{hash_[:digits]}") == Reference(BRANCH, "main", hash_)
+                assert catalog.repository.resolve(f"main@{hash_[:digits]}") == Reference(
+                    BRANCH, "main", hash_
+                )
         assert catalog.hash(f"{hashes[5][:12].upper()}~2") == hashes[3]
 
     def test_a_short_hash_that_several_commits_share_lists_them(self, catalog: Catalog) -> None:

@@ -6,9 +6,30 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError, NotAllowed, ReferenceConflict, ReferenceNotFound
+from nessie_cli.errors import (
+    CommitNotFound,
+    InvalidInput,
+    MergeConflict,
+    NessieError,
+    NotAllowed,
+    ReferenceConflict,
+    ReferenceNotFound,
+)
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, MergeBehavior
-from tests.repository.vocabulary import EMPTY, NOBODY, NS, Catalog, behave, delete, key, put, table, touched, types_and_keys, unchanged
+from tests.repository.vocabulary import (
+    EMPTY,
+    NOBODY,
+    NS,
+    Catalog,
+    behave,
+    delete,
+    key,
+    put,
+    table,
+    touched,
+    types_and_keys,
+    unchanged,
+)
 
 FORCE, DROP = MergeBehavior.FORCE, MergeBehavior.DROP
 WHEN = datetime(2020, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -19,7 +40,11 @@ def story(catalog: Catalog) -> list[str]:
     catalog.write("main", {"a": 1, "b": 1, "ns": NS})
     catalog.branch("dev")
     catalog.branch("t")
-    commits = [catalog.write("dev", {"ns.x": 2}, "one"), catalog.write("dev", {"a": 2}, "two"), catalog.write("dev", {"b": None}, "three")]
+    commits = [
+        catalog.write("dev", {"ns.x": 2}, "one"),
+        catalog.write("dev", {"a": 2}, "two"),
+        catalog.write("dev", {"b": None}, "three"),
+    ]
     commits.append(catalog.commit("dev", unchanged("a"), message="four"))
     commits.append(catalog.write("dev", {"y": 2, "z": 2}, "five"))
     return commits
@@ -31,7 +56,11 @@ class Transplants:
         start = catalog.write("t", {"other": 1})
         result = catalog.transplant(commits, onto="t")
         assert (result.applied, result.successful, result.common_ancestor) == (True, True, None)
-        assert (result.resultant_hash, result.effective_target_hash, result.target_branch) == (catalog.head("t"), start, "t")
+        assert (result.resultant_hash, result.effective_target_hash, result.target_branch) == (
+            catalog.head("t"),
+            start,
+            "t",
+        )
         assert touched(result) == dict.fromkeys(["a", "b", "ns.x", "y", "z"], "NORMAL")
         assert catalog.numbers("t") == {"a": 2, "ns": NS, "ns.x": 2, "other": 1, "y": 2, "z": 2}
         log = catalog.log("t", until=start)
@@ -70,11 +99,22 @@ class Transplants:
 
     def test_metadata_is_kept_but_committer_and_time(self, catalog: Catalog) -> None:
         story(catalog)
-        meta = CommitMeta("hello\n\nyou", authors=("ann", "bob"), signed_off_by=("carol",), author_time=WHEN, properties={"k": ("v", "w")})
+        meta = CommitMeta(
+            "hello\n\nyou",
+            authors=("ann", "bob"),
+            signed_off_by=("carol",),
+            author_time=WHEN,
+            properties={"k": ("v", "w")},
+        )
         hash_ = catalog.repository.commit("dev", [put("n", table(1))], meta).reference.hash
         catalog.transplant([hash_], onto="t")
         old, new = catalog.top("dev").meta, catalog.top("t").meta
-        assert (new.message, new.authors, new.signed_off_by, new.author_time) == (meta.message, meta.authors, meta.signed_off_by, WHEN)
+        assert (new.message, new.authors, new.signed_off_by, new.author_time) == (
+            meta.message,
+            meta.authors,
+            meta.signed_off_by,
+            WHEN,
+        )
         assert {k: tuple(v) for k, v in new.properties.items()} == {"k": ("v", "w")}
         assert new.commit_time is not None
         assert old.commit_time is not None
@@ -94,7 +134,12 @@ class Transplants:
         commits = story(catalog)
         head = catalog.head("t")
         result = catalog.transplant([commits[3]], onto="t")
-        assert (result.applied, result.successful, result.resultant_hash, result.details) == (False, True, head, ())
+        assert (result.applied, result.successful, result.resultant_hash, result.details) == (
+            False,
+            True,
+            head,
+            (),
+        )
         assert catalog.head("t") == head
 
     def test_an_identical_put_is_copied(self, catalog: Catalog) -> None:
@@ -110,7 +155,12 @@ class Transplants:
         commits = story(catalog)
         head = catalog.transplant(commits[:1], onto="t").resultant_hash
         again = catalog.transplant(commits[:1], onto="t")
-        assert (again.applied, again.successful, again.resultant_hash, again.details) == (False, True, head, ())
+        assert (again.applied, again.successful, again.resultant_hash, again.details) == (
+            False,
+            True,
+            head,
+            (),
+        )
 
     def test_an_update_a_second_time_conflicts(self, catalog: Catalog) -> None:
         commits = story(catalog)
@@ -141,7 +191,9 @@ class Transplants:
 
     # -- conflicts --
 
-    def test_conflicts_of_all_commits_are_reported_and_nothing_is_written(self, catalog: Catalog) -> None:
+    def test_conflicts_of_all_commits_are_reported_and_nothing_is_written(
+        self, catalog: Catalog
+    ) -> None:
         commits = story(catalog)
         changed = catalog.write("t", {"a": 3, "y": 3})
         before = catalog.everything()
@@ -149,12 +201,21 @@ class Transplants:
             catalog.transplant(commits, onto="t")
         result = refused.value.result
         assert types_and_keys(result.conflicts) == [("KEY_EXISTS", "y"), ("VALUE_DIFFERS", "a")]
-        assert (result.applied, result.successful, result.resultant_hash, result.common_ancestor) == (False, False, None, None)
+        assert (
+            result.applied,
+            result.successful,
+            result.resultant_hash,
+            result.common_ancestor,
+        ) == (False, False, None, None)
         assert refused.value.message == "The following keys have been changed in conflict: 'a', 'y'"
         by_key = {c.key: c for c in result.conflicts}
         fact: Conflict = by_key[key("a")]
         content_id = catalog.id("t", "a")
-        assert (fact.expected, fact.actual, fact.proposed) == (table(1, content_id), table(3, content_id), table(2, content_id))
+        assert (fact.expected, fact.actual, fact.proposed) == (
+            table(1, content_id),
+            table(3, content_id),
+            table(2, content_id),
+        )
         assert fact.changed_by is not None
         assert fact.changed_by.hash == changed
         assert catalog.everything() == before
@@ -200,18 +261,33 @@ class Transplants:
         result = catalog.transplant(commits, onto="t", default_behavior=DROP)
         assert result.applied
         assert catalog.numbers("t") == {"a": 3, "ns": NS, "ns.x": 2, "y": 3, "z": 2}
-        assert [e.meta.message for e in catalog.log("t")[:4]] == ["five", "three", "one", "write a, y"]
+        assert [e.meta.message for e in catalog.log("t")[:4]] == [
+            "five",
+            "three",
+            "one",
+            "write a, y",
+        ]
 
     def test_each_transplanted_key_has_its_own_behavior(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.write("t", {"a": 3, "y": 3})
-        result = catalog.transplant(commits, onto="t", behaviors=[behave("a", "DROP"), behave("y", "FORCE")])
-        assert touched(result) == {"a": "DROP", "b": "NORMAL", "ns.x": "NORMAL", "y": "FORCE", "z": "NORMAL"}
+        result = catalog.transplant(
+            commits, onto="t", behaviors=[behave("a", "DROP"), behave("y", "FORCE")]
+        )
+        assert touched(result) == {
+            "a": "DROP",
+            "b": "NORMAL",
+            "ns.x": "NORMAL",
+            "y": "FORCE",
+            "z": "NORMAL",
+        }
         assert catalog.numbers("t") == {"a": 3, "ns": NS, "ns.x": 2, "y": 2, "z": 2}
 
     def test_a_behavior_may_stay_unused(self, catalog: Catalog) -> None:
         commits = story(catalog)
-        assert catalog.transplant(commits[:1], onto="t", behaviors=[behave("never", "FORCE")]).applied
+        assert catalog.transplant(
+            commits[:1], onto="t", behaviors=[behave("never", "FORCE")]
+        ).applied
 
     def test_expected_targets_count_with_force_too(self, catalog: Catalog) -> None:
         commits = story(catalog)
@@ -221,7 +297,9 @@ class Transplants:
         with pytest.raises(MergeConflict) as refused:
             catalog.transplant(commits[1:2], onto="t", behaviors=[behave("a", "FORCE", wrong)])
         assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "a")]
-        assert catalog.transplant(commits[1:2], onto="t", behaviors=[behave("a", "NORMAL", there, table(23, there.id))]).applied
+        assert catalog.transplant(
+            commits[1:2], onto="t", behaviors=[behave("a", "NORMAL", there, table(23, there.id))]
+        ).applied
         assert catalog.numbers("t")["a"] == 23
 
     def test_a_namespace_that_would_be_orphaned_is_refused(self, catalog: Catalog) -> None:
@@ -249,11 +327,19 @@ class Transplants:
             result = catalog.transplant(chosen, onto="t", any_order=True)
         except NotAllowed:
             pytest.skip("this server does not have the extension")
-        assert [e.meta.message for e in catalog.log("t", until=start)][:-1] == ["one", "two", "five"]
+        assert [e.meta.message for e in catalog.log("t", until=start)][:-1] == [
+            "one",
+            "two",
+            "five",
+        ]
         assert touched(result) == dict.fromkeys(["a", "ns.x", "y", "z"], "NORMAL")
-        assert all(detail.source == catalog.content("dev", detail.key.plain) for detail in result.details)
+        assert all(
+            detail.source == catalog.content("dev", detail.key.plain) for detail in result.details
+        )
 
-    def test_conflicts_of_commits_in_any_order_have_the_states_of_their_own_commit(self, catalog: Catalog) -> None:
+    def test_conflicts_of_commits_in_any_order_have_the_states_of_their_own_commit(
+        self, catalog: Catalog
+    ) -> None:
         commits = story(catalog)
         catalog.write("t", {"a": 9})
         try:
@@ -262,7 +348,10 @@ class Transplants:
         except NotAllowed:
             pytest.skip("this server does not have the extension")
         (conflict,) = refused.value.conflicts
-        assert (conflict.expected, conflict.actual) == (catalog.content(f"@{commits[0]}", "a"), catalog.content("t", "a"))
+        assert (conflict.expected, conflict.actual) == (
+            catalog.content(f"@{commits[0]}", "a"),
+            catalog.content("t", "a"),
+        )
         assert conflict.proposed == catalog.content("dev", "a")
 
     def test_no_commits_at_all(self, catalog: Catalog) -> None:
@@ -292,9 +381,15 @@ class Transplants:
         old = catalog.head("t")
         head = catalog.write("t", {"other": 1})
         result = catalog.transplant(commits, onto="t", expected_hash=old)
-        assert (result.applied, result.expected_hash, result.effective_target_hash) == (True, old, head)
+        assert (result.applied, result.expected_hash, result.effective_target_hash) == (
+            True,
+            old,
+            head,
+        )
 
-    def test_a_merge_commit_brings_its_changes_against_its_first_parent(self, catalog: Catalog) -> None:
+    def test_a_merge_commit_brings_its_changes_against_its_first_parent(
+        self, catalog: Catalog
+    ) -> None:
         story(catalog)
         catalog.write("main", {"m": 1})
         merged = catalog.merge("dev").resultant_hash
@@ -332,7 +427,11 @@ class Transplants:
         first = catalog.transplant(commits, onto="t", request_id="t-1")
         head = catalog.write("t", {"other": 1})
         again = catalog.transplant(commits, onto="t", request_id="t-1")
-        assert (again.applied, again.successful, again.resultant_hash) == (True, True, first.resultant_hash)
+        assert (again.applied, again.successful, again.resultant_hash) == (
+            True,
+            True,
+            first.resultant_hash,
+        )
         assert catalog.head("t") == head
 
     def test_operations_are_those_of_the_source(self, catalog: Catalog) -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from nessie_cli.errors import AlreadyExists, CommitNotFound, MergeConflict, NotAllowed, ReferenceConflict
+from nessie_cli.errors import (
+    AlreadyExists,
+    CommitNotFound,
+    MergeConflict,
+    NotAllowed,
+    ReferenceConflict,
+)
 from nessie_cli.model import CommitMeta, CommitResult, MergeBehavior, MergeResult, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import (
@@ -54,7 +60,13 @@ class Seen(NamedTuple):
 class ModelledPlan:
     """A plan. `interfere` is called between the draft and the commit, in the first `times` calls."""
 
-    def __init__(self, wish: Wish, request_id: str, interfere: Callable[[], None] = lambda: None, times: int = 0) -> None:
+    def __init__(
+        self,
+        wish: Wish,
+        request_id: str,
+        interfere: Callable[[], None] = lambda: None,
+        times: int = 0,
+    ) -> None:
         self._wish = wish
         self._submission = Submission(request_id)
         self._interfere = interfere
@@ -82,7 +94,11 @@ class ModelledPlan:
     @property
     def committed(self) -> Draft[Any] | None:
         """The draft that was committed; None if the answer is a refusal or changed nothing."""
-        return None if isinstance(self.answer, Exception) or self.drafts[-1].write is None else self.drafts[-1]
+        return (
+            None
+            if isinstance(self.answer, Exception) or self.drafts[-1].write is None
+            else self.drafts[-1]
+        )
 
     def _change(self, at: Repository, heads: Mapping[str, str]) -> tuple[Change, list[Op]]:  # noqa: PLR0911 - one for each verb
         wish = self._wish
@@ -93,17 +109,29 @@ class ModelledPlan:
             case "commit":
                 return self._commit(at, name)
             case "merge":
-                return Merge(name, f"{other}@{heads[other]}", MergeOptions(default_behavior=MergeBehavior(wish.behavior))), []
+                return Merge(
+                    name,
+                    f"{other}@{heads[other]}",
+                    MergeOptions(default_behavior=MergeBehavior(wish.behavior)),
+                ), []
             case "transplant" if heads[other] != EMPTY:
-                return Transplant(name, [heads[other]], MergeOptions(default_behavior=MergeBehavior(wish.behavior))), []
+                return Transplant(
+                    name,
+                    [heads[other]],
+                    MergeOptions(default_behavior=MergeBehavior(wish.behavior)),
+                ), []
             case "create":
                 return CreateReference(ReferenceType.BRANCH, wish.new, heads[other]), []
             case "assign":
                 return AssignReference(name, heads[other], heads[name]), []
             case "rename" if mutable:
-                return RenameReference(pick(mutable, wish.name), wish.new, heads[pick(mutable, wish.name)]), []
+                return RenameReference(
+                    pick(mutable, wish.name), wish.new, heads[pick(mutable, wish.name)]
+                ), []
             case "delete" if mutable:
-                return DeleteReference(pick(mutable, wish.name), heads[pick(mutable, wish.name)]), []
+                return DeleteReference(
+                    pick(mutable, wish.name), heads[pick(mutable, wish.name)]
+                ), []
             case "protect":
                 return PutSettings({f"protect.{name}": "merge-only"}), []
             case "release":
@@ -112,9 +140,17 @@ class ModelledPlan:
 
     def _commit(self, at: Repository, name: str) -> tuple[Change, list[Op]]:
         expected = at.resolve(name + "~1" * self._wish.back).hash
-        seen = {e.key.plain: thing(e.content) for e in at.entries(f"@{expected}", content=True) if e.content}
+        seen = {
+            e.key.plain: thing(e.content)
+            for e in at.entries(f"@{expected}", content=True)
+            if e.content
+        }
         ops = [Machine.op(key, *wish, seen, rude=False) for key, wish in self._wish.wishes.items()]
-        if "n" not in seen and "n" not in self._wish.wishes and any(op.key.startswith("n.") for op in ops):
+        if (
+            "n" not in seen
+            and "n" not in self._wish.wishes
+            and any(op.key.startswith("n.") for op in ops)
+        ):
             ops.append(Op("put", "n", "namespace", 1))
         operations = [one for op in ops for one in Machine.operations(op, seen)]
         return Commit(name, operations, CommitMeta("work"), expected), ops
@@ -138,7 +174,9 @@ class Judge:
     def answered(self, plan: ModelledPlan) -> None:
         """A plan that has written nothing: it is judged on what it saw, and all of that was committed."""
         seen = plan.last
-        assert set(seen.heads.values()) <= self.naive.states.keys(), "an answer rests on a commit that was never made"
+        assert set(seen.heads.values()) <= self.naive.states.keys(), (
+            "an answer rests on a commit that was never made"
+        )
         assert dict(seen.settings) in self.settings, "an answer rests on settings that never were"
         self._judge(plan, seen.heads, seen.settings)
 
@@ -148,19 +186,28 @@ class Judge:
         assert isinstance(change, PutSettings)
         assert plan.last.settings == before, "settings were changed on others than it saw"
         assert plan.answer == {name: before.get(name) for name in change.values}
-        after = {name: value for name, value in {**before, **change.values}.items() if value is not None}
+        after = {
+            name: value for name, value in {**before, **change.values}.items() if value is not None
+        }
         self.settings.append(after)
 
     def _moved(self, plan: ModelledPlan) -> dict[str, str | None]:
         assert plan.committed is not None
         changes = {one.name: one for one in plan.committed.references}
         for one in changes.values():
-            assert self.heads.get(one.name) == one.before, "a reference was moved from where it was not"
+            assert self.heads.get(one.name) == one.before, (
+                "a reference was moved from where it was not"
+            )
         return {**self.heads, **{one.name: one.after for one in changes.values()}}
 
-    def _judge(self, plan: ModelledPlan, heads: Mapping[str, str], settings: Mapping[str, str]) -> None:
+    def _judge(
+        self, plan: ModelledPlan, heads: Mapping[str, str], settings: Mapping[str, str]
+    ) -> None:
         change, answer = plan.last.change, plan.answer
-        protected = isinstance(change, Commit | Transplant | AssignReference) and f"protect.{_name(change)}" in settings
+        protected = (
+            isinstance(change, Commit | Transplant | AssignReference)
+            and f"protect.{_name(change)}" in settings
+        )
         match change:
             case Commit() | Transplant() | AssignReference() if protected:
                 if not isinstance(answer, NotAllowed):
@@ -188,7 +235,10 @@ class Judge:
             return
         assert isinstance(answer, CommitResult), answer
         ids = {key.plain: id_ for key, id_ in answer.added.items()}
-        edits = {key: one and (one._replace(id=ids.pop(key)) if one.id == "new" else one) for key, one in verdict.edits.items()}
+        edits = {
+            key: one and (one._replace(id=ids.pop(key)) if one.id == "new" else one)
+            for key, one in verdict.edits.items()
+        }
         assert ids == {}
         self._add(answer.reference.hash, [head], self.naive.states[head], edits)
 
@@ -205,11 +255,16 @@ class Judge:
             assert (answer.applied, answer.successful, answer.resultant_hash) == (False, True, head)
             return
         states = self.naive.states
-        verdict = self.naive.judge_merge(states[base], states[source], states[head], change.options.default_behavior.value)
+        verdict = self.naive.judge_merge(
+            states[base], states[source], states[head], change.options.default_behavior.value
+        )
         if verdict.namespace_trouble or verdict.conflicts:
             assert isinstance(answer, ReferenceConflict), answer
             assert isinstance(answer, MergeConflict) != verdict.namespace_trouble
-            assert verdict.namespace_trouble or set(types_and_keys(answer.conflicts)) == verdict.conflicts
+            assert (
+                verdict.namespace_trouble
+                or set(types_and_keys(answer.conflicts)) == verdict.conflicts
+            )
             return
         assert isinstance(answer, MergeResult), answer
         assert answer.common_ancestor == base
@@ -224,12 +279,16 @@ class Judge:
         answer, (source,) = plan.answer, change.commits
         before, after = self.naive.states[self.naive.parents[source][0]], self.naive.states[source]
         behavior, keys = change.options.default_behavior.value, set(self.naive.ops[source])
-        verdict = self.naive.judge_merge(before, after, self.naive.states[head], behavior, keys, transplant=True)
+        verdict = self.naive.judge_merge(
+            before, after, self.naive.states[head], behavior, keys, transplant=True
+        )
         if verdict.namespace_trouble:
             assert isinstance(answer, ReferenceConflict)
         elif verdict.conflicts:
             assert isinstance(answer, MergeConflict)
-            assert {key for _, key in types_and_keys(answer.conflicts)} == {key for _, key in verdict.conflicts}
+            assert {key for _, key in types_and_keys(answer.conflicts)} == {
+                key for _, key in verdict.conflicts
+            }
         else:
             assert isinstance(answer, MergeResult), answer
             if answer.applied:

@@ -42,7 +42,9 @@ def parent_of(key: str) -> str | None:
     return key.rpartition(".")[0] or None
 
 
-def difference(old: Thing | None, new: Thing | None, *, gone: str = "KEY_DOES_NOT_EXIST") -> str | None:
+def difference(
+    old: Thing | None, new: Thing | None, *, gone: str = "KEY_DOES_NOT_EXIST"
+) -> str | None:
     """The conflict type of a key that was expected to be one thing and is another."""
     if old == new:
         return None
@@ -67,7 +69,11 @@ def namespaces_wrong(before: State, edits: dict[str, Thing | None], created: set
         parent = parent_of(key)
         if parent and (parent not in after or after[parent].kind != "namespace"):
             return True
-    deleted = [k for k, thing in edits.items() if thing is None and k in before and before[k].kind == "namespace"]
+    deleted = [
+        k
+        for k, thing in edits.items()
+        if thing is None and k in before and before[k].kind == "namespace"
+    ]
     return any(other.startswith(f"{k}.") for k in deleted for other in after)
 
 
@@ -104,9 +110,15 @@ class Naive:
     def best_bases(self, a: str, b: str) -> set[str]:
         """Common ancestors that are no ancestor of another common one."""
         common = self.ancestors(a) & self.ancestors(b)
-        return {c for c in common if not any(c != other and c in self.ancestors(other) for other in common)}
+        return {
+            c
+            for c in common
+            if not any(c != other and c in self.ancestors(other) for other in common)
+        }
 
-    def add(self, hash_: str, parents: list[str], state: State, ops: dict[str, Thing | None]) -> None:
+    def add(
+        self, hash_: str, parents: list[str], state: State, ops: dict[str, Thing | None]
+    ) -> None:
         assert hash_ not in self.states
         self.states[hash_], self.parents[hash_], self.ops[hash_] = state, parents, ops
 
@@ -133,15 +145,21 @@ class Naive:
                 created.add(op.key)
                 verdict.edits[op.key] = Thing("new", op.kind, op.number)
         again = {op.key for op in ops if op.word == "again"}
-        verdict.namespace_trouble = namespaces_wrong(head, verdict.edits, created) or self._made_again_around_children(head, verdict.edits, again)
+        verdict.namespace_trouble = namespaces_wrong(
+            head, verdict.edits, created
+        ) or self._made_again_around_children(head, verdict.edits, again)
         return verdict
 
     @staticmethod
-    def _made_again_around_children(head: State, edits: dict[str, Thing | None], again: set[str]) -> bool:
+    def _made_again_around_children(
+        head: State, edits: dict[str, Thing | None], again: set[str]
+    ) -> bool:
         """Whether a namespace goes and comes while something below it stays."""
         gone = again | {key for key, thing in edits.items() if thing is None}
         spaces = [key for key in again if key in head and head[key].kind == "namespace"]
-        return any(key.startswith(f"{space}.") and key not in gone for space in spaces for key in head)
+        return any(
+            key.startswith(f"{space}.") and key not in gone for space in spaces for key in head
+        )
 
     @staticmethod
     def _conflict(verdict: Verdict, key: str, type_: str | None) -> None:
@@ -149,24 +167,42 @@ class Naive:
             verdict.conflicts.add((type_, key))
 
     def judge_merge(
-        self, base: State, source: State, target: State, behavior: str, keys: set[str] | None = None, *, transplant: bool = False
+        self,
+        base: State,
+        source: State,
+        target: State,
+        behavior: str,
+        keys: set[str] | None = None,
+        *,
+        transplant: bool = False,
     ) -> Verdict:
         """The table of reference 9.4 for every key that the source changed (or, for a transplant, that its commit names)."""
         verdict = Verdict()
         created = set()
         dropped: dict[str, Thing | None] = {}
-        changed = {k for k in base.keys() | source.keys() if base.get(k) != source.get(k)} if keys is None else keys
+        changed = (
+            {k for k in base.keys() | source.keys() if base.get(k) != source.get(k)}
+            if keys is None
+            else keys
+        )
         for key in changed:
             before, after, there = base.get(key), source.get(key), target.get(key)
             conflict = difference(before, there)
             if transplant and before and after and before.id != after.id:
                 # A key that was deleted and created again is taken for an update with another content id.
-                conflict = difference(Thing(after.id, after.kind, before.number), there) or "VALUE_DIFFERS"
+                conflict = (
+                    difference(Thing(after.id, after.kind, before.number), there) or "VALUE_DIFFERS"
+                )
             if before is None and after is not None and after == there:
                 continue
             if behavior == "NORMAL" and not transplant and after == there != before:
                 continue
-            spaces = before is None and after is not None and there is not None and after.kind == there.kind == "namespace"
+            spaces = (
+                before is None
+                and after is not None
+                and there is not None
+                and after.kind == there.kind == "namespace"
+            )
             conflict = None if spaces else conflict
             if behavior == "DROP" and (conflict or not transplant):
                 verdict.details.add(key)
@@ -183,5 +219,7 @@ class Naive:
         if transplant:
             # What is left out is judged as if it were applied.
             new = {key for key, thing in dropped.items() if thing and key not in target}
-            verdict.namespace_trouble |= namespaces_wrong(target, verdict.edits | dropped, created | new)
+            verdict.namespace_trouble |= namespaces_wrong(
+                target, verdict.edits | dropped, created | new
+            )
         return verdict

@@ -79,7 +79,9 @@ class TestPlain(Plain, Divides):
         with servers.serving(store) as address, plain(address) as opened:
             yield opened
 
-    def test_a_message_of_a_tag_is_refused_before_anything_is_created(self, repository: Repository) -> None:
+    def test_a_message_of_a_tag_is_refused_before_anything_is_created(
+        self, repository: Repository
+    ) -> None:
         change = CreateReference(ReferenceType.TAG, "v1", NO_ANCESTOR, "a message")
         for refused in (repository.submit, repository.draft):
             with pytest.raises(InvalidInput, match="keeps no message of a tag"):
@@ -90,4 +92,6 @@ class TestPlain(Plain, Divides):
 
 def plain(address: str) -> Repository:
     """A repository that uses nothing but REST v2."""
-    return open_remote(address, Access(), Context("", lambda: time.time_ns() // 1000, os.urandom), extensions=False)
+    return open_remote(
+        address, Access(), Context("", lambda: time.time_ns() // 1000, os.urandom), extensions=False
+    )

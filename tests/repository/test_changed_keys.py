@@ -21,14 +21,22 @@ def check(repository: LocalRepository, entry: LogEntry, seed: int) -> set[str]:
     """Compares both; the letters of the changes."""
     changes = changes_of(repository.diff(entry.parent, entry.hash))
     found = repository.changed_keys(entry)
-    assert outlined(found) == [Change(kind, key, None, None, old_key) for kind, key, _, _, old_key, _ in changes], f"seed {seed}"
-    assert Repository.changed_keys(repository, entry) == found, f"seed {seed}: what a repository without a faster way answers"
+    assert outlined(found) == [
+        Change(kind, key, None, None, old_key) for kind, key, _, _, old_key, _ in changes
+    ], f"seed {seed}"
+    assert Repository.changed_keys(repository, entry) == found, (
+        f"seed {seed}: what a repository without a faster way answers"
+    )
     return {change.kind.value for change in changes} or {""}
 
 
 def some_operations(random: Random, catalog: Catalog, branch: str) -> list[Operation]:
     """On one to three keys: an update (perhaps to what is there already), a creation, a deletion, a new life, a rename."""
-    state = {name: catalog.content(branch, name) for name, number in catalog.numbers(branch).items() if number != NS}
+    state = {
+        name: catalog.content(branch, name)
+        for name, number in catalog.numbers(branch).items()
+        if number != NS
+    }
     operations: list[Operation] = []
     free = [name for name in KEYS if name not in state]
     for name in random.sample(KEYS, random.choice([1, 1, 2, 3])):

@@ -18,7 +18,11 @@ from tests.store.postgres_server import new_url
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    with new_url() if request.param == "postgres" else nullcontext(f"{tmp_path}/store.sqlite") as found:
+    with (
+        new_url()
+        if request.param == "postgres"
+        else nullcontext(f"{tmp_path}/store.sqlite") as found
+    ):
         create(found).close()
         yield found
 
@@ -56,8 +60,12 @@ def test_a_group_commits_under_its_lease_and_others_wait(url: str) -> None:
         theirs = Thread(target=lambda: Catalog(second).commit("main", put("late", table(2))))
         theirs.start()
         try:
-            plans = [plan(lambda c, n=n: c.commit("main", put(f"k{n}", table(n)))) for n in range(6)]
-            ours = first.commit_all(plans[:3], lease=lease) + first.commit_all(plans[3:], lease=lease)
+            plans = [
+                plan(lambda c, n=n: c.commit("main", put(f"k{n}", table(n)))) for n in range(6)
+            ]
+            ours = first.commit_all(plans[:3], lease=lease) + first.commit_all(
+                plans[3:], lease=lease
+            )
         finally:
             lease.give_back()
         theirs.join(60)

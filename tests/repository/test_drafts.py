@@ -8,9 +8,28 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.errors import AlreadyExists, MergeConflict, NotAllowed, ReferenceConflict
-from nessie_cli.model import CommitMeta, ConflictType, ContentKey, Delete, KeyBehavior, MergeBehavior, Namespace, Put, ReferenceType
+from nessie_cli.model import (
+    CommitMeta,
+    ConflictType,
+    ContentKey,
+    Delete,
+    KeyBehavior,
+    MergeBehavior,
+    Namespace,
+    Put,
+    ReferenceType,
+)
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.changes import AssignReference, Commit, CreateReference, DeleteReference, Merge, MergeOptions, RenameReference, Transplant
+from nessie_cli.repository.changes import (
+    AssignReference,
+    Commit,
+    CreateReference,
+    DeleteReference,
+    Merge,
+    MergeOptions,
+    RenameReference,
+    Transplant,
+)
 from nessie_cli.repository.draft import Draft
 from tests.repository.vocabulary import Catalog, table
 
@@ -22,7 +41,9 @@ META = CommitMeta("m")
 @pytest.fixture
 def repository() -> Iterator[Repository]:
     with connect("memory:", who="owner") as opened:
-        opened.commit("main", [Put(A, table(1)), Put(B, Namespace(elements=("b",)))], CommitMeta("first"))
+        opened.commit(
+            "main", [Put(A, table(1)), Put(B, Namespace(elements=("b",)))], CommitMeta("first")
+        )
         yield opened
 
 
@@ -37,7 +58,9 @@ def branched(repository: Repository) -> None:
 
 
 def changed(draft: Draft[object]) -> list[tuple[ContentKey, str | None, str | None, bool]]:
-    return sorted((key.key, key.type_before, key.type_after, key.same_content) for key in draft.key_changes())
+    return sorted(
+        (key.key, key.type_before, key.type_after, key.same_content) for key in draft.key_changes()
+    )
 
 
 def test_a_draft_changes_nothing(repository: Repository) -> None:
@@ -47,7 +70,11 @@ def test_a_draft_changes_nothing(repository: Repository) -> None:
     for change in (
         Commit("main", [newer(repository)], META),
         Merge("main", "dev"),
-        Transplant("main", [repository.reference("dev").hash], MergeOptions(behaviors=[KeyBehavior(B, MergeBehavior.DROP)])),
+        Transplant(
+            "main",
+            [repository.reference("dev").hash],
+            MergeOptions(behaviors=[KeyBehavior(B, MergeBehavior.DROP)]),
+        ),
         CreateReference(ReferenceType.TAG, "t", head),
         AssignReference("dev", head, repository.reference("dev").hash),
         RenameReference("dev", "new", repository.reference("dev").hash),
@@ -56,12 +83,21 @@ def test_a_draft_changes_nothing(repository: Repository) -> None:
         draft = repository.draft(change)
         assert draft.write is not None
         assert draft.exact
-    assert (list(repository.reflog()), [reference.hash for reference in repository.references()]) == before
+    assert (
+        list(repository.reflog()),
+        [reference.hash for reference in repository.references()],
+    ) == before
 
 
-def test_a_commit_names_each_key_with_what_was_there_and_what_takes_its_place(repository: Repository) -> None:
+def test_a_commit_names_each_key_with_what_was_there_and_what_takes_its_place(
+    repository: Repository,
+) -> None:
     draft = repository.draft(Commit("main", [newer(repository), Delete(B), Put(C, table(3))], META))
-    assert changed(draft) == [(A, TABLE, TABLE, True), (B, NAMESPACE, None, False), (C, None, TABLE, False)]
+    assert changed(draft) == [
+        (A, TABLE, TABLE, True),
+        (B, NAMESPACE, None, False),
+        (C, None, TABLE, False),
+    ]
     contents = {key.key: (key.before, key.after) for key in draft.key_changes()}
     old = repository.content("main", A)
     assert contents[A] == (old, table(2, old.id))
@@ -85,18 +121,28 @@ def test_the_view_is_the_repository_as_it_will_be(repository: Repository) -> Non
 
 
 def test_conflicts_are_data_and_the_keys_are_named_all_the_same(repository: Repository) -> None:
-    draft = repository.draft(Commit("main", [Put(A, table(3)), Put(C, table(4))], META, repository.resolve("main~1").hash))
+    draft = repository.draft(
+        Commit(
+            "main", [Put(A, table(3)), Put(C, table(4))], META, repository.resolve("main~1").hash
+        )
+    )
     assert draft.refused
     assert draft.write is None
-    assert [(conflict.key, conflict.type) for conflict in draft.conflicts] == [(A, ConflictType.KEY_EXISTS)]
+    assert [(conflict.key, conflict.type) for conflict in draft.conflicts] == [
+        (A, ConflictType.KEY_EXISTS)
+    ]
     assert {key for key, *_ in changed(draft)} == {A, C}
     with pytest.raises(ReferenceConflict):
         draft.answer()
 
 
-def test_a_merge_names_what_would_be_written_and_what_becomes_reachable(repository: Repository) -> None:
+def test_a_merge_names_what_would_be_written_and_what_becomes_reachable(
+    repository: Repository,
+) -> None:
     branched(repository)
-    draft = repository.draft(Merge("main", "dev", MergeOptions(behaviors=[KeyBehavior(C, MergeBehavior.DROP)])))
+    draft = repository.draft(
+        Merge("main", "dev", MergeOptions(behaviors=[KeyBehavior(C, MergeBehavior.DROP)]))
+    )
     assert changed(draft) == [(A, TABLE, TABLE, True), (B, NAMESPACE, None, False)]
     heads = repository.reference("main").hash, repository.reference("dev").hash
     assert draft.parents == heads
@@ -108,7 +154,9 @@ def test_a_merge_names_what_would_be_written_and_what_becomes_reachable(reposito
 
 def test_a_merge_in_conflict_is_a_draft_as_well(repository: Repository) -> None:
     branched(repository)
-    repository.commit("main", [Put(A, table(7, repository.content("main", A).id))], CommitMeta("other"))
+    repository.commit(
+        "main", [Put(A, table(7, repository.content("main", A).id))], CommitMeta("other")
+    )
     draft = repository.draft(Merge("main", "dev"))
     assert isinstance(draft.refusal, MergeConflict)
     assert [conflict.key for conflict in draft.conflicts] == [A]
@@ -131,11 +179,15 @@ def test_a_protected_branch_refuses_in_the_draft(repository: Repository) -> None
 
 
 def test_a_name_that_is_taken_refuses_in_the_draft(repository: Repository) -> None:
-    draft = repository.draft(CreateReference(ReferenceType.TAG, "main", repository.reference("main").hash))
+    draft = repository.draft(
+        CreateReference(ReferenceType.TAG, "main", repository.reference("main").hash)
+    )
     assert isinstance(draft.refusal, AlreadyExists)
 
 
-def test_commits_bear_the_name_and_the_repository_itself_keeps_its_own(repository: Repository) -> None:
+def test_commits_bear_the_name_and_the_repository_itself_keeps_its_own(
+    repository: Repository,
+) -> None:
     repository.as_caller("ada").commit("main", [Put(C, table(3))], CommitMeta("c"))
     assert repository.commit_at("main").meta.committer == "ada"
     assert next(repository.reflog("main")).who == "ada"

@@ -53,16 +53,24 @@ class History:
         branch = random.choice(BRANCHES)
         if random.random() < 0.2:
             source = random.choice([name for name in BRANCHES if name != branch])
-            self.repository.merge(branch, source, MergeOptions(default_behavior=MergeBehavior.FORCE))
+            self.repository.merge(
+                branch, source, MergeOptions(default_behavior=MergeBehavior.FORCE)
+            )
             return
         name = random.choice(["a", "ns.a", "b", "c"])
         old = self.repository.contents(branch, [key(name)]).get(key(name))
-        meta = CommitMeta(f"load {number % 7}", authors=random.choice([(), (f"w{number % 3}",), ("w0", "w1")]))
+        meta = CommitMeta(
+            f"load {number % 7}", authors=random.choice([(), (f"w{number % 3}",), ("w0", "w1")])
+        )
         self.repository.commit(branch, [put(name, table(number, old.id if old else None))], meta)
 
     def by_index(self, walk: Walk, conditions: LogFilter) -> Iterator[LogEntry | None]:
         """By the commit index and jump pointers wherever that is possible."""
-        starts = [r.hash for r in self.repository.references()] if walk.start is None else [self.catalog.hash(str(walk.start))]
+        starts = (
+            [r.hash for r in self.repository.references()]
+            if walk.start is None
+            else [self.catalog.hash(str(walk.start))]
+        )
         exclude = [] if walk.exclude is None else [self.catalog.hash(str(walk.exclude))]
         ids = ([bytes.fromhex(hash_) for hash_ in some] for some in (starts, exclude))
         return filtered_log(self._source, *ids, walk, conditions, operations=False)
@@ -75,17 +83,32 @@ class History:
         """All commits of a walk, newest first."""
         repository = self.repository
         if walk.start is None:
-            found = [e for r in repository.references() for e in repository.log(r.hash, operations=True, all_parents=not walk.first_parent)]
+            found = [
+                e
+                for r in repository.references()
+                for e in repository.log(r.hash, operations=True, all_parents=not walk.first_parent)
+            ]
         elif walk.exclude is None:
-            found = list(repository.log(walk.start, operations=True, all_parents=not walk.first_parent))
+            found = list(
+                repository.log(walk.start, operations=True, all_parents=not walk.first_parent)
+            )
         elif walk.first_parent:
-            end = repository.merge_base(walk.start, walk.exclude) if walk.symmetric else walk.exclude
-            found = [e for e in repository.log(walk.start, operations=True) if not repository.is_ancestor(e.hash, end)]
+            end = (
+                repository.merge_base(walk.start, walk.exclude) if walk.symmetric else walk.exclude
+            )
+            found = [
+                e
+                for e in repository.log(walk.start, operations=True)
+                if not repository.is_ancestor(e.hash, end)
+            ]
         else:
             found = list(repository.log_excluding(walk.start, [walk.exclude], operations=True))
             if walk.symmetric:
                 found += repository.log_excluding(walk.exclude, [walk.start], operations=True)
-        return sorted({entry.hash: entry for entry in found}.values(), key=lambda entry: (-time_of(entry).timestamp(), entry.hash))
+        return sorted(
+            {entry.hash: entry for entry in found}.values(),
+            key=lambda entry: (-time_of(entry).timestamp(), entry.hash),
+        )
 
     def walk(self) -> Walk:
         """One at random."""
@@ -113,7 +136,9 @@ class History:
             since=perhaps(random.choice(times), None),
             until=perhaps(random.choice([*times, times[0] - timedelta(1)]), None),
             merges=perhaps(random.random() < 0.7, None),
-            keys=tuple(map(key, perhaps(random.choice([["a"], ["ns"], ["ns.a", "b"], ["none"]]), []))),
+            keys=tuple(
+                map(key, perhaps(random.choice([["a"], ["ns"], ["ns.a", "b"], ["none"]]), []))
+            ),
             skip=perhaps(random.randrange(4), 0),
         )
 
@@ -127,13 +152,28 @@ def passing(entries: Iterable[LogEntry], conditions: LogFilter) -> list[str]:
     def passes(entry: LogEntry) -> bool:
         meta = entry.meta
         return (
-            (not conditions.authors or any(p.search(a) for p in conditions.authors for a in meta.authors or (meta.committer or "",)))
-            and (not conditions.committers or any(p.search(meta.committer or "") for p in conditions.committers))
+            (
+                not conditions.authors
+                or any(
+                    p.search(a)
+                    for p in conditions.authors
+                    for a in meta.authors or (meta.committer or "",)
+                )
+            )
+            and (
+                not conditions.committers
+                or any(p.search(meta.committer or "") for p in conditions.committers)
+            )
             and (conditions.message is None or bool(conditions.message.search(meta.message)))
             and (conditions.since is None or time_of(entry) >= conditions.since)
             and (conditions.until is None or time_of(entry) <= conditions.until)
             and (conditions.merges is None or (len(meta.parents) > 1) == conditions.merges)
-            and (not conditions.keys or any(o.key.starts_with(k) for o in entry.operations or () for k in conditions.keys))
+            and (
+                not conditions.keys
+                or any(
+                    o.key.starts_with(k) for o in entry.operations or () for k in conditions.keys
+                )
+            )
         )
 
     return [entry.hash for entry in entries if passes(entry)][conditions.skip :]
@@ -147,11 +187,18 @@ def test_what_passes_is_what_filtering_the_log_leaves(seed: int) -> None:
         wanted = passing(history.plain(walk), conditions)
         case = f"seed {seed}, {walk}, {conditions}"
         for filtered in (history.by_index, history.repository.filtered_log, history.by_default):
-            assert [entry.hash for entry in filtered(walk, conditions) if entry is not None] == wanted, case
+            assert [
+                entry.hash for entry in filtered(walk, conditions) if entry is not None
+            ] == wanted, case
 
 
-@pytest.mark.parametrize("conditions", [LogFilter(merges=True), LogFilter(keys=(key("a"),)), LogFilter(message=re.compile("load 1"))])
-def test_behind_each_entry_but_the_last_of_the_walk_something_follows(conditions: LogFilter) -> None:
+@pytest.mark.parametrize(
+    "conditions",
+    [LogFilter(merges=True), LogFilter(keys=(key("a"),)), LogFilter(message=re.compile("load 1"))],
+)
+def test_behind_each_entry_but_the_last_of_the_walk_something_follows(
+    conditions: LogFilter,
+) -> None:
     """Whoever stops at a limit learns so whether there was more to look at."""
     history = History(1)
     first = history.plain(Walk("main"))[-1].hash
@@ -164,7 +211,13 @@ def test_behind_each_entry_but_the_last_of_the_walk_something_follows(conditions
 def test_operations_are_told_where_they_are_asked_for() -> None:
     repository = History(2).repository
     for asked in (True, False):
-        entries = [entry for entry in repository.filtered_log(Walk("main"), LogFilter(keys=(key("a"),)), operations=asked) if entry]
+        entries = [
+            entry
+            for entry in repository.filtered_log(
+                Walk("main"), LogFilter(keys=(key("a"),)), operations=asked
+            )
+            if entry
+        ]
         assert entries
         assert all(bool(entry.operations) == asked for entry in entries)
 
@@ -177,7 +230,11 @@ def test_the_commits_of_a_rare_key_are_found_without_reading_the_others() -> Non
         for number in range(300):
             catalog.write("main", {"often": number})
         objects = repository._objects = Objects(repository._store.get, Decoded())
-        entries = [entry for entry in repository.filtered_log(Walk("main"), LogFilter(keys=(key("rare"),))) if entry]
+        entries = [
+            entry
+            for entry in repository.filtered_log(Walk("main"), LogFilter(keys=(key("rare"),)))
+            if entry
+        ]
         assert [entry.meta.message for entry in entries] == ["write rare"]
         assert objects.commit_reads < 30
 
@@ -201,7 +258,16 @@ def test_a_damaged_merge_elsewhere_does_not_disturb(tmp_path: Path) -> None:
     change(str(path), f"UPDATE objects SET packed = x'0000000000ff' WHERE id = x'{damaged}'")
     with create(str(path)) as repository:
         assert isinstance(repository, LocalRepository)
-        assert [e.hash for e in repository.filtered_log(Walk("main"), LogFilter(merges=True)) if e] == [merged]
-        assert [e.hash for e in repository.filtered_log(Walk("main"), LogFilter(keys=(key("dev"),))) if e] == [merged, dev]
-        assert len([e for e in repository.filtered_log(Walk("main"), LogFilter(until=until)) if e]) == 700 - 600 + 3
+        assert [
+            e.hash for e in repository.filtered_log(Walk("main"), LogFilter(merges=True)) if e
+        ] == [merged]
+        assert [
+            e.hash
+            for e in repository.filtered_log(Walk("main"), LogFilter(keys=(key("dev"),)))
+            if e
+        ] == [merged, dev]
+        assert (
+            len([e for e in repository.filtered_log(Walk("main"), LogFilter(until=until)) if e])
+            == 700 - 600 + 3
+        )
         assert repository.merge_base("main~1", "dev") == repository.resolve("dev~1").hash

@@ -20,7 +20,16 @@ from tests.repository.vocabulary import Catalog, key, put, table, tell
 from tests.store.raw import raw
 
 FLIPS = int(os.environ.get("NESSIE_TEST_FLIPS", "160"))
-SMALL = ("refs", "refs_by_kind", "reflog", "reflog_by_name", "requests", "settings", "object_index", "sqlite_autoindex_objects_1")
+SMALL = (
+    "refs",
+    "refs_by_kind",
+    "reflog",
+    "reflog_by_name",
+    "requests",
+    "settings",
+    "object_index",
+    "sqlite_autoindex_objects_1",
+)
 SECONDS = 30
 """Reading and verifying this store takes some hundredths of one."""
 
@@ -46,7 +55,11 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         catalog = Catalog(repository)
         tell(catalog)
         for n in range(12):
-            catalog.commit("main", put("t077", table(1000 + n, catalog.id("main", "t077"))), request_id=f"request {n}")
+            catalog.commit(
+                "main",
+                put("t077", table(1000 + n, catalog.id("main", "t077"))),
+                request_id=f"request {n}",
+            )
             catalog.branch(f"topic/{n}")
         repository.put_setting("protect.v1", "no-delete")
         assert list(repository.check()) == []
@@ -103,7 +116,9 @@ def no_hang() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-def test_a_changed_bit_is_an_error_that_fsck_reports_and_never_a_wrong_answer(sound: Path, tmp_path: Path, no_hang: None) -> None:
+def test_a_changed_bit_is_an_error_that_fsck_reports_and_never_a_wrong_answer(
+    sound: Path, tmp_path: Path, no_hang: None
+) -> None:
     truth, whole = answers(sound), sound.read_bytes()
     assert not [found for found in truth.values() if isinstance(found, NessieError)]
     seed = random.Random().randrange(2**32)
@@ -111,12 +126,16 @@ def test_a_changed_bit_is_an_error_that_fsck_reports_and_never_a_wrong_answer(so
     tried = failed = 0
     for bit in bits(sound, random.Random(seed)):
         path = tmp_path / f"{tried}.sqlite"
-        path.write_bytes(whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :])
+        path.write_bytes(
+            whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :]
+        )
         signal.alarm(SECONDS)
         found, reported = answers(path), problems(path)
         signal.alarm(0)
         errors = [name for name in READS if isinstance(found[name], NessieError)]
-        assert {name: found[name] for name in READS if name not in errors} == {name: truth[name] for name in READS if name not in errors}, bit
+        assert {name: found[name] for name in READS if name not in errors} == {
+            name: truth[name] for name in READS if name not in errors
+        }, bit
         assert reported or not errors, (bit, errors)
         tried += 1
         failed += bool(errors)

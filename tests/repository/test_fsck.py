@@ -12,7 +12,18 @@ from msgspec import structs
 
 from nessie_cli.errors import NessieError
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.forms import Commit, Id, Kind, Node, decode_commit, decode_node, encode_commit, encode_node, object_id, value_id_of
+from nessie_cli.kernel.forms import (
+    Commit,
+    Id,
+    Kind,
+    Node,
+    decode_commit,
+    decode_node,
+    encode_commit,
+    encode_node,
+    object_id,
+    value_id_of,
+)
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
@@ -86,7 +97,11 @@ def test_a_flipped_byte_anywhere_in_an_object_is_found(store: Path) -> None:
             flipped[position] ^= 1 << chance.randrange(8)
             sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", bytes(flipped), row)
             found = problems(store)
-            assert any(p.kind == ProblemKind.DAMAGED and p.where == id_.hex() for p in found), (id_.hex(), kind, position)
+            assert any(p.kind == ProblemKind.DAMAGED and p.where == id_.hex() for p in found), (
+                id_.hex(),
+                kind,
+                position,
+            )
             assert all("\n" not in p.message for p in found)
             tried += 1
         sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", data, row)
@@ -99,7 +114,9 @@ def test_bytes_that_are_cut_off_or_added_are_found(store: Path) -> None:
     for row, id_, _, data in rows(store)[:30]:
         for wrong in (b"", data[:-1], data[:1], data + b"\x00", data * 2):
             sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", wrong, row)
-            assert any(p.kind == ProblemKind.DAMAGED and p.where == id_.hex() for p in problems(store))
+            assert any(
+                p.kind == ProblemKind.DAMAGED and p.where == id_.hex() for p in problems(store)
+            )
         sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", data, row)
 
 
@@ -137,7 +154,12 @@ def holders(path: Path) -> dict[Id, set[str]]:
         elif one.kind == Kind.COMMIT:
             commit = decode_commit(one.data)
             add(one.id.hex(), (*commit.parents, commit.jump, commit.root))
-            add(one.id.hex(), [commit.operations] if len(commit.operations) == len(one.id) else values(decode_node(commit.operations)))
+            add(
+                one.id.hex(),
+                [commit.operations]
+                if len(commit.operations) == len(one.id)
+                else values(decode_node(commit.operations)),
+            )
     for reference in store.references():
         add(reference.name, [reference.target])
     store.close()
@@ -150,7 +172,9 @@ def test_every_missing_object_is_found_wherever_it_is_needed(store: Path) -> Non
     needed = holders(store)
     for row, id_, kind, _ in rows(store):
         sql(store, "DELETE FROM objects WHERE rowid = ?", row)
-        lost = [p for p in problems(store) if p.kind in (ProblemKind.MISSING, ProblemKind.BAD_REFERENCE)]
+        lost = [
+            p for p in problems(store) if p.kind in (ProblemKind.MISSING, ProblemKind.BAD_REFERENCE)
+        ]
         text = "the value of" if kind == Kind.VALUE else id_.hex()[:16]
         # A commit whose state cannot be read may need the object far below its root.
         named = {p.where for p in lost if text in p.message and "cannot be read" not in p.message}
@@ -172,11 +196,16 @@ def test_a_damaged_row_of_a_reference_is_found(store: Path) -> None:
 
 
 def test_of_a_file_with_one_damaged_page_only_the_part_on_it_is_damaged(store: Path) -> None:
-    [(page,)] = sql(store, "SELECT pageno FROM dbstat WHERE name = 'reflog' AND pagetype = 'leaf' LIMIT 1")
+    [(page,)] = sql(
+        store, "SELECT pageno FROM dbstat WHERE name = 'reflog' AND pagetype = 'leaf' LIMIT 1"
+    )
     whole = bytearray(store.read_bytes())
     whole[4096 * (int(str(page)) - 1) + 2000] ^= 1
     store.write_bytes(whole)
-    assert [(p.kind, p.where) for p in problems(store)] == [(ProblemKind.DAMAGED, "store"), (ProblemKind.DAMAGED, "reflog")]
+    assert [(p.kind, p.where) for p in problems(store)] == [
+        (ProblemKind.DAMAGED, "store"),
+        (ProblemKind.DAMAGED, "reflog"),
+    ]
 
 
 def test_a_reference_at_a_missing_commit_is_found(store: Path) -> None:
@@ -195,7 +224,13 @@ def test_a_reference_at_an_object_that_is_no_commit_is_found(store: Path) -> Non
 def answer(repository: Repository, number: int) -> str:
     """All that can be read in one of two ways, or the code of the error."""
     try:
-        return repr(list(repository.log("main", operations=True) if number else repository.entries("main", content=True)))
+        return repr(
+            list(
+                repository.log("main", operations=True)
+                if number
+                else repository.entries("main", content=True)
+            )
+        )
     except NessieError as fault:
         return fault.code
 
@@ -243,7 +278,9 @@ def newest(path: Path) -> tuple[Id, Commit]:
 
 
 WRONG_COMMITS: dict[str, Callable[[Id, Commit], Commit]] = {
-    "jump to an ancestor that is not the right one": lambda _, c: structs.replace(c, jump=c.parents[0] if c.jump != c.parents[0] else c.root),
+    "jump to an ancestor that is not the right one": lambda _, c: structs.replace(
+        c, jump=c.parents[0] if c.jump != c.parents[0] else c.root
+    ),
     "jump to the empty history": lambda _, c: structs.replace(c, jump=object_id(Kind.COMMIT, b"")),
     "height": lambda _, c: structs.replace(c, height=c.height + 1),
     "generation": lambda _, c: structs.replace(c, generation=c.generation + 5),
@@ -256,7 +293,9 @@ WRONG_COMMITS: dict[str, Callable[[Id, Commit], Commit]] = {
     "operations that are not understood": lambda _, c: structs.replace(c, operations=b"\x99" * 40),
     "missing list of operations": lambda _, c: structs.replace(c, operations=b"\x44" * 32),
     "operation with a missing value": lambda _, c: structs.replace(
-        c, operations=encode_node(Node(0, (b"k",), b"\x01" + b"\x05" * 16 + b"\x55" * 32)), operation_count=1
+        c,
+        operations=encode_node(Node(0, (b"k",), b"\x01" + b"\x05" * 16 + b"\x55" * 32)),
+        operation_count=1,
     ),
     "no parents": lambda _, c: structs.replace(c, parents=()),
 }
@@ -283,7 +322,11 @@ def test_every_wrong_jump_of_a_long_history_is_found(tmp_path: Path) -> None:
     store = open_store(str(path))
     head = decode_commit(store.get([line[0]])[line[0]])
     store.close()
-    crafted = {add(path, Kind.COMMIT, encode_commit(structs.replace(head, jump=wrong))) for wrong in line[1:] if wrong != head.jump}
+    crafted = {
+        add(path, Kind.COMMIT, encode_commit(structs.replace(head, jump=wrong)))
+        for wrong in line[1:]
+        if wrong != head.jump
+    }
     assert {bytes.fromhex(p.where) for p in problems(path)} == crafted
 
 
@@ -328,12 +371,20 @@ def test_a_commit_on_a_tree_whose_node_ends_too_early_is_found(store: Path) -> N
     root = nodes[commit.root]
     assert root.level == 1
     first = root.keys[0]
-    wrong = add(store, Kind.NODE, encode_node(Node(1, (first + b"z", *root.keys[1:]), root.payload)))
-    before = next(decode_commit(one.data) for one in scanned(store, Kind.COMMIT) if one.id == commit.parents[0])
+    wrong = add(
+        store, Kind.NODE, encode_node(Node(1, (first + b"z", *root.keys[1:]), root.payload))
+    )
+    before = next(
+        decode_commit(one.data)
+        for one in scanned(store, Kind.COMMIT)
+        if one.id == commit.parents[0]
+    )
     parent = add(store, Kind.COMMIT, encode_commit(structs.replace(before, root=wrong)))
     jump = parent if commit.jump == commit.parents[0] else commit.jump
     operations = encode_node(Node(0, (first + b"m",), nodes[root.child(0)].slice(0)))
-    crafted = structs.replace(commit, parents=(parent,), jump=jump, operations=operations, operation_count=1)
+    crafted = structs.replace(
+        commit, parents=(parent,), jump=jump, operations=operations, operation_count=1
+    )
     id_ = add(store, Kind.COMMIT, encode_commit(crafted))
     found = problems(store)
     assert any(p.where == wrong.hex() and p.kind == ProblemKind.BROKEN_LINK for p in found)
@@ -348,7 +399,9 @@ def scanned(path: Path, kind: Kind) -> list[StoredObject]:
         store.close()
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"not json", b'{"type":"ICEBERG_TABLE"}', b'{"type":""}', b"\xff"])
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[]", b"not json", b'{"type":"ICEBERG_TABLE"}', b'{"type":""}', b"\xff"]
+)
 def test_a_value_that_is_no_content_is_found(store: Path, data: bytes) -> None:
     id_ = add(store, Kind.VALUE, data)
     assert any(p.where == id_.hex() for p in problems(store))
@@ -380,8 +433,14 @@ def test_lost_index_entries_of_commits_are_found(store: Path) -> None:
 def test_index_entries_that_are_too_many_change_no_answer(store: Path) -> None:
     def answers() -> list[object]:
         with connect(str(store)) as repository:
-            return [repository.last_change("main", key(name)) for name in ("b", "n.a", "t077", "t000", "never")]
+            return [
+                repository.last_change("main", key(name))
+                for name in ("b", "n.a", "t077", "t000", "never")
+            ]
 
     before = answers()
-    sql(store, "INSERT OR IGNORE INTO object_index SELECT i.entry, o.number FROM (SELECT DISTINCT entry FROM object_index) AS i, objects AS o")
+    sql(
+        store,
+        "INSERT OR IGNORE INTO object_index SELECT i.entry, o.number FROM (SELECT DISTINCT entry FROM object_index) AS i, objects AS o",
+    )
     assert answers() == before

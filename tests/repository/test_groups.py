@@ -27,9 +27,32 @@ from nessie_cli.store.records import Write
 from tests.repository.modelled_plans import Judge, ModelledPlan, Wish
 from tests.repository.test_machine import BEHAVIORS, NAMES, WISHES, thing
 
-VERBS = ["commit", "commit", "commit", "merge", "merge", "transplant", "create", "assign", "rename", "delete", "protect", "protect", "release"]
+VERBS = [
+    "commit",
+    "commit",
+    "commit",
+    "merge",
+    "merge",
+    "transplant",
+    "create",
+    "assign",
+    "rename",
+    "delete",
+    "protect",
+    "protect",
+    "release",
+]
 SMALL = st.integers(0, 3)
-WISH = st.builds(Wish, st.sampled_from(VERBS), SMALL, SMALL, st.sampled_from(NAMES), BEHAVIORS, WISHES, st.sampled_from([0, 0, 0, 1]))
+WISH = st.builds(
+    Wish,
+    st.sampled_from(VERBS),
+    SMALL,
+    SMALL,
+    st.sampled_from(NAMES),
+    BEHAVIORS,
+    WISHES,
+    st.sampled_from([0, 0, 0, 1]),
+)
 PLAN = st.tuples(WISH, st.lists(WISH, max_size=2), st.sampled_from([1, 1, 1, 1, 1, 2, 2, 2, 3]))
 GROUPS = st.lists(st.lists(PLAN, min_size=1, max_size=5), min_size=1, max_size=4)
 START = [
@@ -91,7 +114,10 @@ def check(steps: Steps, first: LocalRepository, second: LocalRepository) -> None
 
     interfere(START, first)
     for group in steps:
-        made = [ModelledPlan(wish, f"{len(plans)} {n}", partial(interfere, others), times) for n, (wish, others, times) in enumerate(group)]
+        made = [
+            ModelledPlan(wish, f"{len(plans)} {n}", partial(interfere, others), times)
+            for n, (wish, others, times) in enumerate(group)
+        ]
         for plan, answer in zip(made, first.commit_all(made), strict=True):
             plan.answer = answer
         plans += made
@@ -105,10 +131,18 @@ def check(steps: Steps, first: LocalRepository, second: LocalRepository) -> None
 def compare(plans: list[ModelledPlan], repository: LocalRepository) -> None:
     """Compare each answer, and at the end every reference with its state, with the naive model."""
     judge = Judge(repository)
-    wrote = {plan.request_id: (plan, write) for plan in plans if (write := committed(plan)) is not None}
-    settings = sorted((write.settings_version, id_) for id_, (_, write) in wrote.items() if write.settings)
-    order = list(dict.fromkeys(entry.request_id for entry in list(repository.reflog())[::-1]))[1:]  # The first made `main`.
-    assert sorted(order) == sorted(wrote.keys() - {id_ for _, id_ in settings}), "the reflog has the moves of those that were done, and no others"
+    wrote = {
+        plan.request_id: (plan, write) for plan in plans if (write := committed(plan)) is not None
+    }
+    settings = sorted(
+        (write.settings_version, id_) for id_, (_, write) in wrote.items() if write.settings
+    )
+    order = list(dict.fromkeys(entry.request_id for entry in list(repository.reflog())[::-1]))[
+        1:
+    ]  # The first made `main`.
+    assert sorted(order) == sorted(wrote.keys() - {id_ for _, id_ in settings}), (
+        "the reflog has the moves of those that were done, and no others"
+    )
     for _, id_ in settings:
         judge.set(wrote[id_][0])
     for id_ in order:
@@ -119,7 +153,11 @@ def compare(plans: list[ModelledPlan], repository: LocalRepository) -> None:
     assert {one.name: one.hash for one in repository.references()} == judge.heads
     assert repository.config().settings == judge.settings[-1]
     for name, hash_ in judge.heads.items():
-        state = {e.key.plain: thing(e.content) for e in repository.entries(name, content=True) if e.content}
+        state = {
+            e.key.plain: thing(e.content)
+            for e in repository.entries(name, content=True)
+            if e.content
+        }
         assert state == judge.naive.states[hash_]
 
 

@@ -87,7 +87,9 @@ def test_listing_references_reads_no_commits(counted: tuple[Counting, Catalog]) 
     assert store.reads == 0
 
 
-def test_metadata_of_a_page_of_references_reads_a_few_commits_each(counted: tuple[Counting, Catalog]) -> None:
+def test_metadata_of_a_page_of_references_reads_a_few_commits_each(
+    counted: tuple[Counting, Catalog],
+) -> None:
     store, catalog = counted
     assert len(list(islice(catalog.repository.references(metadata=True), 10))) == 10
     assert store.reads <= 10 * 40
@@ -96,7 +98,11 @@ def test_metadata_of_a_page_of_references_reads_a_few_commits_each(counted: tupl
 READS: list[tuple[str, Callable[[Repository], Any], int]] = [
     ("log of twenty", lambda r: list(islice(r.log("main"), 20)), 25),
     ("one key", lambda r: r.content("main", key("t02500")), 1 + 3 + 1),
-    ("ten keys", lambda r: r.contents("main", [key(f"t{n:05}") for n in range(0, SIZE, 500)]), 1 + 30 + 10),
+    (
+        "ten keys",
+        lambda r: r.contents("main", [key(f"t{n:05}") for n in range(0, SIZE, 500)]),
+        1 + 30 + 10,
+    ),
     ("a prefix", lambda r: list(r.entries("main", KeyRange(prefix=key("t02500")))), 1 + 5),
     ("a page", lambda r: list(islice(r.entries("main"), 20)), 1 + 3 + 64),
     ("predecessor", lambda r: r.resolve(f"main~{COMMITS - 3}"), 30),
@@ -109,7 +115,9 @@ READS: list[tuple[str, Callable[[Repository], Any], int]] = [
 
 
 @pytest.mark.parametrize(("what", "read", "most"), READS, ids=[name for name, _, _ in READS])
-def test_objects_read(counted: tuple[Counting, Catalog], what: str, read: Callable[[Repository], Any], most: int) -> None:
+def test_objects_read(
+    counted: tuple[Counting, Catalog], what: str, read: Callable[[Repository], Any], most: int
+) -> None:
     store, catalog = counted
     read(catalog.repository)
     assert 0 < store.reads <= most, what
@@ -161,7 +169,9 @@ def test_a_merge_of_ten_and_ten_costs_the_difference(counted: tuple[Counting, Ca
 
 
 @pytest.mark.parametrize(
-    "clock", [lambda: 1_700_000_000_000_000, iter(range(2_000_000_000_000_000, 0, -1_000_000_000)).__next__], ids=["stands", "backwards"]
+    "clock",
+    [lambda: 1_700_000_000_000_000, iter(range(2_000_000_000_000_000, 0, -1_000_000_000)).__next__],
+    ids=["stands", "backwards"],
 )
 def test_times_grow_whatever_the_clock_says(clock: Callable[[], int]) -> None:
     with create("memory:", clock=clock) as repository:
@@ -173,7 +183,9 @@ def test_times_grow_whatever_the_clock_says(clock: Callable[[], int]) -> None:
         catalog.write("main", {"c": 1})
         catalog.merge("dev")
         entries = catalog.log()
-        assert all(newer.meta.commit_time > older.meta.commit_time for newer, older in pairwise(entries))  # type: ignore[operator]
+        assert all(
+            newer.meta.commit_time > older.meta.commit_time for newer, older in pairwise(entries)
+        )  # type: ignore[operator]
         for entry in entries:
             assert catalog.hash(f"main*{entry.meta.commit_time.isoformat()}") == entry.hash  # type: ignore[union-attr]
 
@@ -183,7 +195,10 @@ def test_the_committer_is_who_opened_the_repository(tmp_path: Path) -> None:
         catalog = Catalog(repository)
         catalog.write("main", {"a": 1})
         meta = catalog.top().meta
-        assert (meta.committer, meta.authors) == ("ann <ann@example.org>", ("ann <ann@example.org>",))
+        assert (meta.committer, meta.authors) == (
+            "ann <ann@example.org>",
+            ("ann <ann@example.org>",),
+        )
         assert next(repository.reflog()).who == "ann <ann@example.org>"
 
 
@@ -222,7 +237,10 @@ def test_programs_that_commit_to_one_branch_at_once_lose_nothing(tmp_path: Path)
     def work(number: int) -> list[str]:
         with connect(url) as repository:
             catalog = Catalog(repository)
-            return [catalog.commit("main", put(f"k{number}-{n}", table(n)), message=f"{number} {n}") for n in range(12)]
+            return [
+                catalog.commit("main", put(f"k{number}-{n}", table(n)), message=f"{number} {n}")
+                for n in range(12)
+            ]
 
     with ThreadPoolExecutor(6) as pool:
         made = [hash_ for hashes in pool.map(work, range(6)) for hash_ in hashes]
@@ -242,7 +260,12 @@ def test_of_programs_that_change_one_key_at_once_one_wins_each_time(tmp_path: Pa
     def work(number: int) -> bool:
         with connect(url) as repository:
             try:
-                repository.commit("main", [put("k", table(number, content_id))], CommitMeta("m"), expected_hash=start)
+                repository.commit(
+                    "main",
+                    [put("k", table(number, content_id))],
+                    CommitMeta("m"),
+                    expected_hash=start,
+                )
             except ReferenceConflict as refused:
                 return not refused.conflicts
             return True

@@ -15,13 +15,40 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from nessie_cli.errors import AlreadyExists, CommitNotFound, MergeConflict, ReferenceConflict, ReferenceMoved
-from nessie_cli.model import CommitMeta, Content, IcebergTable, IcebergView, MergeBehavior, MergeResult, Namespace, Operation, ReferenceType
+from nessie_cli.errors import (
+    AlreadyExists,
+    CommitNotFound,
+    MergeConflict,
+    ReferenceConflict,
+    ReferenceMoved,
+)
+from nessie_cli.model import (
+    CommitMeta,
+    Content,
+    IcebergTable,
+    IcebergView,
+    MergeBehavior,
+    MergeResult,
+    Namespace,
+    Operation,
+    ReferenceType,
+)
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.opening import connect, create
 from tests.repository.naive import Naive, Op, State, Thing, Verdict, apply
-from tests.repository.vocabulary import EMPTY, NOBODY, delete, key, namespace, put, table, types_and_keys, unchanged, view
+from tests.repository.vocabulary import (
+    EMPTY,
+    NOBODY,
+    delete,
+    key,
+    namespace,
+    put,
+    table,
+    types_and_keys,
+    unchanged,
+    view,
+)
 
 KEYS = ["a", "b", "c", "n", "n.x", "n.y"]
 NAMES = ["main", "dev", "fix", "v1"]
@@ -29,7 +56,10 @@ NUMBERS = st.integers(1, 4)
 WORDS = st.sampled_from(["put", "put", "delete", "unchanged", "again"])
 PICK = st.integers(0, 10_000)
 WISHES = st.dictionaries(
-    st.sampled_from(["a", "b", "c", "n", "n.x", "n.y"]), st.tuples(WORDS, st.integers(1, 4), st.booleans()), min_size=1, max_size=3
+    st.sampled_from(["a", "b", "c", "n", "n.x", "n.y"]),
+    st.tuples(WORDS, st.integers(1, 4), st.booleans()),
+    min_size=1,
+    max_size=3,
 )
 Wishes = dict[str, tuple[str, int, bool]]
 BEHAVIORS = st.sampled_from(["NORMAL", "NORMAL", "NORMAL", "FORCE", "DROP"])
@@ -67,7 +97,10 @@ class Machine(RuleBasedStateMachine):
         self.naive = Naive()
         ticks = itertools.count(1_700_000_000_000_000, 1_000)
         # The same steps give the same hashes, or nothing could be shrunk.
-        self.fixed: dict[str, Any] = {"clock": lambda: next(ticks), "random": random.Random(7).randbytes}
+        self.fixed: dict[str, Any] = {
+            "clock": lambda: next(ticks),
+            "random": random.Random(7).randbytes,
+        }
         self.repository = self.open()
 
     def open(self) -> Repository:
@@ -80,12 +113,18 @@ class Machine(RuleBasedStateMachine):
     # -- words --
 
     def state(self, revision: str) -> State:
-        return {e.key.plain: thing(e.content) for e in self.repository.entries(revision, content=True) if e.content}
+        return {
+            e.key.plain: thing(e.content)
+            for e in self.repository.entries(revision, content=True)
+            if e.content
+        }
 
     def heads(self) -> dict[str, str]:
         return {r.name: r.hash for r in self.repository.references()}
 
-    def refuses(self, error: type[Exception], call: Callable[[], object]) -> pytest.ExceptionInfo[Any]:
+    def refuses(
+        self, error: type[Exception], call: Callable[[], object]
+    ) -> pytest.ExceptionInfo[Any]:
         """The call raises, and nothing moves."""
         before = self.heads()
         with pytest.raises(error) as refused:
@@ -98,26 +137,44 @@ class Machine(RuleBasedStateMachine):
     @initialize(number=NUMBERS)
     def begin(self, number: int) -> None:
         """A base that branches have in common, or nothing would ever merge."""
-        ops = [Op("put", k, "namespace" if k == "n" else "table", number) for k in ("a", "b", "n", "n.x")]
+        ops = [
+            Op("put", k, "namespace" if k == "n" else "table", number)
+            for k in ("a", "b", "n", "n.x")
+        ]
         self.submit("main", EMPTY, ops, dry=False)
         for name in ("dev", "fix"):
-            self.repository.create_reference(ReferenceType.BRANCH, name, self.naive.branches["main"])
+            self.repository.create_reference(
+                ReferenceType.BRANCH, name, self.naive.branches["main"]
+            )
             self.naive.branches[name] = self.naive.branches["main"]
 
     @rule(
         branch=PICK,
-        several=st.lists(st.tuples(WISHES, st.sampled_from([0, 0, 0, 1, 2, 5]), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=4),
+        several=st.lists(
+            st.tuples(
+                WISHES, st.sampled_from([0, 0, 0, 1, 2, 5]), st.integers(0, 9), st.integers(0, 9)
+            ),
+            min_size=1,
+            max_size=4,
+        ),
     )
     def commit(self, branch: int, several: list[tuple[Wishes, int, int, int]]) -> None:
         for number, (wishes, stale, rude, dry) in enumerate(several):
-            self.commit_one(pick(sorted(self.naive.branches), branch + number // 2), wishes, stale, rude, dry)
+            self.commit_one(
+                pick(sorted(self.naive.branches), branch + number // 2), wishes, stale, rude, dry
+            )
 
     def commit_one(self, name: str, wishes: Wishes, stale: int, rude: int, dry: int) -> None:
         line = [*self.naive.line(self.naive.branches[name]), EMPTY]
         expected = line[min(stale, len(line) - 1)]
         seen = self.naive.states[expected]
         ops = [self.op(k, *wish, seen, rude=rude == 0) for k, wish in wishes.items()]
-        if rude and "n" not in seen and "n" not in wishes and any(k.startswith("n.") for k in wishes):
+        if (
+            rude
+            and "n" not in seen
+            and "n" not in wishes
+            and any(k.startswith("n.") for k in wishes)
+        ):
             ops.append(Op("put", "n", "namespace", 1))
         self.submit(name, expected, ops, dry=dry == 0)
 
@@ -128,7 +185,9 @@ class Machine(RuleBasedStateMachine):
         operations = [o for op in ops for o in self.operations(op, seen)]
 
         def submit() -> Any:
-            return self.repository.commit(name, operations, CommitMeta("work"), expected_hash=expected, dry_run=dry)
+            return self.repository.commit(
+                name, operations, CommitMeta("work"), expected_hash=expected, dry_run=dry
+            )
 
         if verdict.conflicts or verdict.namespace_trouble:
             refused = self.refuses(ReferenceConflict, submit)
@@ -140,7 +199,10 @@ class Machine(RuleBasedStateMachine):
         if dry:
             return
         ids = {k.plain: v for k, v in result.added.items()}
-        edits = {k: t and (t._replace(id=ids.pop(k)) if t.id == "new" else t) for k, t in verdict.edits.items()}
+        edits = {
+            k: t and (t._replace(id=ids.pop(k)) if t.id == "new" else t)
+            for k, t in verdict.edits.items()
+        }
         assert ids == {}
         self.moved(name, result.reference.hash, [head], edits)
 
@@ -148,9 +210,18 @@ class Machine(RuleBasedStateMachine):
     def op(name: str, word: str, number: int, other: bool, seen: State, *, rude: bool) -> Op:
         if name not in seen and (word == "again" or not rude):
             word = "put"
-        if name == "n" and (word == "again" or (word == "delete" and not rude and any(k.startswith("n.") for k in seen))):
+        if name == "n" and (
+            word == "again"
+            or (word == "delete" and not rude and any(k.startswith("n.") for k in seen))
+        ):
             word = "put"
-        kind = "namespace" if name == "n" else "view" if other and (word == "again" or name not in seen) else "table"
+        kind = (
+            "namespace"
+            if name == "n"
+            else "view"
+            if other and (word == "again" or name not in seen)
+            else "table"
+        )
         return Op(word, name, seen[name].kind if word == "put" and name in seen else kind, number)
 
     @staticmethod
@@ -166,7 +237,9 @@ class Machine(RuleBasedStateMachine):
                 return [unchanged(op.key)]
         return [delete(op.key), put(op.key, content(op.key, wanted, None))]
 
-    def moved(self, name: str, hash_: str, parents: list[str], edits: dict[str, Thing | None]) -> None:
+    def moved(
+        self, name: str, hash_: str, parents: list[str], edits: dict[str, Thing | None]
+    ) -> None:
         self.naive.add(hash_, parents, apply(self.naive.states[parents[0]], edits), edits)
         self.naive.branches[name] = hash_
 
@@ -177,7 +250,9 @@ class Machine(RuleBasedStateMachine):
         self.merge_one(source, into, back, behavior, dry)
 
     @rule(into=PICK, ours=WISHES, theirs=WISHES, behavior=BEHAVIORS, again=st.booleans())
-    def diverge_and_merge(self, into: int, ours: Wishes, theirs: Wishes, behavior: str, again: bool) -> None:
+    def diverge_and_merge(
+        self, into: int, ours: Wishes, theirs: Wishes, behavior: str, again: bool
+    ) -> None:
         names = sorted(self.naive.branches)
         onto, from_ = pick(names, into), pick(names, into + 1)
         self.commit_one(onto, ours, 0, 1, 1)
@@ -211,7 +286,9 @@ class Machine(RuleBasedStateMachine):
         if base == commit:
             self.nothing_done(submit(), head)
             return
-        verdict = self.naive.judge_merge(self.naive.states[base], self.naive.states[commit], self.naive.states[head], behavior)
+        verdict = self.naive.judge_merge(
+            self.naive.states[base], self.naive.states[commit], self.naive.states[head], behavior
+        )
         result = self.decide(submit, verdict, dry=dry == 0)
         if result is None:
             return
@@ -223,7 +300,9 @@ class Machine(RuleBasedStateMachine):
     def nothing_done(self, result: MergeResult, head: str) -> None:
         assert (result.applied, result.successful, result.resultant_hash) == (False, True, head)
 
-    def decide(self, submit: Callable[[], MergeResult], verdict: Verdict, *, dry: bool) -> MergeResult | None:
+    def decide(
+        self, submit: Callable[[], MergeResult], verdict: Verdict, *, dry: bool
+    ) -> MergeResult | None:
         """The answer, None for a refusal that is right."""
         if verdict.namespace_trouble:
             refused = self.refuses(ReferenceConflict, submit)
@@ -254,8 +333,12 @@ class Machine(RuleBasedStateMachine):
         total, trouble = Verdict(), False
         for hash_ in commits:
             base, after = self.naive.states[self.naive.parents[hash_][0]], self.naive.states[hash_]
-            verdict = self.naive.judge_merge(base, after, state, behavior, set(self.naive.ops[hash_]), transplant=True)
-            total.conflicts |= {c for c in verdict.conflicts if c[1] not in {k for _, k in total.conflicts}}
+            verdict = self.naive.judge_merge(
+                base, after, state, behavior, set(self.naive.ops[hash_]), transplant=True
+            )
+            total.conflicts |= {
+                c for c in verdict.conflicts if c[1] not in {k for _, k in total.conflicts}
+            }
             trouble = trouble or verdict.namespace_trouble
             in_conflict = {k for _, k in verdict.conflicts}
             edits = {k: t for k, t in verdict.edits.items() if k not in in_conflict}
@@ -263,13 +346,17 @@ class Machine(RuleBasedStateMachine):
         before = self.heads()
 
         def submit() -> MergeResult:
-            return self.repository.transplant(onto, commits, MergeOptions(default_behavior=MergeBehavior(behavior)))
+            return self.repository.transplant(
+                onto, commits, MergeOptions(default_behavior=MergeBehavior(behavior))
+            )
 
         if trouble:
             self.refuses(ReferenceConflict, submit)
         elif total.conflicts:
             refused = self.refuses(MergeConflict, submit)
-            assert {k for _, k in types_and_keys(refused.value.result.conflicts)} == {k for _, k in total.conflicts}
+            assert {k for _, k in types_and_keys(refused.value.result.conflicts)} == {
+                k for _, k in total.conflicts
+            }
         else:
             result = submit()
             assert result.successful
@@ -285,7 +372,9 @@ class Machine(RuleBasedStateMachine):
             if entry.hash in self.naive.states:
                 continue
             operations = self.repository.commit_at(entry.hash).operations or ()
-            edits = {o.key.plain: thing(o.content) if hasattr(o, "content") else None for o in operations}
+            edits = {
+                o.key.plain: thing(o.content) if hasattr(o, "content") else None for o in operations
+            }
             self.naive.add(entry.hash, [at], apply(self.naive.states[at], edits), edits)
             at = entry.hash
         self.naive.branches[into] = at
@@ -306,9 +395,14 @@ class Machine(RuleBasedStateMachine):
         hash_ = pick(list(self.naive.states), at)
         match action:
             case "create":
-                self.create_reference(ReferenceType.TAG if odd == 0 else ReferenceType.BRANCH, new, hash_)
+                self.create_reference(
+                    ReferenceType.TAG if odd == 0 else ReferenceType.BRANCH, new, hash_
+                )
             case "assign" if odd == 0:
-                self.refuses(ReferenceMoved, lambda: self.repository.assign_reference(chosen, hash_, expected_hash=NOBODY))
+                self.refuses(
+                    ReferenceMoved,
+                    lambda: self.repository.assign_reference(chosen, hash_, expected_hash=NOBODY),
+                )
             case "assign":
                 self.repository.assign_reference(chosen, hash_, expected_hash=holder[chosen])
                 holder[chosen] = hash_
@@ -332,23 +426,36 @@ class Machine(RuleBasedStateMachine):
         left, right = (pick(list(self.naive.states), n) for n in (a, b))
         self.diff(left, right)
         self.history(left, back)
-        assert self.repository.is_ancestor(f"@{left}", f"@{right}") == (left in self.naive.ancestors(right))
-        assert self.repository.merge_base(f"@{left}", f"@{right}") in self.naive.best_bases(left, right)
+        assert self.repository.is_ancestor(f"@{left}", f"@{right}") == (
+            left in self.naive.ancestors(right)
+        )
+        assert self.repository.merge_base(f"@{left}", f"@{right}") in self.naive.best_bases(
+            left, right
+        )
         newest = next((h for h in self.naive.line(left) if name in self.naive.ops[h]), None)
         meta = self.repository.last_change(f"@{left}", key(name))
         assert (meta.hash if meta else None) == newest
 
     def diff(self, left: str, right: str) -> None:
         before, after = self.naive.states[left], self.naive.states[right]
-        found = [(e.key.plain, e.before and thing(e.before), e.after and thing(e.after)) for e in self.repository.diff(f"@{left}", f"@{right}")]
+        found = [
+            (e.key.plain, e.before and thing(e.before), e.after and thing(e.after))
+            for e in self.repository.diff(f"@{left}", f"@{right}")
+        ]
         keys = sorted(before.keys() | after.keys(), key=lambda k: k.split("."))
-        assert found == [(k, before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)]
+        assert found == [
+            (k, before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)
+        ]
 
     def history(self, head: str, back: int) -> None:
         line = self.naive.line(head)
         assert [e.hash for e in self.repository.log(f"@{head}")] == line
-        assert {e.hash for e in self.repository.log(f"@{head}", all_parents=True)} == self.naive.ancestors(head) - {EMPTY}
-        assert self.repository.resolve(f"@{head}~{back}").hash == (line[back] if back < len(line) else EMPTY)
+        assert {
+            e.hash for e in self.repository.log(f"@{head}", all_parents=True)
+        } == self.naive.ancestors(head) - {EMPTY}
+        assert self.repository.resolve(f"@{head}~{back}").hash == (
+            line[back] if back < len(line) else EMPTY
+        )
 
     @invariant()
     def every_reference_is_where_it_should_be_and_shows_its_state(self) -> None:

@@ -78,7 +78,14 @@ def drop(catalog: Catalog, name: str) -> None:
 
 def readable(repository: Repository) -> Any:
     """Everything that references reach."""
-    return [(r, list(repository.log(r.hash, operations=True)), list(repository.entries(r.hash, content=True))) for r in repository.references()]
+    return [
+        (
+            r,
+            list(repository.log(r.hash, operations=True)),
+            list(repository.entries(r.hash, content=True)),
+        )
+        for r in repository.references()
+    ]
 
 
 def test_the_message_of_a_tag_never_expires(catalog: Catalog, clock: Clock) -> None:
@@ -104,7 +111,10 @@ def test_a_deleted_branch_stays_until_the_reflog_expires(catalog: Catalog, clock
     report = catalog.repository.maintain()
     assert deleted(report) == {"commit": 0, "node": 0, "value": 0}
     # Only a shared store records request ids that no client chose.
-    assert (report.moves, report.requests) == (0, 5 if catalog.repository.url.startswith("postgresql") else 0)
+    assert (report.moves, report.requests) == (
+        0,
+        5 if catalog.repository.url.startswith("postgresql") else 0,
+    )
     assert catalog.hash(head) == head
 
     clock.ahead = LONG
@@ -116,7 +126,11 @@ def test_a_deleted_branch_stays_until_the_reflog_expires(catalog: Catalog, clock
     assert deleted(planned) == {"commit": 0, "node": 0, "value": 0}
     catalog.write("main", {"d": 4})
     report = catalog.repository.maintain()
-    assert deleted(report) == deleted(catalog.repository.maintain(dry_run=True)) | {"commit": 1, "node": 1, "value": 2}
+    assert deleted(report) == deleted(catalog.repository.maintain(dry_run=True)) | {
+        "commit": 1,
+        "node": 1,
+        "value": 2,
+    }
     assert (report.moves, report.requests) == (5, 0)
     assert sum(found.size for found in report.reclaimed.values()) > 0
     with pytest.raises(NessieError):
@@ -139,9 +153,16 @@ def test_young_objects_stay_with_everything_that_they_need(catalog: Catalog, clo
     assert list(catalog.repository.check()) == []
 
 
-def test_expiry_is_a_setting_and_requests_do_not_outlive_their_moves(catalog: Catalog, clock: Clock) -> None:
+def test_expiry_is_a_setting_and_requests_do_not_outlive_their_moves(
+    catalog: Catalog, clock: Clock
+) -> None:
     repository = catalog.repository
-    for name, value in (("reflog-expiry", "soon"), ("request-expiry", "-P1D"), ("reflog-expiry", "59m"), ("request-expiry", "")):
+    for name, value in (
+        ("reflog-expiry", "soon"),
+        ("request-expiry", "-P1D"),
+        ("reflog-expiry", "59m"),
+        ("request-expiry", ""),
+    ):
         with pytest.raises(InvalidInput, match=r"duration|too short"):
             repository.put_setting(name, value)
     repository.put_setting("request-expiry", "P300D")
@@ -164,7 +185,10 @@ def test_whatever_a_reference_reaches_stays(catalog: Catalog, clock: Clock, seed
         branch = chance.choice(names)
         match chance.choice(["write", "write", "branch", "merge", "transplant", "drop", "reset"]):
             case "write":
-                catalog.write(branch, {f"{chance.choice('abcdef')}{n % 7}": n for _ in range(chance.randint(1, 4))})
+                catalog.write(
+                    branch,
+                    {f"{chance.choice('abcdef')}{n % 7}": n for _ in range(chance.randint(1, 4))},
+                )
             case "branch":
                 names.append(f"b{n}")
                 catalog.branch(names[-1], branch)
@@ -176,7 +200,9 @@ def test_whatever_a_reference_reaches_stays(catalog: Catalog, clock: Clock, seed
                 names.remove(branch)
                 drop(catalog, branch)
             case "reset" if branch != "main":
-                catalog.repository.assign_reference(branch, catalog.head(), expected_hash=catalog.head(branch))
+                catalog.repository.assign_reference(
+                    branch, catalog.head(), expected_hash=catalog.head(branch)
+                )
     catalog.write("main", {"last": 1})
     before = readable(catalog.repository)
     clock.ahead = LONG
@@ -218,7 +244,9 @@ def test_nothing_is_deleted_if_something_needed_is_missing(tmp_path: Path, clock
 def rows(path: str) -> list[tuple[int, ...]]:
     """How many rows each table has."""
     with raw(path) as connection:
-        return connection.execute("SELECT (SELECT count(*) FROM objects), (SELECT count(*) FROM reflog), (SELECT count(*) FROM requests)").fetchall()
+        return connection.execute(
+            "SELECT (SELECT count(*) FROM objects), (SELECT count(*) FROM reflog), (SELECT count(*) FROM requests)"
+        ).fetchall()
 
 
 def test_a_commit_that_another_process_deleted_is_not_found(shared: str, clock: Clock) -> None:
@@ -260,7 +288,9 @@ def test_maintenance_beside_writers_takes_nothing_that_became_reachable(shared: 
         """Branches that come and go, with contents that others write, too."""
         name = f"b{chance.random()}"
         catalog.branch(name)
-        abandoned.extend(catalog.write(name, {f"k{chance.randrange(40)}": chance.randrange(3)}) for _ in range(3))
+        abandoned.extend(
+            catalog.write(name, {f"k{chance.randrange(40)}": chance.randrange(3)}) for _ in range(3)
+        )
         if n % 2:
             _quietly(lambda: catalog.merge(name))
         drop(catalog, name)
@@ -271,13 +301,18 @@ def test_maintenance_beside_writers_takes_nothing_that_became_reachable(shared: 
             return
         name = f"revived{n}"
         try:
-            catalog.repository.create_reference(ReferenceType.BRANCH, name, chance.choice(abandoned))
+            catalog.repository.create_reference(
+                ReferenceType.BRANCH, name, chance.choice(abandoned)
+            )
         except NessieError:
             return
         assert len(catalog.log(name)) > 1
         assert catalog.numbers(name)
 
-    threads = [Thread(target=work, args=(act, number)) for number, act in enumerate([abandon, abandon, revive])]
+    threads = [
+        Thread(target=work, args=(act, number))
+        for number, act in enumerate([abandon, abandon, revive])
+    ]
     clock = Clock()
     with create(shared, clock=clock) as repository:
         Catalog(repository).write("main", {f"k{n}": n for n in range(40)})
@@ -318,7 +353,9 @@ def test_a_killed_maintenance_leaves_a_sound_store(shared: str, clock: Clock) ->
         before, count = readable(repository), len(list(repository.check()))
         assert count == 0
         for attempt in range(8):
-            process = subprocess.Popen([sys.executable, "-c", KILLED, shared], stdout=subprocess.PIPE, text=True)
+            process = subprocess.Popen(
+                [sys.executable, "-c", KILLED, shared], stdout=subprocess.PIPE, text=True
+            )
             assert process.stdout is not None
             process.stdout.readline()
             time.sleep(0.01 * attempt)

@@ -54,7 +54,9 @@ def test_a_branch_that_another_process_has_moved_costs_few_round_trips() -> None
 
 def _commit(repository: Repository, name: str, expected: str | None) -> str:
     operations = [Put(ContentKey((name,)), table(1))]
-    return repository.commit("main", operations, CommitMeta("load"), expected_hash=expected).reference.hash
+    return repository.commit(
+        "main", operations, CommitMeta("load"), expected_hash=expected
+    ).reference.hash
 
 
 def _commit_all(repository: Repository, version: int) -> list[bool]:

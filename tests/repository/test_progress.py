@@ -35,7 +35,10 @@ def path(tmp_path):
     """A store with many tables, of which half are gone on a branch that a commit of main has left behind."""
     path = str(tmp_path / "store.sqlite")
     with create(path) as repository:
-        puts = [Put(key, IcebergTable(metadata_location="s3://x", snapshot_id=number)) for number, key in enumerate(KEYS)]
+        puts = [
+            Put(key, IcebergTable(metadata_location="s3://x", snapshot_id=number))
+            for number, key in enumerate(KEYS)
+        ]
         head = repository.commit("main", puts, CommitMeta("all")).reference.hash
         repository.create_reference(ReferenceType.BRANCH, "dev", head)
         repository.commit("dev", [Delete(key) for key in KEYS[::2]], CommitMeta("half"))
@@ -47,14 +50,22 @@ def history(repository) -> str:
     """A branch of many commits; its name."""
     repository.create_reference(ReferenceType.BRANCH, "long", repository.reference("main").hash)
     calls = [
-        plan(lambda c, number=number: c.repository.commit("long", [Delete(KEYS[number])], CommitMeta(str(number)))) for number in range(2, FEW + 102)
+        plan(
+            lambda c, number=number: c.repository.commit(
+                "long", [Delete(KEYS[number])], CommitMeta(str(number))
+            )
+        )
+        for number in range(2, FEW + 102)
     ]
     assert not [answer for answer in repository.commit_all(calls) if isinstance(answer, Exception)]
     return "long"
 
 
 VERBS: dict[str, tuple[Callable, int]] = {
-    "commit": (lambda r: r.commit("main", [Delete(key) for key in KEYS[2:]], CommitMeta("less")), 2 * (MANY - 2)),
+    "commit": (
+        lambda r: r.commit("main", [Delete(key) for key in KEYS[2:]], CommitMeta("less")),
+        2 * (MANY - 2),
+    ),
     "merge": (lambda r: r.merge("main", "dev"), MANY // 2),
     "transplant": (lambda r: r.transplant("main", [r.reference("dev").hash]), 1),
     "entries": (lambda r: list(r.entries("main")), MANY - 1),

@@ -21,7 +21,9 @@ def repository() -> Iterator[Repository]:
 
 
 def commit(repository: Repository, branch: str, name: str) -> str:
-    return repository.commit(branch, [Put(ContentKey((name,)), Namespace(elements=(name,)))], CommitMeta(f"add {name}")).reference.hash
+    return repository.commit(
+        branch, [Put(ContentKey((name,)), Namespace(elements=(name,)))], CommitMeta(f"add {name}")
+    ).reference.hash
 
 
 def head(repository: Repository, name: str) -> str:
@@ -64,7 +66,12 @@ def test_a_merge_only_branch_takes_merges_and_nothing_else(repository: Repositor
     assert repository.merge("main", "release/1").applied
 
 
-@pytest.mark.parametrize(("name", "value"), [("protect.main", "no-deletion"), ("protect.main", " , "), ("protect.", "no-delete")])
-def test_a_rule_that_protects_nothing_is_refused(repository: Repository, name: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("protect.main", "no-deletion"), ("protect.main", " , "), ("protect.", "no-delete")],
+)
+def test_a_rule_that_protects_nothing_is_refused(
+    repository: Repository, name: str, value: str
+) -> None:
     with pytest.raises(InvalidInput, match="protect"):
         repository.put_setting(name, value)

@@ -13,15 +13,22 @@ from tests.repository.vocabulary import Catalog, delete, put, table
 def test_a_put_never_turns_an_unknown_type_into_another() -> None:
     with connect("memory:") as repository:
         catalog = Catalog(repository)
-        catalog.commit("main", put("k", UnknownContent(foreign_type="PAIMON_TABLE", foreign_attributes={"a": 1})))
+        catalog.commit(
+            "main",
+            put("k", UnknownContent(foreign_type="PAIMON_TABLE", foreign_attributes={"a": 1})),
+        )
         head, content_id = catalog.head(), catalog.id("main", "k")
-        other = UnknownContent(id=content_id, foreign_type="HUDI_TABLE", foreign_attributes={"a": 1})
+        other = UnknownContent(
+            id=content_id, foreign_type="HUDI_TABLE", foreign_attributes={"a": 1}
+        )
         with pytest.raises(InvalidInput, match="'k' already exists with another type"):
             catalog.commit("main", put("k", other))
         with pytest.raises(InvalidInput, match="its type is another"):
             catalog.commit("main", delete("k"), put("moved", other))
         assert catalog.head() == head
-        same = UnknownContent(id=content_id, foreign_type="PAIMON_TABLE", foreign_attributes={"a": 2})
+        same = UnknownContent(
+            id=content_id, foreign_type="PAIMON_TABLE", foreign_attributes={"a": 2}
+        )
         catalog.commit("main", put("k", same))
         assert catalog.content("main", "k") == same
 
@@ -55,5 +62,9 @@ def test_a_namespace_has_the_elements_of_a_key() -> None:
 
 def test_names_of_properties_are_kept_in_lower_case() -> None:
     with connect("memory:") as repository:
-        repository.commit("main", [put("k", table(1))], CommitMeta("m", properties={"A": ("1",), "a": ("2",), "B": ()}))
+        repository.commit(
+            "main",
+            [put("k", table(1))],
+            CommitMeta("m", properties={"A": ("1",), "a": ("2",), "B": ()}),
+        )
         assert repository.commit_at("main").meta.properties == {"a": ("1", "2"), "b": ()}

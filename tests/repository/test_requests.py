@@ -35,7 +35,11 @@ from tests.store.postgres_server import new_url
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Repository]:
     with ExitStack() as stack:
-        urls = {"memory": lambda: "memory:", "sqlite": lambda: f"{tmp_path}/store.sqlite", "postgres": lambda: stack.enter_context(new_url())}
+        urls = {
+            "memory": lambda: "memory:",
+            "sqlite": lambda: f"{tmp_path}/store.sqlite",
+            "postgres": lambda: stack.enter_context(new_url()),
+        }
         opened = stack.enter_context(create(urls[request.param]()))
         catalog = Catalog(opened)
         catalog.write("main", {"a": 1})
@@ -51,24 +55,45 @@ CHANGES: dict[str, Callable[[Catalog], tuple[Change, Change]]] = {
         Commit("main", [put("n", table(2))], CommitMeta("m")),
     ),
     "merge": lambda _: (Merge("main", "dev"), Merge("main", "old")),
-    "transplant": lambda c: (Transplant("main", [c.head("dev")]), Transplant("old", [c.head("dev")])),
+    "transplant": lambda c: (
+        Transplant("main", [c.head("dev")]),
+        Transplant("old", [c.head("dev")]),
+    ),
     "create": lambda c: (
         CreateReference(ReferenceType.BRANCH, "new", c.head()),
         CreateReference(ReferenceType.TAG, "new", c.head()),
     ),
-    "assign": lambda c: (AssignReference("old", c.head(), c.head("old")), AssignReference("dev", c.head(), c.head("dev"))),
-    "rename": lambda c: (RenameReference("old", "young", c.head("old")), RenameReference("dev", "young", c.head("dev"))),
-    "delete": lambda c: (DeleteReference("old", c.head("old")), DeleteReference("dev", c.head("dev"))),
-    "settings": lambda _: (PutSettings({"retention": "30 days"}), PutSettings({"retention": "1 day"})),
+    "assign": lambda c: (
+        AssignReference("old", c.head(), c.head("old")),
+        AssignReference("dev", c.head(), c.head("dev")),
+    ),
+    "rename": lambda c: (
+        RenameReference("old", "young", c.head("old")),
+        RenameReference("dev", "young", c.head("dev")),
+    ),
+    "delete": lambda c: (
+        DeleteReference("old", c.head("old")),
+        DeleteReference("dev", c.head("dev")),
+    ),
+    "settings": lambda _: (
+        PutSettings({"retention": "30 days"}),
+        PutSettings({"retention": "1 day"}),
+    ),
 }
 
 
 def everything(repository: Repository) -> tuple[Any, ...]:
-    return list(repository.reflog()), dict(repository.config().settings), [r.hash for r in repository.references()]
+    return (
+        list(repository.reflog()),
+        dict(repository.config().settings),
+        [r.hash for r in repository.references()],
+    )
 
 
 @pytest.mark.parametrize("verb", CHANGES)
-def test_a_repeated_request_has_the_same_answer_and_no_second_effect(repository: Repository, verb: str) -> None:
+def test_a_repeated_request_has_the_same_answer_and_no_second_effect(
+    repository: Repository, verb: str
+) -> None:
     change, _ = CHANGES[verb](Catalog(repository))
     answer = repository.submit(change, request_id="r")
     done = everything(repository)
@@ -100,7 +125,9 @@ def test_a_request_that_happened_is_found(repository: Repository, verb: str) -> 
 
 
 @pytest.mark.parametrize("verb", ["rename", "delete"])
-def test_a_client_with_a_guard_repeats_a_request_that_happened(repository: Repository, verb: str) -> None:
+def test_a_client_with_a_guard_repeats_a_request_that_happened(
+    repository: Repository, verb: str
+) -> None:
     change, _ = CHANGES[verb](Catalog(repository))
     seen: list[object] = []
     with serving(repository) as url, connect(f"{url}/api/v2") as client:
@@ -135,7 +162,9 @@ def test_submissions_of_one_id_at_once_give_one_commit(tmp_path: Path, rounds: i
         for number in range(rounds):
             barrier = Barrier(2)
 
-            def submit(repository: Repository, number: int = number, barrier: Barrier = barrier) -> Any:
+            def submit(
+                repository: Repository, number: int = number, barrier: Barrier = barrier
+            ) -> Any:
                 # Both have looked the id up, and found nothing, before one of them commits.
                 waited: list[int] = []
 
@@ -148,7 +177,9 @@ def test_submissions_of_one_id_at_once_give_one_commit(tmp_path: Path, rounds: i
 
             answers = list(pool.map(submit, (first, second)))
             assert answers[0] == answers[1]
-        assert [entry.meta.message for entry in first.log("main")] == [str(n) for n in reversed(range(rounds))]
+        assert [entry.meta.message for entry in first.log("main")] == [
+            str(n) for n in reversed(range(rounds))
+        ]
         assert list(first.check()) == []
 
 
@@ -164,7 +195,9 @@ def test_an_id_inside_and_outside_of_a_group_gives_one_commit(tmp_path: Path) ->
                 outside.append(Catalog(second).commit("main", put("k", table(1)), request_id="r"))
             return answer
 
-        found = first.commit_all([plan(lambda c: c.commit("main", put("before", table(1)))), plan(meanwhile)])
+        found = first.commit_all(
+            [plan(lambda c: c.commit("main", put("before", table(1)))), plan(meanwhile)]
+        )
         assert found[1] == outside[0]
         assert len(Catalog(first).log()) == 2
 
@@ -184,7 +217,9 @@ def test_content_ids_stay_the_same_when_a_commit_is_drafted_again(tmp_path: Path
         assert seen == [dict(result.added)] * 4
 
 
-def test_a_protection_that_was_acknowledged_holds_for_what_was_drafted_before(tmp_path: Path) -> None:
+def test_a_protection_that_was_acknowledged_holds_for_what_was_drafted_before(
+    tmp_path: Path,
+) -> None:
     url = f"{tmp_path}/store.sqlite"
     create(url).close()
     with connect(url) as first, connect(url) as second:

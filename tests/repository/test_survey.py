@@ -45,23 +45,35 @@ class Asked:
     def survey(self) -> Survey:
         """That of a new process: it has read nothing yet."""
         objects = self.graph.objects()
-        return Survey(objects, lambda: AncestryIndex(objects, self.graph.heap.find_indexed), self.pad)
+        return Survey(
+            objects, lambda: AncestryIndex(objects, self.graph.heap.find_indexed), self.pad
+        )
 
     def check(self, ids: Sequence[Id], other: Id) -> None:
         """Every question about these commits and another one has the plain answer."""
         graph, survey, objects = self.graph, self.survey(), self.graph.objects()
         told = {id_: reading.ahead_behind(objects, id_, other) for id_ in ids}
-        assert survey.distances(ids, other) == {id_: (found.ahead, found.behind, bytes.fromhex(found.common_ancestor)) for id_, found in told.items()}
+        assert survey.distances(ids, other) == {
+            id_: (found.ahead, found.behind, bytes.fromhex(found.common_ancestor))
+            for id_, found in told.items()
+        }
         assert survey.ancestors_among(ids, other) == set(ids) & graph.ancestors(other)
-        assert survey.descendants_among(ids, other) == {id_ for id_ in ids if other in graph.ancestors(id_)}
+        assert survey.descendants_among(ids, other) == {
+            id_ for id_ in ids if other in graph.ancestors(id_)
+        }
         commits = {id_: graph.commit(id_) for id_ in ids if id_ != NO_COMMIT}
-        expected = {id_: (commits[id_].time, commits[id_].generation) if id_ in commits else (0, 0) for id_ in ids}
+        expected = {
+            id_: (commits[id_].time, commits[id_].generation) if id_ in commits else (0, 0)
+            for id_ in ids
+        }
         assert survey.tips(ids) == expected
 
 
 @laws
 @given(PICKS, st.randoms(use_true_random=False))
-def test_what_is_kept_changes_no_answer(picks: list[tuple[int, int | None, int]], random: Random) -> None:
+def test_what_is_kept_changes_no_answer(
+    picks: list[tuple[int, int | None, int]], random: Random
+) -> None:
     asked = Asked(picks)
     ids = asked.graph.ids
     # Mostly the other commit goes on along its line, as a branch does that is committed to.
@@ -78,7 +90,11 @@ def test_a_second_process_reads_nothing() -> None:
     kept = asked.pad.times_kept
     asked.check(tips, main)
     assert asked.pad.times_kept == kept
-    for ask in (lambda s: s.distances(tips, main), lambda s: s.ancestors_among(tips, main), lambda s: s.tips(tips)):
+    for ask in (
+        lambda s: s.distances(tips, main),
+        lambda s: s.ancestors_among(tips, main),
+        lambda s: s.tips(tips),
+    ):
         survey = asked.survey()
         ask(survey)
         assert asked.graph.heap.reads == 0
@@ -91,7 +107,10 @@ def test_what_is_damaged_or_of_another_version_is_found_out_anew() -> None:
     random = Random(7)
     for name, data in list(asked.pad.kept.items()):
         places = random.sample(range(len(data)), 60)
-        wrecks = [data[:place] + bytes([data[place] ^ 1 << random.randrange(8)]) + data[place + 1 :] for place in places]
+        wrecks = [
+            data[:place] + bytes([data[place] ^ 1 << random.randrange(8)]) + data[place + 1 :]
+            for place in places
+        ]
         wrecks += [data[:place] for place in places] + [b"", bytes(len(data)), data + b"\x00"]
         for wreck in wrecks:
             asked.pad.kept[name] = wreck
@@ -113,7 +132,10 @@ def test_facts_of_another_version_or_shape_are_ignored() -> None:
 
 def test_facts_of_another_store_are_no_hindrance() -> None:
     """Stores may come to share a pad; what one knows is then about commits that the other has not."""
-    one, other = Asked([*LINE, (20, None, 41)]), Asked([(number, None, 1000 + number) for number in range(30)])
+    one, other = (
+        Asked([*LINE, (20, None, 41)]),
+        Asked([(number, None, 1000 + number) for number in range(30)]),
+    )
     other.pad = one.pad
     for asked in (one, other, one):
         asked.check(asked.graph.ids, asked.graph.ids[-1])

@@ -84,7 +84,12 @@ def test_an_object_with_the_bytes_of_another_one_is_named(store):
     rows = objects(store)
     for number, id_, kind, packed in of_each_kind(store):
         other = next(row for row in rows if row[2] == kind and row[1] != id_)
-        sql(store, "UPDATE objects SET packed = ? WHERE number = ?", pack(id_, kind, unpack(*other[1:])), number)
+        sql(
+            store,
+            "UPDATE objects SET packed = ? WHERE number = ?",
+            pack(id_, kind, unpack(*other[1:])),
+            number,
+        )
         with pytest.raises(DamagedObject, match="its bytes do not have this id") as caught:
             verified(store)
         assert caught.value.object_id == id_.hex()
@@ -95,7 +100,9 @@ def test_an_object_with_the_bytes_of_another_one_is_named(store):
 def test_an_object_that_is_missing_is_named(store):
     for number, id_, kind, packed in of_each_kind(store):
         sql(store, "DELETE FROM objects WHERE number = ?", number)
-        with pytest.raises(DamagedObject, match=f"{Kind(kind).name.lower()} {id_.hex()[:16]} is missing") as caught:
+        with pytest.raises(
+            DamagedObject, match=f"{Kind(kind).name.lower()} {id_.hex()[:16]} is missing"
+        ) as caught:
             verified(store)
         assert caught.value.object_id == id_.hex()
         sql(store, "INSERT INTO objects VALUES (?, ?, ?, 0, ?)", number, id_, kind, packed)
@@ -111,10 +118,19 @@ def test_an_object_of_another_kind_than_its_place_says_is_named(store):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("DELETE FROM refs WHERE name = 'v1'", "reference 'v1' is missing, but its last move in the reflog led to"),
+        (
+            "DELETE FROM refs WHERE name = 'v1'",
+            "reference 'v1' is missing, but its last move in the reflog led to",
+        ),
         ("DELETE FROM reflog", "the reflog is empty"),
-        ("DELETE FROM reflog WHERE name = 'gone' AND after IS NULL", "reference 'gone' is missing, but"),
-        ("DELETE FROM reflog WHERE number = (SELECT max(number) FROM reflog WHERE name = 'main')", "reference 'main' is at [0-9a-f]{16}, but"),
+        (
+            "DELETE FROM reflog WHERE name = 'gone' AND after IS NULL",
+            "reference 'gone' is missing, but",
+        ),
+        (
+            "DELETE FROM reflog WHERE number = (SELECT max(number) FROM reflog WHERE name = 'main')",
+            "reference 'main' is at [0-9a-f]{16}, but",
+        ),
         ("DELETE FROM reflog WHERE name = 'new'", None),
         ("DELETE FROM reflog WHERE number < (SELECT max(number) FROM reflog)", None),
     ],
@@ -130,7 +146,10 @@ def test_references_are_where_the_reflog_led(store, statement, message):
 
 
 def test_a_reference_that_was_deleted_is_not_there(store):
-    sql(store, "INSERT INTO refs SELECT 'gone', kind, target, check_sum FROM refs WHERE name = 'main'")
+    sql(
+        store,
+        "INSERT INTO refs SELECT 'gone', kind, target, check_sum FROM refs WHERE name = 'main'",
+    )
     with pytest.raises(DamagedObject):
         verified(store)
 

@@ -45,12 +45,22 @@ def key(text: str) -> ContentKey:
 
 def table(number: int, content_id: str | None = None) -> IcebergTable:
     return IcebergTable(
-        metadata_location=f"s3://lake/{number}.metadata.json", snapshot_id=number, schema_id=1, spec_id=2, sort_order_id=3, id=content_id
+        metadata_location=f"s3://lake/{number}.metadata.json",
+        snapshot_id=number,
+        schema_id=1,
+        spec_id=2,
+        sort_order_id=3,
+        id=content_id,
     )
 
 
 def view(number: int, content_id: str | None = None) -> IcebergView:
-    return IcebergView(metadata_location=f"s3://lake/v{number}.metadata.json", version_id=number, schema_id=1, id=content_id)
+    return IcebergView(
+        metadata_location=f"s3://lake/v{number}.metadata.json",
+        version_id=number,
+        schema_id=1,
+        id=content_id,
+    )
 
 
 def namespace(text: str, content_id: str | None = None, **properties: str) -> Namespace:
@@ -69,7 +79,12 @@ def unchanged(text: str) -> Unchanged:
     return Unchanged(key(text))
 
 
-def behave(text: str, behavior: str = "NORMAL", expected: Content | None = None, resolved: Content | None = None) -> KeyBehavior:
+def behave(
+    text: str,
+    behavior: str = "NORMAL",
+    expected: Content | None = None,
+    resolved: Content | None = None,
+) -> KeyBehavior:
     return KeyBehavior(key(text), MergeBehavior(behavior), expected, resolved)
 
 
@@ -93,7 +108,11 @@ def types_and_keys(conflicts: Iterable[Conflict]) -> list[tuple[str, str]]:
 
 def found(refused: pytest.ExceptionInfo[ReferenceConflict]) -> list[tuple[str, str]]:
     """Type and key of each conflict of an error, sorted; keys that are only listed beside the real conflicts are left out."""
-    return types_and_keys(c for c in refused.value.conflicts if c.type != ConflictType.KEY_CONFLICT or "UNKNOWN" not in c.message)
+    return types_and_keys(
+        c
+        for c in refused.value.conflicts
+        if c.type != ConflictType.KEY_CONFLICT or "UNKNOWN" not in c.message
+    )
 
 
 def touched(result: MergeResult) -> dict[str, str]:
@@ -119,9 +138,18 @@ class Catalog:
     def hash(self, revision: str) -> str:
         return self.repository.resolve(revision).hash
 
-    def commit(self, branch: str, *operations: Operation, at: str | None = None, message: str = "work", **options: Any) -> str:
+    def commit(
+        self,
+        branch: str,
+        *operations: Operation,
+        at: str | None = None,
+        message: str = "work",
+        **options: Any,
+    ) -> str:
         """One commit; the new head."""
-        return self.repository.commit(branch, operations, CommitMeta(message), expected_hash=at, **options).reference.hash
+        return self.repository.commit(
+            branch, operations, CommitMeta(message), expected_hash=at, **options
+        ).reference.hash
 
     def write(self, branch: str, state: Mapping[str, int | str | None], message: str = "") -> str:
         """One commit that puts numbered tables and namespaces, or deletes (None); what exists is updated. Returns the new head."""
@@ -158,7 +186,9 @@ class Catalog:
 
     def numbers(self, at: str = "main") -> dict[str, int | str | None]:
         """The whole state: each key and its number."""
-        return {e.key.plain: number_of(e.content) for e in self.repository.entries(at, content=True)}
+        return {
+            e.key.plain: number_of(e.content) for e in self.repository.entries(at, content=True)
+        }
 
     def log(self, at: str = "main", **options: Any) -> list[LogEntry]:
         return list(self.repository.log(at, **options))
@@ -178,7 +208,11 @@ class Catalog:
     def everything(self) -> tuple[object, ...]:
         """All that a refused or dry write must not have changed."""
         references = tuple((r.type, r.name, r.hash) for r in self.repository.references())
-        return references, len(list(self.repository.reflog())), tuple(self.hashes(name) == [] for _, name, _ in references)
+        return (
+            references,
+            len(list(self.repository.reflog())),
+            tuple(self.hashes(name) == [] for _, name, _ in references),
+        )
 
 
 def tell(catalog: Catalog) -> None:

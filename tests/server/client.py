@@ -23,25 +23,48 @@ class Client:
 
     def __init__(self, url: str, timeout: float = 120) -> None:
         parts = urlsplit(url)
-        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
+        self._connection = http.client.HTTPConnection(
+            parts.hostname or "", parts.port, timeout=timeout
+        )
 
-    def send(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, raw: bytes | None = None) -> Answer:
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        raw: bytes | None = None,
+    ) -> Answer:
         data = raw if raw is not None else None if body is None else json.dumps(body).encode()
-        sent = HEADERS | ({"content-type": "application/json"} if data is not None else {}) | (headers or {})
-        self._connection.request(method, path, data, {name: value for name, value in sent.items() if value is not None})
+        sent = (
+            HEADERS
+            | ({"content-type": "application/json"} if data is not None else {})
+            | (headers or {})
+        )
+        self._connection.request(
+            method, path, data, {name: value for name, value in sent.items() if value is not None}
+        )
         reply = self._connection.getresponse()
         read = reply.read()
         found = {name.lower(): value for name, value in reply.getheaders()}
-        is_json = found.get("content-type", "").startswith("application/json") and read and "content-encoding" not in found
+        is_json = (
+            found.get("content-type", "").startswith("application/json")
+            and read
+            and "content-encoding" not in found
+        )
         return Answer(reply.status, found, json.loads(read) if is_json else None, read)
 
     def get(self, path: str, **headers: str) -> Answer:
         return self.send("GET", path, headers=headers)
 
-    def commit(self, branch: str, expected: str, *operations: Any, message: str = "m", version: int = 2) -> Answer:
+    def commit(
+        self, branch: str, expected: str, *operations: Any, message: str = "m", version: int = 2
+    ) -> Answer:
         body = {"commitMeta": {"message": message}, "operations": list(operations)}
         if version == 1:
-            return self.send("POST", f"/api/v1/trees/branch/{branch}/commit?expectedHash={expected}", body)
+            return self.send(
+                "POST", f"/api/v1/trees/branch/{branch}/commit?expectedHash={expected}", body
+            )
         return self.send("POST", f"/api/v2/trees/{branch}@{expected}/history/commit", body)
 
     def head(self, name: str = "main") -> str:
@@ -62,7 +85,11 @@ class Client:
 
 
 def table(number: int = 1, content_id: str | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": "ICEBERG_TABLE", "metadataLocation": f"file:/t/{number}.json", "snapshotId": number}
+    found: dict[str, Any] = {
+        "type": "ICEBERG_TABLE",
+        "metadataLocation": f"file:/t/{number}.json",
+        "snapshotId": number,
+    }
     found |= {"schemaId": 0, "specId": 0, "sortOrderId": 0}
     return found | ({"id": content_id} if content_id else {})
 

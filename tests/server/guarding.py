@@ -31,7 +31,11 @@ class Guarded:
         self._clients = ExitStack()
 
     def as_(self, name: str, *roles: str) -> TokenClient:
-        token = add_token(self.folder / "tokens", name, roles, None, datetime.now(UTC))[0] if name else None
+        token = (
+            add_token(self.folder / "tokens", name, roles, None, datetime.now(UTC))[0]
+            if name
+            else None
+        )
         client = TokenClient(self.url, token)
         self._clients.callback(client.close)
         return client
@@ -51,14 +55,23 @@ class TokenClient(Client):
         super().__init__(url)
         self.token = token
 
-    def send(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, raw: bytes | None = None) -> Answer:
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        raw: bytes | None = None,
+    ) -> Answer:
         mine = {"authorization": f"Bearer {self.token}"} if self.token else {}
         return super().send(method, path, body, mine | (headers or {}), raw)
 
 
 def write_rules(folder: Path, lines: Sequence[str]) -> None:
     beside = folder / "rules.new"
-    beside.write_text(ADMIN + "".join(f'rule_{number} = """{line}"""\n' for number, line in enumerate(lines)))
+    beside.write_text(
+        ADMIN + "".join(f'rule_{number} = """{line}"""\n' for number, line in enumerate(lines))
+    )
     beside.replace(folder / "rules")
 
 
@@ -68,10 +81,16 @@ def with_gate(repository: Repository, security: Security, log: AccessLog | None 
 
 
 @contextmanager
-def guarded(folder: Path, *rules: str, anonymous: bool = False, with_rules: bool = True) -> Iterator[Guarded]:
+def guarded(
+    folder: Path, *rules: str, anonymous: bool = False, with_rules: bool = True
+) -> Iterator[Guarded]:
     (folder / "tokens").touch(0o600)
     write_rules(folder, rules)
-    security = Security(tokens=folder / "tokens", rules=folder / "rules" if with_rules else None, anonymous=anonymous)
+    security = Security(
+        tokens=folder / "tokens",
+        rules=folder / "rules" if with_rules else None,
+        anonymous=anonymous,
+    )
     with connect("memory:") as repository, serving(app=with_gate(repository, security)) as url:
         found = Guarded(url, folder, repository)
         try:

@@ -20,7 +20,13 @@ def started(*arguments: str, **named: Any) -> Iterator[tuple[subprocess.Popen[st
     `first` a word of the line before the one with the URL.
     """
     stdout, environment = named.get("stdout", subprocess.DEVNULL), os.environ | named.get("env", {})
-    process = subprocess.Popen([*SERVE, "--port", "0", *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        [*SERVE, "--port", "0", *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
     assert process.stderr is not None
     try:
         line = process.stderr.readline()

@@ -26,7 +26,10 @@ def test_addresses_of_this_machine_alone(host):
     check_address(Settings(host))
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "0", "192.0.2.1", "2001:db8::1", "fe80::1", "::ffff:192.0.2.1", "1.2.3"])
+@pytest.mark.parametrize(
+    "host",
+    ["0.0.0.0", "::", "", "0", "192.0.2.1", "2001:db8::1", "fe80::1", "::ffff:192.0.2.1", "1.2.3"],
+)
 def test_addresses_that_others_reach_take_a_word(host):
     assert not is_loopback(host)
     with pytest.raises(NotAllowed, match=r"--tokens .*--insecure"):
@@ -67,7 +70,14 @@ def test_a_server_with_tokens_listens_for_others_and_says_that_they_travel_unenc
 def test_the_environment_names_tokens_and_rules(tmp_path):
     (tmp_path / "tokens").touch(0o600)
     (tmp_path / "rules").write_text("")
-    with started("--store", "memory:", env={"NESSIE_SERVE_TOKENS": str(tmp_path / "tokens"), "NESSIE_SERVE_RULES": str(tmp_path / "rules")}) as (
+    with started(
+        "--store",
+        "memory:",
+        env={
+            "NESSIE_SERVE_TOKENS": str(tmp_path / "tokens"),
+            "NESSIE_SERVE_RULES": str(tmp_path / "rules"),
+        },
+    ) as (
         _,
         url,
     ):
@@ -98,7 +108,9 @@ def refused(tmp_path, loaded):
 
     def serve(*options):
         arguments = ["serve", "--store", store, "--port", "0", *options]
-        return loaded.run(args=arguments, cwd=str(tmp_path), env=environment, stdin="", seconds=PATIENCE)
+        return loaded.run(
+            args=arguments, cwd=str(tmp_path), env=environment, stdin="", seconds=PATIENCE
+        )
 
     return serve
 
@@ -118,7 +130,9 @@ def refused(tmp_path, loaded):
     ],
 )
 @pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["one", "two"])
-def test_what_is_wrong_with_files_and_options_is_told_in_one_line(refused, options, code, told, workers):
+def test_what_is_wrong_with_files_and_options_is_told_in_one_line(
+    refused, options, code, told, workers
+):
     done = refused(*options, *workers)
     assert (done.code, done.out) == (code, ""), done
     assert told in done.err

@@ -43,7 +43,10 @@ def test_a_known_answer_costs_one_round_trip_to_the_database():
     server = shared_server()
     with new_url() as url:
         counter = Counter(server.port)
-        with create(url.replace(f":{server.port}/", f":{counter.port}/")) as repository, serving(repository) as served:
+        with (
+            create(url.replace(f":{server.port}/", f":{counter.port}/")) as repository,
+            serving(repository) as served,
+        ):
             client = Client(served)
             client.commit("main", EMPTY, put("a"))
             costs = []
@@ -77,12 +80,19 @@ def test_one_path_has_answers_for_each_kind_of_client(client):
     assert "content-encoding" not in again.headers
     assert again.raw == plain.raw
     assert again.headers["x-request-id"] != plain.headers["x-request-id"]
-    assert client.send("HEAD", "/api/v2/trees/main/entries").headers["content-length"] == str(len(plain.raw))
+    assert client.send("HEAD", "/api/v2/trees/main/entries").headers["content-length"] == str(
+        len(plain.raw)
+    )
 
 
 def test_clients_of_several_servers_see_what_each_of_them_acknowledged(shared):
     """Readers and a writer at the same time: what the writer was told is in the next answer of the other server."""
-    with create(shared) as one, create(shared) as two, serving(one) as first, serving(two) as second:
+    with (
+        create(shared) as one,
+        create(shared) as two,
+        serving(one) as first,
+        serving(two) as second,
+    ):
         head = Client(first).commit("main", EMPTY, put("t")).body["targetBranch"]["hash"]
         acknowledged = [0]
 
@@ -101,7 +111,9 @@ def test_clients_of_several_servers_see_what_each_of_them_acknowledged(shared):
             number = 0
             while not all(reader.done() for reader in readers):
                 number += 1
-                answer = writer.commit("main", head, put("t", content=known | {"snapshotId": number}))
+                answer = writer.commit(
+                    "main", head, put("t", content=known | {"snapshotId": number})
+                )
                 head = answer.body["targetBranch"]["hash"]
                 acknowledged[0] = number
             assert all(reader.result() for reader in readers)
@@ -141,22 +153,31 @@ def test_requests_count_as_well():
     assert 1 <= sum(answers.find(number, 1) is not None for number in range(1000)) <= 16
 
 
-@pytest.mark.parametrize("query", ["x={}", "max-records={}&x=1", "max-records={0}&max-records={0}", "filter=&x={}", "{}"])
+@pytest.mark.parametrize(
+    "query", ["x={}", "max-records={}&x=1", "max-records={0}&max-records={0}", "filter=&x={}", "{}"]
+)
 def test_a_request_with_junk_is_answered_and_not_kept(query):
     with connect("memory:") as repository, serving(app=(app := application(repository))) as url:
         client = Client(url)
         for number in range(50):
-            assert client.get("/api/v2/trees/main/entries?" + query.format(str(number).zfill(1000))).status in (200, 404)
+            assert client.get(
+                "/api/v2/trees/main/entries?" + query.format(str(number).zfill(1000))
+            ).status in (200, 404)
         assert client.get("/api/v2/trees/main/entries?max-records=1&key=a&key=b").status == 200
         client.close()
     assert [path for path, *_ in kept(app)] == [b"/api/v2/trees/main/entries"]
 
 
 def test_clients_with_and_without_extensions_get_answers_of_their_own(client):
-    extended = [client.get("/api/v2/config", **{"nessie-cli": value}).body for value in ("1", "", "x" * 1000)]
+    extended = [
+        client.get("/api/v2/config", **{"nessie-cli": value}).body
+        for value in ("1", "", "x" * 1000)
+    ]
     plain = client.get("/api/v2/config").body
     assert "additionalProperties" not in plain
-    assert [found["additionalProperties"] for found in extended] == [extended[0]["additionalProperties"]] * 3
+    assert [found["additionalProperties"] for found in extended] == [
+        extended[0]["additionalProperties"]
+    ] * 3
 
 
 def test_junk_takes_no_memory(tmp_path):

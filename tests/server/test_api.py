@@ -8,15 +8,32 @@ from tests.server.client import EMPTY, delete, namespace, put, table
 def test_a_conflict_has_its_details_only_for_clients_that_know_them(client):
     client.commit("main", EMPTY, put("a"))
     body = {"commitMeta": {"message": "m"}, "operations": [put("a")]}
-    for spec, shown in (("2", True), ("2.2.0", True), ("3", True), ("1", False), ("x", False), ("", False), ("9" * 40, False)):
-        answer = client.send("POST", f"/api/v2/trees/main@{EMPTY}/history/commit", body, headers={"nessie-client-spec": spec})
+    for spec, shown in (
+        ("2", True),
+        ("2.2.0", True),
+        ("3", True),
+        ("1", False),
+        ("x", False),
+        ("", False),
+        ("9" * 40, False),
+    ):
+        answer = client.send(
+            "POST",
+            f"/api/v2/trees/main@{EMPTY}/history/commit",
+            body,
+            headers={"nessie-client-spec": spec},
+        )
         assert answer.status == 409
         assert ("errorDetails" in answer.body) is shown, spec
 
 
 def test_a_page_token_outlives_the_reference_that_it_names(client):
     for name in ("v1", "v2", "v3"):
-        client.send("POST", f"/api/v2/trees?name={name}&type=TAG", {"type": "BRANCH", "name": "main", "hash": EMPTY})
+        client.send(
+            "POST",
+            f"/api/v2/trees?name={name}&type=TAG",
+            {"type": "BRANCH", "name": "main", "hash": EMPTY},
+        )
     first = client.get("/api/v2/trees?max-records=2").body
     assert [reference["name"] for reference in first["references"]] == ["main", "v1"]
     client.send("DELETE", f"/api/v2/trees/v2@{EMPTY}")
@@ -25,15 +42,31 @@ def test_a_page_token_outlives_the_reference_that_it_names(client):
     assert not second["hasMore"]
 
 
-@pytest.mark.parametrize("query", ["", "prefix-key=n&", "min-key=n&", "max-key=z&", "filter=entry.contentType%20!%3D%20'NAMESPACE'&"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "prefix-key=n&",
+        "min-key=n&",
+        "max-key=z&",
+        "filter=entry.contentType%20!%3D%20'NAMESPACE'&",
+    ],
+)
 def test_pages_put_together_are_the_listing(client, query):
-    operations = [put("n", content=namespace("n")), *(put("n", f"t{number:02}") for number in range(23)), put("a"), put("z")]
+    operations = [
+        put("n", content=namespace("n")),
+        *(put("n", f"t{number:02}") for number in range(23)),
+        put("a"),
+        put("z"),
+    ]
     client.commit("main", EMPTY, *operations)
     whole = client.get(f"/api/v2/trees/main/entries?{query}").body["entries"]
     assert len(whole) > 20
     pages, token = [], ""
     while token is not None:
-        page = client.get(f"/api/v2/trees/main/entries?{query}max-records=4&page-token={token}").body
+        page = client.get(
+            f"/api/v2/trees/main/entries?{query}max-records=4&page-token={token}"
+        ).body
         assert page["hasMore"] is (page["token"] is not None)
         pages += page["entries"]
         token = page["token"]
@@ -59,36 +92,55 @@ def test_the_oldest_commit_is_shown_even_when_it_begins_a_page(client):
         hashes.insert(0, head)
     first = client.get(f"/api/v2/trees/main/history?limit-hash={hashes[3]}&max-records=3").body
     assert first["hasMore"]
-    second = client.get(f"/api/v2/trees/main/history?limit-hash={hashes[3]}&max-records=3&page-token={first['token']}").body
+    second = client.get(
+        f"/api/v2/trees/main/history?limit-hash={hashes[3]}&max-records=3&page-token={first['token']}"
+    ).body
     assert [entry["commitMeta"]["hash"] for entry in second["logEntries"]] == [hashes[3]]
     assert not second["hasMore"]
 
 
 def test_a_flag_that_the_originals_examples_misspell_never_merges_for_real(client):
     client.commit("main", EMPTY, put("a"))
-    client.send("POST", "/api/v2/trees?name=dev&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": client.head()})
+    client.send(
+        "POST",
+        "/api/v2/trees?name=dev&type=BRANCH",
+        {"type": "BRANCH", "name": "main", "hash": client.head()},
+    )
     client.commit("dev", client.head("dev"), put("b"))
     before = client.head()
     body = {"fromRefName": "dev", "fromHash": client.head("dev")}
-    refused = client.send("POST", f"/api/v2/trees/main@{before}/history/merge", body | {"dryRun": True})
+    refused = client.send(
+        "POST", f"/api/v2/trees/main@{before}/history/merge", body | {"dryRun": True}
+    )
     assert (refused.status, "isDryRun" in refused.body["message"]) == (400, True)
     assert client.head() == before
-    assert not client.send("POST", f"/api/v2/trees/main@{before}/history/merge", body | {"isDryRun": True}).body["wasApplied"]
+    assert not client.send(
+        "POST", f"/api/v2/trees/main@{before}/history/merge", body | {"isDryRun": True}
+    ).body["wasApplied"]
     assert client.head() == before
 
 
 def test_names_with_slashes_work_in_both_spellings(client):
-    client.send("POST", "/api/v2/trees?name=a/b/c&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": EMPTY})
+    client.send(
+        "POST",
+        "/api/v2/trees?name=a/b/c&type=BRANCH",
+        {"type": "BRANCH", "name": "main", "hash": EMPTY},
+    )
     for path in ("a%2Fb%2Fc", "a/b/c@", "a%2Fb%2Fc@", f"a/b/c@{EMPTY}"):
         answer = client.get(f"/api/v2/trees/{path}/entries")
         assert answer.body["effectiveReference"]["name"] == "a/b/c", path
 
 
 def test_both_versions_show_the_same_catalog_each_in_its_own_shape(client):
-    head = client.commit("main", EMPTY, put("n", content=namespace("n")), put("n", "t")).body["targetBranch"]["hash"]
+    head = client.commit("main", EMPTY, put("n", content=namespace("n")), put("n", "t")).body[
+        "targetBranch"
+    ]["hash"]
     old = client.commit("main", head, put("x"), version=1)
     assert old.body == {"type": "BRANCH", "name": "main", "hash": client.head()}
-    v1, v2 = client.get("/api/v1/trees/tree/main/entries").body, client.get("/api/v2/trees/main/entries").body
+    v1, v2 = (
+        client.get("/api/v1/trees/tree/main/entries").body,
+        client.get("/api/v2/trees/main/entries").body,
+    )
     assert [e["name"] for e in v1["entries"]] == [e["name"] for e in v2["entries"]]
     assert set(v1["entries"][0]) == {"type", "name"}
     log = client.get("/api/v1/trees/tree/main/log").body["logEntries"][0]["commitMeta"]
@@ -97,19 +149,40 @@ def test_both_versions_show_the_same_catalog_each_in_its_own_shape(client):
 
 
 def test_a_request_keeps_its_id_and_gets_one_where_it_has_none(client):
-    assert client.get("/api/v2/config", **{"x-request-id": "job-17"}).headers["x-request-id"] == "job-17"
+    assert (
+        client.get("/api/v2/config", **{"x-request-id": "job-17"}).headers["x-request-id"]
+        == "job-17"
+    )
     for given in ("", "bad id", "x" * 65):
-        assert len(client.get("/api/v2/config", **{"x-request-id": given}).headers["x-request-id"]) == 16
+        assert (
+            len(client.get("/api/v2/config", **{"x-request-id": given}).headers["x-request-id"])
+            == 16
+        )
 
 
 def test_what_clients_send_as_other_scalars_is_converted_and_stored_converted(client):
-    content = table() | {"snapshotId": "17", "schemaId": 1.5, "specId": None, "metadataLocation": 12}
+    content = table() | {
+        "snapshotId": "17",
+        "schemaId": 1.5,
+        "specId": None,
+        "metadataLocation": 12,
+    }
     assert client.commit("main", EMPTY, put("a", content=content)).status == 200
     stored = client.get("/api/v2/trees/main/contents/a").body["content"]
-    assert (stored["snapshotId"], stored["schemaId"], stored["specId"], stored["metadataLocation"]) == (17, 1, 0, "12")
+    assert (
+        stored["snapshotId"],
+        stored["schemaId"],
+        stored["specId"],
+        stored["metadataLocation"],
+    ) == (17, 1, 0, "12")
     for wrong in (True, "x", [], {}):
-        answer = client.commit("main", client.head(), put("b", content=table() | {"snapshotId": wrong}))
-        assert (answer.status, "operations[0].content.snapshotId" in answer.body["message"]) == (400, True)
+        answer = client.commit(
+            "main", client.head(), put("b", content=table() | {"snapshotId": wrong})
+        )
+        assert (answer.status, "operations[0].content.snapshotId" in answer.body["message"]) == (
+            400,
+            True,
+        )
 
 
 def test_every_missing_reference_commit_and_content_is_told_apart(client):
@@ -138,11 +211,17 @@ def test_a_filter_is_compiled_even_when_there_is_nothing_to_filter(client):
 def test_a_namespace_with_contents_is_not_deleted(client):
     client.commit("main", EMPTY, put("n", content=namespace("n")), put("n", "t"))
     answer = client.commit("main", client.head(), delete("n"))
-    assert [conflict["conflictType"] for conflict in answer.body["errorDetails"]["conflicts"]] == ["NAMESPACE_NOT_EMPTY"]
+    assert [conflict["conflictType"] for conflict in answer.body["errorDetails"]["conflicts"]] == [
+        "NAMESPACE_NOT_EMPTY"
+    ]
 
 
 def test_a_commit_is_told_first_that_its_branch_is_none(client):
-    client.send("POST", "/api/v2/trees?name=tagged&type=TAG", {"type": "BRANCH", "name": "main", "hash": EMPTY})
+    client.send(
+        "POST",
+        "/api/v2/trees?name=tagged&type=TAG",
+        {"type": "BRANCH", "name": "main", "hash": EMPTY},
+    )
     body = {"commitMeta": {"message": "m"}, "operations": [put("a")]}
     unknown = "1" * 64
     for where in ("", f"@{EMPTY}", f"@{unknown}", "@123456789"):
@@ -150,12 +229,21 @@ def test_a_commit_is_told_first_that_its_branch_is_none(client):
         assert (answer.status, answer.body["errorCode"]) == (404, "REFERENCE_NOT_FOUND"), where
         assert "'missing'" in answer.body["message"], where
         answer = client.send("POST", f"/api/v2/trees/tagged{where}/history/commit", body)
-        assert (answer.status, answer.body["message"]) == (400, "Reference to commit into must be a branch."), where
+        assert (answer.status, answer.body["message"]) == (
+            400,
+            "Reference to commit into must be a branch.",
+        ), where
     for where in (EMPTY, unknown):
         assert "'missing'" in client.commit("missing", where, put("a"), version=1).body["message"]
-        assert client.commit("tagged", where, put("a"), version=1).body["message"] == "Reference to commit into must be a branch."
+        assert (
+            client.commit("tagged", where, put("a"), version=1).body["message"]
+            == "Reference to commit into must be a branch."
+        )
     # Where there is a branch, its own faults are told.
-    assert client.send("POST", "/api/v2/trees/main/history/commit", body).body["message"] == "Expected hash must be provided."
+    assert (
+        client.send("POST", "/api/v2/trees/main/history/commit", body).body["message"]
+        == "Expected hash must be provided."
+    )
     assert client.send("POST", f"/api/v2/trees/main@{unknown}/history/commit", body).status == 404
 
 
@@ -174,7 +262,12 @@ OF_HEADERS = [
 @pytest.mark.parametrize(("headers", "wanted"), OF_HEADERS)
 def test_headers_add_to_the_metadata_of_a_commit(client, headers, wanted):
     body = {"commitMeta": {"message": "m", "authors": ["ada"]}, "operations": [put("a")]}
-    assert client.send("POST", f"/api/v2/trees/main@{EMPTY}/history/commit", body, headers=headers).status == 200
+    assert (
+        client.send(
+            "POST", f"/api/v2/trees/main@{EMPTY}/history/commit", body, headers=headers
+        ).status
+        == 200
+    )
     found = client.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"]
     plain = {"message": "m", "authors": ["ada"], "allSignedOffBy": [], "allProperties": {}}
     assert {name: found.get(name, {}) for name in plain} == plain | wanted

@@ -24,7 +24,14 @@ def server(tmp_path):
         yield found
 
 
-PATHS = ("/api/v2/config", "/api/v1/config", "/api/v2/trees", "/api/v2/nosuch", "/api/v2/reflog", "/api/v1/trees/tree")
+PATHS = (
+    "/api/v2/config",
+    "/api/v1/config",
+    "/api/v2/trees",
+    "/api/v2/nosuch",
+    "/api/v2/reflog",
+    "/api/v1/trees/tree",
+)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -32,14 +39,24 @@ def test_nobody_is_let_in_without_a_token(server, path):
     answer = server.as_("").get(path)
     assert answer.status == 401
     assert answer.headers["www-authenticate"] == 'Bearer realm="nessie"'
-    assert (answer.body["status"], answer.body["reason"], answer.body["errorCode"]) == (401, "Unauthorized", "UNKNOWN")
+    assert (answer.body["status"], answer.body["reason"], answer.body["errorCode"]) == (
+        401,
+        "Unauthorized",
+        "UNKNOWN",
+    )
 
 
 def test_a_body_is_not_read_before_it_is_known_who_sends_it(server):
-    assert server.as_("").send("POST", "/api/v2/trees/main/history/commit", raw=b"no json").status == 401
+    assert (
+        server.as_("").send("POST", "/api/v2/trees/main/history/commit", raw=b"no json").status
+        == 401
+    )
 
 
-@pytest.mark.parametrize("value", ["Bearer nonsense", "Bearer nessie_0123456789ab_" + "x" * 43, "Digest x", "Basic !", "nothing"])
+@pytest.mark.parametrize(
+    "value",
+    ["Bearer nonsense", "Bearer nessie_0123456789ab_" + "x" * 43, "Digest x", "Basic !", "nothing"],
+)
 def test_a_wrong_token_is_refused_and_not_repeated(server, value):
     answer = server.as_("").get("/api/v2/config", authorization=value)
     assert answer.status == 401
@@ -60,9 +77,20 @@ def test_a_token_lets_its_holder_in_and_names_the_commits(server):
 def test_each_caller_has_a_name_of_its_own_in_commits_merges_and_reference_moves(server):
     ada, bob = server.as_("ada"), server.as_("bob")
     head = ada.commit("main", EMPTY, put("a")).body["targetBranch"]["hash"]
-    assert bob.send("POST", "/api/v2/trees?name=dev&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": head}).status == 200
+    assert (
+        bob.send(
+            "POST",
+            "/api/v2/trees?name=dev&type=BRANCH",
+            {"type": "BRANCH", "name": "main", "hash": head},
+        ).status
+        == 200
+    )
     head = ada.commit("dev", head, put("b")).body["targetBranch"]["hash"]
-    merged = bob.send("POST", f"/api/v2/trees/main@{ada.head()}/history/merge", {"fromRefName": "dev", "fromHash": head})
+    merged = bob.send(
+        "POST",
+        f"/api/v2/trees/main@{ada.head()}/history/merge",
+        {"fromRefName": "dev", "fromHash": head},
+    )
     assert merged.status == 200
     log = ada.get("/api/v2/trees/main/history").body["logEntries"]
     assert log[0]["commitMeta"]["committer"] == "bob"
@@ -86,7 +114,14 @@ def test_basic_takes_the_token_as_password(server):
 
 def test_health_and_the_description_are_open_and_metrics_are_not(server):
     nobody, ada = server.as_(""), server.as_("ada")
-    for path in ("/q/health", "/q/health/live", "/q/health/ready", "/api/docs", "/api/openapi.json", "/q/openapi"):
+    for path in (
+        "/q/health",
+        "/q/health/live",
+        "/q/health/ready",
+        "/api/docs",
+        "/api/openapi.json",
+        "/q/openapi",
+    ):
         assert nobody.get(path).status == 200, path
     refused = nobody.get("/q/metrics")
     assert (refused.status, refused.headers["www-authenticate"]) == (401, 'Bearer realm="nessie"')
@@ -94,18 +129,27 @@ def test_health_and_the_description_are_open_and_metrics_are_not(server):
     assert ada.get("/q/metrics").status == 200
 
 
-@pytest.mark.parametrize(("anonymous", "ways"), [(False, [{"bearer": []}, {"basic": []}]), (True, [{}, {"bearer": []}, {"basic": []}])])
+@pytest.mark.parametrize(
+    ("anonymous", "ways"),
+    [(False, [{"bearer": []}, {"basic": []}]), (True, [{}, {"bearer": []}, {"basic": []}])],
+)
 def test_the_description_says_how_callers_show_who_they_are(tmp_path, anonymous, ways):
     with guarded(tmp_path, anonymous=anonymous) as server:
         nobody = server.as_("")
         document = nobody.get("/api/openapi.json").body
         assert document["security"] == ways
-        assert {name: found["type"] for name, found in document["components"]["securitySchemes"].items()} == {
+        assert {
+            name: found["type"] for name, found in document["components"]["securitySchemes"].items()
+        } == {
             "bearer": "http",
             "basic": "http",
             "mutualTLS": "mutualTLS",
         }
-        shown = "nothing, or <code>bearer</code>" if anonymous else "A request shows <code>bearer</code>, or <code>basic</code>."
+        shown = (
+            "nothing, or <code>bearer</code>"
+            if anonymous
+            else "A request shows <code>bearer</code>, or <code>basic</code>."
+        )
         assert shown in nobody.get("/api/docs", accept="text/html").raw.decode()
 
 
@@ -124,7 +168,12 @@ def test_anonymous_callers_are_let_in_where_that_is_meant_but_not_with_a_wrong_t
     with guarded(tmp_path, anonymous=True, with_rules=False) as server:
         nobody = server.as_("")
         assert nobody.commit("main", EMPTY, put("a")).status == 200
-        assert nobody.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"]["committer"] == ""
+        assert (
+            nobody.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"][
+                "committer"
+            ]
+            == ""
+        )
         assert nobody.get("/api/v2/config", authorization="Bearer wrong").status == 401
 
 
@@ -133,7 +182,10 @@ def test_the_log_has_the_name_and_never_the_token(tmp_path):
     log = AccessLog(lines.append)
     path = tmp_path / "tokens"
     token, entry = add_token(path, "ada", (), None, datetime.now(UTC))
-    with connect("memory:") as repository, serving(app=with_gate(repository, Security(tokens=path), log)) as url:
+    with (
+        connect("memory:") as repository,
+        serving(app=with_gate(repository, Security(tokens=path), log)) as url,
+    ):
         client = TokenClient(url, token)
         assert client.get("/api/v2/config").status == 200
         assert client.get("/api/v2/config", authorization=f"Bearer {token[:-1]}").status == 401

@@ -19,7 +19,17 @@ from tests.server.serving import serving
 
 COMMIT = f"/api/v2/trees/main@{EMPTY}/history/commit"
 BODY = {"commitMeta": {"message": "m"}, "operations": [put("a")]}
-LOOPBACK = ["localhost", "localhost:19120", "LocalHost", "localhost.", "127.0.0.1", "127.0.0.1:80", "127.8.8.8", "[::1]", "[::1]:19120"]
+LOOPBACK = [
+    "localhost",
+    "localhost:19120",
+    "LocalHost",
+    "localhost.",
+    "127.0.0.1",
+    "127.0.0.1:80",
+    "127.8.8.8",
+    "[::1]",
+    "[::1]:19120",
+]
 FOREIGN = [
     "evil.example",
     "evil.example:19120",
@@ -34,13 +44,28 @@ FOREIGN = [
 
 @contextmanager
 def named(hosts):
-    with connect("memory:") as repository, serving(app=application(repository, Parts(hosts=hosts))) as url:
+    with (
+        connect("memory:") as repository,
+        serving(app=application(repository, Parts(hosts=hosts))) as url,
+    ):
         client = Client(url)
         yield client
         client.close()
 
 
-@pytest.mark.parametrize("path", ["/api/v2/config", "/api/v1/trees", "/q/metrics", "/api/docs", "/", "/q/openapi", "/nosuch", "/api/v2/nosuch"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v2/config",
+        "/api/v1/trees",
+        "/q/metrics",
+        "/api/docs",
+        "/",
+        "/q/openapi",
+        "/nosuch",
+        "/api/v2/nosuch",
+    ],
+)
 def test_a_page_that_lets_its_name_resolve_to_the_server_learns_nothing(client, path):
     for host in FOREIGN:
         answer = client.get(path, host=host)
@@ -57,11 +82,21 @@ def test_probes_ask_by_any_name(client, path):
 
 
 def test_the_name_that_counts_is_in_the_one_header_host(client):
-    assert client.get("/api/v2/config", host="evil.example", **{"x-forwarded-host": "localhost", "forwarded": "host=localhost"}).status == 403
+    assert (
+        client.get(
+            "/api/v2/config",
+            host="evil.example",
+            **{"x-forwarded-host": "localhost", "forwarded": "host=localhost"},
+        ).status
+        == 403
+    )
     assert client.get("/api/v2/config", **{"x-forwarded-host": "evil.example"}).status == 200
 
 
-@pytest.mark.parametrize("hosts", ["", "host: localhost\r\nhost: evil.example\r\n", "host: evil.example\r\nhost: localhost\r\n"])
+@pytest.mark.parametrize(
+    "hosts",
+    ["", "host: localhost\r\nhost: evil.example\r\n", "host: evil.example\r\nhost: localhost\r\n"],
+)
 def test_a_request_has_one_host(hosts):
     with serving() as url:
         parts = urlsplit(url)
@@ -71,11 +106,26 @@ def test_a_request_has_one_host(hosts):
 
 
 def test_the_server_answers_under_the_names_that_it_was_told():
-    with named(Hosts(["Catalog.example.com", "*.lake.example", "192.0.2.7", "[2001:db8::7]"])) as client:
-        ours = ("catalog.example.com", "CATALOG.example.com:443", "a.lake.example", "a.b.lake.example:80", "192.0.2.7:1", "[2001:db8::7]:1")
+    with named(
+        Hosts(["Catalog.example.com", "*.lake.example", "192.0.2.7", "[2001:db8::7]"])
+    ) as client:
+        ours = (
+            "catalog.example.com",
+            "CATALOG.example.com:443",
+            "a.lake.example",
+            "a.b.lake.example:80",
+            "192.0.2.7:1",
+            "[2001:db8::7]:1",
+        )
         for host in (*ours, *LOOPBACK):
             assert client.get("/api/v2/config", host=host).status == 200, host
-        for host in ("x.catalog.example.com", "lake.example", "xlake.example", "192.0.2.8", *FOREIGN):
+        for host in (
+            "x.catalog.example.com",
+            "lake.example",
+            "xlake.example",
+            "192.0.2.8",
+            *FOREIGN,
+        ):
             assert client.get("/api/v2/config", host=host).status == 403, host
 
 
@@ -103,7 +153,11 @@ FROM_HERE = [
     {"origin": "https://LOCALHOST", "host": "localhost"},
     {"sec-fetch-site": "same-origin"},
     {"sec-fetch-site": "none"},
-    {"sec-fetch-site": "same-origin", "origin": "https://catalog.example.com", "host": "127.0.0.1:19120"},
+    {
+        "sec-fetch-site": "same-origin",
+        "origin": "https://catalog.example.com",
+        "host": "127.0.0.1:19120",
+    },
 ]
 
 
@@ -111,7 +165,11 @@ FROM_HERE = [
 def test_a_page_of_another_site_changes_nothing(client, headers):
     for method, path, body in (
         ("POST", COMMIT, BODY),
-        ("POST", "/api/v2/trees?name=x&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": EMPTY}),
+        (
+            "POST",
+            "/api/v2/trees?name=x&type=BRANCH",
+            {"type": "BRANCH", "name": "main", "hash": EMPTY},
+        ),
         ("PUT", f"/api/v2/trees/main@{EMPTY}", {"type": "BRANCH", "name": "main", "hash": EMPTY}),
         ("DELETE", f"/api/v1/trees/branch/x?expectedHash={EMPTY}", None),
         ("POST", "/api/v2/trees/main/contents", {"requestedKeys": []}),
@@ -120,7 +178,12 @@ def test_a_page_of_another_site_changes_nothing(client, headers):
         assert (answer.status, answer.body["errorCode"]) == (403, "FORBIDDEN"), (path, answer)
     assert client.head() == EMPTY
     assert len(client.get("/api/v2/trees").body["references"]) == 1
-    assert client.get("/api/v2/config", **{name: value for name, value in headers.items() if value}).status == 200
+    assert (
+        client.get(
+            "/api/v2/config", **{name: value for name, value in headers.items() if value}
+        ).status
+        == 200
+    )
 
 
 @pytest.mark.parametrize("headers", FROM_HERE)
@@ -128,22 +191,51 @@ def test_other_clients_and_own_pages_change_what_they_want(client, headers):
     assert client.send("POST", COMMIT, BODY, headers=headers).status == 200
 
 
-@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json", ""])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        None,
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "text/json",
+        "",
+    ],
+)
 def test_a_body_has_to_be_announced_as_json(client, kind):
-    answer = client.send("POST", COMMIT, headers={"content-type": kind}, raw=json.dumps(BODY).encode())
+    answer = client.send(
+        "POST", COMMIT, headers={"content-type": kind}, raw=json.dumps(BODY).encode()
+    )
     assert (answer.status, answer.body["errorCode"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
     assert client.head() == EMPTY
     for wanted in ("application/json", "application/json; charset=utf-8", "APPLICATION/JSON"):
-        found = client.send("POST", "/api/v2/trees/main/contents", {"requestedKeys": [{"elements": ["a"]}]}, headers={"content-type": wanted})
+        found = client.send(
+            "POST",
+            "/api/v2/trees/main/contents",
+            {"requestedKeys": [{"elements": ["a"]}]},
+            headers={"content-type": wanted},
+        )
         assert found.status == 200
 
 
 def test_a_request_without_a_body_needs_no_type(client):
-    client.send("POST", "/api/v2/trees?name=b&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": EMPTY})
+    client.send(
+        "POST",
+        "/api/v2/trees?name=b&type=BRANCH",
+        {"type": "BRANCH", "name": "main", "hash": EMPTY},
+    )
     assert client.send("DELETE", f"/api/v2/trees/b@{EMPTY}").status == 200
     assert client.send("POST", COMMIT).status == 400
     body = json.dumps(BODY).encode()
-    assert client.send("DELETE", f"/api/v2/trees/main@{EMPTY}", raw=body, headers={"content-type": "text/plain"}).status == 415
+    assert (
+        client.send(
+            "DELETE",
+            f"/api/v2/trees/main@{EMPTY}",
+            raw=body,
+            headers={"content-type": "text/plain"},
+        ).status
+        == 415
+    )
 
 
 TOKENS = Security(tokens=__file__)
@@ -161,7 +253,11 @@ TOKENS = Security(tokens=__file__)
         (Settings("192.0.2.1", allowed_hosts=("catalog",)), "192.0.2.1", "192.0.2.2"),
         (Settings("0.0.0.0", security=TOKENS), "anything", None),
         (Settings("0.0.0.0", security=TOKENS, allowed_hosts=("catalog",)), "catalog", "anything"),
-        (Settings("0.0.0.0", security=Security(tokens=__file__, rules=__file__, anonymous=True)), "192.0.2.1", "anything"),
+        (
+            Settings("0.0.0.0", security=Security(tokens=__file__, rules=__file__, anonymous=True)),
+            "192.0.2.1",
+            "anything",
+        ),
     ],
 )
 def test_the_names_follow_from_the_address_and_from_who_is_asked(settings, allowed, refused):
@@ -180,11 +276,16 @@ def test_an_address_that_others_reach_needs_authentication_or_names():
 
 def test_options_and_the_environment_name_the_server():
     for options, env in (
-        (("--allowed-host", "a.example,b.example", "--allowed-host", "c.example"), {"NESSIE_ALLOWED_HOSTS": "d.example"}),
+        (
+            ("--allowed-host", "a.example,b.example", "--allowed-host", "c.example"),
+            {"NESSIE_ALLOWED_HOSTS": "d.example"},
+        ),
         ((), {"NESSIE_ALLOWED_HOSTS": "a.example, b.example,c.example"}),
     ):
         with started("--store", "memory:", *options, env=env) as (_, url):
             client = Client(url)
-            statuses = [client.get("/api/v2/config", host=f"{name}.example").status for name in "abcd"]
+            statuses = [
+                client.get("/api/v2/config", host=f"{name}.example").status for name in "abcd"
+            ]
             client.close()
         assert statuses == [200, 200, 200, 403]

@@ -61,10 +61,17 @@ def test_a_busy_store_holds_up_no_reader_and_no_health_check(served, path):
     blocker.execute("ROLLBACK")
 
 
-def test_a_store_that_is_gone_is_told_without_its_place_and_is_there_again_when_it_comes_back(served, path, tmp_path):
+def test_a_store_that_is_gone_is_told_without_its_place_and_is_there_again_when_it_comes_back(
+    served, path, tmp_path
+):
     client, lines = served
-    files = [file.rename(tmp_path / f"away-{file.name}") for file in tmp_path.glob("catalog.sqlite*")]
-    for answer in (client.get("/api/v2/trees/main/entries"), client.commit("main", EMPTY, put("a"))):
+    files = [
+        file.rename(tmp_path / f"away-{file.name}") for file in tmp_path.glob("catalog.sqlite*")
+    ]
+    for answer in (
+        client.get("/api/v2/trees/main/entries"),
+        client.commit("main", EMPTY, put("a")),
+    ):
         assert (answer.status, answer.body["errorCode"]) == (503, "SERVICE_UNAVAILABLE")
         assert int(answer.headers["retry-after"]) > 0
         assert "sqlite" not in answer.raw.decode()
@@ -79,10 +86,18 @@ def test_a_damaged_object_is_told_without_details_and_logged_with_them(served, p
     client, _ = served
     head = client.commit("main", EMPTY, put("a")).body["targetBranch"]["hash"]
     with apsw.Connection(path) as connection:
-        table = next(name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '%object%'"))
+        table = next(
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '%object%'"
+            )
+        )
         connection.execute(f"DELETE FROM {table}")
     answer = client.get(f"/api/v2/trees/main@{head}/contents/a")
-    assert (answer.status, answer.body["errorCode"], answer.body["serverStackTrace"]) in ((500, "UNKNOWN", None), (404, "REFERENCE_NOT_FOUND", None))
+    assert (answer.status, answer.body["errorCode"], answer.body["serverStackTrace"]) in (
+        (500, "UNKNOWN", None),
+        (404, "REFERENCE_NOT_FOUND", None),
+    )
     assert "sqlite" not in answer.raw.decode().lower()
 
 
@@ -96,7 +111,11 @@ def test_a_fault_of_our_own_is_answered_logged_and_survived(path):
             # A repository of the wrong kind stands for any programming error.
             app.catalog = app.catalog._replace(repository=object())
             answer = client.get("/api/v2/trees/main/entries")
-            assert (answer.status, answer.body["errorCode"], answer.body["serverStackTrace"]) == (500, "UNKNOWN", None)
+            assert (answer.status, answer.body["errorCode"], answer.body["serverStackTrace"]) == (
+                500,
+                "UNKNOWN",
+                None,
+            )
             assert "object" not in answer.body["message"]
             app.catalog = app.catalog._replace(repository=repository)
             assert client.get("/api/v2/trees/main/entries").status == 200
@@ -124,15 +143,24 @@ def _replace(path):
     [
         (_delete, b"there is no such file; it was moved or deleted while it was open"),
         (_move, b"there is no such file; it was moved or deleted while it was open"),
-        (_replace, b"another file took its place while it was open; restart the programs that use it"),
+        (
+            _replace,
+            b"another file took its place while it was open; restart the programs that use it",
+        ),
     ],
 )
-def test_a_store_that_is_gone_or_another_one_is_noticed_before_anything_is_lost(served, path, change, logged):
+def test_a_store_that_is_gone_or_another_one_is_noticed_before_anything_is_lost(
+    served, path, change, logged
+):
     client, lines = served
     assert client.commit("main", EMPTY, put("a")).status == 200
     head = client.get("/api/v2/trees/main").body["reference"]["hash"]
     change(path)
-    for answer in (client.commit("main", head, put("b")), client.get("/api/v2/trees/main"), client.get("/api/v2/trees/main/entries")):
+    for answer in (
+        client.commit("main", head, put("b")),
+        client.get("/api/v2/trees/main"),
+        client.get("/api/v2/trees/main/entries"),
+    ):
         assert (answer.status, answer.body["errorCode"]) == (503, "SERVICE_UNAVAILABLE")
     ready = client.get("/q/health/ready")
     assert (ready.status, ready.body["status"]) == (503, "DOWN")

@@ -10,7 +10,9 @@ from nessie_cli.server.openapi import openapi
 from tests.server.client import EMPTY, Client, namespace, put
 from tests.server.serving import serving
 
-schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed (group dev)")
+schemathesis = pytest.importorskip(
+    "schemathesis", reason="schemathesis is not installed (group dev)"
+)
 checks = pytest.importorskip("schemathesis.checks")
 conformance = pytest.importorskip("schemathesis.specs.openapi.checks")
 
@@ -28,8 +30,14 @@ def url() -> Iterator[str]:
     """A server with something to find."""
     with connect("memory:") as repository, serving(repository) as found:
         client = Client(found)
-        client.commit("main", EMPTY, put("db", content=namespace("db")), put("db", "t"), put("db", "u"))
-        client.send("POST", "/api/v2/trees?name=dev&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": client.head()})
+        client.commit(
+            "main", EMPTY, put("db", content=namespace("db")), put("db", "t"), put("db", "u")
+        )
+        client.send(
+            "POST",
+            "/api/v2/trees?name=dev&type=BRANCH",
+            {"type": "BRANCH", "name": "main", "hash": client.head()},
+        )
         yield found
 
 

@@ -18,12 +18,26 @@ PATIENCE = 120
 
 def request(method, path, body=None, *headers):
     data = json.dumps(body).encode() if body is not None else b""
-    lines = [f"{method} {path} HTTP/1.1", "host: localhost", *headers, *([f"content-length: {len(data)}"] if data else [])]
-    return "\r\n".join([*lines, *(["content-type: application/json"] if data else []), "", ""]).encode() + data
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        "host: localhost",
+        *headers,
+        *([f"content-length: {len(data)}"] if data else []),
+    ]
+    return (
+        "\r\n".join(
+            [*lines, *(["content-type: application/json"] if data else []), "", ""]
+        ).encode()
+        + data
+    )
 
 
 def commit(*keys):
-    return request("POST", f"/api/v2/trees/main@{EMPTY}/history/commit", {"commitMeta": {"message": "m"}, "operations": list(map(put, keys))})
+    return request(
+        "POST",
+        f"/api/v2/trees/main@{EMPTY}/history/commit",
+        {"commitMeta": {"message": "m"}, "operations": list(map(put, keys))},
+    )
 
 
 @contextmanager
@@ -50,7 +64,11 @@ def answers(connection):
 
 
 def test_a_commit_whose_client_ends_its_side_is_answered():
-    with connect("memory:") as repository, serving(repository) as url, half_closed(url, commit("a")) as connection:
+    with (
+        connect("memory:") as repository,
+        serving(repository) as url,
+        half_closed(url, commit("a")) as connection,
+    ):
         [(status, body)] = answers(connection)
         assert status == 200
         assert json.loads(body)["targetBranch"]["hash"] == repository.reference("main").hash
@@ -59,7 +77,11 @@ def test_a_commit_whose_client_ends_its_side_is_answered():
 def test_requests_in_a_row_are_all_answered_and_one_that_is_not_whole_is_not():
     whole = [commit("a"), request("GET", "/api/v2/trees/main"), commit("b")]
     for more in (b"", commit("c")[:-5], b"GET /api/v2/tr"):
-        with connect("memory:") as repository, serving(repository) as url, half_closed(url, *whole, more) as connection:
+        with (
+            connect("memory:") as repository,
+            serving(repository) as url,
+            half_closed(url, *whole, more) as connection,
+        ):
             assert [status for status, _ in answers(connection)] == [200] * 3
             assert len(list(repository.log("main"))) == 2
         with serving() as url, half_closed(url, more) as connection:

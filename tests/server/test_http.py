@@ -40,7 +40,16 @@ def test_json_is_refused_to_those_who_do_not_take_it(accept, taken):
     assert accepts_json([(b"accept", accept.encode())]) is taken
 
 
-@pytest.mark.parametrize(("value", "taken"), [("gzip", True), ("gzip;q=0", False), ("br, gzip;q=0.5", True), ("identity", False), ("", False)])
+@pytest.mark.parametrize(
+    ("value", "taken"),
+    [
+        ("gzip", True),
+        ("gzip;q=0", False),
+        ("br, gzip;q=0.5", True),
+        ("identity", False),
+        ("", False),
+    ],
+)
 def test_answers_are_compressed_for_those_who_take_it(value, taken):
     assert takes_gzip([(b"accept-encoding", value.encode())]) is taken
 
@@ -48,16 +57,28 @@ def test_answers_are_compressed_for_those_who_take_it(value, taken):
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
 def test_a_compressed_body_is_read(client, pack):
     coding = "gzip" if pack is gzip.compress else "deflate"
-    answer = client.send("POST", "/api/v2/trees/main/contents", raw=pack(json.dumps(KEYS).encode()), headers={"content-encoding": coding})
+    answer = client.send(
+        "POST",
+        "/api/v2/trees/main/contents",
+        raw=pack(json.dumps(KEYS).encode()),
+        headers={"content-encoding": coding},
+    )
     assert answer.status == 200
 
 
 @pytest.mark.parametrize(
     ("raw", "coding", "status"),
-    [(b"nonsense", "gzip", 400), (gzip.compress(b"{}", mtime=0)[:-3], "gzip", 400), (b"{}", "br", 415), (b"{}", "identity", 400)],
+    [
+        (b"nonsense", "gzip", 400),
+        (gzip.compress(b"{}", mtime=0)[:-3], "gzip", 400),
+        (b"{}", "br", 415),
+        (b"{}", "identity", 400),
+    ],
 )
 def test_a_body_that_cannot_be_decompressed_is_the_clients_fault(client, raw, coding, status):
-    answer = client.send("POST", "/api/v2/trees/main/contents", raw=raw, headers={"content-encoding": coding})
+    answer = client.send(
+        "POST", "/api/v2/trees/main/contents", raw=raw, headers={"content-encoding": coding}
+    )
     assert answer.status == status
     assert answer.body["status"] == status
 
@@ -74,7 +95,11 @@ def test_a_bomb_is_refused_before_it_unfolds():
 
 def test_what_is_compressed_comes_out_whole_in_whatever_pieces_it_was():
     text = bytes(range(256)) * 20_000
-    for packed in (gzip.compress(text, 1), gzip.compress(text[:3_000_000], 0) + gzip.compress(text[3_000_000:]), gzip.compress(gzip.compress(text))):
+    for packed in (
+        gzip.compress(text, 1),
+        gzip.compress(text[:3_000_000], 0) + gzip.compress(text[3_000_000:]),
+        gzip.compress(gzip.compress(text)),
+    ):
         codings = b"gzip, gzip" if len(packed) < 30_000 else b"gzip"
         assert decompress(packed, [(b"content-encoding", codings)], Limits()) == text
     with pytest.raises(HttpFault, match="ends too early"):
@@ -89,8 +114,14 @@ def test_a_bomb_waits_in_no_line_of_writes():
     with connect("memory:") as repository, serving(app=application(repository, parts)) as url:
         client = Client(url)
         path, headers = f"/api/v2/trees/main@{EMPTY}/history/commit", {"content-encoding": "gzip"}
-        assert client.send("POST", path, raw=gzip.compress(b" " * 200_000), headers=headers).status == 413
-        assert client.send("POST", path, raw=gzip.compress(b" " * 50_000), headers=headers).status == 503
+        assert (
+            client.send("POST", path, raw=gzip.compress(b" " * 200_000), headers=headers).status
+            == 413
+        )
+        assert (
+            client.send("POST", path, raw=gzip.compress(b" " * 50_000), headers=headers).status
+            == 503
+        )
         client.close()
 
 
@@ -105,11 +136,18 @@ def test_a_body_of_very_many_values_is_refused_before_they_are_made():
 
 
 def test_a_body_that_is_too_large_is_refused_announced_or_not():
-    with connect("memory:") as repository, serving(app=application(repository, Parts(Limits(body=1000)))) as url:
+    with (
+        connect("memory:") as repository,
+        serving(app=application(repository, Parts(Limits(body=1000)))) as url,
+    ):
         client = Client(url)
         answer = client.send("POST", "/api/v2/trees/main/contents", raw=b"x" * 2000)
         assert (answer.status, answer.body["errorCode"]) == (413, "BAD_REQUEST")
-        chunked = CONTENTS + b"transfer-encoding: chunked\r\n\r\n" + (b"200\r\n" + b"x" * 512 + b"\r\n") * 4
+        chunked = (
+            CONTENTS
+            + b"transfer-encoding: chunked\r\n\r\n"
+            + (b"200\r\n" + b"x" * 512 + b"\r\n") * 4
+        )
         assert b" 413 " in _speak(url, chunked)
 
 
@@ -121,15 +159,26 @@ def _speak(url: str, raw: bytes) -> bytes:
 
 
 def test_a_body_that_never_arrives_is_given_up():
-    with connect("memory:") as repository, serving(app=application(repository, Parts(Limits(seconds=0.2)))) as url:
+    with (
+        connect("memory:") as repository,
+        serving(app=application(repository, Parts(Limits(seconds=0.2)))) as url,
+    ):
         answer = _speak(url, CONTENTS + b"content-length: 10\r\n\r\n{")
         assert b" 408 " in answer
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/xml", "text/json", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/xml", "text/json", "application/x-www-form-urlencoded"]
+)
 def test_a_body_of_another_kind_is_refused(client, kind):
-    answer = client.send("POST", "/api/v2/trees/main/contents", KEYS, headers={"content-type": kind})
-    assert (answer.status, answer.body["errorCode"], answer.body["reason"]) == (415, "UNSUPPORTED_MEDIA_TYPE", "Unsupported Media Type")
+    answer = client.send(
+        "POST", "/api/v2/trees/main/contents", KEYS, headers={"content-type": kind}
+    )
+    assert (answer.status, answer.body["errorCode"], answer.body["reason"]) == (
+        415,
+        "UNSUPPORTED_MEDIA_TYPE",
+        "Unsupported Media Type",
+    )
 
 
 def test_a_large_answer_is_compressed(client):
@@ -143,22 +192,40 @@ def test_a_large_answer_is_compressed(client):
 def test_head_has_the_headers_of_get_and_no_body(client):
     answer = client.send("HEAD", "/api/v2/config")
     assert (answer.status, answer.raw) == (200, b"")
-    assert answer.headers["content-length"] == client.get("/api/v2/config").headers["content-length"]
+    assert (
+        answer.headers["content-length"] == client.get("/api/v2/config").headers["content-length"]
+    )
 
 
 def test_options_and_wrong_methods_name_what_is_taken(client):
-    assert client.send("OPTIONS", "/api/v2/trees/main").headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PUT"
+    assert (
+        client.send("OPTIONS", "/api/v2/trees/main").headers["allow"]
+        == "DELETE, GET, HEAD, OPTIONS, PUT"
+    )
     answer = client.send("PATCH", "/api/v2/trees/main")
     assert (answer.status, answer.headers["allow"]) == (405, "DELETE, GET, HEAD, OPTIONS, PUT")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 def test_json_is_read_in_every_unicode_encoding(client, encoding):
-    answer = client.send("POST", "/api/v2/trees/main/contents", raw=json.dumps(KEYS).encode(encoding))
+    answer = client.send(
+        "POST", "/api/v2/trees/main/contents", raw=json.dumps(KEYS).encode(encoding)
+    )
     assert answer.status == 200
 
 
-@pytest.mark.parametrize("raw", [b"{", b"[" * 100_000, b'{"requestedKeys":[{"elements":["\xff"]}]}', b'{"a":1} {}', b'"\\ud800"', b"NaN", b"\x00"])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"{",
+        b"[" * 100_000,
+        b'{"requestedKeys":[{"elements":["\xff"]}]}',
+        b'{"a":1} {}',
+        b'"\\ud800"',
+        b"NaN",
+        b"\x00",
+    ],
+)
 def test_what_is_no_json_is_the_clients_fault(client, raw):
     answer = client.send("POST", "/api/v2/trees/main/contents", raw=raw)
     assert (answer.status, answer.body["errorCode"]) == (400, "BAD_REQUEST")

@@ -31,7 +31,11 @@ RSA = rsa.generate_private_key(65537, 2048)
 SMALL_RSA = rsa.generate_private_key(65537, 1024)
 P256, P384 = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP384R1())
 ED = ed25519.Ed25519PrivateKey.generate()
-FAMILIES = {"RSA": jwt.algorithms.RSAAlgorithm, "EC": jwt.algorithms.ECAlgorithm, "OKP": jwt.algorithms.OKPAlgorithm}
+FAMILIES = {
+    "RSA": jwt.algorithms.RSAAlgorithm,
+    "EC": jwt.algorithms.ECAlgorithm,
+    "OKP": jwt.algorithms.OKPAlgorithm,
+}
 
 
 def public(key, kid, **more):
@@ -50,7 +54,12 @@ SIGNED = [
 
 def token(key=RSA, algorithm="RS256", kid="rsa", header=None, **claims: Any):
     body = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": time.time() + 3600, **claims}
-    return jwt.encode({name: value for name, value in body.items() if value is not None}, key, algorithm, headers={"kid": kid, **(header or {})})
+    return jwt.encode(
+        {name: value for name, value in body.items() if value is not None},
+        key,
+        algorithm,
+        headers={"kid": kid, **(header or {})},
+    )
 
 
 @pytest.fixture
@@ -61,7 +70,10 @@ def keys(tmp_path):
 
 
 def recognised(keys, text, told=None, **settings):
-    return Issuer(JwtSettings(ISSUER, AUDIENCE, str(keys), **settings), (told if told is not None else []).append).caller(Credentials(text))
+    return Issuer(
+        JwtSettings(ISSUER, AUDIENCE, str(keys), **settings),
+        (told if told is not None else []).append,
+    ).caller(Credentials(text))
 
 
 @pytest.mark.parametrize(("algorithm", "key", "kid"), SIGNED)
@@ -80,14 +92,19 @@ def forged(**changes):
     """A good token whose header, signature or claims were changed afterwards."""
     head, body, sign = token().split(".")
     if "alg" in changes:
-        head = jwt.utils.base64url_encode(json.dumps({"alg": changes["alg"], "kid": "rsa", "typ": "JWT"}).encode()).decode()
+        head = jwt.utils.base64url_encode(
+            json.dumps({"alg": changes["alg"], "kid": "rsa", "typ": "JWT"}).encode()
+        ).decode()
     return ".".join((head, body, changes.get("sign", sign)))
 
 
 def with_shared_secret(secret):
     """A token signed by HMAC with what everybody knows: the library itself refuses to make it."""
     claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": 2**33}
-    parts = [jwt.utils.base64url_encode(json.dumps(part).encode()) for part in ({"alg": "HS256", "kid": "rsa"}, claims)]
+    parts = [
+        jwt.utils.base64url_encode(json.dumps(part).encode())
+        for part in ({"alg": "HS256", "kid": "rsa"}, claims)
+    ]
     signature = hmac.digest(secret, b".".join(parts), "sha256")
     return b".".join([*parts, jwt.utils.base64url_encode(signature)]).decode()
 
@@ -95,7 +112,12 @@ def with_shared_secret(secret):
 BAD = {
     "not a token": "abc",
     "empty parts": "..",
-    "algorithm none": jwt.encode({"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": 2**33}, None, "none", headers={"kid": "rsa"}),
+    "algorithm none": jwt.encode(
+        {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": 2**33},
+        None,
+        "none",
+        headers={"kid": "rsa"},
+    ),
     "none with a signature": forged(alg="none"),
     "no signature": forged(sign=""),
     "public key as shared secret": with_shared_secret(SECRET),
@@ -128,11 +150,18 @@ def test_clocks_may_differ_a_little(keys):
 
 def test_audiences_may_be_several_and_claims_elsewhere(keys):
     nested = {"preferred_username": "Ada", "realm_access": {"roles": ["reader", "writer"]}}
-    assert recognised(keys, token(aud=["x", AUDIENCE], **nested), roles="realm_access.roles", name="preferred_username") == Caller(
-        "Ada", ("reader", "writer")
+    assert recognised(
+        keys,
+        token(aud=["x", AUDIENCE], **nested),
+        roles="realm_access.roles",
+        name="preferred_username",
+    ) == Caller("Ada", ("reader", "writer"))
+    assert recognised(keys, token(scope="reader writer"), roles="scope") == Caller(
+        "ada", ("reader", "writer")
     )
-    assert recognised(keys, token(scope="reader writer"), roles="scope") == Caller("ada", ("reader", "writer"))
-    assert recognised(keys, token(**{"https://x/roles": ["a"]}), roles="https://x/roles") == Caller("ada", ("a",))
+    assert recognised(keys, token(**{"https://x/roles": ["a"]}), roles="https://x/roles") == Caller(
+        "ada", ("a",)
+    )
     assert recognised(keys, token(roles=["a", "b"])) == Caller("ada", ("a", "b"))
 
 
@@ -161,7 +190,9 @@ def test_keys_that_cannot_verify_are_left_out():
     assert [key.key_id for key in read_keys(json.dumps(document).encode())] == ["ed"]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"keys": []}', '{"keys": 1}', '{"keys": [{"kty": "oct", "k": "eA"}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"keys": []}', '{"keys": 1}', '{"keys": [{"kty": "oct", "k": "eA"}]}']
+)
 def test_a_file_without_keys_is_refused(tmp_path, text):
     path = tmp_path / "keys.json"
     path.write_text(text)
@@ -309,21 +340,38 @@ def test_the_openid_document_of_the_issuer_names_the_keys():
         document = {"issuer": issuer, "jwks_uri": f"{provider.url}/keys"}
         provider.pages["/realm/.well-known/openid-configuration"] = json.dumps(document).encode()
         assert len(KeyUrl(issuer, None, print).find("rsa", "RS256")) == 1
-        for wrong in ({"issuer": "https://evil.example"}, {"jwks_uri": "http://evil.example/keys"}, {"jwks_uri": 1}):
-            provider.pages["/realm/.well-known/openid-configuration"] = json.dumps(document | wrong).encode()
+        for wrong in (
+            {"issuer": "https://evil.example"},
+            {"jwks_uri": "http://evil.example/keys"},
+            {"jwks_uri": 1},
+        ):
+            provider.pages["/realm/.well-known/openid-configuration"] = json.dumps(
+                document | wrong
+            ).encode()
             told: list[str] = []
             with pytest.raises(KeysUnavailable):
                 KeyUrl(issuer, None, told.append).find("rsa", "RS256")
             assert len(told) == 1
 
 
-@pytest.mark.parametrize("url", ["https://a.example/keys", "http://127.0.0.1:1/k", "http://localhost/k", "http://[::1]/k"])
+@pytest.mark.parametrize(
+    "url",
+    ["https://a.example/keys", "http://127.0.0.1:1/k", "http://localhost/k", "http://[::1]/k"],
+)
 def test_urls_whose_answers_can_be_believed(url):
     assert check_url(url, "x") == url
 
 
 @pytest.mark.parametrize(
-    "url", ["http://a.example/keys", "ftp://127.0.0.1/k", "file:///etc/passwd", "https:///k", "keys.json", "http://127.0.0.1.evil.example/k"]
+    "url",
+    [
+        "http://a.example/keys",
+        "ftp://127.0.0.1/k",
+        "file:///etc/passwd",
+        "https:///k",
+        "keys.json",
+        "http://127.0.0.1.evil.example/k",
+    ],
 )
 def test_urls_whose_answers_cannot(url):
     with pytest.raises(InvalidInput, match="https"):
@@ -347,12 +395,24 @@ def test_settings_that_cannot_work_are_refused(keys):
 def test_a_server_takes_the_tokens_of_an_issuer(tmp_path):
     (tmp_path / "rules").write_text("writers = \"role == 'writer'\"")
     with providing() as provider, connect("memory:") as repository:
-        security = Security(rules=tmp_path / "rules", jwt=JwtSettings(ISSUER, AUDIENCE, f"{provider.url}/keys"))
+        security = Security(
+            rules=tmp_path / "rules", jwt=JwtSettings(ISSUER, AUDIENCE, f"{provider.url}/keys")
+        )
         with serving(app=with_gate(repository, security)) as url:
             client = Client(url)
-            path, body = f"/api/v2/trees/main@{EMPTY}/history/commit", {"commitMeta": {"message": "m"}, "operations": [put("a")]}
-            for good, status in ((token(), 403), (token(roles=["writer"]), 200), (BAD["expired"], 401), (BAD["algorithm none"], 401)):
-                answer = client.send("POST", path, body, headers={"authorization": f"Bearer {good}"})
+            path, body = (
+                f"/api/v2/trees/main@{EMPTY}/history/commit",
+                {"commitMeta": {"message": "m"}, "operations": [put("a")]},
+            )
+            for good, status in (
+                (token(), 403),
+                (token(roles=["writer"]), 200),
+                (BAD["expired"], 401),
+                (BAD["algorithm none"], 401),
+            ):
+                answer = client.send(
+                    "POST", path, body, headers={"authorization": f"Bearer {good}"}
+                )
                 assert answer.status == status, answer
                 assert good not in answer.raw.decode()
             client.close()

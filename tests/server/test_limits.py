@@ -28,7 +28,10 @@ POST = b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: localhost\r\ncontent
 
 @contextmanager
 def limited(**limits):
-    with connect("memory:") as repository, serving(app=application(repository, Parts(Limits(**limits)))) as url:
+    with (
+        connect("memory:") as repository,
+        serving(app=application(repository, Parts(Limits(**limits)))) as url,
+    ):
         yield url
 
 
@@ -44,7 +47,11 @@ def whole(connection):
     data = b"".join(iter(lambda: connection.recv(65536), b""))
     head, _, body = data.partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
-    return int(lines[0].split()[1]), dict(line.lower().split(": ", 1) for line in lines[1:]), json.loads(body)
+    return (
+        int(lines[0].split()[1]),
+        dict(line.lower().split(": ", 1) for line in lines[1:]),
+        json.loads(body),
+    )
 
 
 def check(connection, status, word):
@@ -86,20 +93,26 @@ def test_what_came_before_a_head_that_is_too_large_is_answered_first():
 
 def test_a_large_head_is_told_to_a_client_that_sends_a_body_behind_it():
     with limited(head=2000) as url, speaking(url) as connection:
-        connection.sendall(POST + b"content-length: 3000000\r\nx-long: " + b"y" * 5000 + b"\r\n\r\n")
+        connection.sendall(
+            POST + b"content-length: 3000000\r\nx-long: " + b"y" * 5000 + b"\r\n\r\n"
+        )
         connection.sendall(b"y" * 3_000_000)
         check(connection, 431, "2000 bytes")
 
 
 def test_a_body_in_pieces_that_are_none_is_refused():
     with limited() as url, speaking(url) as connection:
-        connection.sendall(POST + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n" + b"y" * 1_000_000)
+        connection.sendall(
+            POST + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n" + b"y" * 1_000_000
+        )
         check(connection, 400, "Invalid HTTP")
 
 
 def test_a_first_line_that_is_too_long_is_refused():
     with limited(head=2000) as url, speaking(url) as connection:
-        connection.sendall(b"GET /api/v2/trees/" + b"a" * 5000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        connection.sendall(
+            b"GET /api/v2/trees/" + b"a" * 5000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        )
         check(connection, 431, "2000 bytes")
 
 
@@ -150,7 +163,9 @@ def test_a_bomb_is_refused():
     with limited(decompressed=100_000) as url:
         client = Client(url)
         bomb = gzip.compress(b" " * 5_000_000)
-        answer = client.send("POST", "/api/v2/trees/main/contents", raw=bomb, headers={"content-encoding": "gzip"})
+        answer = client.send(
+            "POST", "/api/v2/trees/main/contents", raw=bomb, headers={"content-encoding": "gzip"}
+        )
         assert (answer.status, "100000 bytes" in answer.body["message"]) == (413, True)
         client.close()
 
@@ -158,11 +173,16 @@ def test_a_bomb_is_refused():
 def test_requests_that_wait_for_the_answers_of_others_are_not_all_read_at_once():
     most, connections, answers = 10_000, [], []
     with limited() as url, speaking(url) as connection:
-        thread = threading.Thread(target=connection.sendall, args=[20_000 * (CONFIG + b"\r\n") + CONFIG + b"connection: close\r\n\r\n"])
+        thread = threading.Thread(
+            target=connection.sendall,
+            args=[20_000 * (CONFIG + b"\r\n") + CONFIG + b"connection: close\r\n\r\n"],
+        )
         thread.start()
         while data := connection.recv(65536):
             answers.append(data)
-            connections = connections or [found for found in gc.get_objects() if isinstance(found, Connection)]
+            connections = connections or [
+                found for found in gc.get_objects() if isinstance(found, Connection)
+            ]
             assert all(len(found.pipeline) < most for found in connections)
         thread.join()
     assert b"".join(answers).count(b"HTTP/1.1 200 OK") == 20_001
@@ -217,8 +237,14 @@ def test_what_was_refused_leaves_nothing_behind():
         gc.disable()
         try:
             for path in ("trees/main/contents", "trees/main/history/commit"):
-                for raw, headers in ((gzip.compress(b" " * 500_000), {"content-encoding": "gzip"}), (b" " * 200_000, {})):
-                    assert client.send("POST", f"/api/v2/{path}", raw=raw, headers=headers).status == 413
+                for raw, headers in (
+                    (gzip.compress(b" " * 500_000), {"content-encoding": "gzip"}),
+                    (b" " * 200_000, {}),
+                ):
+                    assert (
+                        client.send("POST", f"/api/v2/{path}", raw=raw, headers=headers).status
+                        == 413
+                    )
             end = time.monotonic() + PATIENCE
             # The thread that has answered may still be about to forget.
             while any(found not in others for found in faults()):
@@ -240,7 +266,11 @@ def test_too_many_clients_are_asked_to_come_again():
         clients = [Client(url) for _ in range(3)]
         assert [client.get("/api/v2/config").status for client in clients[:2]] == [200, 200]
         refused = clients[2].get("/api/v2/config")
-        assert (refused.status, refused.body["errorCode"], refused.headers["connection"]) == (503, "SERVICE_UNAVAILABLE", "close")
+        assert (refused.status, refused.body["errorCode"], refused.headers["connection"]) == (
+            503,
+            "SERVICE_UNAVAILABLE",
+            "close",
+        )
         assert int(refused.headers["retry-after"]) > 0
         for client in clients:
             client.close()

@@ -14,7 +14,11 @@ OPERATIONS = 100_000
 
 def resident(pid):
     """The memory that a process holds, in bytes."""
-    return next(int(line.split()[1]) << 10 for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return next(
+        int(line.split()[1]) << 10
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith("VmRSS")
+    )
 
 
 def test_a_server_gives_back_what_a_large_commit_needed(tmp_path):
@@ -25,7 +29,9 @@ def test_a_server_gives_back_what_a_large_commit_needed(tmp_path):
         head = client.commit("main", EMPTY, put("first")).body["targetBranch"]["hash"]
         before = resident(process.pid)
         for number in range(2):
-            answer = client.commit("main", head, *(put(f"t{number}-{one:06}") for one in range(OPERATIONS)))
+            answer = client.commit(
+                "main", head, *(put(f"t{number}-{one:06}") for one in range(OPERATIONS))
+            )
             head = answer.body["targetBranch"]["hash"]
         end = time.monotonic() + PATIENCE
         while resident(process.pid) - before > 50 << 20:

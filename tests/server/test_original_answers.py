@@ -23,15 +23,24 @@ def commit(client: Client, *operations: dict) -> Answer:
     return client.commit("main", client.head(), *operations)
 
 
-@pytest.mark.parametrize("elements", [["a", ""], [""], ["a\x01"], ["a\x7f"], ["a" * 501], ["a"] * 21])
+@pytest.mark.parametrize(
+    "elements", [["a", ""], [""], ["a\x01"], ["a\x7f"], ["a" * 501], ["a"] * 21]
+)
 def test_a_namespace_has_the_elements_of_a_key(client, elements):
     content = {"type": "NAMESPACE", "elements": elements}
-    answer = client.commit("main", EMPTY, {"type": "PUT", "key": {"elements": ["n"]}, "content": content})
+    answer = client.commit(
+        "main", EMPTY, {"type": "PUT", "key": {"elements": ["n"]}, "content": content}
+    )
     assert refused(answer) == (400, "BAD_REQUEST")
     assert answer.body["message"].startswith("operations[0].content.elements: ")
     assert client.head() == EMPTY
     # It is told before the branch is looked for.
-    assert client.commit("nosuch", EMPTY, {"type": "PUT", "key": {"elements": ["n"]}, "content": content}).status == 400
+    assert (
+        client.commit(
+            "nosuch", EMPTY, {"type": "PUT", "key": {"elements": ["n"]}, "content": content}
+        ).status
+        == 400
+    )
     assert refused(client.send("PUT", f"{NAMESPACE}/main/n", content)) == (400, "BAD_REQUEST")
 
 
@@ -39,24 +48,43 @@ def test_names_of_properties_are_in_lower_case(client):
     meta = {"message": "m", "allProperties": {"A": ["1"], "a": ["2", "3"], "B-c": ["4"]}}
     sent = {"nessie-commit-property-D": "5"}
     body = {"commitMeta": meta, "operations": [put("t")]}
-    assert client.send("POST", f"/api/v2/trees/main@{EMPTY}/history/commit", body, headers=sent).status == 200
+    assert (
+        client.send("POST", f"/api/v2/trees/main@{EMPTY}/history/commit", body, headers=sent).status
+        == 200
+    )
     (entry,) = client.get("/api/v2/trees/main/history").body["logEntries"]
     assert entry["commitMeta"]["allProperties"] == {"a": ["1", "2", "3"], "b-c": ["4"], "d": ["5"]}
     (old,) = client.get("/api/v1/trees/tree/main/log").body["logEntries"]
     assert old["commitMeta"]["properties"] == {"a": "1", "b-c": "4", "d": "5"}
-    for text, found in (("'A'%20in%20commit.properties", 0), ("commit.properties['a']%20%3D%3D%20'1'", 1)):
-        assert len(client.get(f"/api/v2/trees/main/history?filter={text}").body["logEntries"]) == found
+    for text, found in (
+        ("'A'%20in%20commit.properties", 0),
+        ("commit.properties['a']%20%3D%3D%20'1'", 1),
+    ):
+        assert (
+            len(client.get(f"/api/v2/trees/main/history?filter={text}").body["logEntries"]) == found
+        )
 
 
 def test_a_namespace_is_not_written_on_a_tag(client):
     client.commit("main", EMPTY, put("n", content=namespace("n")))
-    client.send("POST", "/api/v2/trees?name=v1&type=TAG", {"type": "BRANCH", "name": "main", "hash": client.head()})
-    for method, name, body in (("PUT", "new", namespace("new")), ("DELETE", "n", None), ("POST", "n", UPDATE)):
+    client.send(
+        "POST",
+        "/api/v2/trees?name=v1&type=TAG",
+        {"type": "BRANCH", "name": "main", "hash": client.head()},
+    )
+    for method, name, body in (
+        ("PUT", "new", namespace("new")),
+        ("DELETE", "n", None),
+        ("POST", "n", UPDATE),
+    ):
         answer = client.send(method, f"{NAMESPACE}/v1/{name}", body)
         assert refused(answer) == (404, "REFERENCE_NOT_FOUND"), method
         assert answer.body["message"] == "Named reference 'v1' not found"
     # What is wrong with the namespace itself is told first.
-    assert refused(client.send("PUT", f"{NAMESPACE}/v1/n", namespace("n"))) == (409, "NAMESPACE_ALREADY_EXISTS")
+    assert refused(client.send("PUT", f"{NAMESPACE}/v1/n", namespace("n"))) == (
+        409,
+        "NAMESPACE_ALREADY_EXISTS",
+    )
     assert refused(client.send("DELETE", f"{NAMESPACE}/v1/nosuch")) == (404, "NAMESPACE_NOT_FOUND")
     assert refused(client.send("DELETE", f"{NAMESPACE}/DETACHED/n")) == (400, "BAD_REQUEST")
 
@@ -79,7 +107,13 @@ def test_a_reference_is_not_assigned_by_the_alias_of_the_default_branch(client):
 def test_a_put_never_changes_the_type_of_a_content(client):
     client.commit("main", EMPTY, put("t"))
     head = client.head()
-    changed = {"type": "ICEBERG_VIEW", "id": content(client, "t")["id"], "metadataLocation": "v", "versionId": 1, "schemaId": 1}
+    changed = {
+        "type": "ICEBERG_VIEW",
+        "id": content(client, "t")["id"],
+        "metadataLocation": "v",
+        "versionId": 1,
+        "schemaId": 1,
+    }
     assert refused(commit(client, put("t", content=changed))) == (400, "BAD_REQUEST")
     # It is no conflict either if the key has changed since: a client must not try again.
     assert commit(client, put("t", content=content(client, "t") | {"snapshotId": 7})).status == 200
@@ -100,16 +134,23 @@ def test_a_key_that_was_renamed_is_not_created_again_in_the_same_commit(client):
     assert content(client, "x")["id"] != moved["content"]["id"]
 
 
-@pytest.mark.parametrize("accept", ["application/json;q=0", "*/*;q=0.0", "application/xml, application/*;q=0"])
+@pytest.mark.parametrize(
+    "accept", ["application/json;q=0", "*/*;q=0.0", "application/xml, application/*;q=0"]
+)
 def test_json_of_no_weight_is_taken(client, accept):
     assert client.get("/api/v2/config", accept=accept).status == 200
 
 
 @pytest.mark.parametrize("pattern", ["(", "*", "(?<name>x)"])
 def test_a_pattern_of_the_repository_configuration_is_kept_unread(client, pattern):
-    config = {"type": "GARBAGE_COLLECTOR", "perRefCutoffPolicies": [{"referenceNamePattern": pattern, "policy": "NONE"}]}
+    config = {
+        "type": "GARBAGE_COLLECTOR",
+        "perRefCutoffPolicies": [{"referenceNamePattern": pattern, "policy": "NONE"}],
+    }
     assert client.send("POST", "/api/v2/config/repository", {"config": config}).status == 200
-    assert client.get("/api/v2/config/repository?type=GARBAGE_COLLECTOR").body == {"configs": [config]}
+    assert client.get("/api/v2/config/repository?type=GARBAGE_COLLECTOR").body == {
+        "configs": [config]
+    }
 
 
 @pytest.mark.parametrize("path", ["/q/health", "/q/health/live", "/q/health/ready", "/q/metrics"])
@@ -131,33 +172,69 @@ def test_filters_of_references(client, text, status):
     answer = client.get(f"/api/v2/trees?filter={text.replace(' ', '%20').replace('=', '%3D')}")
     assert answer.status == status
     if status == 200:
-        assert len(answer.body["references"]) == (0 if text.startswith(("has", "commit.author == 1")) else 1)
+        assert len(answer.body["references"]) == (
+            0 if text.startswith(("has", "commit.author == 1")) else 1
+        )
 
 
 def test_an_expected_content_never_lets_a_table_replace_a_view(client):
     view = {"type": "ICEBERG_VIEW", "metadataLocation": "v", "versionId": 1, "schemaId": 1}
-    client.send("POST", "/api/v2/trees?name=dev&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": EMPTY})
+    client.send(
+        "POST",
+        "/api/v2/trees?name=dev&type=BRANCH",
+        {"type": "BRANCH", "name": "main", "hash": EMPTY},
+    )
     commit(client, put("aside"))
-    client.send("PUT", f"/api/v2/trees/dev@{EMPTY}", {"type": "BRANCH", "name": "main", "hash": client.head()})
+    client.send(
+        "PUT",
+        f"/api/v2/trees/dev@{EMPTY}",
+        {"type": "BRANCH", "name": "main", "hash": client.head()},
+    )
     commit(client, put("k", content=view))
     client.commit("dev", client.head("dev"), put("k", content=table()))
-    behavior = {"key": {"elements": ["k"]}, "mergeBehavior": "FORCE", "expectedTargetContent": content(client, "k")}
+    behavior = {
+        "key": {"elements": ["k"]},
+        "mergeBehavior": "FORCE",
+        "expectedTargetContent": content(client, "k"),
+    }
     body = {"fromRefName": "dev", "fromHash": client.head("dev"), "keyMergeModes": [behavior]}
     answer = client.send("POST", f"/api/v2/trees/main@{client.head()}/history/merge", body)
     assert refused(answer) == (409, "REFERENCE_CONFLICT")
     (conflict,) = answer.body["errorDetails"]["conflicts"]
     assert conflict["conflictType"] == "PAYLOAD_DIFFERS"
-    answer = client.send("POST", f"/api/v2/trees/main@{client.head()}/history/merge", body | {"isReturnConflictAsResult": True})
+    answer = client.send(
+        "POST",
+        f"/api/v2/trees/main@{client.head()}/history/merge",
+        body | {"isReturnConflictAsResult": True},
+    )
     assert (answer.status, answer.body["wasSuccessful"]) == (200, False)
 
 
 def test_the_same_change_on_both_sides_merges(client):
     commit(client, put("k"))
-    client.send("POST", "/api/v2/trees?name=dev&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": client.head()})
+    client.send(
+        "POST",
+        "/api/v2/trees?name=dev&type=BRANCH",
+        {"type": "BRANCH", "name": "main", "hash": client.head()},
+    )
     changed = content(client, "k") | {"snapshotId": 7}
-    picked = client.commit("dev", client.head("dev"), put("k", content=changed)).body["targetBranch"]["hash"]
+    picked = client.commit("dev", client.head("dev"), put("k", content=changed)).body[
+        "targetBranch"
+    ]["hash"]
     pick = {"fromRefName": "dev", "hashesToTransplant": [picked]}
-    assert client.send("POST", f"/api/v2/trees/main@{client.head()}/history/transplant", pick).status == 200
+    assert (
+        client.send("POST", f"/api/v2/trees/main@{client.head()}/history/transplant", pick).status
+        == 200
+    )
     head = client.head()
-    answer = client.send("POST", f"/api/v2/trees/main@{head}/history/merge", {"fromRefName": "dev", "fromHash": picked})
-    assert (answer.status, answer.body["wasApplied"], answer.body["resultantTargetHash"], answer.body["details"]) == (200, False, head, [])
+    answer = client.send(
+        "POST",
+        f"/api/v2/trees/main@{head}/history/merge",
+        {"fromRefName": "dev", "fromHash": picked},
+    )
+    assert (
+        answer.status,
+        answer.body["wasApplied"],
+        answer.body["resultantTargetHash"],
+        answer.body["details"],
+    ) == (200, False, head, [])

@@ -24,9 +24,14 @@ def test_metrics_count_requests_by_route_not_by_path(client):
         client.get(f"/api/v2/trees/main/contents/{key}")
     client.get("/api/v2/nosuch/path")
     text = client.get("/q/metrics").raw.decode()
-    assert 'nessie_http_requests_total{method="GET",route="/api/v2/trees/{ref}/contents/{key}",status="404"} 3' in text
+    assert (
+        'nessie_http_requests_total{method="GET",route="/api/v2/trees/{ref}/contents/{key}",status="404"} 3'
+        in text
+    )
     assert 'route="(none)",status="404"} 1' in text
-    count = re.search(r'duration_seconds_count\{route="/api/v2/trees/\{ref\}/contents/\{key\}"\} (\d+)', text)
+    count = re.search(
+        r'duration_seconds_count\{route="/api/v2/trees/\{ref\}/contents/\{key\}"\} (\d+)', text
+    )
     assert count
     assert count[1] == "3"
     for line in text.splitlines():
@@ -53,7 +58,10 @@ def test_metrics_have_what_dashboards_of_the_original_read(client):
         f"http_server_connections_seconds_active_count{{{tagged}}} 1.0",
     ):
         assert line in text.splitlines(), line
-    assert f'nessie_versionstore_request_seconds_bucket{{{tagged},exception="none",le="+Inf",method="getDiffs"}} 2.0' in text
+    assert (
+        f'nessie_versionstore_request_seconds_bucket{{{tagged},exception="none",le="+Inf",method="getDiffs"}} 2.0'
+        in text
+    )
     for name in (
         "nessie_versionstore_request_seconds_sum",
         "nessie_versionstore_request_seconds_max",
@@ -61,7 +69,11 @@ def test_metrics_have_what_dashboards_of_the_original_read(client):
         "http_server_connections_seconds_max",
         "http_server_connections_seconds_duration_sum",
     ):
-        values = [float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(f"{name}{{{tagged}")]
+        values = [
+            float(line.rpartition(" ")[2])
+            for line in text.splitlines()
+            if line.startswith(f"{name}{{{tagged}")
+        ]
         assert values, name
         assert all(value > 0 for value in values), name
     assert f"process_cpu_usage{{{tagged}}}" in text
@@ -81,12 +93,19 @@ def test_a_connection_that_ends_is_no_longer_counted():
 
 def active_connections(client: Client) -> float:
     text = client.get("/q/metrics").raw.decode()
-    return float(re.findall(r"^http_server_connections_seconds_active_count\{.*\} (.+)$", text, re.MULTILINE)[0])
+    return float(
+        re.findall(
+            r"^http_server_connections_seconds_active_count\{.*\} (.+)$", text, re.MULTILINE
+        )[0]
+    )
 
 
 def test_each_request_is_one_line_of_json_in_the_access_log():
     lines = []
-    with connect("memory:") as repository, serving(app=application(repository, Parts(log=AccessLog(lines.append)))) as url:
+    with (
+        connect("memory:") as repository,
+        serving(app=application(repository, Parts(log=AccessLog(lines.append)))) as url,
+    ):
         client = Client(url)
         client.commit("main", EMPTY, put("a"))
         client.get("/api/v2/trees/nosuch?fetch=ALL", **{"x-request-id": "job-1"})
@@ -106,11 +125,17 @@ def test_each_request_is_one_line_of_json_in_the_access_log():
 def test_the_description_names_every_route_and_every_shape_it_refers_to(client):
     document = client.get("/api/openapi.json").body
     assert document == json.loads(json.dumps(openapi()))
-    assert {(method.upper(), path) for path, methods in document["paths"].items() for method in methods} == {(r.method, r.path) for r in ROUTES}
+    assert {
+        (method.upper(), path) for path, methods in document["paths"].items() for method in methods
+    } == {(r.method, r.path) for r in ROUTES}
     shapes = document["components"]["schemas"]
     referred = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
     assert referred <= shapes.keys()
-    named = [operation["operationId"] for methods in document["paths"].values() for operation in methods.values()]
+    named = [
+        operation["operationId"]
+        for methods in document["paths"].values()
+        for operation in methods.values()
+    ]
     assert len(named) == len(set(named))
 
 

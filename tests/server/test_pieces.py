@@ -13,14 +13,20 @@ def entries(repository, *, operations=False):
 def test_an_entry_is_encoded_once_and_is_what_it_was():
     with connect("memory:") as repository:
         for number in range(3):
-            repository.commit("main", [Put(ContentKey((f"t{number}",)), IcebergTable(metadata_location="x"))], CommitMeta(f"c{number} ä"))
+            repository.commit(
+                "main",
+                [Put(ContentKey((f"t{number}",)), IcebergTable(metadata_location="x"))],
+                CommitMeta(f"c{number} ä"),
+            )
         pieces = Pieces()
         for entry in entries(repository):
             piece = pieces.log_entry(entry)
             assert json.decode(piece) == json.decode(json.encode(encode_log_entry(entry)))
             assert pieces.log_entry(entry) is piece
         whole = entries(repository, operations=True)
-        assert [pieces.log_entry(entry) for entry in whole] == [encode_log_entry(entry) for entry in whole]
+        assert [pieces.log_entry(entry) for entry in whole] == [
+            encode_log_entry(entry) for entry in whole
+        ]
 
 
 def test_only_so_many_are_remembered():

@@ -10,7 +10,16 @@ from nessie_cli import connect
 from nessie_cli.errors import NotAllowed
 from nessie_cli.model import CommitMeta, MergeBehavior, ReferenceType
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.changes import AssignReference, Change, Commit, DeleteReference, Merge, MergeOptions, RenameReference, Transplant
+from nessie_cli.repository.changes import (
+    AssignReference,
+    Change,
+    Commit,
+    DeleteReference,
+    Merge,
+    MergeOptions,
+    RenameReference,
+    Transplant,
+)
 from nessie_cli.server.auth.authorized import AuthorizedRepository
 from nessie_cli.server.auth.identity import Caller
 from nessie_cli.server.auth.policy import Policy
@@ -62,7 +71,9 @@ def commit(branch: str) -> Change:
     return Commit(branch, [put("c", table(3))], CommitMeta("c"))
 
 
-def test_a_commit_to_the_default_branch_by_its_short_name_is_one_to_main(repository: Repository) -> None:
+def test_a_commit_to_the_default_branch_by_its_short_name_is_one_to_main(
+    repository: Repository,
+) -> None:
     asked = {}
     for name in ("-", "main"):
         rules = RecordingRules(EVERYTHING)
@@ -77,7 +88,9 @@ def test_a_commit_to_the_default_branch_by_its_short_name_is_one_to_main(reposit
     ]
 
 
-def test_a_rule_about_main_refuses_it_and_a_rule_about_the_short_name_allows_nothing(repository: Repository) -> None:
+def test_a_rule_about_main_refuses_it_and_a_rule_about_the_short_name_allows_nothing(
+    repository: Repository,
+) -> None:
     for name in ("-", "main"):
         for rules in (ALL_BUT_COMMITS_TO_MAIN, ONLY_DASH):
             with pytest.raises(NotAllowed, match="on reference 'main'"):

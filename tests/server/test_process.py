@@ -50,7 +50,10 @@ def test_what_was_accepted_is_finished_before_it_ends(tmp_path, workers):
         assert process.wait(TIMEOUT) == 0
     assert answer.startswith(b"HTTP/1.1 200 ")
     with create(path) as repository:
-        assert repository.reference("main").hash == json.loads(answer.partition(b"\r\n\r\n")[2])["targetBranch"]["hash"]
+        assert (
+            repository.reference("main").hash
+            == json.loads(answer.partition(b"\r\n\r\n")[2])["targetBranch"]["hash"]
+        )
 
 
 def test_the_access_log_goes_to_stdout():
@@ -62,7 +65,9 @@ def test_the_access_log_goes_to_stdout():
 
 
 def run(*arguments):
-    return subprocess.run([*SERVE, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    return subprocess.run(
+        [*SERVE, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
 
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path):

@@ -10,7 +10,10 @@ from tests.server.guarding import guarded
 ADA = "ref == 'main' && role == 'ada'"
 SEES_SECRET = "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && ref == 'secret' && role == 'ada'"
 READS_PLAN = "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'secret' && path == 'plan' && role == 'ada'"
-DROP_THE_REST = {"defaultKeyMergeMode": "DROP", "keyMergeModes": [{"key": {"elements": ["plan"]}, "mergeBehavior": "NORMAL"}]}
+DROP_THE_REST = {
+    "defaultKeyMergeMode": "DROP",
+    "keyMergeModes": [{"key": {"elements": ["plan"]}, "mergeBehavior": "NORMAL"}],
+}
 
 
 @pytest.fixture
@@ -19,9 +22,17 @@ def server(tmp_path):
     with guarded(tmp_path, ADA, SEES_SECRET, READS_PLAN) as found:
         found.admin = found.as_("root", "admin")
         found.main = found.admin.commit("main", EMPTY, put("t")).body["targetBranch"]["hash"]
-        found.admin.send("POST", "/api/v2/trees?name=secret&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": found.main})
-        with_salaries = found.admin.commit("secret", found.main, put("salaries", content=table(7))).body["targetBranch"]["hash"]
-        found.secret = found.admin.commit("secret", with_salaries, put("plan", content=table(8))).body["targetBranch"]["hash"]
+        found.admin.send(
+            "POST",
+            "/api/v2/trees?name=secret&type=BRANCH",
+            {"type": "BRANCH", "name": "main", "hash": found.main},
+        )
+        with_salaries = found.admin.commit(
+            "secret", found.main, put("salaries", content=table(7))
+        ).body["targetBranch"]["hash"]
+        found.secret = found.admin.commit(
+            "secret", with_salaries, put("plan", content=table(8))
+        ).body["targetBranch"]["hash"]
         found.ada = found.as_("ada", "ada")
         yield found
 
@@ -30,7 +41,13 @@ def salaries(server, branch: str = "main"):
     return server.ada.get(f"/api/v2/trees/{branch}@{server.secret}/contents/salaries")
 
 
-@pytest.mark.parametrize("path", ["/api/v2/trees/main@{main}/history/merge", "/api/v1/trees/branch/main/merge?expectedHash={main}"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v2/trees/main@{main}/history/merge",
+        "/api/v1/trees/branch/main/merge?expectedHash={main}",
+    ],
+)
 def test_a_merge_makes_no_content_readable_that_the_caller_may_not_read(server, path):
     assert salaries(server).status == 403
     body = {"fromRefName": "secret", "fromHash": server.secret, **DROP_THE_REST}
@@ -42,7 +59,11 @@ def test_a_merge_makes_no_content_readable_that_the_caller_may_not_read(server, 
 
 
 def test_the_merge_is_allowed_to_who_may_read_all_of_it(server):
-    server.rule(ADA, SEES_SECRET, "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'secret' && role == 'ada'")
+    server.rule(
+        ADA,
+        SEES_SECRET,
+        "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'secret' && role == 'ada'",
+    )
     body = {"fromRefName": "secret", "fromHash": server.secret, **DROP_THE_REST}
     answer = server.ada.send("POST", f"/api/v2/trees/main@{server.main}/history/merge", body)
     assert answer.status == 200
@@ -57,7 +78,11 @@ def test_a_reference_makes_no_content_readable_that_the_caller_may_not_read(serv
     if way == "create":
         answer = server.ada.send("POST", "/api/v2/trees?name=mine&type=BRANCH", body)
     else:
-        server.ada.send("POST", "/api/v2/trees?name=mine&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": server.main})
+        server.ada.send(
+            "POST",
+            "/api/v2/trees?name=mine&type=BRANCH",
+            {"type": "BRANCH", "name": "main", "hash": server.main},
+        )
         answer = server.ada.send("PUT", f"/api/v2/trees/mine@{server.main}", body)
     assert answer.status == 403, answer
     assert salaries(server, "mine").status in (403, 404)
@@ -65,7 +90,11 @@ def test_a_reference_makes_no_content_readable_that_the_caller_may_not_read(serv
 
 def test_who_may_read_is_asked_again_when_the_rules_change(server):
     mine = "ref.startsWith('mine') && role == 'ada'"
-    server.rule(mine, SEES_SECRET, "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'secret' && role == 'ada'")
+    server.rule(
+        mine,
+        SEES_SECRET,
+        "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'secret' && role == 'ada'",
+    )
     body = {"type": "BRANCH", "name": "secret", "hash": server.secret}
     assert server.ada.send("POST", "/api/v2/trees?name=mine1&type=BRANCH", body).status == 200
     server.rule(mine, SEES_SECRET, READS_PLAN)
@@ -75,7 +104,9 @@ def test_who_may_read_is_asked_again_when_the_rules_change(server):
 def test_a_write_that_was_answered_with_403_did_not_happen(server):
     """Ada may make the merge, and not list the entries that its answer is made from: they used to be read after the commit."""
     server.rule(
-        ADA, SEES_SECRET.replace("'READ_ENTRIES', ", ""), "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'secret' && role == 'ada'"
+        ADA,
+        SEES_SECRET.replace("'READ_ENTRIES', ", ""),
+        "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'secret' && role == 'ada'",
     )
     body = {"fromRefName": "secret", "fromHash": server.secret, **DROP_THE_REST}
     answer = server.ada.send("POST", f"/api/v2/trees/main@{server.main}/history/merge", body)
@@ -83,7 +114,9 @@ def test_a_write_that_was_answered_with_403_did_not_happen(server):
 
 
 def test_a_commit_to_the_default_branch_by_its_short_name_is_under_its_rules(server):
-    server.rule("op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY', 'UPDATE_ENTITY'] && ref == '-' && role == 'ada'")
+    server.rule(
+        "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY', 'UPDATE_ENTITY'] && ref == '-' && role == 'ada'"
+    )
     answer = server.ada.commit("-", server.main, put("stolen"))
     assert answer.status == 403, answer
     assert server.admin.head("main") == server.main

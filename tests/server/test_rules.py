@@ -16,7 +16,9 @@ from tests.server.client import EMPTY, delete, namespace, put, table
 from tests.server.guarding import guarded
 
 OURS = {"nessie-cli": "1"}
-ALL_OPS = "['VIEW_REFERENCE', 'READ_ENTRIES', 'READ_CONTENT_KEY', 'READ_ENTITY_VALUE', 'LIST_COMMIT_LOG']"
+ALL_OPS = (
+    "['VIEW_REFERENCE', 'READ_ENTRIES', 'READ_CONTENT_KEY', 'READ_ENTITY_VALUE', 'LIST_COMMIT_LOG']"
+)
 READ_PUBLIC = (
     "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && ref == 'main' && role == 'reader'",
     "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'main' && role == 'reader' && path.startsWith('public')",
@@ -29,15 +31,28 @@ def server(tmp_path):
     with guarded(tmp_path, *READ_PUBLIC) as found:
         admin = found.as_("root", "admin")
         found.admin = admin
-        found.first = admin.commit("main", EMPTY, put("public", content=namespace("public")), put("public", "t")).body["targetBranch"]["hash"]
-        found.main = admin.commit("main", found.first, put("secret", content=table(2)), message="on main").body["targetBranch"]["hash"]
-        admin.send("POST", "/api/v2/trees?name=hidden&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": found.main})
-        found.hidden = admin.commit("hidden", found.main, put("public", "plan"), message="nobody knows").body["targetBranch"]["hash"]
+        found.first = admin.commit(
+            "main", EMPTY, put("public", content=namespace("public")), put("public", "t")
+        ).body["targetBranch"]["hash"]
+        found.main = admin.commit(
+            "main", found.first, put("secret", content=table(2)), message="on main"
+        ).body["targetBranch"]["hash"]
+        admin.send(
+            "POST",
+            "/api/v2/trees?name=hidden&type=BRANCH",
+            {"type": "BRANCH", "name": "main", "hash": found.main},
+        )
+        found.hidden = admin.commit(
+            "hidden", found.main, put("public", "plan"), message="nobody knows"
+        ).body["targetBranch"]["hash"]
         yield found
 
 
 def keys(answer, name="entries", attribute="name"):
-    return [".".join((entry[attribute] if attribute else entry)["elements"]) for entry in answer.body[name]]
+    return [
+        ".".join((entry[attribute] if attribute else entry)["elements"])
+        for entry in answer.body[name]
+    ]
 
 
 def test_nothing_is_allowed_that_no_rule_allows(server):
@@ -52,13 +67,33 @@ def test_nothing_is_allowed_that_no_rule_allows(server):
         ("GET", "/api/v2/trees/main/recent-changes", None),
         ("GET", "/api/v2/trees/main/diff/hidden", None),
         ("GET", "/api/v2/config/repository?type=GARBAGE_COLLECTOR", None),
-        ("POST", "/api/v2/config/repository", {"config": {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": "NONE"}}),
-        ("POST", "/api/v2/trees?name=mine&type=BRANCH", {"type": "BRANCH", "name": "main", "hash": head}),
+        (
+            "POST",
+            "/api/v2/config/repository",
+            {"config": {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": "NONE"}},
+        ),
+        (
+            "POST",
+            "/api/v2/trees?name=mine&type=BRANCH",
+            {"type": "BRANCH", "name": "main", "hash": head},
+        ),
         ("PUT", f"/api/v2/trees/main@{head}", {"type": "BRANCH", "name": "main", "hash": EMPTY}),
         ("DELETE", f"/api/v2/trees/hidden@{server.hidden}", None),
-        ("POST", f"/api/v2/trees/main@{head}/history/commit", {"commitMeta": {"message": "m"}, "operations": [put("x")]}),
-        ("POST", f"/api/v2/trees/main@{head}/history/merge", {"fromRefName": "hidden", "fromHash": server.hidden}),
-        ("POST", f"/api/v2/trees/main@{head}/history/transplant", {"fromRefName": "hidden", "hashesToTransplant": [server.hidden]}),
+        (
+            "POST",
+            f"/api/v2/trees/main@{head}/history/commit",
+            {"commitMeta": {"message": "m"}, "operations": [put("x")]},
+        ),
+        (
+            "POST",
+            f"/api/v2/trees/main@{head}/history/merge",
+            {"fromRefName": "hidden", "fromHash": server.hidden},
+        ),
+        (
+            "POST",
+            f"/api/v2/trees/main@{head}/history/transplant",
+            {"fromRefName": "hidden", "hashesToTransplant": [server.hidden]},
+        ),
         ("GET", "/api/v1/trees/tree/main", None),
         ("GET", "/api/v1/trees/tree", None),
         ("GET", "/api/v1/trees/tree/main/log", None),
@@ -68,7 +103,11 @@ def test_nothing_is_allowed_that_no_rule_allows(server):
         ("PUT", "/api/v1/namespaces/namespace/main/n", {"type": "NAMESPACE", "elements": ["n"]}),
     ):
         answer = stranger.send(method, path, body)
-        assert (answer.status, answer.body["errorCode"]) == (403, "FORBIDDEN"), (method, path, answer)
+        assert (answer.status, answer.body["errorCode"]) == (403, "FORBIDDEN"), (
+            method,
+            path,
+            answer,
+        )
         assert "'eve'" in answer.body["message"], path
     assert stranger.get("/api/v2/trees").body["references"] == []
     assert stranger.get("/api/v1/trees").body["references"] == []
@@ -76,7 +115,9 @@ def test_nothing_is_allowed_that_no_rule_allows(server):
 
 
 ON_MAIN = "'{}' is not allowed for role 'eve' on reference 'main'"
-SEEN, LISTED, READ = (ON_MAIN.format(op) for op in ("VIEW_REFERENCE", "LIST_COMMIT_LOG", "READ_ENTRIES"))
+SEEN, LISTED, READ = (
+    ON_MAIN.format(op) for op in ("VIEW_REFERENCE", "LIST_COMMIT_LOG", "READ_ENTRIES")
+)
 COMMITTED = ON_MAIN.format("COMMIT_CHANGE_AGAINST_REFERENCE")
 
 
@@ -97,32 +138,53 @@ def test_a_refusal_names_every_check_that_failed(server, path, failed):
 
 
 def test_a_refusal_names_only_checks_that_failed(server):
-    server.rule("op == 'LIST_COMMIT_LOG' && role == 'eve'", "op == 'VIEW_REFERENCE' && role == 'bob'")
+    server.rule(
+        "op == 'LIST_COMMIT_LOG' && role == 'eve'", "op == 'VIEW_REFERENCE' && role == 'bob'"
+    )
     assert server.as_("eve").get("/api/v2/trees/main/history").body["message"] == SEEN
-    assert server.as_("bob").get("/api/v2/trees/main/history").body["message"] == LISTED.replace("eve", "bob")
+    assert server.as_("bob").get("/api/v2/trees/main/history").body["message"] == LISTED.replace(
+        "eve", "bob"
+    )
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_refused_commit_names_every_check_that_failed(server, version):
     of_content = "'{}' is not allowed for role '{}' on content '{}'"
-    made, gone = of_content.format("CREATE_ENTITY", "eve", "in.a"), of_content.format("DELETE_ENTITY", "eve", "secret")
+    made, gone = (
+        of_content.format("CREATE_ENTITY", "eve", "in.a"),
+        of_content.format("DELETE_ENTITY", "eve", "secret"),
+    )
     stranger = server.as_("eve")
-    answer = stranger.commit("main", server.main, put("in", "a"), put("in", "a"), delete("secret"), version=version)
+    answer = stranger.commit(
+        "main", server.main, put("in", "a"), put("in", "a"), delete("secret"), version=version
+    )
     assert answer.body["message"] == f"{SEEN}, {COMMITTED}, {made}, {gone}", answer
     # What the caller may do at first sight is judged on the draft, again as a whole.
-    server.rule("op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'UPDATE_ENTITY'] && role == 'bob'")
-    answer = server.as_("bob").commit("main", server.main, put("new"), put("other"), version=version)
-    assert answer.body["message"] == ", ".join(of_content.format("CREATE_ENTITY", "bob", key) for key in ("new", "other"))
+    server.rule(
+        "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'UPDATE_ENTITY'] && role == 'bob'"
+    )
+    answer = server.as_("bob").commit(
+        "main", server.main, put("new"), put("other"), version=version
+    )
+    assert answer.body["message"] == ", ".join(
+        of_content.format("CREATE_ENTITY", "bob", key) for key in ("new", "other")
+    )
 
 
 def test_references_that_may_not_be_viewed_are_left_out(server):
-    names = [found["name"] for found in server.as_("ada", "reader").get("/api/v2/trees").body["references"]]
+    names = [
+        found["name"]
+        for found in server.as_("ada", "reader").get("/api/v2/trees").body["references"]
+    ]
     assert names == ["main"]
 
 
 def test_whether_a_reference_exists_is_told_only_to_those_who_may_view_it(server):
     reader = server.as_("ada", "reader")
-    texts = {reader.get(f"/api/v2/trees/{name}").body["message"].replace(name, "NAME") for name in ("hidden", "nosuch")}
+    texts = {
+        reader.get(f"/api/v2/trees/{name}").body["message"].replace(name, "NAME")
+        for name in ("hidden", "nosuch")
+    }
     assert len(texts) == 1
     assert {reader.get(f"/api/v2/trees/{name}").status for name in ("hidden", "nosuch")} == {403}
 
@@ -134,7 +196,10 @@ def test_entries_and_contents_are_those_that_rules_allow(server):
     assert keys(reader.get("/api/v1/trees/tree/main/entries")) == ["public", "public.t"]
     assert keys(reader.get("/api/v1/trees/tree/main/entries?namespaceDepth=1")) == ["public"]
     assert reader.get("/api/v2/trees/main/contents/public.t").status == 200
-    secret, missing = reader.get("/api/v2/trees/main/contents/secret"), reader.get("/api/v2/trees/main/contents/nosuch")
+    secret, missing = (
+        reader.get("/api/v2/trees/main/contents/secret"),
+        reader.get("/api/v2/trees/main/contents/nosuch"),
+    )
     assert (secret.status, missing.status) == (403, 403)
     assert reader.get("/api/v2/trees/main/contents/public.nosuch").status == 404
     wanted = {"requestedKeys": [{"elements": ["public", "t"]}, {"elements": ["secret"]}]}
@@ -145,27 +210,42 @@ def test_entries_and_contents_are_those_that_rules_allow(server):
 def test_paging_leaves_nothing_out_and_shows_nothing_more(server):
     admin = server.admin
     for number in range(12):
-        admin.commit("main", admin.head(), put("public" if number % 3 else "secrets", f"k{number:02}"))
+        admin.commit(
+            "main", admin.head(), put("public" if number % 3 else "secrets", f"k{number:02}")
+        )
     reader = server.as_("ada", "reader")
     found, token = [], ""
     while token is not None:
-        answer = reader.get("/api/v2/trees/main/entries?max-records=2" + (f"&page-token={token}" if token else ""))
+        answer = reader.get(
+            "/api/v2/trees/main/entries?max-records=2" + (f"&page-token={token}" if token else "")
+        )
         found += keys(answer)
         token = answer.body["token"]
         assert answer.body["hasMore"] is (token is not None)
-    assert found == ["public", *(f"public.k{number:02}" for number in range(12) if number % 3), "public.t"]
+    assert found == [
+        "public",
+        *(f"public.k{number:02}" for number in range(12) if number % 3),
+        "public.t",
+    ]
 
 
 def test_the_log_tells_commits_but_only_operations_that_may_be_seen(server):
     log = server.as_("ada", "reader").get("/api/v2/trees/main/history?fetch=ALL").body["logEntries"]
     assert [entry["commitMeta"]["message"] for entry in log] == ["on main", "m"]
-    assert [[op["key"]["elements"] for op in entry["operations"] or []] for entry in log] == [[], [["public"], ["public", "t"]]]
+    assert [[op["key"]["elements"] for op in entry["operations"] or []] for entry in log] == [
+        [],
+        [["public"], ["public", "t"]],
+    ]
 
 
 def test_a_filter_cannot_feel_for_what_is_hidden(server):
     reader = server.as_("ada", "reader")
-    assert keys(reader.get("/api/v2/trees/main/entries?filter=entry.contentType%20==%20%27ICEBERG_TABLE%27")) == ["public.t"]
-    found = reader.get("/api/v2/trees/main/history?fetch=ALL&filter=operations.exists(op,op.key==%27secret%27)")
+    assert keys(
+        reader.get("/api/v2/trees/main/entries?filter=entry.contentType%20==%20%27ICEBERG_TABLE%27")
+    ) == ["public.t"]
+    found = reader.get(
+        "/api/v2/trees/main/history?fetch=ALL&filter=operations.exists(op,op.key==%27secret%27)"
+    )
     assert found.body["logEntries"] == []
 
 
@@ -239,14 +319,24 @@ def test_one_of_the_two_rights_to_a_content_shows_none(server, right):
     for path in ("trees/main/history?fetch=ALL", "trees/main/history?fetch=ALL&filter=true"):
         log = half.get(f"/api/v2/{path}").body["logEntries"]
         assert [entry["operations"] or [] for entry in log] == [[], []]
-    assert [entry["operations"] or [] for entry in half.get("/api/v1/trees/tree/main/log?fetch=ALL").body["logEntries"]] == [[], []]
-    for path in (f"v2/trees/@{EMPTY}/diff/main", f"v2/trees/main/diff/@{EMPTY}", "v2/trees/main/diff/hidden", "v1/diffs/main...hidden"):
+    assert [
+        entry["operations"] or []
+        for entry in half.get("/api/v1/trees/tree/main/log?fetch=ALL").body["logEntries"]
+    ] == [[], []]
+    for path in (
+        f"v2/trees/@{EMPTY}/diff/main",
+        f"v2/trees/main/diff/@{EMPTY}",
+        "v2/trees/main/diff/hidden",
+        "v1/diffs/main...hidden",
+    ):
         answer = half.get(f"/api/{path}")
         assert (answer.status, answer.body["diffs"]) == (200, []), path
     assert half.get("/api/v2/trees/main/entries?content=true").body["entries"] == []
     known = ["public", "public.t", "secret"] if right == "READ_CONTENT_KEY" else []
     assert keys(half.get("/api/v2/trees/main/entries")) == known
-    assert half.get("/api/v2/trees/main/contents/public.t").status == (403 if right == "READ_CONTENT_KEY" else 200)
+    assert half.get("/api/v2/trees/main/contents/public.t").status == (
+        403 if right == "READ_CONTENT_KEY" else 200
+    )
 
 
 @pytest.mark.parametrize("side", ["main", "hidden"])
@@ -258,12 +348,18 @@ def test_a_diff_needs_both_rights_on_each_side(server, side):
         "op == 'READ_CONTENT_KEY' && role == 'half'",
     )
     found = server.as_("hal", "half").get("/api/v2/trees/main/diff/hidden").body["diffs"]
-    assert [entry["key"]["elements"] for entry in found] == ([["secret"]] if side == "main" else [["more"], ["public", "plan"]])
+    assert [entry["key"]["elements"] for entry in found] == (
+        [["secret"]] if side == "main" else [["more"], ["public", "plan"]]
+    )
 
 
 def test_recent_changes_and_the_reflog_tell_of_visible_references_only(server):
     admin = server.admin
-    admin.send("PUT", f"/api/v2/trees/hidden@{server.hidden}", {"type": "BRANCH", "name": "main", "hash": server.main})
+    admin.send(
+        "PUT",
+        f"/api/v2/trees/hidden@{server.hidden}",
+        {"type": "BRANCH", "name": "main", "hash": server.main},
+    )
     reader = server.as_("ada", "reader")
     recent = reader.get("/api/v2/trees/main/recent-changes").body
     assert [state["commitHash"] for state in recent["previous"]] == [server.first, EMPTY]
@@ -281,7 +377,10 @@ def test_divisions_and_logs_of_keys_tell_nothing_hidden(server):
     assert reader.get("/api/v2/trees/main/history?key=secret", **OURS).status == 403
     assert reader.get("/api/v2/trees/main/history?key=public.t", **OURS).status == 200
     for token in (server.hidden[:12], server.hidden[:12] + "~2"):
-        assert reader.get(f"/api/v2/trees/main/history?key=public.t&page-token={token}", **OURS).status == 404
+        assert (
+            reader.get(f"/api/v2/trees/main/history?key=public.t&page-token={token}", **OURS).status
+            == 404
+        )
 
 
 @pytest.mark.parametrize("steps", ["", "~2", "^1"])
@@ -300,9 +399,17 @@ def test_a_hidden_commit_and_an_unknown_one_are_denied_alike(server, steps):
 
     def denied(digits):
         answer = reader.get(f"/api/v2/divisions?at={digits}{steps}&most=1", **OURS)
-        return answer.status, answer.body["errorCode"], answer.body["message"].replace(digits, "HASH")
+        return (
+            answer.status,
+            answer.body["errorCode"],
+            answer.body["message"].replace(digits, "HASH"),
+        )
 
-    unknown = next(digits for number in range(256) if not any(h.startswith(digits := f"{number:02x}00") for h in (server.hidden, server.main)))
+    unknown = next(
+        digits
+        for number in range(256)
+        if not any(h.startswith(digits := f"{number:02x}00") for h in (server.hidden, server.main))
+    )
     for digits in (server.hidden[:4], server.hidden[:12], server.hidden[:63]):
         assert denied(digits) == denied(unknown)
         assert denied(digits)[0] == 404
@@ -311,11 +418,21 @@ def test_a_hidden_commit_and_an_unknown_one_are_denied_alike(server, steps):
 def test_what_a_request_did_is_told_to_those_who_may_write_there(server):
     mine = {**OURS, "nessie-request-id": "nightly"}
     body = {"commitMeta": {"message": "m"}, "operations": [put("public", "x")]}
-    assert server.admin.send("POST", f"/api/v2/trees/hidden@{server.hidden}/history/commit", body, headers=mine).status == 200
+    assert (
+        server.admin.send(
+            "POST", f"/api/v2/trees/hidden@{server.hidden}/history/commit", body, headers=mine
+        ).status
+        == 200
+    )
     server.rule(*READ_PUBLIC, "role == 'writer' && ref == 'main'")
     writer = server.as_("bob", "writer")
     assert writer.get("/api/v2/requests/nightly", **OURS).status == 403
-    assert writer.send("POST", f"/api/v2/trees/main@{server.main}/history/commit", body, headers=mine).status == 403
+    assert (
+        writer.send(
+            "POST", f"/api/v2/trees/main@{server.main}/history/commit", body, headers=mine
+        ).status
+        == 403
+    )
     assert server.admin.get("/api/v2/requests/nightly", **OURS).body["result"]
 
 
@@ -341,18 +458,34 @@ def test_creating_updating_and_deleting_are_rights_of_their_own(server):
     server.admin.commit("main", server.main, put("in", content=namespace("in")))
     assert writer.commit("main", server.admin.head(), put("in", "a")).status == 200
     made = kept(server, "in.a")
-    assert writer.commit("main", server.admin.head(), put("in", "a", content=table(5, made["id"]))).status == 403
+    assert (
+        writer.commit(
+            "main", server.admin.head(), put("in", "a", content=table(5, made["id"]))
+        ).status
+        == 403
+    )
     assert writer.commit("main", server.admin.head(), delete("in", "a")).status == 403
     assert writer.commit("main", server.admin.head(), put("in", "b"), put("else")).status == 403
     assert server.admin.get("/api/v2/trees/main/contents/in.b").status == 404
-    assert writer.commit("main", server.admin.head(), put("public", "t", content=table(9, old["id"]))).status == 403
+    assert (
+        writer.commit(
+            "main", server.admin.head(), put("public", "t", content=table(9, old["id"]))
+        ).status
+        == 403
+    )
     assert writer.commit("main", server.admin.head(), delete("public", "t")).status == 200
     answer = writer.commit("main", server.admin.head(), delete("secret"))
-    assert (answer.status, answer.body["message"]) == (403, "'DELETE_ENTITY' is not allowed for role 'writer' on content 'secret'")
+    assert (answer.status, answer.body["message"]) == (
+        403,
+        "'DELETE_ENTITY' is not allowed for role 'writer' on content 'secret'",
+    )
 
 
 def test_types_of_contents_are_told_apart(server):
-    server.rule(WRITE, "op in ['CREATE_ENTITY', 'DELETE_ENTITY'] && contentType == 'NAMESPACE' && role == 'writer'")
+    server.rule(
+        WRITE,
+        "op in ['CREATE_ENTITY', 'DELETE_ENTITY'] && contentType == 'NAMESPACE' && role == 'writer'",
+    )
     writer = server.as_("bob", "writer")
     assert writer.commit("main", server.main, put("n", content=namespace("n"))).status == 200
     assert writer.commit("main", server.admin.head(), put("t")).status == 403
@@ -365,11 +498,17 @@ def test_to_drop_and_create_takes_both_rights(server):
     writer = server.as_("bob", "writer")
     assert writer.commit("main", server.main, delete("secret"), put("secret")).status == 403
     content = kept(server, "secret")
-    assert writer.commit("main", server.main, put("secret", content=table(7, content["id"]))).status == 200
+    assert (
+        writer.commit("main", server.main, put("secret", content=table(7, content["id"]))).status
+        == 200
+    )
 
 
 def test_a_conflict_tells_nothing_of_keys_that_the_caller_may_not_touch(server):
-    server.rule(WRITE, "op in ['CREATE_ENTITY', 'UPDATE_ENTITY'] && role == 'writer' && path.startsWith('public')")
+    server.rule(
+        WRITE,
+        "op in ['CREATE_ENTITY', 'UPDATE_ENTITY'] && role == 'writer' && path.startsWith('public')",
+    )
     writer = server.as_("bob", "writer")
     answers = [writer.commit("main", server.first, put(key)) for key in ("secret", "nosuch")]
     assert [answer.status for answer in answers] == [403, 403]
@@ -383,16 +522,30 @@ def test_a_merge_takes_the_right_to_read_its_source_and_to_write_its_target(serv
     merger = server.as_("mia", "merger")
     body = {"fromRefName": "hidden", "fromHash": server.hidden}
     path = f"/api/v2/trees/main@{server.main}/history/merge"
-    for rules in ((source, target), (source, write), (target, write), (target, write, source.replace(", 'READ_ENTITY_VALUE'", ""))):
+    for rules in (
+        (source, target),
+        (source, write),
+        (target, write),
+        (target, write, source.replace(", 'READ_ENTITY_VALUE'", "")),
+    ):
         server.rule(*rules)
         for dry in (True, False):
             answer = merger.send("POST", path, body | {"isDryRun": dry})
             assert answer.status == 403, (rules, answer)
-            assert "plan" not in answer.raw.decode() or rules[0] == source or "READ_CONTENT_KEY" in rules[-1]
+            assert (
+                "plan" not in answer.raw.decode()
+                or rules[0] == source
+                or "READ_CONTENT_KEY" in rules[-1]
+            )
     assert server.admin.head() == server.main
     server.rule(source, target, write)
     assert merger.send("POST", path, body).status == 200
-    assert server.admin.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"]["committer"] == "mia"
+    assert (
+        server.admin.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"][
+            "committer"
+        ]
+        == "mia"
+    )
 
 
 def test_a_transplant_takes_the_right_to_see_the_history_as_well(server):
@@ -401,7 +554,12 @@ def test_a_transplant_takes_the_right_to_see_the_history_as_well(server):
     merger = server.as_("mia", "merger")
     body = {"fromRefName": "hidden", "hashesToTransplant": [server.hidden]}
     path = f"/api/v2/trees/main@{server.main}/history/transplant"
-    for rules in ((target,), (source,), (target, source.replace(", 'LIST_COMMIT_LOG'", "")), (target, source.replace(", 'READ_ENTITY_VALUE'", ""))):
+    for rules in (
+        (target,),
+        (source,),
+        (target, source.replace(", 'LIST_COMMIT_LOG'", "")),
+        (target, source.replace(", 'READ_ENTITY_VALUE'", "")),
+    ):
         server.rule(*rules)
         assert merger.send("POST", path, body).status == 403, rules
     server.rule(source, target)
@@ -417,9 +575,15 @@ def test_references_are_made_moved_and_deleted_by_those_who_may(server):
     # A new reference makes contents readable under its name, so they have to be readable where they come from.
     server.rule(make_and_move, "op == 'VIEW_REFERENCE' && ref == 'main'")
     assert owner.send("POST", make.format("mine/a"), body).status == 403
-    server.rule(make_and_move, "op in ['VIEW_REFERENCE', 'READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'main'")
+    server.rule(
+        make_and_move,
+        "op in ['VIEW_REFERENCE', 'READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'main'",
+    )
     assert owner.send("POST", make.format("mine/a"), body).status == 200
-    assert owner.send("POST", make.format("mine/b"), {"type": "DETACHED", "hash": server.main}).status == 200
+    assert (
+        owner.send("POST", make.format("mine/b"), {"type": "DETACHED", "hash": server.main}).status
+        == 200
+    )
     assert owner.send("POST", make.format("other"), body).status == 403
     for stolen in (
         {"type": "BRANCH", "name": "main", "hash": server.hidden},
@@ -428,10 +592,30 @@ def test_references_are_made_moved_and_deleted_by_those_who_may(server):
     ):
         assert owner.send("POST", make.format("mine/c"), stolen).status == 403
         assert owner.send("PUT", f"/api/v2/trees/mine%2Fa@{server.main}", stolen).status == 403
-    assert owner.send("PUT", f"/api/v2/trees/mine%2Fa@{server.main}", {**body, "hash": server.first}).status == 200
-    assert owner.send("PUT", f"/api/v2/trees/main@{server.main}", {**body, "hash": server.first}).status == 403
-    assert owner.send("POST", f"/api/v2/trees/mine%2Fa@{server.first}/rename?name=mine/z", {}, headers=OURS).status == 200
-    assert owner.send("POST", f"/api/v2/trees/mine%2Fz@{server.first}/rename?name=stolen", {}, headers=OURS).status == 403
+    assert (
+        owner.send(
+            "PUT", f"/api/v2/trees/mine%2Fa@{server.main}", {**body, "hash": server.first}
+        ).status
+        == 200
+    )
+    assert (
+        owner.send(
+            "PUT", f"/api/v2/trees/main@{server.main}", {**body, "hash": server.first}
+        ).status
+        == 403
+    )
+    assert (
+        owner.send(
+            "POST", f"/api/v2/trees/mine%2Fa@{server.first}/rename?name=mine/z", {}, headers=OURS
+        ).status
+        == 200
+    )
+    assert (
+        owner.send(
+            "POST", f"/api/v2/trees/mine%2Fz@{server.first}/rename?name=stolen", {}, headers=OURS
+        ).status
+        == 403
+    )
     assert owner.send("DELETE", f"/api/v2/trees/mine%2Fz@{server.first}").status == 200
     assert owner.send("DELETE", f"/api/v2/trees/hidden@{server.hidden}").status == 403
 
@@ -441,18 +625,30 @@ def test_configuration_is_read_and_written_by_its_type(server):
     assert server.admin.send("POST", "/api/v2/config/repository", gc).status == 200
     server.rule("op == 'READ_REPOSITORY_CONFIG' && type == 'GARBAGE_COLLECTOR' && role == 'keeper'")
     keeper, other = server.as_("kim", "keeper"), server.as_("eve")
-    assert keeper.get("/api/v2/config/repository?type=GARBAGE_COLLECTOR").body["configs"][0]["defaultCutoffPolicy"] == "NONE"
+    assert (
+        keeper.get("/api/v2/config/repository?type=GARBAGE_COLLECTOR").body["configs"][0][
+            "defaultCutoffPolicy"
+        ]
+        == "NONE"
+    )
     assert keeper.send("POST", "/api/v2/config/repository", gc).status == 403
     assert other.get("/api/v2/config/repository?type=GARBAGE_COLLECTOR").status == 403
     settings = "/api/v2/config/repository?type=NESSIE_CLI_SETTINGS"
-    assert "repository-config.GARBAGE_COLLECTOR" in keeper.get(settings, **OURS).body["configs"][0]["settings"]
+    assert (
+        "repository-config.GARBAGE_COLLECTOR"
+        in keeper.get(settings, **OURS).body["configs"][0]["settings"]
+    )
     assert other.get(settings, **OURS).body["configs"][0]["settings"] == {}
 
 
 def test_kept_answers_are_kept_for_each_caller(server):
     reader = server.as_("ada", "reader")
     for _ in range(3):
-        assert keys(server.admin.get("/api/v2/trees/main/entries")) == ["public", "public.t", "secret"]
+        assert keys(server.admin.get("/api/v2/trees/main/entries")) == [
+            "public",
+            "public.t",
+            "secret",
+        ]
         assert keys(reader.get("/api/v2/trees/main/entries")) == ["public", "public.t"]
 
 
@@ -476,7 +672,9 @@ def test_broken_rules_leave_those_before_in_force(server, capfd):
 
 
 def test_anonymous_callers_have_the_rights_that_rules_give_to_nobody(tmp_path):
-    with guarded(tmp_path, "op == 'VIEW_REFERENCE' && role == '' && ref == 'main'", anonymous=True) as server:
+    with guarded(
+        tmp_path, "op == 'VIEW_REFERENCE' && role == '' && ref == 'main'", anonymous=True
+    ) as server:
         assert server.as_("").get("/api/v2/trees/main").status == 200
         assert server.as_("").get("/api/v2/trees/main/entries").status == 403
         assert server.as_("ada", "x").get("/api/v2/trees/main").status == 403
@@ -489,11 +687,16 @@ ADA = Caller("ada", ("reader", "writer"))
 
 
 def allowed(text, caller=ADA, api=2, **question):
-    return read_rules(f"r = '''{text}'''".encode()).allow(caller, api, Question(**{"op": "VIEW_REFERENCE", **question}))
+    return read_rules(f"r = '''{text}'''".encode()).allow(
+        caller, api, Question(**{"op": "VIEW_REFERENCE", **question})
+    )
 
 
 def test_the_variables_are_the_originals():
-    assert allowed("op == 'VIEW_REFERENCE' && ref == 'main' && path == '' && contentType == '' && actions == []", ref="main")
+    assert allowed(
+        "op == 'VIEW_REFERENCE' && ref == 'main' && path == '' && contentType == '' && actions == []",
+        ref="main",
+    )
     assert allowed("path == 'a.b' && contentType == 'UDF'", path="a.b", content_type="UDF")
     assert allowed("type == 'GARBAGE_COLLECTOR'", config="GARBAGE_COLLECTOR")
     assert allowed("api.apiName == 'Nessie' && api.apiVersion == 1", api=1)
@@ -522,7 +725,9 @@ def test_a_rule_that_fails_allows_nothing_and_others_still_count():
 
 
 def test_no_rules_allow_nothing():
-    assert not read_rules(b"").allow(Caller("ada", ("admin",)), 2, Question("VIEW_REFERENCE", "main"))
+    assert not read_rules(b"").allow(
+        Caller("ada", ("admin",)), 2, Question("VIEW_REFERENCE", "main")
+    )
 
 
 @pytest.mark.parametrize(
@@ -566,7 +771,9 @@ def test_rules_may_stand_in_a_table():
 
 def test_where_to_cut_is_told_by_keys_that_the_caller_may_know(server):
     admin, reader = server.admin, server.as_("ada", "reader")
-    head = admin.commit("main", server.main, put("zebra", content=table(3))).body["targetBranch"]["hash"]
+    head = admin.commit("main", server.main, put("zebra", content=table(3))).body["targetBranch"][
+        "hash"
+    ]
 
     def cuts(client):
         return keys(client.get(f"/api/v2/divisions?at={head}&most=1", **OURS), "divisions", None)

@@ -33,9 +33,17 @@ SLOW = f"{NUMBERS}.all(a, {NUMBERS}.all(b, a + b >= 0))"
 def repository():
     with connect("memory:") as found:
         table = IcebergTable(metadata_location="s3://lake/t")
-        found.commit("main", [Put(ContentKey((f"n{n}",)), Namespace(elements=(f"n{n}",))) for n in range(7)], CommitMeta("namespaces"))
+        found.commit(
+            "main",
+            [Put(ContentKey((f"n{n}",)), Namespace(elements=(f"n{n}",))) for n in range(7)],
+            CommitMeta("namespaces"),
+        )
         plans = [
-            plan(lambda call, n=n: call.repository.commit("main", [Put(ContentKey((f"n{n % 7}", f"t{n:04}")), table)], CommitMeta(f"m{n}")))
+            plan(
+                lambda call, n=n: call.repository.commit(
+                    "main", [Put(ContentKey((f"n{n % 7}", f"t{n:04}")), table)], CommitMeta(f"m{n}")
+                )
+            )
             for n in range(COMMITS)
         ]
         assert not [one for one in found.commit_all(plans) if isinstance(one, Exception)]
@@ -94,7 +102,10 @@ def test_twelve_long_filters_hold_up_no_short_read_and_no_health_check(repositor
         if leave:
             # All of them together would take minutes.
             begun = time.monotonic()
-            assert client.get(history("commit.message == 'm2999'") + "&max-records=1").body["hasMore"] is False
+            assert (
+                client.get(history("commit.message == 'm2999'") + "&max-records=1").body["hasMore"]
+                is False
+            )
             assert time.monotonic() - begun < 3 * SOON
         for connection in connections:
             connection.close()
@@ -102,10 +113,19 @@ def test_twelve_long_filters_hold_up_no_short_read_and_no_health_check(repositor
 
 
 def test_a_long_read_of_a_client_that_ended_its_side_is_answered(repository):
-    path = history(f"commit.message == 'm2500' && {SLOW} || !{SLOW}") + f"&limit-hash={repository.resolve('main~700').hash}"
-    with served(repository, filter_seconds=1000) as url, half_closed(url, request("GET", path)) as connection:
+    path = (
+        history(f"commit.message == 'm2500' && {SLOW} || !{SLOW}")
+        + f"&limit-hash={repository.resolve('main~700').hash}"
+    )
+    with (
+        served(repository, filter_seconds=1000) as url,
+        half_closed(url, request("GET", path)) as connection,
+    ):
         [(status, body)] = answers(connection)
-    assert (status, [entry["commitMeta"]["message"] for entry in json.loads(body)["logEntries"]]) == (200, ["m2500"])
+    assert (
+        status,
+        [entry["commitMeta"]["message"] for entry in json.loads(body)["logEntries"]],
+    ) == (200, ["m2500"])
 
 
 def test_filters_that_wait_are_bounded(repository):
@@ -115,7 +135,10 @@ def test_filters_that_wait_are_bounded(repository):
         end = time.monotonic() + PATIENCE
         while (answer := client.get(history("commit.message == 'one more'"))).status != 503:
             assert time.monotonic() < end
-        assert (answer.body["errorCode"], int(answer.headers["retry-after"]) > 0) == ("SERVICE_UNAVAILABLE", True)
+        assert (answer.body["errorCode"], int(answer.headers["retry-after"]) > 0) == (
+            "SERVICE_UNAVAILABLE",
+            True,
+        )
         soon(client, "/api/v2/trees/main")
         for connection in connections:
             connection.close()
@@ -129,11 +152,19 @@ def test_short_reads_that_wait_are_bounded(repository):
 
         def ask(client, number):
             for round_ in range(5):
-                answer = client.get(f"/api/v2/trees/main/entries?max-records={1000 + 20 * number + round_}&content=true")
-                assert answer.status == 200 or (answer.body["errorCode"], answer.headers["retry-after"]) == ("SERVICE_UNAVAILABLE", "2")
+                answer = client.get(
+                    f"/api/v2/trees/main/entries?max-records={1000 + 20 * number + round_}&content=true"
+                )
+                assert answer.status == 200 or (
+                    answer.body["errorCode"],
+                    answer.headers["retry-after"],
+                ) == ("SERVICE_UNAVAILABLE", "2")
                 statuses.add(answer.status)
 
-        threads = [threading.Thread(target=ask, args=(client, number)) for number, client in enumerate(clients)]
+        threads = [
+            threading.Thread(target=ask, args=(client, number))
+            for number, client in enumerate(clients)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -145,7 +176,12 @@ def test_short_reads_that_wait_are_bounded(repository):
 
 NOT_B, OF_KEY, OF_ENTRY, MESSAGE = (
     quote(f"{condition} && {SLOW}")
-    for condition in ("ref.name != 'b3'", "key.encodedKey.endsWith('00')", "entry.key.endsWith('00')", "commit.message.endsWith('00')")
+    for condition in (
+        "ref.name != 'b3'",
+        "key.encodedKey.endsWith('00')",
+        "entry.key.endsWith('00')",
+        "commit.message.endsWith('00')",
+    )
 )
 FILTERED = {
     f"v2/trees?filter={NOT_B}": "references",
@@ -161,7 +197,10 @@ FILTERED = {
 
 @pytest.mark.parametrize("path", FILTERED)
 def test_a_filter_has_a_budget_for_each_page_and_loses_nothing(repository, path):
-    name, most, token = FILTERED[path], *(("maxRecords", "pageToken") if path.startswith("v1") else ("max-records", "page-token"))
+    name, most, token = (
+        FILTERED[path],
+        *(("maxRecords", "pageToken") if path.startswith("v1") else ("max-records", "page-token")),
+    )
     with served(repository, filter_seconds=1000) as url:
         client = Client(url)
         whole = client.get(f"/api/{path}").body
@@ -187,7 +226,11 @@ def test_a_filter_has_a_budget_for_each_page_and_loses_nothing(repository, path)
 def test_a_listing_whose_client_hangs_up_is_read_no_further():
     with connect("memory:") as repository:
         table = IcebergTable(metadata_location="s3://lake/" + "x" * 1000)
-        repository.commit("main", [Put(ContentKey((f"t{number:06}",)), table) for number in range(40_000)], CommitMeta("many"))
+        repository.commit(
+            "main",
+            [Put(ContentKey((f"t{number:06}",)), table) for number in range(40_000)],
+            CommitMeta("many"),
+        )
         lines = []
         with serving(app=application(repository, Parts(log=AccessLog(lines.append)))) as url:
             connection = send(url, "/api/v2/trees/main/entries?content=true")
@@ -199,6 +242,10 @@ def test_a_listing_whose_client_hangs_up_is_read_no_further():
                 soon(client, "/q/health/live")
                 time.sleep(0.05)
             client.close()
-    record = next(found for line in b"".join(lines).splitlines() if (found := json.loads(line))["route"].endswith("/entries"))
+    record = next(
+        found
+        for line in b"".join(lines).splitlines()
+        if (found := json.loads(line))["route"].endswith("/entries")
+    )
     assert record["sent"] < 30_000_000
     assert "error" not in record

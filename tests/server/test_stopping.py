@@ -111,7 +111,9 @@ def test_stopping_while_readers_are_busy(url: str, workers: int, how: signal.Sig
         assert list(repository.check()) == []
 
 
-def test_a_repository_that_is_closed_under_a_busy_server(url: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_repository_that_is_closed_under_a_busy_server(
+    url: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Each request is answered, or asked to come again; none meets an error of the database's library."""
     for number in range(2 * ROUNDS):
         with create(url) as repository:

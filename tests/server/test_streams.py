@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_cli import connect, create
-from nessie_cli.model import CommitMeta, ContentKey, Entry, IcebergTable, Namespace, Put, ReferenceType
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    Entry,
+    IcebergTable,
+    Namespace,
+    Put,
+    ReferenceType,
+)
 from nessie_cli.server.app import Parts
 from nessie_cli.server.nessie_v1.namespaces import namespaces_of
 from nessie_cli.server.paging import Filter, FilteredPage, Page
@@ -28,14 +36,27 @@ TABLES = 2 * AT_ONCE + 17
 
 
 def fill(repository):
-    puts = (Put(ContentKey((f"table {number:05}",)), IcebergTable(metadata_location=f"s3://lake/{number}")) for number in range(TABLES))
+    puts = (
+        Put(
+            ContentKey((f"table {number:05}",)),
+            IcebergTable(metadata_location=f"s3://lake/{number}"),
+        )
+        for number in range(TABLES)
+    )
     repository.commit("main", puts, CommitMeta("many"))
 
 
 def branch(repository):
     head = repository.reference("main").hash
     names = [f"b{number:05}" for number in range(TABLES - 1)]
-    repository.commit_all([plan(lambda c, name=name: c.repository.create_reference(ReferenceType.BRANCH, name, head)) for name in names])
+    repository.commit_all(
+        [
+            plan(
+                lambda c, name=name: c.repository.create_reference(ReferenceType.BRANCH, name, head)
+            )
+            for name in names
+        ]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +95,11 @@ def test_a_large_listing_is_sent_in_pieces_and_is_the_pages_put_together(client,
     name, most = (LISTINGS | WHOLE)[path], "maxRecords" if path.startswith("v1") else "max-records"
     answer = client.get(f"/api/{path}")
     assert answer.headers["transfer-encoding"] == "chunked"
-    assert (answer.body["hasMore"], answer.body["token"], len(answer.body[name])) == (False, None, TABLES)
+    assert (answer.body["hasMore"], answer.body["token"], len(answer.body[name])) == (
+        False,
+        None,
+        TABLES,
+    )
     if path in LISTINGS:
         page = client.get(f"/api/{path}{'&' if '?' in path else '?'}{most}=3").body
         assert page[name] == answer.body[name][:3]
@@ -93,7 +118,11 @@ def test_a_large_page_names_the_next_one(client, path, size):
     most, token = ("maxRecords", "pageToken") if api == "v1" else ("max-records", "page-token")
     query = f"/api/{path}{'&' if '?' in path else '?'}"
     first = client.get(f"{query}{most}={size}").body
-    assert (len(first[name]), first["hasMore"], first["token"] is not None) == (size, size < TABLES, size < TABLES)
+    assert (len(first[name]), first["hasMore"], first["token"] is not None) == (
+        size,
+        size < TABLES,
+        size < TABLES,
+    )
     rest = client.get(f"{query}{token}={first['token']}").body if first["hasMore"] else {name: []}
     assert first[name] + rest[name] == client.get(f"/api/{path}").body[name]
 
@@ -129,7 +158,12 @@ def test_a_filtered_listing_holds_few_of_its_items(held):
             alive.add(item)
             yield item
 
-    found = FilteredPage(read, None, lambda item: str(item.number), Filter(lambda item: item.number % 2 == 1, 60, held))
+    found = FilteredPage(
+        read,
+        None,
+        lambda item: str(item.number),
+        Filter(lambda item: item.number % 2 == 1, 60, held),
+    )
     for _ in found.search():
         pass
     assert len(alive) == (min(held, 500))
@@ -163,10 +197,22 @@ ELEMENTS = st.lists(st.sampled_from(["a", "b", "a!"]), min_size=1, max_size=4).m
 @given(st.dictionaries(ELEMENTS, st.booleans(), max_size=12), st.integers(1, 2))
 def test_namespaces_are_those_that_are_there_and_those_that_keys_lie_in(found, shortest):
     entries = [
-        Entry(ContentKey(key), "", "", "", Namespace(id="x", elements=key) if is_namespace else IcebergTable(metadata_location="s3://lake"))
+        Entry(
+            ContentKey(key),
+            "",
+            "",
+            "",
+            Namespace(id="x", elements=key)
+            if is_namespace
+            else IcebergTable(metadata_location="s3://lake"),
+        )
         for key, is_namespace in sorted(found.items())
     ]
-    wanted = {entry.content.elements: entry.content for entry in entries if isinstance(entry.content, Namespace)}
+    wanted = {
+        entry.content.elements: entry.content
+        for entry in entries
+        if isinstance(entry.content, Namespace)
+    }
     for key in found:
         for length in range(shortest, len(key)):
             wanted.setdefault(key[:length], Namespace(elements=key[:length]))
@@ -197,8 +243,15 @@ def test_a_listing_that_fails_on_its_way_does_not_look_whole(tmp_path):
     with connect(path) as repository:
         last = [entry.value_hash for entry in repository.entries("main")][-5:]
     with apsw.Connection(path) as connection:
-        connection.executemany("DELETE FROM objects WHERE id = ?", [(bytes.fromhex(hash_),) for hash_ in last])
-    with connect(path) as repository, serving(app=application(repository, Parts(log=AccessLog(lines.append, faults=True)))) as url:
+        connection.executemany(
+            "DELETE FROM objects WHERE id = ?", [(bytes.fromhex(hash_),) for hash_ in last]
+        )
+    with (
+        connect(path) as repository,
+        serving(
+            app=application(repository, Parts(log=AccessLog(lines.append, faults=True)))
+        ) as url,
+    ):
         client = Client(url)
         with pytest.raises(http.client.IncompleteRead):
             client.get("/api/v2/trees/main/entries?content=true")

@@ -20,11 +20,31 @@ def found(method: str, path: str) -> tuple[str, dict[str, str]]:
         ("/api/v2/trees/a%2Fb/entries", "/api/v2/trees/{ref}/entries", {"ref": "a/b"}),
         ("/api/v2/trees/a/b@/entries", "/api/v2/trees/{ref}/entries", {"ref": "a/b@"}),
         ("/api/v2/trees/a/b%40/entries", "/api/v2/trees/{ref}/entries", {"ref": "a/b@"}),
-        ("/api/v2/trees/a/b@12345678/contents/x.y", "/api/v2/trees/{ref}/contents/{key}", {"ref": "a/b@12345678", "key": "x.y"}),
-        ("/api/v2/trees/a/b@/diff/c/d/e@", "/api/v2/trees/{from}/diff/{to}", {"from": "a/b@", "to": "c/d/e@"}),
-        ("/api/v2/trees/main/diff/c/d@", "/api/v2/trees/{from}/diff/{to}", {"from": "main", "to": "c/d@"}),
-        ("/api/v2/trees/main/contents/a%252Fb", "/api/v2/trees/{ref}/contents/{key}", {"ref": "main", "key": "a%2Fb"}),
-        ("/api/v2/trees/main/contents/%C3%A4%C3", "/api/v2/trees/{ref}/contents/{key}", {"ref": "main", "key": "ä\ufffd"}),
+        (
+            "/api/v2/trees/a/b@12345678/contents/x.y",
+            "/api/v2/trees/{ref}/contents/{key}",
+            {"ref": "a/b@12345678", "key": "x.y"},
+        ),
+        (
+            "/api/v2/trees/a/b@/diff/c/d/e@",
+            "/api/v2/trees/{from}/diff/{to}",
+            {"from": "a/b@", "to": "c/d/e@"},
+        ),
+        (
+            "/api/v2/trees/main/diff/c/d@",
+            "/api/v2/trees/{from}/diff/{to}",
+            {"from": "main", "to": "c/d@"},
+        ),
+        (
+            "/api/v2/trees/main/contents/a%252Fb",
+            "/api/v2/trees/{ref}/contents/{key}",
+            {"ref": "main", "key": "a%2Fb"},
+        ),
+        (
+            "/api/v2/trees/main/contents/%C3%A4%C3",
+            "/api/v2/trees/{ref}/contents/{key}",
+            {"ref": "main", "key": "ä\ufffd"},
+        ),
         ("/api/v1/trees/tree", "/api/v1/trees/tree", {}),
         ("/api/v1/diffs/a*12345678...b", "/api/v1/diffs/{range}", {"range": "a*12345678...b"}),
     ],
@@ -34,7 +54,15 @@ def test_a_path_is_split_raw_and_each_segment_decoded_once(path, pattern, segmen
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/v2", "/api/v2//trees", "/api/v2/trees/a/b", "/api/v2/trees/main/contents/a/b", "/api/v2/Trees", "/api/v2/trees//entries"]
+    "path",
+    [
+        "/api/v2",
+        "/api/v2//trees",
+        "/api/v2/trees/a/b",
+        "/api/v2/trees/main/contents/a/b",
+        "/api/v2/Trees",
+        "/api/v2/trees//entries",
+    ],
 )
 def test_a_path_that_names_nothing_has_no_route(path):
     with pytest.raises(NoRoute) as refused:
@@ -48,7 +76,9 @@ def test_a_method_that_a_path_does_not_take_is_told_which_it_takes():
     assert refused.value.allowed == ["POST"]
 
 
-@pytest.mark.parametrize("path", ["/api/v2/trees/a%", "/api/v2/trees/a%4", "/api/v2/trees/%zz", "/api/v2/trees/a%4g"])
+@pytest.mark.parametrize(
+    "path", ["/api/v2/trees/a%", "/api/v2/trees/a%4", "/api/v2/trees/%zz", "/api/v2/trees/a%4g"]
+)
 def test_a_broken_escape_is_the_clients_fault(path):
     with pytest.raises(InvalidInput):
         TABLE.match("GET", path)
@@ -59,5 +89,11 @@ def test_head_is_answered_by_the_route_of_get():
 
 
 def test_no_two_routes_take_the_same_requests():
-    seen = [(route.method, "/".join("{}" if part.startswith("{") else part for part in route.path.split("/"))) for route in ROUTES]
+    seen = [
+        (
+            route.method,
+            "/".join("{}" if part.startswith("{") else part for part in route.path.split("/")),
+        )
+        for route in ROUTES
+    ]
     assert len(seen) == len(set(seen))

@@ -19,7 +19,10 @@ HASH = "ab" * 32
         (f"a/b@{HASH}~1^2*5", Target("a/b", HASH, "~1^2*5")),
         (f"@{HASH}", Target(None, HASH)),
         ("~3", Target(None, None, "~3")),
-        ("main*2026-01-31T12:00:00.123456789Z", Target("main", None, "*2026-01-31T12:00:00.123456789Z")),
+        (
+            "main*2026-01-31T12:00:00.123456789Z",
+            Target("main", None, "*2026-01-31T12:00:00.123456789Z"),
+        ),
     ],
 )
 def test_a_segment_is_a_name_a_hash_and_steps(text, target):
@@ -27,7 +30,21 @@ def test_a_segment_is_a_name_a_hash_and_steps(text, target):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "@", "12345678", "a..b", "main@xyz", "main@1234567", "main~", "main^x", "main*yesterday", "a@b@c", "main~1x", "HEAD~"]
+    "text",
+    [
+        "",
+        "@",
+        "12345678",
+        "a..b",
+        "main@xyz",
+        "main@1234567",
+        "main~",
+        "main^x",
+        "main*yesterday",
+        "a@b@c",
+        "main~1x",
+        "HEAD~",
+    ],
 )
 def test_a_malformed_segment_is_refused(text):
     with pytest.raises(InvalidInput):
@@ -39,7 +56,9 @@ def repository():
     with connect("memory:") as found:
         for number in range(3):
             table = IcebergTable(metadata_location=f"file:/{number}", snapshot_id=number)
-            found.commit("main", [Put(ContentKey((f"t{number}",)), table)], CommitMeta(f"c{number}"))
+            found.commit(
+                "main", [Put(ContentKey((f"t{number}",)), table)], CommitMeta(f"c{number}")
+            )
         yield found
 
 
@@ -70,12 +89,16 @@ def test_milliseconds_and_instants_name_the_newest_commit_that_is_not_younger(re
     at = read_at(repository, Target("main", None, f"*{millis}"), "x")
     assert at.hash in (entries[0].hash, entries[1].hash)
     assert read_at(repository, Target("main", None, "*0"), "x").hash == NO_ANCESTOR
-    assert read_at(repository, Target("main", None, "*99999999999999999"), "x").hash == entries[0].hash
+    assert (
+        read_at(repository, Target("main", None, "*99999999999999999"), "x").hash == entries[0].hash
+    )
     with pytest.raises(InvalidInput):
         read_at(repository, Target("main", None, "*99999999999999999999"), "x")
 
 
-@pytest.mark.parametrize("steps", ["~0", "^0", "~2147483648", "~" + "9" * 5000, "~2026-01-01T00:00:00Z"])
+@pytest.mark.parametrize(
+    "steps", ["~0", "^0", "~2147483648", "~" + "9" * 5000, "~2026-01-01T00:00:00Z"]
+)
 def test_an_impossible_step_is_refused(repository, steps):
     with pytest.raises(InvalidInput):
         read_at(repository, Target("main", None, steps), "x")

@@ -41,7 +41,9 @@ def config_of(url, context, headers=None):
 
 def answer_of(url, context, path, headers=None):
     parts = urlsplit(url)
-    connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=PATIENCE, context=context)
+    connection = http.client.HTTPSConnection(
+        parts.hostname, parts.port, timeout=PATIENCE, context=context
+    )
     try:
         connection.request("GET", path, headers=headers or {})
         answer = connection.getresponse()
@@ -54,7 +56,14 @@ def answer_of(url, context, path, headers=None):
 def test_it_speaks_tls_and_nothing_else(tmp_path, authority, workers):
     create(str(tmp_path / "s.sqlite")).close()
     files = authority.server()
-    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--workers", workers)
+    options = (
+        "--tls-cert",
+        str(files.certificate),
+        "--tls-key",
+        str(files.key),
+        "--workers",
+        workers,
+    )
     with started("--store", str(tmp_path / "s.sqlite"), *options) as (_, url):
         assert url.startswith("https://127.0.0.1:")
         status, body = config_of(url, trusting(authority))
@@ -73,7 +82,9 @@ def test_it_speaks_tls_and_nothing_else(tmp_path, authority, workers):
 def test_versions_before_1_2_are_not_spoken(authority):
     files = authority.server()
     assert Tls(files.certificate, files.key).context().minimum_version == ssl.TLSVersion.TLSv1_2
-    with started("--store", "memory:", "--tls-cert", str(files.certificate), "--tls-key", str(files.key)) as (_, url):
+    with started(
+        "--store", "memory:", "--tls-cert", str(files.certificate), "--tls-key", str(files.key)
+    ) as (_, url):
         context = trusting(authority)
         context.maximum_version = ssl.TLSVersion.TLSv1_2
         assert config_of(url, context)[0] == 200
@@ -88,7 +99,14 @@ def test_key_and_certificate_may_be_in_one_file(authority):
 
 def test_an_encrypted_key_is_opened_by_the_environment(authority):
     files = authority.server(password="open sesame")
-    options = ("--store", "memory:", "--tls-cert", str(files.certificate), "--tls-key", str(files.key))
+    options = (
+        "--store",
+        "memory:",
+        "--tls-cert",
+        str(files.certificate),
+        "--tls-key",
+        str(files.key),
+    )
     with started(*options, env={"NESSIE_TLS_KEY_PASSWORD": "open sesame"}) as (process, url):
         assert config_of(url, trusting(authority))[0] == 200
         assert b"sesame" not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
@@ -100,10 +118,19 @@ def test_an_encrypted_key_is_opened_by_the_environment(authority):
 
 def test_clients_show_certificates_where_that_is_asked(authority):
     files, client = authority.server(), authority.client()
-    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--tls-client-ca", str(authority.certificate))
+    options = (
+        "--tls-cert",
+        str(files.certificate),
+        "--tls-key",
+        str(files.key),
+        "--tls-client-ca",
+        str(authority.certificate),
+    )
     with started("--store", "memory:", *options) as (_, url):
         assert config_of(url, trusting(authority, client))[0] == 200
-        assert answer_of(url, trusting(authority, client), "/api/openapi.json")[1]["security"] == [{"mutualTLS": []}]
+        assert answer_of(url, trusting(authority, client), "/api/openapi.json")[1]["security"] == [
+            {"mutualTLS": []}
+        ]
         with pytest.raises((ssl.SSLError, OSError, http.client.HTTPException)):
             config_of(url, trusting(authority))
         stranger = Authority(files.key.parent, "stranger").client("stranger-client")
@@ -124,7 +151,9 @@ def connected(url, context, session=None):
 def shown(url, authority, clients):
     """The certificates that a server shows to clients that come now and are there at the same time: each worker gets some of them."""
     with ExitStack() as stack:
-        connections = [stack.enter_context(connected(url, trusting(authority))) for _ in range(clients)]
+        connections = [
+            stack.enter_context(connected(url, trusting(authority))) for _ in range(clients)
+        ]
         return {connection.getpeercert(binary_form=True) for connection in connections}
 
 
@@ -137,11 +166,22 @@ def replace(files, others):
 def test_a_renewed_certificate_is_shown_to_the_next_client(tmp_path, authority, workers):
     create(str(tmp_path / "s.sqlite")).close()
     files, renewed = authority.server(), authority.server("renewed")
-    old, new = (ssl.PEM_cert_to_DER_cert(found.certificate.read_text()) for found in (files, renewed))
-    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--workers", str(workers))
+    old, new = (
+        ssl.PEM_cert_to_DER_cert(found.certificate.read_text()) for found in (files, renewed)
+    )
+    options = (
+        "--tls-cert",
+        str(files.certificate),
+        "--tls-key",
+        str(files.key),
+        "--workers",
+        str(workers),
+    )
     with started("--store", str(tmp_path / "s.sqlite"), *options) as (process, url):
         parts = urlsplit(url)
-        kept = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=PATIENCE, context=trusting(authority))
+        kept = http.client.HTTPSConnection(
+            parts.hostname, parts.port, timeout=PATIENCE, context=trusting(authority)
+        )
         kept.request("GET", "/api/v2/config")
         assert kept.getresponse().read()
         assert shown(url, authority, 2 * workers) == {old}
@@ -165,7 +205,14 @@ def test_a_client_is_taken_by_the_authority_of_now_and_resumes_nothing(tmp_path,
     theirs, ours = authority.client(), other.client("their-client")
     ca = tmp_path / "clients.pem"
     ca.write_bytes(authority.certificate.read_bytes())
-    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--tls-client-ca", str(ca))
+    options = (
+        "--tls-cert",
+        str(files.certificate),
+        "--tls-key",
+        str(files.key),
+        "--tls-client-ca",
+        str(ca),
+    )
     with started("--store", "memory:", *options) as (_, url):
         before = trusting(authority, theirs)
         before.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -185,7 +232,14 @@ def test_a_client_is_taken_by_the_authority_of_now_and_resumes_nothing(tmp_path,
 def test_tokens_over_tls(tmp_path, authority, now):
     files = authority.server()
     token, _ = add_token(tmp_path / "tokens", "ada", (), None, now)
-    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--tokens", str(tmp_path / "tokens"))
+    options = (
+        "--tls-cert",
+        str(files.certificate),
+        "--tls-key",
+        str(files.key),
+        "--tokens",
+        str(tmp_path / "tokens"),
+    )
     with started("--store", "memory:", *options) as (_, url):
         assert config_of(url, trusting(authority))[0] == 401
         assert config_of(url, trusting(authority), {"authorization": f"Bearer {token}"})[0] == 200
@@ -196,7 +250,12 @@ def test_tokens_over_tls(tmp_path, authority, now):
 
 def refused(*arguments, env=None):
     done = subprocess.run(
-        [*SERVE, "--port", "0", *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False, env=os.environ | (env or {})
+        [*SERVE, "--port", "0", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env=os.environ | (env or {}),
     )
     assert done.returncode in (2, 6), done
     assert done.stdout == ""
@@ -238,18 +297,32 @@ def test_unusable_files_are_told_in_one_line(authority, harm, code, told):
         files.certificate.unlink()
     else:
         more = ("--tls-client-ca", str(files.key))
-    done = refused("--store", "memory:", "--tls-cert", str(files.certificate), "--tls-key", str(files.key), *more)
+    done = refused(
+        "--store",
+        "memory:",
+        "--tls-cert",
+        str(files.certificate),
+        "--tls-key",
+        str(files.key),
+        *more,
+    )
     assert done.returncode == code
     assert told in done.stderr
 
 
 def test_a_key_without_a_certificate_is_a_mistake(authority):
-    assert "--tls-cert" in refused("--store", "memory:", "--tls-key", str(authority.server().key)).stderr
+    assert (
+        "--tls-cert"
+        in refused("--store", "memory:", "--tls-key", str(authority.server().key)).stderr
+    )
 
 
 def test_the_environment_names_the_files(tmp_path, authority):
     files = authority.server()
-    names = {"NESSIE_SERVE_TLS_CERT": str(files.certificate), "NESSIE_SERVE_TLS_KEY": str(files.key)}
+    names = {
+        "NESSIE_SERVE_TLS_CERT": str(files.certificate),
+        "NESSIE_SERVE_TLS_KEY": str(files.key),
+    }
     with started("--store", "memory:", env=names) as (_, url):
         status, body = config_of(url, trusting(authority))
         assert (status, body["noAncestorHash"]) == (200, EMPTY)

@@ -55,7 +55,16 @@ def test_what_is_not_the_token_stands_for_nobody(tmp_path):
     token, entry = made(path)
     other, _ = made(path, "eve")
     last = "A" if token[-1] != "A" else "B"
-    wrong = [token[:-1] + last, token[:-1], token + "A", "", "nessie_", entry.hash, other[:19] + token[19:], token.upper()]
+    wrong = [
+        token[:-1] + last,
+        token[:-1],
+        token + "A",
+        "",
+        "nessie_",
+        entry.hash,
+        other[:19] + token[19:],
+        token.upper(),
+    ]
     assert [found for found in wrong if caller(path, found) is not None] == []
 
 
@@ -118,7 +127,9 @@ def test_changes_at_the_same_time_lose_nothing_and_bring_nothing_back(tmp_path):
         made(path, f"leaving-{number}")
     context = multiprocessing.get_context("fork")
     together = context.Barrier(4)
-    processes = [context.Process(target=change_many, args=(path, number, together)) for number in range(4)]
+    processes = [
+        context.Process(target=change_many, args=(path, number, together)) for number in range(4)
+    ]
     for process in processes:
         process.start()
     for number in range(4):
@@ -126,7 +137,9 @@ def test_changes_at_the_same_time_lose_nothing_and_bring_nothing_back(tmp_path):
     for process in processes:
         process.join(PATIENCE)
     assert [process.exitcode for process in processes] == [0] * 4
-    assert sorted(entry.name for entry in list_tokens(path)) == [f"caller-{number}-9" for number in range(4)]
+    assert sorted(entry.name for entry in list_tokens(path)) == [
+        f"caller-{number}-9" for number in range(4)
+    ]
     assert [found.name for found in tmp_path.iterdir()] == ["tokens"]
 
 
@@ -243,10 +256,25 @@ def test_credentials_are_read_from_the_header():
 
 
 @pytest.mark.parametrize(
-    "text", [b"Bearer", b"Bearer ", b"abc", b"Digest x", b"Basic !!", b"Basic YWRh", b"Basic YWRhOg==", b"Bearer \xff", b"Bearer " + b"a" * 20_000]
+    "text",
+    [
+        b"Bearer",
+        b"Bearer ",
+        b"abc",
+        b"Digest x",
+        b"Basic !!",
+        b"Basic YWRh",
+        b"Basic YWRhOg==",
+        b"Bearer \xff",
+        b"Bearer " + b"a" * 20_000,
+    ],
 )
 def test_other_credentials_are_refused_and_never_repeated(text):
     with pytest.raises(Unauthenticated) as caught:
         credentials(text)
     assert b"invalid_token" in caught.value.challenge
-    assert text.split()[-1].decode("latin-1") not in caught.value.message or text in (b"Bearer", b"Bearer ", b"Digest x")
+    assert text.split()[-1].decode("latin-1") not in caught.value.message or text in (
+        b"Bearer",
+        b"Bearer ",
+        b"Digest x",
+    )

@@ -32,7 +32,9 @@ WRITES = [
     Write("PUT", BRANCH, "assignReference", "referenceName", "assignTo"),
     Write("POST", f"{BRANCH}/commit", "commitMultipleOperations", "branchName", "operations"),
     Write("POST", f"{BRANCH}/merge", "mergeRefIntoBranch", "branchName", "merge"),
-    Write("POST", f"{BRANCH}/transplant", "transplantCommitsIntoBranch", "branchName", "transplant"),
+    Write(
+        "POST", f"{BRANCH}/transplant", "transplantCommitsIntoBranch", "branchName", "transplant"
+    ),
 ]
 writes = pytest.mark.parametrize("write", WRITES, ids=lambda write: write.method)
 
@@ -49,14 +51,22 @@ def refusal(client, verb: str, path: str, body=None, raw: bytes | None = None) -
 def test_a_missing_body_and_a_wrong_hash_are_told_together(client, write, raw):
     assert refusal(client, write.verb, write.path, raw=raw) == f"{write.no_hash}, {write.no_body}"
     wrong = f"{write.method}.expectedHash: {RULE_OF_HASHES}"
-    assert refusal(client, write.verb, f"{write.path}?expectedHash=xyz", raw=raw) == f"{wrong}, {write.no_body}"
-    assert refusal(client, write.verb, f"{write.path}?expectedHash={EMPTY}", raw=raw) == write.no_body
+    assert (
+        refusal(client, write.verb, f"{write.path}?expectedHash=xyz", raw=raw)
+        == f"{wrong}, {write.no_body}"
+    )
+    assert (
+        refusal(client, write.verb, f"{write.path}?expectedHash={EMPTY}", raw=raw) == write.no_body
+    )
 
 
 @writes
 def test_a_wrong_name_is_told_with_the_rest(client, write):
     wrong = f"{write.method}.{write.reference}: {NAME_RULE} - but was: a..b"
-    assert refusal(client, write.verb, write.path.replace("main", "a..b")) == f"{write.no_hash}, {wrong}, {write.no_body}"
+    assert (
+        refusal(client, write.verb, write.path.replace("main", "a..b"))
+        == f"{write.no_hash}, {wrong}, {write.no_body}"
+    )
 
 
 @writes
@@ -77,22 +87,35 @@ def test_a_good_body_without_the_hash_lacks_the_hash_alone(client):
     assert refusal(client, "PUT", BRANCH, body) == "assignReference.expectedHash: must not be null"
 
 
-@pytest.mark.parametrize(("verb", "path"), [("PUT", "/api/v1/trees/tag/hello"), ("POST", "/api/v1/trees/tree")])
-@pytest.mark.parametrize("name", ["", "abc'", ".foo", "abc'def'..'blah", "abc'de..blah", "abc'de@{blah"])
+@pytest.mark.parametrize(
+    ("verb", "path"), [("PUT", "/api/v1/trees/tag/hello"), ("POST", "/api/v1/trees/tree")]
+)
+@pytest.mark.parametrize(
+    "name", ["", "abc'", ".foo", "abc'def'..'blah", "abc'de..blah", "abc'de@{blah"]
+)
 def test_a_wrong_name_in_a_reference_is_told_in_the_originals_words(client, verb, path, name):
     told = f"Cannot construct instance of `org.projectnessie.model.ImmutableTag`, problem: {NAME_RULE} - but was: {name}\n"
-    assert refusal(client, verb, path, {"type": "TAG", "name": name, "hash": "0011223344556677"}).startswith(told)
+    assert refusal(
+        client, verb, path, {"type": "TAG", "name": name, "hash": "0011223344556677"}
+    ).startswith(told)
 
 
 def test_a_wrong_hash_in_a_reference_is_told_in_the_originals_words(client):
     told = refusal(client, "PUT", BRANCH, {"type": "BRANCH", "name": "main", "hash": "xyz"})
-    assert told.startswith("Cannot construct instance of `org.projectnessie.model.ImmutableBranch`, problem: Hash with optional relative part must ")
+    assert told.startswith(
+        "Cannot construct instance of `org.projectnessie.model.ImmutableBranch`, problem: Hash with optional relative part must "
+    )
     assert " - but was: xyz\n" in told
 
 
 def test_an_unknown_type_of_reference_is_told_in_the_originals_words(client):
     told = "Could not resolve type id 'FOOBAR' as a subtype of `org.projectnessie.model.Reference`"
-    assert told in refusal(client, "PUT", "/api/v1/trees/tag/hello", {"type": "FOOBAR", "name": "hello", "hash": "0011223344556677"})
+    assert told in refusal(
+        client,
+        "PUT",
+        "/api/v1/trees/tag/hello",
+        {"type": "FOOBAR", "name": "hello", "hash": "0011223344556677"},
+    )
 
 
 def test_what_a_reference_lacks_is_told_by_its_place(client):
@@ -102,14 +125,21 @@ def test_what_a_reference_lacks_is_told_by_its_place(client):
 
 
 def test_a_body_with_the_attribute_that_v1_gave_up_is_read_and_its_hash_asked_for_first(client):
-    for verb, merged, rule in (("merge", {"fromHash": EMPTY}, "squashed"), ("transplant", {"hashesToTransplant": [EMPTY]}, "unsquashed")):
+    for verb, merged, rule in (
+        ("merge", {"fromHash": EMPTY}, "squashed"),
+        ("transplant", {"hashesToTransplant": [EMPTY]}, "unsquashed"),
+    ):
         body = {"fromRefName": "main", "keepIndividualCommits": verb == "merge", **merged}
         assert "expectedHash: must not be null" in refusal(client, "POST", f"{BRANCH}/{verb}", body)
-        assert f"only support {rule} now" in refusal(client, "POST", f"{BRANCH}/{verb}?expectedHash={EMPTY}", body)
+        assert f"only support {rule} now" in refusal(
+            client, "POST", f"{BRANCH}/{verb}?expectedHash={EMPTY}", body
+        )
 
 
 @pytest.mark.parametrize("query", ["", "&filter=true"])
-def test_entries_to_a_depth_are_keys_of_that_length_and_the_namespaces_of_longer_ones(client, query):
+def test_entries_to_a_depth_are_keys_of_that_length_and_the_namespaces_of_longer_ones(
+    client, query
+):
     client.commit(
         "main",
         EMPTY,
@@ -123,7 +153,9 @@ def test_entries_to_a_depth_are_keys_of_that_length_and_the_namespaces_of_longer
     )
 
     def found(depth, more=""):
-        entries = client.get(f"/api/v1/trees/tree/main/entries?namespaceDepth={depth}{query}{more}").body["entries"]
+        entries = client.get(
+            f"/api/v1/trees/tree/main/entries?namespaceDepth={depth}{query}{more}"
+        ).body["entries"]
         return [(".".join(entry["name"]["elements"]), entry["type"]) for entry in entries]
 
     whole = found(0)
@@ -137,21 +169,49 @@ def test_entries_to_a_depth_are_keys_of_that_length_and_the_namespaces_of_longer
 
 
 def test_a_namespace_is_told_once_and_by_the_first_entry_that_passes(client):
-    client.commit("main", EMPTY, put("a", content=namespace("a")), *(put("a", name) for name in "bcd"), put("e"))
-    for condition, wanted in (("entry.name in ['b', 'd']", ["a"]), ("entry.name in ['d', 'e']", ["a", "e"]), ("entry.name == 'x'", [])):
-        answer = client.get(f"/api/v1/trees/tree/main/entries?namespaceDepth=1&filter={quote(condition)}")
+    client.commit(
+        "main",
+        EMPTY,
+        put("a", content=namespace("a")),
+        *(put("a", name) for name in "bcd"),
+        put("e"),
+    )
+    for condition, wanted in (
+        ("entry.name in ['b', 'd']", ["a"]),
+        ("entry.name in ['d', 'e']", ["a", "e"]),
+        ("entry.name == 'x'", []),
+    ):
+        answer = client.get(
+            f"/api/v1/trees/tree/main/entries?namespaceDepth=1&filter={quote(condition)}"
+        )
         assert [entry["name"]["elements"][0] for entry in answer.body["entries"]] == wanted
 
 
 def test_a_namespace_that_is_not_there_is_not_found(client):
-    client.commit("main", EMPTY, put("a", content=namespace("a")), put("a", "b", content=namespace("a", "b")), put("a", "b", "t"))
+    client.commit(
+        "main",
+        EMPTY,
+        put("a", content=namespace("a")),
+        put("a", "b", content=namespace("a", "b")),
+        put("a", "b", "t"),
+    )
     head = client.head()
-    for name, status in (("a", 200), ("a.b", 200), ("a.b.t", 404), ("nosuch", 404), ("a.nosuch", 404), ("a.b.t.x", 404), ("a.bb", 404)):
+    for name, status in (
+        ("a", 200),
+        ("a.b", 200),
+        ("a.b.t", 404),
+        ("nosuch", 404),
+        ("a.nosuch", 404),
+        ("a.b.t.x", 404),
+        ("a.bb", 404),
+    ):
         answer = client.get(f"/api/v1/namespaces/namespace/main/{name}")
         assert answer.status == status, name
         assert status == 200 or answer.body["errorCode"] == "NAMESPACE_NOT_FOUND"
         if status == 404 and name != "a.b.t":
             assert client.send("DELETE", f"/api/v1/namespaces/namespace/main/{name}").status == 404
-            changed = client.send("POST", f"/api/v1/namespaces/namespace/main/{name}", {"propertyUpdates": {"x": "y"}})
+            changed = client.send(
+                "POST", f"/api/v1/namespaces/namespace/main/{name}", {"propertyUpdates": {"x": "y"}}
+            )
             assert (changed.status, changed.body["errorCode"]) == (404, "NAMESPACE_NOT_FOUND"), name
     assert client.head() == head

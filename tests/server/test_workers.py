@@ -60,11 +60,19 @@ def number(url, name):
 
 def test_writers_of_several_processes_lose_nothing_and_are_counted_together(path):
     writers, each = 6, 10
-    with started("--store", path, "--workers", "2", "--access-log", stdout=subprocess.PIPE) as (process, url):
+    with started("--store", path, "--workers", "2", "--access-log", stdout=subprocess.PIPE) as (
+        process,
+        url,
+    ):
 
         def work(writer):
             client = Client(url)
-            answers = [client.commit("main", EMPTY, put(f"t{writer}-{n}", content=table(n)), message=f"{writer} {n}") for n in range(each)]
+            answers = [
+                client.commit(
+                    "main", EMPTY, put(f"t{writer}-{n}", content=table(n)), message=f"{writer} {n}"
+                )
+                for n in range(each)
+            ]
             seen = client.head()
             client.close()
             return answers, seen
@@ -78,12 +86,17 @@ def test_writers_of_several_processes_lose_nothing_and_are_counted_together(path
         process.send_signal(signal.SIGTERM)
         lines = [json.loads(line) for line in process.stdout]
         assert process.wait(PATIENCE) == 0
-    assert sum(line["route"] == "/api/v2/trees/{ref}/history/commit" for line in lines) == writers * each
+    assert (
+        sum(line["route"] == "/api/v2/trees/{ref}/history/commit" for line in lines)
+        == writers * each
+    )
     with connect(path) as repository:
         log = {entry.hash: entry.meta.message for entry in repository.log("main")}
         assert list(repository.check()) == []
     assert len(log) == writers * each
-    assert {answer.body["targetBranch"]["hash"] for answers, _ in results for answer in answers} == log.keys()
+    assert {
+        answer.body["targetBranch"]["hash"] for answers, _ in results for answer in answers
+    } == log.keys()
     assert all(seen in log for _, seen in results)
 
 
@@ -201,7 +214,11 @@ def test_workers_do_not_outlive_a_server_that_is_killed(path):
 
 def test_a_store_in_memory_has_one_process():
     done = subprocess.run(
-        [*SERVE, "--store", "memory:", "--workers", "2", "--port", "0"], capture_output=True, text=True, timeout=PATIENCE, check=False
+        [*SERVE, "--store", "memory:", "--workers", "2", "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 2
     assert "one process" in done.stderr

@@ -93,7 +93,10 @@ def test_what_waits_goes_into_one_transaction_each_answered_on_its_own_and_in_or
 
 def test_a_large_write_goes_alone():
     async def scenario(writer, group, first):
-        waiting = [writer.submit(write(lambda number=number: number, large=number == 2)) for number in range(5)]
+        waiting = [
+            writer.submit(write(lambda number=number: number, large=number == 2))
+            for number in range(5)
+        ]
         group.go_on.set()
         assert await asyncio.gather(*waiting) == list(range(5))
         assert group.sizes == [1, 2, 1, 2]
@@ -136,7 +139,10 @@ def test_who_comes_when_too_many_wait_is_asked_to_come_again():
 
 
 def test_a_full_line_is_told_as_503_with_retry_after():
-    with connect("memory:") as repository, serving(app=application(repository, Parts(Limits(writes=0)))) as url:
+    with (
+        connect("memory:") as repository,
+        serving(app=application(repository, Parts(Limits(writes=0)))) as url,
+    ):
         client = Client(url)
         answer = client.commit("main", EMPTY, put("a"))
         assert (answer.status, answer.body["errorCode"]) == (503, "SERVICE_UNAVAILABLE")
@@ -157,9 +163,21 @@ def test_writers_at_once_each_get_their_own_answer(tmp_path):
             client = Client(url)
             answers = []
             for number in range(EACH):
-                answers.append(client.commit("main", head, put(f"t{writer}-{number}", content=table(number)), message=f"{writer} {number}"))
-                refused = client.commit("main", head, delete("nosuch"), message=f"refused {writer} {number}")
-                assert (refused.status, refused.body["errorDetails"]["conflicts"][0]["conflictType"]) == (409, "KEY_DOES_NOT_EXIST")
+                answers.append(
+                    client.commit(
+                        "main",
+                        head,
+                        put(f"t{writer}-{number}", content=table(number)),
+                        message=f"{writer} {number}",
+                    )
+                )
+                refused = client.commit(
+                    "main", head, delete("nosuch"), message=f"refused {writer} {number}"
+                )
+                assert (
+                    refused.status,
+                    refused.body["errorDetails"]["conflicts"][0]["conflictType"],
+                ) == (409, "KEY_DOES_NOT_EXIST")
             client.close()
             return answers
 
@@ -170,6 +188,8 @@ def test_writers_at_once_each_get_their_own_answer(tmp_path):
         assert len(log) == 1 + WRITERS * EACH
         acknowledged = [answer.body["targetBranch"]["hash"] for answer in answers]
         assert len(set(acknowledged)) == len(acknowledged)
-        assert {log[hash_] for hash_ in acknowledged} == {f"{writer} {number}" for writer in range(WRITERS) for number in range(EACH)}
+        assert {log[hash_] for hash_ in acknowledged} == {
+            f"{writer} {number}" for writer in range(WRITERS) for number in range(EACH)
+        }
         assert list(repository.check()) == []
         assert first.commit("main", first.head(), delete("shared")).status == 200

@@ -28,7 +28,15 @@ class Daemon:
 
         home = Path(pyspark.__file__).parent
         self.log = folder / f"{name}.log"
-        with self.log.open("wb") as log, environment(folder, SPARK_HOME=str(home), SPARK_DAEMON_MEMORY="256m", SPARK_DAEMON_JAVA_OPTS=SHORT_LIVED):
+        with (
+            self.log.open("wb") as log,
+            environment(
+                folder,
+                SPARK_HOME=str(home),
+                SPARK_DAEMON_MEMORY="256m",
+                SPARK_DAEMON_JAVA_OPTS=SHORT_LIVED,
+            ),
+        ):
             self.process = subprocess.Popen(
                 ["sh", "-c", WATCHED, "sh", str(home / "bin" / "spark-class"), *words],
                 stdin=subprocess.PIPE,

@@ -29,8 +29,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # py4j leaves closing its connections to the collector of garbage, which complains of each; nothing of ours has an open socket here.
     for item in items:
         if HERE in item.path.parents:
-            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning"))
-            item.add_marker(pytest.mark.filterwarnings("ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"))
+            item.add_marker(
+                pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")
+            )
+            item.add_marker(
+                pytest.mark.filterwarnings(
+                    "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
+                )
+            )
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +66,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(tmp_path: Path, filled: Path) -> str:
     """The URL of a catalog with all that tables can show: several branches that share history, a tag, every kind of change, a conflict."""
-    assert [path.name for path in filled.parent.iterdir()] == [filled.name], "closed, so all of it is in one file"
+    assert [path.name for path in filled.parent.iterdir()] == [filled.name], (
+        "closed, so all of it is in one file"
+    )
     shutil.copy(filled, tmp_path / "catalog.sqlite")
     return f"sqlite:///{tmp_path}/catalog.sqlite"
 

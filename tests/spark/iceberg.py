@@ -23,7 +23,11 @@ EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 def settings() -> dict[str, str]:
     """What a session needs when it starts, in the notation of `sessions.session`; nothing where the jar is not there."""
-    return {"spark__jars": str(RUNTIME.path), "spark__sql__extensions": EXTENSIONS} if RUNTIME.path.exists() else {}
+    return (
+        {"spark__jars": str(RUNTIME.path), "spark__sql__extensions": EXTENSIONS}
+        if RUNTIME.path.exists()
+        else {}
+    )
 
 
 if __name__ == "__main__":

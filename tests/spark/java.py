@@ -23,7 +23,9 @@ def java_home() -> str | None:
 
 def _candidates() -> Iterator[str]:
     found = shutil.which("java")
-    yield from filter(None, [os.environ.get("JAVA_HOME"), found and str(Path(found).resolve().parents[1])])
+    yield from filter(
+        None, [os.environ.get("JAVA_HOME"), found and str(Path(found).resolve().parents[1])]
+    )
     yield from map(str, sorted(Path("/usr/lib/jvm").glob("*")))
     yield from filter(None, [java_home_of_wheel()])
 

@@ -36,24 +36,40 @@ def main(master: str, folder: Path, server: str, store: str) -> dict[str, object
         spark.sparkContext.setLogLevel("INFO")
 
         def nessie(**options: str):  # type: ignore[no-untyped-def]
-            return spark.read.format("nessie").options(**{"url": server, "rowsPerPartition": "10"} | options).load()
+            return (
+                spark.read.format("nessie")
+                .options(**{"url": server, "rowsPerPartition": "10"} | options)
+                .load()
+            )
 
         contents = nessie(table="contents", ref="*")
         contents.explain(extended=True)
         from_file = nessie(url=store, table="log")
         parts = {"contents": contents, "log": nessie(table="log", ref="*"), "file": from_file}
-        frames = [frame.selectExpr(f"'{name}' as name", "reference", "hash") for name, frame in parts.items()]
+        frames = [
+            frame.selectExpr(f"'{name}' as name", "reference", "hash")
+            for name, frame in parts.items()
+        ]
         found = frames[0].union(frames[1]).union(frames[2]).collect()
         answer: dict[str, object] = {
             "executors": spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1,
-            "rows": {name: sorted((row["reference"], row["hash"]) for row in found if row["name"] == name) for name in parts},
+            "rows": {
+                name: sorted(
+                    (row["reference"], row["hash"]) for row in found if row["name"] == name
+                )
+                for name in parts
+            },
         }
         with connect(store) as repository:
             head = repository.reference("main").hash
         history = history_of(spark, store, head, None, 5, rows=10)
         answer |= {"stats": [history.commits.commits, history.keys], "arguments": arguments()}
-        tables = contents.where("reference = 'main' and type = 'ICEBERG_TABLE'").selectExpr("'DELETE' as operation", "key")
-        tables.write.format("nessie").mode("append").options(url=server, ref="main", message="from the cluster").save()
+        tables = contents.where("reference = 'main' and type = 'ICEBERG_TABLE'").selectExpr(
+            "'DELETE' as operation", "key"
+        )
+        tables.write.format("nessie").mode("append").options(
+            url=server, ref="main", message="from the cluster"
+        ).save()
         for file in Path(store.removeprefix("sqlite:///")).parent.glob("catalog.sqlite*"):
             file.rename(file.with_name(f"away-{file.name}"))
         try:

@@ -29,7 +29,9 @@ class Server:
     def nessie(self, *words: str) -> str:
         """What our command line says, which works over this server as Spark does."""
         command = [sys.executable, "-m", "nessie_cli", "--store", f"{self.url}/api/v2", *words]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         return done.stdout
 
@@ -75,7 +77,9 @@ class Sql:
 
     def table(self, name: str) -> Any:
         """A table as Iceberg's Java has it."""
-        return self.session._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self.session._jsparkSession, f"lake.{name}")  # type: ignore[union-attr]
+        return self.session._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+            self.session._jsparkSession, f"lake.{name}"
+        )  # type: ignore[union-attr]
 
 
 def java_error(error: Py4JJavaError) -> tuple[str, str]:

@@ -34,7 +34,12 @@ class Frame:
         left = list(reader.pushFilters(list(filters)))
         self.parts = list(reader.partitions())
         elsewhere = _elsewhere(reader)
-        return [row for part in self.parts for batch in elsewhere.read(_elsewhere(part)) for row in batch.to_pylist(maps_as_pydicts="strict")], left
+        return [
+            row
+            for part in self.parts
+            for batch in elsewhere.read(_elsewhere(part))
+            for row in batch.to_pylist(maps_as_pydicts="strict")
+        ], left
 
     def rows(self) -> Rows:
         return self.read()[0]

@@ -36,7 +36,14 @@ def environment(folder: Path, **more: str) -> Iterator[None]:
     before = dict(os.environ)
     home = java_home()
     assert home is not None, "Spark needs a Java of version 17 or 21"
-    os.environ.update({"JAVA_HOME": home, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(folder)})
+    os.environ.update(
+        {
+            "JAVA_HOME": home,
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(folder),
+        }
+    )
     os.environ.update(more)
     try:
         yield
@@ -53,7 +60,11 @@ def session(folder: Path, master: str = "local[2]", **settings: str) -> Iterator
 
     builder = SparkSession.builder.master(master).appName("tests")
     given = {name.replace("__", "."): value for name, value in settings.items()}
-    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(folder / "warehouse"), **given}.items():
+    for name, value in {
+        **SETTINGS,
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **given,
+    }.items():
         builder = builder.config(name, value)
     with environment(folder):
         spark = builder.getOrCreate()

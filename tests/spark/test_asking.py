@@ -19,39 +19,74 @@ from tests.repository.vocabulary import NS, Catalog
 from tests.spark.reading import Frame, given, rows
 
 ASKED = [
-    ({"table": "logs"}, "option table: 'logs' is no table; there are references, log, operations, entries, contents, diff, reflog, conflicts"),
+    (
+        {"table": "logs"},
+        "option table: 'logs' is no table; there are references, log, operations, entries, contents, diff, reflog, conflicts",
+    ),
     ({}, 'option table: is missing; .option("table", ...) is one of references, log'),
     (
         {"table": "log", "reff": "main"},
         "option reff: table log has no such option; it takes at, from, maxCommitsPerBatch, ref, rowsPerPartition, table",
     ),
     ({"table": "entries", "from": "main"}, "option from: table entries has no such option"),
-    ({"table": "log", "ref": "main", "to": "dev"}, "options ref and to: both name the end; give one of them"),
+    (
+        {"table": "log", "ref": "main", "to": "dev"},
+        "options ref and to: both name the end; give one of them",
+    ),
     ({"table": "log", "ref": "main,*"}, "option ref: * is every reference; give it alone"),
     ({"table": "log", "ref": "gone"}, "table log: Named reference 'gone' not found"),
     ({"table": "log", "ref": "main", "at": "soon"}, "time 'soon': write an ISO instant"),
-    ({"table": "log", "rowsPerPartition": "0"}, "option rowsPerPartition: '0' is no whole number above 0"),
-    ({"table": "log", "maxCommitsPerBatch": "many"}, "option maxCommitsPerBatch: 'many' is no whole number above 0"),
+    (
+        {"table": "log", "rowsPerPartition": "0"},
+        "option rowsPerPartition: '0' is no whole number above 0",
+    ),
+    (
+        {"table": "log", "maxCommitsPerBatch": "many"},
+        "option maxCommitsPerBatch: 'many' is no whole number above 0",
+    ),
     ({"table": "log", "maxCommitsPerBatch": "5"}, "option maxCommitsPerBatch: is for streams"),
-    ({"table": "diff", "maxCommitsPerBatch": "5"}, "option maxCommitsPerBatch: table diff has no such option; it takes at, from, prefix, ref"),
+    (
+        {"table": "diff", "maxCommitsPerBatch": "5"},
+        "option maxCommitsPerBatch: table diff has no such option; it takes at, from, prefix, ref",
+    ),
     ({"table": "entries", "prefix": "a..b"}, "key 'a..b': an element is empty"),
     ({"table": "diff"}, "option from: is missing; it names the state before"),
     ({"table": "diff", "from": "main", "to": "main,dev"}, "option to: a difference has one end"),
     ({"table": "conflicts"}, "option from: is missing; it names what would be merged"),
-    ({"table": "conflicts", "from": "dev", "to": "v1"}, "option to: names the one branch that would be merged into"),
-    ({"table": "reflog", "ref": "main,dev"}, "option ref: a reflog is that of one reference, or of all"),
-    ({"table": "log", "token": "s3cret"}, "option token: options stand in plans, so secrets are none; NESSIE_AUTH_TOKEN"),
-    ({"table": "log", "url": "memory:"}, "option url: memory: is another repository in each process"),
+    (
+        {"table": "conflicts", "from": "dev", "to": "v1"},
+        "option to: names the one branch that would be merged into",
+    ),
+    (
+        {"table": "reflog", "ref": "main,dev"},
+        "option ref: a reflog is that of one reference, or of all",
+    ),
+    (
+        {"table": "log", "token": "s3cret"},
+        "option token: options stand in plans, so secrets are none; NESSIE_AUTH_TOKEN",
+    ),
+    (
+        {"table": "log", "url": "memory:"},
+        "option url: memory: is another repository in each process",
+    ),
     ({"table": "log", "url": ""}, "option url: is missing"),
-    ({"table": "log", "url": "http://ann:s3cret@host/api/v2"}, "a URL must hold no user and no password"),
+    (
+        {"table": "log", "url": "http://ann:s3cret@host/api/v2"},
+        "a URL must hold no user and no password",
+    ),
     ({"table": "log", "url": "sqlite:////nowhere/at/all.sqlite"}, "/nowhere/at/all.sqlite"),
 ]
 
 
 @pytest.mark.parametrize(("options", "told"), ASKED, ids=lambda value: str(value)[:60])
-def test_what_cannot_be_asked_is_told_in_one_line(store: str, options: dict[str, str], told: str) -> None:
+def test_what_cannot_be_asked_is_told_in_one_line(
+    store: str, options: dict[str, str], told: str
+) -> None:
     with pytest.raises(Refused) as refused:
-        rows(options.get("url", store), **{name: value for name, value in options.items() if name != "url"})
+        rows(
+            options.get("url", store),
+            **{name: value for name, value in options.items() if name != "url"},
+        )
     text = str(refused.value)
     assert text.startswith("nessie: ")
     assert told in text
@@ -60,12 +95,19 @@ def test_what_cannot_be_asked_is_told_in_one_line(store: str, options: dict[str,
 
 
 def test_a_write_says_what_it_does_and_has_no_other_options(store: str) -> None:
-    for options, told in [({}, "option message: is missing"), ({"message": "x", "table": "log"}, "option table: a write has no such option")]:
+    for options, told in [
+        ({}, "option message: is missing"),
+        ({"message": "x", "table": "log"}, "option table: a write has no such option"),
+    ]:
         with pytest.raises(Refused, match=f"^nessie: df.write: {told}"):
-            NessieDataSource({"url": store, **options}).writer(Frame(store, table="log").schema, overwrite=False)
+            NessieDataSource({"url": store, **options}).writer(
+                Frame(store, table="log").schema, overwrite=False
+            )
 
 
-def test_a_relative_path_is_one_of_the_drivers_folder(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_one_of_the_drivers_folder(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = Path(store.removeprefix("sqlite:///"))
     monkeypatch.chdir(path.parent)
     frame = Frame(path.name, table="log")
@@ -80,7 +122,10 @@ def test_a_worker_without_the_file_says_so(store: str, tmp_path: Path) -> None:
     parts = reader.partitions()
     for file in path.parent.glob("catalog.sqlite*"):
         file.rename(tmp_path / f"away-{file.name}")
-    with pytest.raises(Refused, match=r"^nessie: sqlite:.*, table log: the worker \S+ has no such file; .*nessie serve"):
+    with pytest.raises(
+        Refused,
+        match=r"^nessie: sqlite:.*, table log: the worker \S+ has no such file; .*nessie serve",
+    ):
         list(reader.read(parts[0]))
     with create(store) as another:
         Catalog(another).write("main", {"db": NS})
@@ -90,13 +135,18 @@ def test_a_worker_without_the_file_says_so(store: str, tmp_path: Path) -> None:
 
 def test_a_server_that_stops_in_the_middle_is_one_clear_error(store: str, servers: Servers) -> None:
     with connect(store) as repository:
-        Catalog(repository).write("main", {"many": NS, **{f"many.t{number}": number for number in range(5_000)}})
+        Catalog(repository).write(
+            "main", {"many": NS, **{f"many.t{number}": number for number in range(5_000)}}
+        )
     with servers.serving(store) as address:
         frame = Frame(address, table="entries")
         reader = frame.source.reader(frame.schema)
         batches = reader.read(reader.partitions()[0])
         assert next(batches).num_rows > 0
-    with pytest.raises(Refused, match=rf"^nessie: {address}, table entries: server {address}: .*\[SERVICE_UNAVAILABLE\]$"):
+    with pytest.raises(
+        Refused,
+        match=rf"^nessie: {address}, table entries: server {address}: .*\[SERVICE_UNAVAILABLE\]$",
+    ):
         list(batches)
 
 
@@ -140,7 +190,11 @@ def test_exceptions_about_something_else_pass() -> None:
 def test_every_code_comes_back() -> None:
     from nessie_cli import errors
 
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, NessieError)]
+    kinds = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, NessieError)
+    ]
     for code in {kind.code for kind in kinds}:
         found = failure_of(RuntimeError(f"x\nRefused: nessie: here: this [{code}]"))
         assert found is not None

@@ -39,12 +39,16 @@ def url_of(broken: BrokenLake) -> str:
 
 
 @pytest.mark.parametrize("prefix", [None, ContentKey.parse("db.no_manifest")])
-def test_findings_are_those_of_this_process(spark: SparkSession, broken: BrokenLake, prefix: ContentKey | None) -> None:
+def test_findings_are_those_of_this_process(
+    spark: SparkSession, broken: BrokenLake, prefix: ContentKey | None
+) -> None:
     from nessie_cli.spark import audited
 
     here, there = Counts(), Counts()
     keys = KeyRange(prefix=prefix) if prefix else KeyRange()
-    expected = list(findings(broken.lake.repository.entries(broken.lake.branch, keys, content=True), here))
+    expected = list(
+        findings(broken.lake.repository.entries(broken.lake.branch, keys, content=True), here)
+    )
 
     assert list(audited(spark, url_of(broken), broken.lake.head(), prefix, there)) == expected
     assert there == here
@@ -55,7 +59,11 @@ def test_sizes_are_those_of_this_process(spark: SparkSession, broken: BrokenLake
     from nessie_cli.spark import sizes_of
 
     entries = broken.lake.repository.entries(broken.lake.branch, content=True)
-    measured = [size_of_table(entry.key, entry.content, Files()) for entry in entries if isinstance(entry.content, IcebergTable)]
+    measured = [
+        size_of_table(entry.key, entry.content, Files())
+        for entry in entries
+        if isinstance(entry.content, IcebergTable)
+    ]
 
     found = sizes_of(spark, url_of(broken), broken.lake.head(), 5)
 
@@ -64,8 +72,12 @@ def test_sizes_are_those_of_this_process(spark: SparkSession, broken: BrokenLake
     assert len(found.largest) == 5
 
 
-@pytest.mark.parametrize(("reached", "skipped"), [("by its file", 0), ("by its file", 31), ("over REST", 31)])
-def test_a_random_history_is_that_of_this_process(spark: SparkSession, servers: Servers, tmp_path: Path, reached: str, skipped: int) -> None:
+@pytest.mark.parametrize(
+    ("reached", "skipped"), [("by its file", 0), ("by its file", 31), ("over REST", 31)]
+)
+def test_a_random_history_is_that_of_this_process(
+    spark: SparkSession, servers: Servers, tmp_path: Path, reached: str, skipped: int
+) -> None:
     from nessie_cli.spark import history_of
 
     print(f"NESSIE_TEST_SEED={SEED}")
@@ -79,7 +91,9 @@ def test_a_random_history_is_that_of_this_process(spark: SparkSession, servers: 
         expected = history(log, repository.entries(f"@{base}") if skipped else (), 6)
         url = stack.enter_context(servers.serving(store)) if reached == "over REST" else store
 
-        assert history_of(spark, url, log[0].hash, base if skipped else None, 6, rows=12) == expected
+        assert (
+            history_of(spark, url, log[0].hash, base if skipped else None, 6, rows=12) == expected
+        )
     assert expected.changes.deleted > 0
     assert len(expected.most_changed) == 6 < expected.keys
 
@@ -94,7 +108,9 @@ def test_nothing_comes_of_nothing(spark: SparkSession, store: str) -> None:
     assert counts == Counts()
 
 
-def test_a_store_that_goes_away_meanwhile_is_one_error(spark: SparkSession, store: str, tmp_path: Path) -> None:
+def test_a_store_that_goes_away_meanwhile_is_one_error(
+    spark: SparkSession, store: str, tmp_path: Path
+) -> None:
     from nessie_cli.spark import session
 
     def gone(repository: Repository) -> list[int]:
@@ -108,7 +124,10 @@ def test_a_store_that_goes_away_meanwhile_is_one_error(spark: SparkSession, stor
 
     with pytest.raises(StoreNotFound) as raised:
         run()
-    assert re.fullmatch(rf"{re.escape(store)}, audit: the worker \S+ has no such file; .* \(nessie serve\).*", raised.value.message)
+    assert re.fullmatch(
+        rf"{re.escape(store)}, audit: the worker \S+ has no such file; .* \(nessie serve\).*",
+        raised.value.message,
+    )
 
 
 def nothing(repository: Repository, piece: int) -> Iterator[int]:

@@ -22,12 +22,21 @@ def forest(repository: Repository, chance: random.Random) -> list[Reference]:
         branch = chance.choice(names)
         if chance.random() < 0.25:
             name = f"b{number}"
-            catalog.branch(name, f"{branch}~{chance.randint(1, 3)}" if chance.random() < 0.7 else branch)
+            catalog.branch(
+                name, f"{branch}~{chance.randint(1, 3)}" if chance.random() < 0.7 else branch
+            )
             names.append(name)
         elif chance.random() < 0.15:
             other = chance.choice(names)
-            if other != branch and repository.reference(other).hash != repository.reference(branch).hash:
-                repository.merge(branch, other, MergeOptions(unrelated=True, default_behavior=MergeBehavior.FORCE))
+            if (
+                other != branch
+                and repository.reference(other).hash != repository.reference(branch).hash
+            ):
+                repository.merge(
+                    branch,
+                    other,
+                    MergeOptions(unrelated=True, default_behavior=MergeBehavior.FORCE),
+                )
         else:
             catalog.write(branch, {f"k{number}": number})
     return [repository.reference(name) for name in chance.sample(names, len(names))]

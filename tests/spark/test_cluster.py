@@ -27,13 +27,31 @@ def test_a_program_on_a_cluster(tmp_path: Path, store: str) -> None:
         secret.touch(0o600)
         secret.write_text(f"spark.executorEnv.NESSIE_AUTH_TOKEN {token}\n")
         references = [found.name for found in server.repository.references()]
-        contents = [[name, server.repository.reference(name).hash] for name in references for _ in server.repository.entries(name)]
+        contents = [
+            [name, server.repository.reference(name).hash]
+            for name in references
+            for _ in server.repository.entries(name)
+        ]
         hashes = {entry.hash for name in references for entry in server.repository.log(name)}
-        command = [sys.executable, "-W", "error", "-m", "tests.spark.job", master, str(folder), f"{server.url}/api/v2", store]
+        command = [
+            sys.executable,
+            "-W",
+            "error",
+            "-m",
+            "tests.spark.job",
+            master,
+            str(folder),
+            f"{server.url}/api/v2",
+            store,
+        ]
         done = subprocess.run(
             command,
             cwd=Path(__file__).parents[2],
-            env=os.environ | {"NESSIE_AUTH_TOKEN": token, "PYSPARK_SUBMIT_ARGS": f"--properties-file {secret} pyspark-shell"},
+            env=os.environ
+            | {
+                "NESSIE_AUTH_TOKEN": token,
+                "PYSPARK_SUBMIT_ARGS": f"--properties-file {secret} pyspark-shell",
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -50,20 +68,35 @@ def test_a_program_on_a_cluster(tmp_path: Path, store: str) -> None:
     assert answer["rows"]["contents"] == sorted(contents)
     assert sorted(hash_ for _, hash_ in answer["rows"]["log"]) == sorted(hashes)
     with connect(store.replace("catalog.sqlite", "away-catalog.sqlite")) as repository:
-        assert answer["rows"]["file"] == sorted(["main", entry.hash] for entry in repository.log("main"))
+        assert answer["rows"]["file"] == sorted(
+            ["main", entry.hash] for entry in repository.log("main")
+        )
     assert (newest.meta.message, newest.meta.committer) == ("from the cluster", "ann")
     assert "ICEBERG_TABLE" not in left
     assert answer["no file"].startswith(f"nessie: {store}, table log: ")
     assert "has no such file" in answer["no file"] or "there is no such file" in answer["no file"]
 
     with connect(store.replace("catalog.sqlite", "away-catalog.sqlite")) as repository:
-        keys = {operation.key for entry in repository.log("main", operations=True) for operation in entry.operations or ()}
+        keys = {
+            operation.key
+            for entry in repository.log("main", operations=True)
+            for operation in entry.operations or ()
+        }
         assert answer["stats"] == [len(answer["rows"]["file"]), len(keys)]
 
     secret.unlink()
     arguments = answer["arguments"]
-    assert sum("spark" in line for line in arguments) > 4 or not Path("/proc/self").exists(), "the master, the workers, the driver, the executors"
-    said = [done.stderr, "\n".join(plan), *arguments, *(path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file())]
+    assert sum("spark" in line for line in arguments) > 4 or not Path("/proc/self").exists(), (
+        "the master, the workers, the driver, the executors"
+    )
+    said = [
+        done.stderr,
+        "\n".join(plan),
+        *arguments,
+        *(path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file()),
+    ]
     assert any("RelationV2" in text for text in said)
-    assert any("spark.executorEnv.NESSIE_AUTH_TOKEN" in text for text in said), "the event log tells the settings"
+    assert any("spark.executorEnv.NESSIE_AUTH_TOKEN" in text for text in said), (
+        "the event log tells the settings"
+    )
     assert not any(token in text for text in said)

@@ -24,7 +24,10 @@ def lake(tmp_path: Path) -> Iterator[Shore]:
 
 
 def rows(run: Run, name: str, *columns: str) -> list[Any]:
-    return sorted(str({column: record[column] for column in columns}) for record in run.dataset(name).records())
+    return sorted(
+        str({column: record[column] for column in columns})
+        for record in run.dataset(name).records()
+    )
 
 
 DATASETS = {
@@ -56,9 +59,13 @@ def break_things(lake: Shore, tmp_path: Path) -> None:
                     path.write_text("")
     lake.create("elsewhere", **{"write.data.path": str(tmp_path / "outside")})
     delta = DeltaLakeTable(
-        metadata_location_history=(f"{lake.warehouse}/delta/_delta_log/1.json",), checkpoint_location_history=(), last_checkpoint=None
+        metadata_location_history=(f"{lake.warehouse}/delta/_delta_log/1.json",),
+        checkpoint_location_history=(),
+        last_checkpoint=None,
     )
-    lake.repository.commit("main", [Put(ContentKey(("delta",)), delta)], CommitMeta("another format"))
+    lake.repository.commit(
+        "main", [Put(ContentKey(("delta",)), delta)], CommitMeta("another format")
+    )
 
 
 def test_both_engines_find_the_same(spark, lake, tmp_path):
@@ -74,13 +81,26 @@ def test_both_engines_find_the_same(spark, lake, tmp_path):
             assert found == sorted(set(rows(local, name, *columns))), f"seed {seed}: {name}"
         else:
             assert found == rows(local, name, *columns), f"seed {seed}: {name}"
-    assert {record["kind"] for record in on_spark.dataset("findings").records()} == {"BROKEN", "FOREIGN", "UNKNOWN_PLACE"}
-    names = [record["path"].endswith(".metadata.json") for record in on_spark.dataset("candidates").records(["path"])]
+    assert {record["kind"] for record in on_spark.dataset("findings").records()} == {
+        "BROKEN",
+        "FOREIGN",
+        "UNKNOWN_PLACE",
+    }
+    names = [
+        record["path"].endswith(".metadata.json")
+        for record in on_spark.dataset("candidates").records(["path"])
+    ]
     assert names == sorted(names), "metadata files come last"
     schema = next(iter(on_spark.dataset("candidates").batches())).schema
-    assert schema.field("modified").type == next(iter(local.dataset("candidates").batches())).schema.field("modified").type
+    assert (
+        schema.field("modified").type
+        == next(iter(local.dataset("candidates").batches())).schema.field("modified").type
+    )
 
     before = lake.files()
-    assert lake.applied(on_spark, gc_mark).outcomes == {Outcome.DELETED: local.info.counts["candidates"], Outcome.GONE: 0}
+    assert lake.applied(on_spark, gc_mark).outcomes == {
+        Outcome.DELETED: local.info.counts["candidates"],
+        Outcome.GONE: 0,
+    }
     assert before - lake.files() == set(candidates(local))
     assert candidates(lake.planned(settings)) == [], f"seed {seed}: nothing is left"

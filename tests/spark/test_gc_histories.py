@@ -41,15 +41,23 @@ def scribble(lake: Shore, sql: Sql, chance: random.Random) -> None:
     for version in "123":
         properties = [
             f"'format-version' = '{version}'",
-            *(f"'write.{what}.mode' = 'merge-on-read'" for what in ("delete", "update") if version > "1"),
+            *(
+                f"'write.{what}.mode' = 'merge-on-read'"
+                for what in ("delete", "update")
+                if version > "1"
+            ),
         ]
-        sql(f"CREATE TABLE db.v{version} TBLPROPERTIES ({', '.join(properties)}) AS SELECT id FROM range(0, 9, 1, 1)")
+        sql(
+            f"CREATE TABLE db.v{version} TBLPROPERTIES ({', '.join(properties)}) AS SELECT id FROM range(0, 9, 1, 1)"
+        )
 
     def deletes(version: int) -> Callable[[], Any]:
         return lambda: sql(f"DELETE FROM db.v{version} WHERE id = {chance.randrange(9)}")
 
     def append() -> None:
-        lake.on().load_table("db.v2").append(pa.table({"id": pa.array([chance.randrange(100)], pa.int64())}))
+        lake.on().load_table("db.v2").append(
+            pa.table({"id": pa.array([chance.randrange(100)], pa.int64())})
+        )
 
     def branch() -> None:
         lake.branch_off("dev")
@@ -82,27 +90,45 @@ def needed(lake: Shore, sql: Sql) -> tuple[set[str], list[Any]]:
     for location in sorted({location for location, _ in live_tables(lake.repository, CUTOFF)}):
         document = json.loads(Path(normalised(location)).read_text())
         paths |= {location, *(found["statistics-path"] for found in document.get("statistics", ()))}
-        for table, column in (("all_files", "file_path"), ("all_manifests", "path"), ("snapshots", "manifest_list")):
-            files.append(sql.session.read.format("iceberg").load(f"{location}#{table}").select(column))
+        for table, column in (
+            ("all_files", "file_path"),
+            ("all_manifests", "path"),
+            ("snapshots", "manifest_list"),
+        ):
+            files.append(
+                sql.session.read.format("iceberg").load(f"{location}#{table}").select(column)
+            )
         for snapshot in document["snapshots"]:
             id_ = snapshot["snapshot-id"]
             read = sql.session.read.format("iceberg").option("versionAsOf", str(id_))
-            rows.append(read.load(location).selectExpr(f"'{location}' as place", f"{id_}L as snapshot", "id"))
+            rows.append(
+                read.load(location).selectExpr(
+                    f"'{location}' as place", f"{id_}L as snapshot", "id"
+                )
+            )
     paths |= {row[0] for row in reduce(DataFrame.union, files).collect()}
-    return {normalised(path) for path in paths}, sorted(map(tuple, reduce(DataFrame.union, rows).collect()))
+    return {normalised(path) for path in paths}, sorted(
+        map(tuple, reduce(DataFrame.union, rows).collect())
+    )
 
 
 def views(repository: Repository) -> set[str]:
     found = set()
     for entry in live_commits(repository, CUTOFF):
-        contents = [operation.content for operation in entry.operations or () if isinstance(operation, Put)]
+        contents = [
+            operation.content for operation in entry.operations or () if isinstance(operation, Put)
+        ]
         contents += [held.content for held in repository.entries(f"@{entry.hash}", content=True)]
-        found |= {content.metadata_location for content in contents if isinstance(content, IcebergView)}
+        found |= {
+            content.metadata_location for content in contents if isinstance(content, IcebergView)
+        }
     return found
 
 
 @pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
-def test_what_two_engines_have_written_is_collected_to_the_end_and_all_that_is_live_reads_back(spark, lake):
+def test_what_two_engines_have_written_is_collected_to_the_end_and_all_that_is_live_reads_back(
+    spark, lake
+):
     seed = random.randrange(2**32)
     with started("--store", lake.uri) as (_, url):
         sql = Sql(spark, Server(url, lake.uri, lake.warehouse), "v2")
@@ -111,9 +137,15 @@ def test_what_two_engines_have_written_is_collected_to_the_end_and_all_that_is_l
         run = lake.planned(lake.settings(str(CUTOFF)))
         applied = lake.applied(run)
         assert list(run.dataset("findings").records()) == [], f"seed {seed}"
-        assert {Kind.POSITION_DELETES, Kind.DELETION_VECTORS, Kind.STATISTICS} < {row["kind"] for row in run.dataset("live").records()}
-        assert applied.outcomes[Outcome.DELETED] == run.info.counts["candidates"] > 0, f"seed {seed}"
+        assert {Kind.POSITION_DELETES, Kind.DELETION_VECTORS, Kind.STATISTICS} < {
+            row["kind"] for row in run.dataset("live").records()
+        }
+        assert applied.outcomes[Outcome.DELETED] == run.info.counts["candidates"] > 0, (
+            f"seed {seed}"
+        )
         left = {path for path in lake.files() if not Path(path).name.startswith(".")}
         assert left == stay, f"seed {seed}"
-        assert {Path(path).parent / Path(path).name[1:-4] for path in lake.files() - left} <= set(map(Path, left)), "checksums go with their files"
+        assert {Path(path).parent / Path(path).name[1:-4] for path in lake.files() - left} <= set(
+            map(Path, left)
+        ), "checksums go with their files"
         assert needed(lake, sql) == (stay, rows), f"seed {seed}: every row of every snapshot"

@@ -44,7 +44,9 @@ def test_namespaces_and_tables(spark: SparkSession, server: Server, api: str) ->
     sql("ALTER NAMESPACE shop SET PROPERTIES (tier = 'gold')")
     assert sql("SHOW NAMESPACES") == [("shop",)]
     assert sql("SHOW NAMESPACES IN shop") == [("shop.eu",)]
-    (properties,) = (row[1] for row in sql("DESCRIBE NAMESPACE EXTENDED shop") if row[0] == "Properties")
+    (properties,) = (
+        row[1] for row in sql("DESCRIBE NAMESPACE EXTENDED shop") if row[0] == "Properties"
+    )
     assert "(team,ann)" in properties
     assert "(tier,gold)" in properties
 
@@ -64,9 +66,15 @@ def test_namespaces_and_tables(spark: SparkSession, server: Server, api: str) ->
     sql("ALTER TABLE shop.orders SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
     sql("INSERT INTO shop.orders VALUES (5, 'ann', 50, 'gift'), (7, 'ann', 70, 'gift')")
     sql("DELETE FROM shop.orders WHERE id = 7")
-    assert sql("SELECT count(*), count(DISTINCT partition.id_bucket_2) > 0 FROM shop.orders.delete_files") == [(1, True)]
+    assert sql(
+        "SELECT count(*), count(DISTINCT partition.id_bucket_2) > 0 FROM shop.orders.delete_files"
+    ) == [(1, True)]
     sql("ALTER TABLE shop.orders RENAME TO shop.eu.sales")
-    assert sql("SELECT * FROM shop.eu.sales ORDER BY id") == [(2, "bob", 21, None), (4, "zoe", 40, None), (5, "ann", 50, "gift")]
+    assert sql("SELECT * FROM shop.eu.sales ORDER BY id") == [
+        (2, "bob", 21, None),
+        (4, "zoe", 40, None),
+        (5, "ann", 50, "gift"),
+    ]
 
     sql("CREATE TABLE shop.copy AS SELECT id FROM shop.eu.sales")
     sql("CREATE OR REPLACE TABLE shop.copy AS SELECT id + 1 AS next FROM shop.eu.sales")
@@ -98,8 +106,16 @@ def test_namespaces_and_tables(spark: SparkSession, server: Server, api: str) ->
         "Iceberg overwrite against shop.orders",
         "Iceberg overwrite against shop.orders",
     ]
-    puts = [operation for entry in log for operation in entry.operations or () if isinstance(operation, Put)]
-    assert len({put.content.id for put in puts if str(put.key) in ("shop.orders", "shop.eu.sales")}) == 1, "a table keeps its identity"
+    puts = [
+        operation
+        for entry in log
+        for operation in entry.operations or ()
+        if isinstance(operation, Put)
+    ]
+    assert (
+        len({put.content.id for put in puts if str(put.key) in ("shop.orders", "shop.eu.sales")})
+        == 1
+    ), "a table keeps its identity"
 
 
 @APIS
@@ -151,19 +167,30 @@ def test_branches_tags_and_hashes(spark: SparkSession, server: Server, api: str)
     assert sql(f"SELECT * FROM db.`t@{main}#{first}`") == [(1,)]
     assert Sql(spark, server, api, ref=tag)("SELECT * FROM db.t") == [(1,)]
     assert Sql(spark, server, api, ref=main, ref__hash=first)("SELECT * FROM db.t") == [(1,)]
-    snapshots = [row[0] for row in sql("SELECT snapshot_id FROM db.t.snapshots ORDER BY committed_at")]
-    assert [len(sql(f"SELECT * FROM db.t VERSION AS OF {snapshot}")) for snapshot in snapshots] == [1, 2, 3]
+    snapshots = [
+        row[0] for row in sql("SELECT snapshot_id FROM db.t.snapshots ORDER BY committed_at")
+    ]
+    assert [len(sql(f"SELECT * FROM db.t VERSION AS OF {snapshot}")) for snapshot in snapshots] == [
+        1,
+        2,
+        3,
+    ]
 
     # What can only be read, and what is not there.
     name, said = sql.refused(f"INSERT INTO db.`t@{tag}` VALUES (4)")
     assert "You can only mutate" in said, (name, said)
     assert "does not exist" in sql.refused("SELECT * FROM db.`t@gone`")[1]
     server.nessie("branch", "-d", dev)
-    assert "does not exist" in Sql(spark, server, api, ref=main).refused(f"SELECT * FROM db.`t@{dev}`")[1]
+    assert (
+        "does not exist"
+        in Sql(spark, server, api, ref=main).refused(f"SELECT * FROM db.`t@{dev}`")[1]
+    )
 
 
 @APIS
-def test_sessions_that_conflict(spark: SparkSession, server: Server, api: str, tmp_path: Path) -> None:
+def test_sessions_that_conflict(
+    spark: SparkSession, server: Server, api: str, tmp_path: Path
+) -> None:
     branch = f"conflicts-{api}"
     server.nessie("branch", branch, "main")
     ann, bob = (Sql(spark, server, api, ref=branch) for _ in range(2))
@@ -173,7 +200,11 @@ def test_sessions_that_conflict(spark: SparkSession, server: Server, api: str, t
     # A commit from a state of the table that is not the newest any more: what the server refuses is Iceberg's own exception.
     operations = ann.table("db.t").operations()
     base = operations.current()
-    changed = ann.session._jvm.org.apache.iceberg.TableMetadata.buildFrom(base).setProperties({"owner": "ann"}).build()
+    changed = (
+        ann.session._jvm.org.apache.iceberg.TableMetadata.buildFrom(base)
+        .setProperties({"owner": "ann"})
+        .build()
+    )
     bob("INSERT INTO db.t VALUES (2, 20)")
     with pytest.raises(Py4JJavaError) as refused:
         operations.commit(base, changed)
@@ -181,7 +212,10 @@ def test_sessions_that_conflict(spark: SparkSession, server: Server, api: str, t
     assert "Reference hash is out of date" in java_error(refused.value)[1]
 
     # Iceberg itself repeats what can be repeated ...
-    both = [threading.Thread(target=sql, args=(f"INSERT INTO db.t VALUES ({number}, 0)",)) for number, sql in ((3, ann), (4, bob))]
+    both = [
+        threading.Thread(target=sql, args=(f"INSERT INTO db.t VALUES ({number}, 0)",))
+        for number, sql in ((3, ann), (4, bob))
+    ]
     for thread in both:
         thread.start()
     for thread in both:
@@ -200,7 +234,11 @@ def test_sessions_that_conflict(spark: SparkSession, server: Server, api: str, t
 
     ann.session.udf.register("wait", wait, "int")
     said: list[tuple[str, str]] = []
-    slow = threading.Thread(target=lambda: said.append(ann.refused("UPDATE db.t SET amount = wait(amount) WHERE id = 1")))
+    slow = threading.Thread(
+        target=lambda: said.append(
+            ann.refused("UPDATE db.t SET amount = wait(amount) WHERE id = 1")
+        )
+    )
     slow.start()
     while not reading.exists() and slow.is_alive():
         time.sleep(0.02)
@@ -222,20 +260,33 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
 
     server.nessie("branch", "both", "main")
     sql = Sql(spark, server, "v2", ref="both")
-    options = {"py-catalog-impl": "nessie_cli.iceberg.catalog.NessieCatalog", "uri": server.store, "warehouse": str(server.warehouse), "ref": "both"}
+    options = {
+        "py-catalog-impl": "nessie_cli.iceberg.catalog.NessieCatalog",
+        "uri": server.store,
+        "warehouse": str(server.warehouse),
+        "ref": "both",
+    }
     with closing(load_catalog("lake", **options)) as catalog:
         catalog.create_namespace("db", {"owner": "ann"})
-        sql("CREATE TABLE db.spark (id BIGINT, name STRING) TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+        sql(
+            "CREATE TABLE db.spark (id BIGINT, name STRING) TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
+        )
         sql("INSERT INTO db.spark VALUES (1, 'a'), (2, 'b'), (3, 'c')")
         sql("DELETE FROM db.spark WHERE id = 2")
         table = catalog.load_table("db.spark")
-        assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 1, "name": "a"}, {"id": 3, "name": "c"}]
+        assert table.scan().to_arrow().sort_by("id").to_pylist() == [
+            {"id": 1, "name": "a"},
+            {"id": 3, "name": "c"},
+        ]
         table.append(pa.table({"id": [4], "name": ["d"]}))
         sql("UPDATE db.spark SET name = 'D' WHERE id = 4")
         assert sql("SELECT * FROM db.spark ORDER BY id") == [(1, "a"), (3, "c"), (4, "D")]
         with pytest.warns(UserWarning, match="falling back to copy-on-write"):
             table.refresh().delete("id = 1")
-        assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 3, "name": "c"}, {"id": 4, "name": "D"}]
+        assert table.scan().to_arrow().sort_by("id").to_pylist() == [
+            {"id": 3, "name": "c"},
+            {"id": 4, "name": "D"},
+        ]
         assert sql("SELECT * FROM db.spark ORDER BY id") == [(3, "c"), (4, "D")]
 
         # Deletion vectors: PyIceberg reads them.
@@ -244,7 +295,9 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
         sql("DELETE FROM db.newest WHERE id = 2")
         table = catalog.load_table("db.newest")
         assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 3, 4]
-        assert {file["file_format"] for file in table.inspect.delete_files().to_pylist()} == {"PUFFIN"}
+        assert {file["file_format"] for file in table.inspect.delete_files().to_pylist()} == {
+            "PUFFIN"
+        }
 
         rows = pa.table({"id": [1, 2], "amount": [1.5, 2.5]})
         with catalog.create_table_transaction("db.python", rows.schema) as creation:
@@ -252,23 +305,41 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
                 spec.add_field("id", BucketTransform(4))
             creation.append(rows)
         assert sql("SELECT * FROM db.python ORDER BY id") == [(1, 1.5), (2, 2.5)]
-        sql("MERGE INTO db.python t USING (SELECT 2 AS id, 0.0 AS amount) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = s.amount")
+        sql(
+            "MERGE INTO db.python t USING (SELECT 2 AS id, 0.0 AS amount) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = s.amount"
+        )
         sql("ALTER TABLE db.python ADD COLUMN note STRING")
         table = catalog.load_table("db.python")
-        assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 1, "amount": 1.5, "note": None}, {"id": 2, "amount": 0.0, "note": None}]
+        assert table.scan().to_arrow().sort_by("id").to_pylist() == [
+            {"id": 1, "amount": 1.5, "note": None},
+            {"id": 2, "amount": 0.0, "note": None},
+        ]
         catalog.rename_table("db.python", "db.renamed")
         assert sql("SELECT count(*) FROM db.renamed") == [(2,)]
 
         sql("CREATE VIEW db.by_spark AS SELECT id FROM db.renamed")
-        assert catalog.load_view("db.by_spark").current_version().representations[0].root.sql == "SELECT id FROM db.renamed"
+        assert (
+            catalog.load_view("db.by_spark").current_version().representations[0].root.sql
+            == "SELECT id FROM db.renamed"
+        )
         schema = Schema(NestedField(1, "id", LongType()))
         text = SQLViewRepresentation(type="sql", sql="SELECT id FROM db.renamed", dialect="spark")
         version = ViewVersion(
-            version_id=1, schema_id=0, timestamp_ms=1, summary={}, representations=[text], default_catalog="lake", default_namespace=["db"]
+            version_id=1,
+            schema_id=0,
+            timestamp_ms=1,
+            summary={},
+            representations=[text],
+            default_catalog="lake",
+            default_namespace=["db"],
         )
         catalog.create_view("db.by_python", schema, version)
         assert sql("SELECT * FROM db.by_python ORDER BY id") == [(1,), (2,)]
-        assert sorted(catalog.list_tables("db")) == [("db", "newest"), ("db", "renamed"), ("db", "spark")]
+        assert sorted(catalog.list_tables("db")) == [
+            ("db", "newest"),
+            ("db", "renamed"),
+            ("db", "spark"),
+        ]
         assert sorted(catalog.list_views("db")) == [("db", "by_python"), ("db", "by_spark")]
 
 
@@ -283,9 +354,15 @@ def test_what_cannot_be_read_or_reached_is_named(spark: SparkSession, tmp_path: 
         (file,) = tmp_path.glob("warehouse/db/t_*/metadata/*.metadata.json")
         (file.parent / f".{file.name}.crc").unlink()
         file.write_text(file.read_text()[:100])
-        assert sql.refused("SELECT * FROM db.t") == ("RuntimeIOException", f"Failed to read file: {file}")
+        assert sql.refused("SELECT * FROM db.t") == (
+            "RuntimeIOException",
+            f"Failed to read file: {file}",
+        )
         file.unlink()
-        assert sql.refused("SELECT * FROM db.t") == ("NotFoundException", f"Failed to open input stream for file: {file}")
+        assert sql.refused("SELECT * FROM db.t") == (
+            "NotFoundException",
+            f"Failed to open input stream for file: {file}",
+        )
     name, said = sql.refused("CREATE TABLE db.u (id INT)")
     assert (name, url in said) == ("HttpClientException", True), said
     with connect(store) as repository:
@@ -307,4 +384,6 @@ def test_a_server_that_asks_for_tokens(spark: SparkSession, tmp_path: Path) -> N
         assert known(f"SET {setting}") == [(setting, "*********(redacted)")]
         (entry,) = guard.repository.log("main")
         assert entry.meta.committer == "ann"
-        assert Sql(spark, server, "v2").refused("SHOW NAMESPACES")[0] == "NessieNotAuthorizedException"
+        assert (
+            Sql(spark, server, "v2").refused("SHOW NAMESPACES")[0] == "NessieNotAuthorizedException"
+        )

@@ -68,7 +68,12 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     return url
 
 
-CASES = {"log": ("reference", "commit_time"), "operations": ("reference", "commit_time", "key"), "contents": ("reference", "key"), "diff": ("key",)}
+CASES = {
+    "log": ("reference", "commit_time"),
+    "operations": ("reference", "commit_time", "key"),
+    "contents": ("reference", "key"),
+    "diff": ("key",),
+}
 
 
 def some_filters(chance: random.Random, columns: tuple[str, ...], rows: Rows) -> Iterator[Filter]:
@@ -77,7 +82,9 @@ def some_filters(chance: random.Random, columns: tuple[str, ...], rows: Rows) ->
         value = chance.choice(rows)[column] if rows else None
         if isinstance(value, datetime):
             value += timedelta(microseconds=chance.choice([-1, 0, 0, 1]))
-            yield chance.choice([EqualTo, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual])((column,), value)
+            yield chance.choice(
+                [EqualTo, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual]
+            )((column,), value)
             continue
         other = chance.choice(["nowhere", "a..b", '"db".t1', "", "db"])
         yield chance.choice(
@@ -117,19 +124,30 @@ def test_the_history_of_a_key_reads_no_segments(catalog: str) -> None:
 
 def test_what_can_be_nothing_reads_nothing(catalog: str) -> None:
     frame = Frame(catalog, table="contents")
-    for filters in ([EqualTo(("key",), "a..b")], [EqualTo(("key",), "db"), EqualTo(("key",), "db.t1")], [In(("reference",), ())]):
+    for filters in (
+        [EqualTo(("key",), "a..b")],
+        [EqualTo(("key",), "db"), EqualTo(("key",), "db.t1")],
+        [In(("reference",), ())],
+    ):
         assert frame.read(filters) == ([], [])
         assert frame.parts == []
 
 
 def test_filters_about_other_columns_are_left() -> None:
     columns = {"key": Kind.KEY, "commit_time": Kind.TIME}
-    others = [EqualTo(("content", "id"), "x"), EqualTo(("message",), "x"), EqualTo(("key",), 5), EqualTo(("commit_time",), "x")]
+    others = [
+        EqualTo(("content", "id"), "x"),
+        EqualTo(("message",), "x"),
+        EqualTo(("key",), 5),
+        EqualTo(("commit_time",), "x"),
+    ]
     assert narrow(others, columns)[1] == others
 
 
 def test_a_time_without_a_zone_is_one_of_utc() -> None:
-    found, left = narrow([GreaterThan(("commit_time",), datetime(2026, 1, 1))], {"commit_time": Kind.TIME})
+    found, left = narrow(
+        [GreaterThan(("commit_time",), datetime(2026, 1, 1))], {"commit_time": Kind.TIME}
+    )
     assert (found.after, left) == (datetime(2026, 1, 1, tzinfo=UTC), [])
 
 

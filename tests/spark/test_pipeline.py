@@ -19,7 +19,9 @@ FOLDER = Path(__file__).parents[2] / "examples" / "pipeline"
 
 
 @pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
-def test_what_is_wrong_stays_on_its_branch(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_stays_on_its_branch(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = importlib.util.spec_from_file_location("pipeline", FOLDER / "pipeline.py")
     assert found
     assert found.loader
@@ -34,7 +36,9 @@ def test_what_is_wrong_stays_on_its_branch(spark: SparkSession, tmp_path: Path, 
     # `getOrCreate` in it takes the session that is there.
     assert pipeline.main(tmp_path / "lake", sorted((FOLDER / "orders").glob("*.csv"))) == 1
 
-    (said,) = re.findall(r"```text\n(.*?)```", (FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (said,) = re.findall(
+        r"```text\n(.*?)```", (FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     shown = capsys.readouterr().out
     assert shown.startswith(said)
     assert re.findall(r"\|\s+(\d+)\|\s+(\w+)\|\s*(\d+)\|", shown) == [
@@ -48,4 +52,6 @@ def test_what_is_wrong_stays_on_its_branch(spark: SparkSession, tmp_path: Path, 
         names = {reference.name for reference in repository.references()}
         assert names == {"main", "ingest-2026-11-20", "release-2026-11-19", "release-2026-11-21"}
         orders = ContentKey.parse("shop.orders")
-        assert repository.content("release-2026-11-19", orders) == repository.content("ingest-2026-11-20~1", orders)
+        assert repository.content("release-2026-11-19", orders) == repository.content(
+            "ingest-2026-11-20~1", orders
+        )

@@ -16,13 +16,22 @@ if TYPE_CHECKING:
 
 
 def nessie(spark: SparkSession, url: str, **options: str) -> DataFrame:
-    return spark.read.format("nessie").options(url=url, **{name.rstrip("_"): value for name, value in options.items()}).load()
+    return (
+        spark.read.format("nessie")
+        .options(url=url, **{name.rstrip("_"): value for name, value in options.items()})
+        .load()
+    )
 
 
 def test_all_tables_in_one_query(spark: SparkSession, store: str) -> None:
     # What the tables of this catalog name is nowhere: test_audit has tables with files.
     files = {"prefix": "no.files"}
-    more = {"diff": {"from_": "main", "to": "dev"}, "conflicts": {"from_": "dev", "to": "main"}, "audit": files, "sizes": files}
+    more = {
+        "diff": {"from_": "main", "to": "dev"},
+        "conflicts": {"from_": "dev", "to": "main"},
+        "audit": files,
+        "sizes": files,
+    }
     counts = None
     for name, table in TABLES.items():
         frame = nessie(spark, store, table=name, **more.get(name, {}))
@@ -31,12 +40,17 @@ def test_all_tables_in_one_query(spark: SparkSession, store: str) -> None:
         whole = frame.selectExpr(f"'{name}' as name", "length(to_json(struct(*))) as length")
         counts = whole if counts is None else counts.union(whole)
     assert counts is not None
-    found = {row["name"]: row["count"] for row in counts.where("length > 20").groupBy("name").count().collect()}
+    found = {
+        row["name"]: row["count"]
+        for row in counts.where("length > 20").groupBy("name").count().collect()
+    }
     with connect(store) as repository:
         assert found == {
             "references": 4,
             "log": len(list(repository.log("main"))),
-            "operations": sum(len(entry.operations or ()) for entry in repository.log("main", operations=True)),
+            "operations": sum(
+                len(entry.operations or ()) for entry in repository.log("main", operations=True)
+            ),
             "entries": len(list(repository.entries("main"))),
             "contents": len(list(repository.entries("main"))),
             "diff": len(list(repository.diff("main", "dev"))),
@@ -49,7 +63,9 @@ def test_filters_reach_the_store_and_times_are_instants(spark: SparkSession, sto
     with connect(store) as repository:
         middle = repository.commit_at("main~5").meta.commit_time
     assert middle is not None
-    frame = nessie(spark, store, table="operations").where(f"key in ('db.t1', 'db.t3') and commit_time <= timestamp '{middle.isoformat()}'")
+    frame = nessie(spark, store, table="operations").where(
+        f"key in ('db.t1', 'db.t3') and commit_time <= timestamp '{middle.isoformat()}'"
+    )
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert "Filter (" not in plan, plan
     found = [(row["hash"], row["key"]) for row in frame.select("hash", "key").collect()]
@@ -63,20 +79,37 @@ def test_filters_reach_the_store_and_times_are_instants(spark: SparkSession, sto
 
 
 def test_errors_reach_the_driver_as_one_line(spark: SparkSession, store: str) -> None:
-    with pytest.raises(NessieError, match=r"^nessie: sqlite:.*, table log: Named reference 'gone' not found$"), told_plainly():
+    with (
+        pytest.raises(
+            NessieError, match=r"^nessie: sqlite:.*, table log: Named reference 'gone' not found$"
+        ),
+        told_plainly(),
+    ):
         nessie(spark, store, table="log", ref="gone")
     frame = nessie(spark, store, table="conflicts", from_="dev", to="late")
     with connect(store) as repository:
         repository.delete_reference("late", expected_hash=repository.reference("late").hash)
-    with pytest.raises(NessieError, match=r"^nessie: sqlite:.*, table conflicts: .*late.* not found$"), told_plainly():
+    with (
+        pytest.raises(
+            NessieError, match=r"^nessie: sqlite:.*, table conflicts: .*late.* not found$"
+        ),
+        told_plainly(),
+    ):
         frame.collect()
 
 
 def test_a_task_that_fails_leaves_no_commit(spark: SparkSession, store: str) -> None:
     with connect(store) as repository:
         before = Catalog(repository).head()
-    frame = spark.range(0, 12, 1, 2).selectExpr("if(id = 11, 'DROP', 'DELETE') as operation", "concat('db.t', id) as key")
-    with pytest.raises(NessieError, match=r"row db.t11: operation 'DROP' is none of PUT, DELETE, UNCHANGED$"), told_plainly():
+    frame = spark.range(0, 12, 1, 2).selectExpr(
+        "if(id = 11, 'DROP', 'DELETE') as operation", "concat('db.t', id) as key"
+    )
+    with (
+        pytest.raises(
+            NessieError, match=r"row db.t11: operation 'DROP' is none of PUT, DELETE, UNCHANGED$"
+        ),
+        told_plainly(),
+    ):
         frame.write.format("nessie").mode("append").options(url=store, message="half").save()
     with connect(store) as repository:
         assert Catalog(repository).head() == before

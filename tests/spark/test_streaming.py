@@ -13,12 +13,19 @@ from tests.repository.vocabulary import Catalog
 
 
 def stream(url: str, **options: str) -> LogStream:
-    source = NessieDataSource({"url": url, **{name.rstrip("_"): value for name, value in options.items()}})
+    source = NessieDataSource(
+        {"url": url, **{name.rstrip("_"): value for name, value in options.items()}}
+    )
     return source.streamReader(source.schema())
 
 
 def batch(reader: LogStream, start: dict[str, str], end: dict[str, str]) -> list[str]:
-    return [row["hash"] for part in reader.partitions(start, end) for found in reader.read(part) for row in found.to_pylist()]
+    return [
+        row["hash"]
+        for part in reader.partitions(start, end)
+        for found in reader.read(part)
+        for row in found.to_pylist()
+    ]
 
 
 @pytest.mark.parametrize("pieces", ["2", "1000"])
@@ -32,7 +39,9 @@ def test_batches_are_the_history_without_gap_or_overlap(store: str, pieces: str)
         for number in range(4):
             latest = reader.latestOffset()
             found = batch(reader, offset, latest)
-            assert batch(stream(store, table="log", ref="dev"), offset, latest) == found, "another process plans the same batch"
+            assert batch(stream(store, table="log", ref="dev"), offset, latest) == found, (
+                "another process plans the same batch"
+            )
             read = found + read
             offset = latest
             for _ in range(number):
@@ -50,7 +59,10 @@ def test_a_stream_of_what_is_new(store: str) -> None:
         Catalog(repository).write("main", {"db.t1": 7, "db.t2": 8})
         (part,) = reader.partitions(offset, reader.latestOffset())
         (found,) = reader.read(part)
-        assert [(row["key"], row["operation"], row["reference"]) for row in found.to_pylist()] == [("db.t1", "PUT", "main"), ("db.t2", "PUT", "main")]
+        assert [(row["key"], row["operation"], row["reference"]) for row in found.to_pylist()] == [
+            ("db.t1", "PUT", "main"),
+            ("db.t2", "PUT", "main"),
+        ]
 
 
 def test_a_limit_cuts_batches_and_a_query_that_goes_on_keeps_to_it(store: str) -> None:
@@ -60,7 +72,9 @@ def test_a_limit_cuts_batches_and_a_query_that_goes_on_keeps_to_it(store: str) -
         reader = stream(store, table="log", ref="dev", maxCommitsPerBatch="20")
         offset, sizes, read = reader.initialOffset(), [], []
         while (latest := reader.latestOffset()) != offset:
-            assert reader.latestOffset() == latest, "asked for again, nothing has been planned meanwhile"
+            assert reader.latestOffset() == latest, (
+                "asked for again, nothing has been planned meanwhile"
+            )
             found = batch(reader, offset, latest)
             sizes.append(len(found))
             read = found + read
@@ -108,7 +122,10 @@ def test_a_branch_that_was_moved_away_from_what_was_read_is_told(store: str) -> 
         offset = reader.latestOffset()
         common = repository.resolve("main~2").hash
         repository.assign_reference("main", common, expected_hash=offset["hash"])
-        with pytest.raises(Refused, match=rf"commit {offset['hash']} was read before .* the reference has been moved\. .*from={common}"):
+        with pytest.raises(
+            Refused,
+            match=rf"commit {offset['hash']} was read before .* the reference has been moved\. .*from={common}",
+        ):
             reader.partitions(offset, reader.latestOffset())
         limited = stream(store, table="log", maxCommitsPerBatch="1")
         assert limited.partitions(offset, offset) == []
@@ -121,7 +138,8 @@ def test_a_branch_that_is_gone_is_told(store: str) -> None:
         reader = stream(store, table="log", ref="late")
         repository.delete_reference("late", expected_hash=repository.reference("late").hash)
         with pytest.raises(
-            Refused, match=r"^nessie: sqlite:.*, table log: Named reference 'late' not found; the stream has read up to commit [0-9a-f]{64} "
+            Refused,
+            match=r"^nessie: sqlite:.*, table log: Named reference 'late' not found; the stream has read up to commit [0-9a-f]{64} ",
         ):
             reader.latestOffset()
 

@@ -38,10 +38,21 @@ def test_a_command_is_a_program_of_spark_submit(tmp_path: Path) -> None:
             "--json",
             "--quiet",
         )
-        options = [word for name, value in SETTINGS.items() for word in ("--conf", f"{name}={value}")]
+        options = [
+            word for name, value in SETTINGS.items() for word in ("--conf", f"{name}={value}")
+        ]
         with environment(tmp_path):
             done = subprocess.run(
-                [SUBMIT, "--master", "local[1]", "--conf", "spark.app.name=garbage", *options, nessie_cli.submit.__file__, *words],
+                [
+                    SUBMIT,
+                    "--master",
+                    "local[1]",
+                    "--conf",
+                    "spark.app.name=garbage",
+                    *options,
+                    nessie_cli.submit.__file__,
+                    *words,
+                ],
                 cwd=tmp_path,
                 env=os.environ,
                 stdin=subprocess.DEVNULL,
@@ -54,6 +65,13 @@ def test_a_command_is_a_program_of_spark_submit(tmp_path: Path) -> None:
         answer = json.loads(done.stdout)
         (run,) = lake.runs.all()
         here = lake.planned(lake.settings("1"))
-        live, needed = ({row["path"] for row in one.dataset("live").records()} for one in (run, here))
-    assert (answer["run"], answer["state"], answer["engine"], answer["counts"]["broken"]) == (run.id, "MARKED", "spark", 1)
+        live, needed = (
+            {row["path"] for row in one.dataset("live").records()} for one in (run, here)
+        )
+    assert (answer["run"], answer["state"], answer["engine"], answer["counts"]["broken"]) == (
+        run.id,
+        "MARKED",
+        "spark",
+        1,
+    )
     assert live == needed

@@ -48,7 +48,11 @@ def test_references_have_their_distances_and_heads(url: str, local: Repository) 
         assert metadata is not None
         assert metadata.head is not None
         distance = (metadata.ahead, metadata.behind, metadata.common_ancestor)
-        assert (row["type"], row["hash"], row["commits"]) == (expected.type.value, expected.hash, metadata.total)
+        assert (row["type"], row["hash"], row["commits"]) == (
+            expected.type.value,
+            expected.hash,
+            metadata.total,
+        )
         assert (row["ahead"], row["behind"], row["common_ancestor"]) == distance
         assert row["head"]["hash"] == expected.hash
         assert row["head"]["message"] == metadata.head.message
@@ -67,15 +71,28 @@ def test_the_log_is_that_of_the_repository(url: str, local: Repository, pieces: 
     assert len(frame.parts) == -(-len(found) // min(int(pieces), len(found)))
     for row, expected in zip(found, local.log("main"), strict=True):
         meta = expected.meta
-        assert (row["reference"], row["hash"], row["height"]) == ("main", expected.hash, expected.height)
+        assert (row["reference"], row["hash"], row["height"]) == (
+            "main",
+            expected.hash,
+            expected.height,
+        )
         assert row["commit_time"] == meta.commit_time
-        assert (row["message"], row["committer"], tuple(row["parents"])) == (meta.message, meta.committer, meta.parents)
+        assert (row["message"], row["committer"], tuple(row["parents"])) == (
+            meta.message,
+            meta.committer,
+            meta.parents,
+        )
         assert tuple(row["authors"]) == meta.authors
 
 
 @pytest.mark.parametrize("pieces", PIECES)
-def test_the_log_of_all_references_has_each_commit_once(url: str, local: Repository, pieces: str) -> None:
-    found = {row["hash"]: row["reference"] for row in rows(url, table="log", ref="*", rowsPerPartition=pieces)}
+def test_the_log_of_all_references_has_each_commit_once(
+    url: str, local: Repository, pieces: str
+) -> None:
+    found = {
+        row["hash"]: row["reference"]
+        for row in rows(url, table="log", ref="*", rowsPerPartition=pieces)
+    }
     assert len(found) == len(rows(url, table="log", ref="*"))
     owners: dict[str, str] = {}
     for name in ["main", "dev", "late", "v1"]:
@@ -85,7 +102,9 @@ def test_the_log_of_all_references_has_each_commit_once(url: str, local: Reposit
 
 
 def test_a_range_of_the_log(url: str, local: Repository) -> None:
-    expected = {entry.hash for entry in local.log("dev")} - {entry.hash for entry in local.log("main")}
+    expected = {entry.hash for entry in local.log("dev")} - {
+        entry.hash for entry in local.log("main")
+    }
     assert {row["hash"] for row in rows(url, table="log", from_="main", to="dev")} == expected
     assert rows(url, table="log", from_="dev", to="dev") == []
 
@@ -93,12 +112,20 @@ def test_a_range_of_the_log(url: str, local: Repository) -> None:
 @pytest.mark.parametrize("pieces", PIECES)
 def test_operations_are_those_of_the_commits(url: str, local: Repository, pieces: str) -> None:
     expected = [
-        (entry.hash, type(operation).__name__.upper(), str(operation.key), getattr(getattr(operation, "content", None), "id", None))
+        (
+            entry.hash,
+            type(operation).__name__.upper(),
+            str(operation.key),
+            getattr(getattr(operation, "content", None), "id", None),
+        )
         for entry in local.log("dev", operations=True)
         for operation in entry.operations or ()
     ]
     found = rows(url, table="operations", ref="dev", rowsPerPartition=pieces)
-    assert [(row["hash"], row["operation"], row["key"], row["content"] and row["content"]["id"]) for row in found] == expected
+    assert [
+        (row["hash"], row["operation"], row["key"], row["content"] and row["content"]["id"])
+        for row in found
+    ] == expected
 
 
 def test_operations_below_a_prefix(url: str) -> None:
@@ -108,9 +135,15 @@ def test_operations_below_a_prefix(url: str) -> None:
 
 @pytest.mark.parametrize("pieces", PIECES)
 @pytest.mark.parametrize("prefix", [None, "db", "db.t1"])
-def test_entries_and_contents_are_those_of_the_state(url: str, local: Repository, pieces: str, prefix: str | None) -> None:
+def test_entries_and_contents_are_those_of_the_state(
+    url: str, local: Repository, pieces: str, prefix: str | None
+) -> None:
     more = {"prefix": prefix} if prefix else {}
-    expected = [entry for entry in local.entries("main", content=True) if not prefix or entry.key.starts_with(key(prefix))]
+    expected = [
+        entry
+        for entry in local.entries("main", content=True)
+        if not prefix or entry.key.starts_with(key(prefix))
+    ]
     found = rows(url, table="contents", rowsPerPartition=pieces, **more)
     assert [(row["key"], row["type"], row["content_id"], row["value_hash"]) for row in found] == [
         (str(entry.key), entry.type, entry.content_id, entry.value_hash) for entry in expected
@@ -129,14 +162,23 @@ def test_a_state_of_an_earlier_time(url: str, local: Repository) -> None:
     assert earlier.commit_time is not None
     found = rows(url, table="entries", ref="main", at=earlier.commit_time.isoformat())
     assert {row["hash"] for row in found} == {earlier.hash}
-    assert len(rows(url, table="log", ref="*", at=earlier.commit_time.isoformat())) == local.commit_at("main~5").height
+    assert (
+        len(rows(url, table="log", ref="*", at=earlier.commit_time.isoformat()))
+        == local.commit_at("main~5").height
+    )
 
 
 @pytest.mark.parametrize("pieces", PIECES)
 def test_a_difference_is_that_of_the_repository(url: str, local: Repository, pieces: str) -> None:
     found = rows(url, table="diff", from_="main", to="dev", rowsPerPartition=pieces)
     for row, expected in zip(found, local.diff("main", "dev"), strict=True):
-        change = "ADDED" if expected.before is None else "REMOVED" if expected.after is None else "CHANGED"
+        change = (
+            "ADDED"
+            if expected.before is None
+            else "REMOVED"
+            if expected.after is None
+            else "CHANGED"
+        )
         assert (row["key"], row["change"]) == (str(expected.key), change)
         for side, content in (("before", expected.before), ("after", expected.after)):
             assert (row[side] and row[side]["id"]) == (content and content.id)
@@ -144,8 +186,12 @@ def test_a_difference_is_that_of_the_repository(url: str, local: Repository, pie
 
 
 def test_the_reflog_of_one_reference_and_of_all(url: str, local: Repository) -> None:
-    assert [row["number"] for row in rows(url, table="reflog")] == [entry.number for entry in local.reflog()]
-    assert [row["after"] for row in rows(url, table="reflog", ref="dev")] == [entry.after for entry in local.reflog("dev")]
+    assert [row["number"] for row in rows(url, table="reflog")] == [
+        entry.number for entry in local.reflog()
+    ]
+    assert [row["after"] for row in rows(url, table="reflog", ref="dev")] == [
+        entry.after for entry in local.reflog("dev")
+    ]
 
 
 def test_the_conflicts_of_a_merge_and_nothing_of_it_happens(url: str, local: Repository) -> None:
@@ -154,14 +200,21 @@ def test_the_conflicts_of_a_merge_and_nothing_of_it_happens(url: str, local: Rep
     assert (found["branch"], found["key"], found["conflict"]) == ("main", "db.t1", "VALUE_DIFFERS")
     agreed = local.content("main~2", key("db.t1"))
     assert isinstance(agreed, IcebergTable)
-    assert [found[side]["snapshot_id"] for side in ("expected", "actual", "proposed")] == [agreed.snapshot_id, 2000, 1000]
+    assert [found[side]["snapshot_id"] for side in ("expected", "actual", "proposed")] == [
+        agreed.snapshot_id,
+        2000,
+        1000,
+    ]
     assert found["changed_by"]["message"] == "write db.t1"
     assert local.reference("main").hash == before
     assert rows(url, table="conflicts", from_="main~2", to="main") == []
 
 
 def test_a_frame_sees_the_state_that_it_was_made_at(url: str, local: Repository) -> None:
-    frames = {name: Frame(url, table=name) for name in ("log", "operations", "entries", "contents", "reflog", "references")}
+    frames = {
+        name: Frame(url, table=name)
+        for name in ("log", "operations", "entries", "contents", "reflog", "references")
+    }
     before = {name: frame.rows() for name, frame in frames.items()}
     Catalog(local).write("main", {"later": 1})
     local.delete_reference("late", expected_hash=local.reference("late").hash)
@@ -176,7 +229,10 @@ def test_a_frame_of_some_columns(url: str) -> None:
     (part,) = reader.partitions()
     (batch,) = reader.read(part)
     assert batch.schema.names == ["message", "hash"]
-    with pytest.raises(Refused, match=r"^nessie: .*, table log: column type: table log has none; it has reference, hash, "):
+    with pytest.raises(
+        Refused,
+        match=r"^nessie: .*, table log: column type: table log has none; it has reference, hash, ",
+    ):
         source.reader(type(whole)().add("type", "string"))
     with pytest.raises(Refused, match="column hash: is string, not bigint"):
         source.reader(type(whole)().add("hash", "long"))
@@ -194,7 +250,9 @@ def test_an_empty_repository_has_empty_tables(tmp_path: Path) -> None:
 
 def test_every_column_has_a_comment() -> None:
     for table in TABLES.values():
-        assert [field.name for field in table.schema.fields if not field.metadata.get("comment")] == []
+        assert [
+            field.name for field in table.schema.fields if not field.metadata.get("comment")
+        ] == []
 
 
 def test_times_are_microseconds_of_utc(url: str, repository: Repository) -> None:

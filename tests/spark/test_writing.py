@@ -9,7 +9,16 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from nessie_cli import ContentKey, DeltaLakeTable, IcebergTable, IcebergView, InvalidInput, Namespace, UnknownContent, connect
+from nessie_cli import (
+    ContentKey,
+    DeltaLakeTable,
+    IcebergTable,
+    IcebergView,
+    InvalidInput,
+    Namespace,
+    UnknownContent,
+    connect,
+)
 from nessie_cli.model import UDF, Content, Delete, Put, Unchanged
 from nessie_cli.spark.columns import CONTENT, content_of, content_row
 from nessie_cli.spark.failures import Refused
@@ -20,21 +29,41 @@ from tests.repository.vocabulary import Catalog, key, table
 from tests.spark.reading import rows
 
 CONTENTS: list[Content] = [
-    IcebergTable(id="1", metadata_location="s3://a", snapshot_id=-1, schema_id=2, spec_id=3, sort_order_id=4),
+    IcebergTable(
+        id="1", metadata_location="s3://a", snapshot_id=-1, schema_id=2, spec_id=3, sort_order_id=4
+    ),
     IcebergTable(metadata_location="", snapshot_id=2**63 - 1),
-    IcebergView(id="2", metadata_location="s3://v", version_id=-5, schema_id=6, sql_text="select 1", dialect="spark"),
-    DeltaLakeTable(id="3", metadata_location_history=("a", "b"), checkpoint_location_history=(), last_checkpoint="c"),
+    IcebergView(
+        id="2",
+        metadata_location="s3://v",
+        version_id=-5,
+        schema_id=6,
+        sql_text="select 1",
+        dialect="spark",
+    ),
+    DeltaLakeTable(
+        id="3",
+        metadata_location_history=("a", "b"),
+        checkpoint_location_history=(),
+        last_checkpoint="c",
+    ),
     Namespace(id="4", elements=("a", "b"), properties={"owner": "ann", "": "x"}),
     Namespace(),
-    UDF(id="5", sql_text="x", dialect="d", version_id="v1", signature_id="s", metadata_location="m"),
-    UnknownContent(id="6", foreign_type="WASM", foreign_attributes={"code": [1, {"a": None}], "naïve": "ü"}),
+    UDF(
+        id="5", sql_text="x", dialect="d", version_id="v1", signature_id="s", metadata_location="m"
+    ),
+    UnknownContent(
+        id="6", foreign_type="WASM", foreign_attributes={"code": [1, {"a": None}], "naïve": "ü"}
+    ),
 ]
 
 
 @pytest.mark.parametrize("content", CONTENTS, ids=lambda content: content.type_name)
 def test_a_content_survives_as_a_row(content: Content) -> None:
     schema = to_arrow_schema(StructType([StructField("content", CONTENT)]))
-    (row,) = pa.RecordBatch.from_arrays([pa.array([content_row(content)], schema.field("content").type)], schema=schema).to_pylist()
+    (row,) = pa.RecordBatch.from_arrays(
+        [pa.array([content_row(content)], schema.field("content").type)], schema=schema
+    ).to_pylist()
     assert content_of(row["content"], "content") == content
 
 
@@ -44,32 +73,71 @@ def test_a_row_is_an_operation(content: Content, form: str) -> None:
     import json
 
     value = content_row(content) if form == "struct" else json.dumps(encode_content(content))
-    found = operation_of({"operation": "PUT", "key": ["db", "a.b"], "content": value, "expected_content": value})
+    found = operation_of(
+        {"operation": "PUT", "key": ["db", "a.b"], "content": value, "expected_content": value}
+    )
     assert found == Put(ContentKey(("db", "a.b")), content, content)
 
 
 def test_rows_without_contents() -> None:
-    assert operation_of({"operation": "DELETE", "key": 'db."a.b"'}) == Delete(ContentKey(("db", "a.b")))
-    assert operation_of({"operation": "UNCHANGED", "key": "db", "content": None}) == Unchanged(key("db"))
+    assert operation_of({"operation": "DELETE", "key": 'db."a.b"'}) == Delete(
+        ContentKey(("db", "a.b"))
+    )
+    assert operation_of({"operation": "UNCHANGED", "key": "db", "content": None}) == Unchanged(
+        key("db")
+    )
 
 
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({"operation": "UPSERT", "key": "db.a"}, "row db.a: operation 'UPSERT' is none of PUT, DELETE, UNCHANGED"),
+        (
+            {"operation": "UPSERT", "key": "db.a"},
+            "row db.a: operation 'UPSERT' is none of PUT, DELETE, UNCHANGED",
+        ),
         ({"operation": None, "key": "db.a"}, "row db.a: operation None is none of"),
         ({"operation": "PUT", "key": "db.a"}, "row db.a: PUT has no content"),
-        ({"operation": "DELETE", "key": "db.a", "content": {"type": "UDF"}}, "row db.a: DELETE takes no content"),
-        ({"operation": "DELETE", "key": None}, "column key: a row has none"),
-        ({"operation": "DELETE", "key": ["a", None]}, "column key: an element of ['a', None] is null"),
-        ({"operation": "DELETE", "key": "a..b"}, "key 'a..b': an element is empty"),
-        ({"operation": "PUT", "key": "a", "content": {"snapshot_id": 1}}, "row a: content.type: is missing"),
-        ({"operation": "PUT", "key": "a", "content": {"type": "NAMESPACE", "snapshot_id": 1}}, "row a: content: NAMESPACE has no snapshot_id"),
-        ({"operation": "PUT", "key": "a", "content": {"type": "ICEBERG_TABLE"}}, "row a: content: ICEBERG_TABLE.metadata_location: is missing"),
-        ({"operation": "PUT", "key": "a", "content": {"type": "UDF", "colour": "x"}}, "row a: content: a content has no field colour"),
-        ({"operation": "PUT", "key": "a", "content": "{"}, "row a: content: line 1 column 2: is not JSON"),
         (
-            {"operation": "PUT", "key": "a", "content": {"type": "ICEBERG_VIEW", "metadata_location": "m", "schema_id": 1, "version_id": "x"}},
+            {"operation": "DELETE", "key": "db.a", "content": {"type": "UDF"}},
+            "row db.a: DELETE takes no content",
+        ),
+        ({"operation": "DELETE", "key": None}, "column key: a row has none"),
+        (
+            {"operation": "DELETE", "key": ["a", None]},
+            "column key: an element of ['a', None] is null",
+        ),
+        ({"operation": "DELETE", "key": "a..b"}, "key 'a..b': an element is empty"),
+        (
+            {"operation": "PUT", "key": "a", "content": {"snapshot_id": 1}},
+            "row a: content.type: is missing",
+        ),
+        (
+            {"operation": "PUT", "key": "a", "content": {"type": "NAMESPACE", "snapshot_id": 1}},
+            "row a: content: NAMESPACE has no snapshot_id",
+        ),
+        (
+            {"operation": "PUT", "key": "a", "content": {"type": "ICEBERG_TABLE"}},
+            "row a: content: ICEBERG_TABLE.metadata_location: is missing",
+        ),
+        (
+            {"operation": "PUT", "key": "a", "content": {"type": "UDF", "colour": "x"}},
+            "row a: content: a content has no field colour",
+        ),
+        (
+            {"operation": "PUT", "key": "a", "content": "{"},
+            "row a: content: line 1 column 2: is not JSON",
+        ),
+        (
+            {
+                "operation": "PUT",
+                "key": "a",
+                "content": {
+                    "type": "ICEBERG_VIEW",
+                    "metadata_location": "m",
+                    "schema_id": 1,
+                    "version_id": "x",
+                },
+            },
             "row a: content: version_id: 'x' is no whole number",
         ),
     ],
@@ -84,16 +152,26 @@ def test_a_row_that_is_no_operation_is_named(row: dict[str, Any], told: str) -> 
 # -- the writer, as Spark drives it -------------------------------------------------------------------------------------------------------
 
 
-def write(url: str, given: list[dict[str, Any]], columns: str = "operation string, key string, content string", **options: str) -> None:
+def write(
+    url: str,
+    given: list[dict[str, Any]],
+    columns: str = "operation string, key string, content string",
+    **options: str,
+) -> None:
     """Two tasks read the rows, the driver commits."""
     schema = StructType()
     for column in columns.split(", "):
         name, type_ = column.split(" ")
         schema = schema.add(name, type_)
-    writer = NessieDataSource({"url": url, "message": "from Spark", **options}).writer(schema, overwrite=False)
+    writer = NessieDataSource({"url": url, "message": "from Spark", **options}).writer(
+        schema, overwrite=False
+    )
     arrow = to_arrow_schema(schema)
     halves = [given[::2], given[1::2]]
-    messages = [writer.write(iter([pa.RecordBatch.from_pylist(half, arrow)] if half else [])) for half in halves]
+    messages = [
+        writer.write(iter([pa.RecordBatch.from_pylist(half, arrow)] if half else []))
+        for half in halves
+    ]
     writer.commit([*messages])
 
 
@@ -101,15 +179,31 @@ def test_a_frame_is_one_commit(store: str) -> None:
     import json
 
     def put(name: str, number: int) -> dict[str, Any]:
-        return {"operation": "PUT", "key": name, "content": json.dumps(encode_content(table(number)))}
+        return {
+            "operation": "PUT",
+            "key": name,
+            "content": json.dumps(encode_content(table(number))),
+        }
 
     with connect(store) as repository:
         catalog = Catalog(repository)
         before = catalog.head()
-        write(store, [put("db.new", 1), put("db.newer", 2), {"operation": "DELETE", "key": "db.t5"}], author="bea")
+        write(
+            store,
+            [put("db.new", 1), put("db.newer", 2), {"operation": "DELETE", "key": "db.t5"}],
+            author="bea",
+        )
         (entry, *_) = catalog.log()
-        assert (entry.parent, entry.meta.message, entry.meta.authors) == (before, "from Spark", ("bea",))
-        assert [type(operation) for operation in repository.commit_at("main").operations or ()] == [Delete, Put, Put]
+        assert (entry.parent, entry.meta.message, entry.meta.authors) == (
+            before,
+            "from Spark",
+            ("bea",),
+        )
+        assert [type(operation) for operation in repository.commit_at("main").operations or ()] == [
+            Delete,
+            Put,
+            Put,
+        ]
 
         # Dropped and made again: the new one has another content id.
         old = catalog.id("main", "db.t6")
@@ -118,10 +212,19 @@ def test_a_frame_is_one_commit(store: str) -> None:
 
         head = catalog.head()
         write(store, [put("db.dry", 1)], dryrun="true")
-        gone = [{"operation": "UNCHANGED", "key": "db.gone"}, {"operation": "DELETE", "key": "db.lost"}]
-        with pytest.raises(Refused, match=r"2 of its keys in conflict: KEY_DOES_NOT_EXIST db.lost.*KEY_DOES_NOT_EXIST db.gone"):
+        gone = [
+            {"operation": "UNCHANGED", "key": "db.gone"},
+            {"operation": "DELETE", "key": "db.lost"},
+        ]
+        with pytest.raises(
+            Refused,
+            match=r"2 of its keys in conflict: KEY_DOES_NOT_EXIST db.lost.*KEY_DOES_NOT_EXIST db.gone",
+        ):
             write(store, [*gone, put("db.fine", 1)], dryrun="true")
-        with pytest.raises(Refused, match=r"^nessie: sqlite:.*, commit on the default branch: 2 of its keys in conflict: "):
+        with pytest.raises(
+            Refused,
+            match=r"^nessie: sqlite:.*, commit on the default branch: 2 of its keys in conflict: ",
+        ):
             write(store, [put("db.fine", 1), *gone])
         with pytest.raises(Refused, match=r"existing key 'db.t3' has no content ID"):
             write(store, [put("db.t3", 1), put("db.fine", 1)])
@@ -149,17 +252,30 @@ def test_what_was_read_can_be_written(store: str) -> None:
     from tests.spark.reading import Frame
 
     frame = Frame(store, table="contents", ref="dev", prefix="raw")
-    schema = StructType().add("operation", "string").add("key", frame.schema["elements"].dataType).add("content", CONTENT)
-    found = [{"operation": "PUT", "key": row["elements"], "content": {**row["content"], "id": None}} for row in frame.rows()]
+    schema = (
+        StructType()
+        .add("operation", "string")
+        .add("key", frame.schema["elements"].dataType)
+        .add("content", CONTENT)
+    )
+    found = [
+        {"operation": "PUT", "key": row["elements"], "content": {**row["content"], "id": None}}
+        for row in frame.rows()
+    ]
     writer = NessieDataSource({"url": store, "message": "copy"}).writer(schema, overwrite=False)
     assert isinstance(found[0]["content"]["properties"], dict)
     for row in found:
         properties = row["content"]["properties"]
         row["content"]["properties"] = None if properties is None else list(properties.items())
-    writer.commit([writer.write(iter([pa.RecordBatch.from_pylist(found, to_arrow_schema(schema))]))])
+    writer.commit(
+        [writer.write(iter([pa.RecordBatch.from_pylist(found, to_arrow_schema(schema))]))]
+    )
 
     def states(ref: str) -> list[tuple[str, str, str]]:
-        return [(row["key"], row["type"], row["content"]["metadata_location"]) for row in rows(store, table="contents", ref=ref, prefix="raw")]
+        return [
+            (row["key"], row["type"], row["content"]["metadata_location"])
+            for row in rows(store, table="contents", ref=ref, prefix="raw")
+        ]
 
     assert states("main") == states("dev")
 
@@ -167,14 +283,25 @@ def test_what_was_read_can_be_written(store: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ("operation string, key string, expectedContent string", "column expectedContent: operations have none; they have operation, key, content"),
+        (
+            "operation string, key string, expectedContent string",
+            "column expectedContent: operations have none; they have operation, key, content",
+        ),
         ("operation string, content string", "column key: is missing"),
-        ("operation integer, key string", "column operation: is int; it holds PUT, DELETE, UNCHANGED"),
+        (
+            "operation integer, key string",
+            "column operation: is int; it holds PUT, DELETE, UNCHANGED",
+        ),
         ("operation string, key long", "column key: is bigint; it is a text"),
-        ("operation string, key string, content double", "column content: is double; it is a struct"),
+        (
+            "operation string, key string, content double",
+            "column content: is double; it is a struct",
+        ),
     ],
 )
-def test_a_column_that_is_none_is_refused_before_anything_runs(store: str, columns: str, told: str) -> None:
+def test_a_column_that_is_none_is_refused_before_anything_runs(
+    store: str, columns: str, told: str
+) -> None:
     with pytest.raises(Refused) as refused:
         write(store, [], columns)
     assert told in str(refused.value)
@@ -187,5 +314,8 @@ def test_no_rows_are_no_commit(store: str) -> None:
 
 def test_a_commit_replaces_nothing(store: str) -> None:
     source = NessieDataSource({"url": store, "message": "x"})
-    with pytest.raises(Refused, match=r'mode overwrite: a commit is added to what is there; write \.mode\("append"\)'):
+    with pytest.raises(
+        Refused,
+        match=r'mode overwrite: a commit is added to what is there; write \.mode\("append"\)',
+    ):
         source.writer(StructType().add("operation", "string").add("key", "string"), overwrite=True)

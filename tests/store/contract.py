@@ -14,7 +14,20 @@ from tests.store.contract_commit import CommitContract
 from tests.store.contract_concurrency import ConcurrencyContract
 from tests.store.contract_dump import DumpContract
 from tests.store.contract_maintenance import MaintenanceContract
-from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, commit, create, delete, id_of, write
+from tests.store.samples import (
+    COMMIT,
+    NODE,
+    VALUE,
+    Clock,
+    a_move,
+    a_write,
+    an_object,
+    commit,
+    create,
+    delete,
+    id_of,
+    write,
+)
 
 HOUR = 3600
 
@@ -99,13 +112,21 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert list(store.scan()) == [an_object("a")]
 
     def test_scan_shows_every_object_of_a_kind(self, store: Store) -> None:
-        objects = {o.id: o for kind in (VALUE, NODE, COMMIT) for o in (an_object(f"{kind} {n}", kind, n * 5) for n in range(300))}
+        objects = {
+            o.id: o
+            for kind in (VALUE, NODE, COMMIT)
+            for o in (an_object(f"{kind} {n}", kind, n * 5) for n in range(300))
+        }
         store.put(objects.values())
         assert {o.id: o for o in store.scan()} == objects
-        assert {o.id: o for o in store.scan(NODE)} == {o.id: o for o in objects.values() if o.kind == NODE}
+        assert {o.id: o for o in store.scan(NODE)} == {
+            o.id: o for o in objects.values() if o.kind == NODE
+        }
         assert list(store.scan(99)) == []
 
-    def test_a_scan_goes_on_while_objects_are_written_and_deleted(self, store: Store, clock: Clock) -> None:
+    def test_a_scan_goes_on_while_objects_are_written_and_deleted(
+        self, store: Store, clock: Clock
+    ) -> None:
         old = [an_object(str(n)) for n in range(1000)]
         store.put(old)
         scan = store.scan()
@@ -124,29 +145,46 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         ids = sorted(o.id for o in objects)
         wanted = ids[200].hex()
         for length in range(65):
-            assert store.find_ids(COMMIT, wanted[:length], 1000) == [i for i in ids if i.hex().startswith(wanted[:length])]
+            assert store.find_ids(COMMIT, wanted[:length], 1000) == [
+                i for i in ids if i.hex().startswith(wanted[:length])
+            ]
 
     def test_find_ids_of_the_highest_and_lowest(self, store: Store) -> None:
-        low, high = StoredObject(bytes(32), COMMIT, b"low"), StoredObject(b"\xff" * 32, COMMIT, b"high")
+        low, high = (
+            StoredObject(bytes(32), COMMIT, b"low"),
+            StoredObject(b"\xff" * 32, COMMIT, b"high"),
+        )
         store.put([low, high])
         assert store.find_ids(COMMIT, "0", 9) == [low.id]
         assert store.find_ids(COMMIT, "f", 9) == store.find_ids(COMMIT, "f" * 64, 9) == [high.id]
         assert store.find_ids(COMMIT, "", 9) == [low.id, high.id]
 
     def test_find_ids_keeps_to_kind_and_limit(self, store: Store) -> None:
-        store.put([StoredObject(bytes([7]) * 31 + bytes([n]), COMMIT if n % 2 else NODE, b"") for n in range(10)])
+        store.put(
+            [
+                StoredObject(bytes([7]) * 31 + bytes([n]), COMMIT if n % 2 else NODE, b"")
+                for n in range(10)
+            ]
+        )
         assert [i[-1] for i in store.find_ids(COMMIT, "07", 3)] == [1, 3, 5]
         assert [i[-1] for i in store.find_ids(NODE, "0707", 100)] == [0, 2, 4, 6, 8]
 
     @pytest.mark.parametrize("prefix", ["zz", "0x12", " ab", "ab ", "AB", "g", "f" * 65, "é"])
-    def test_find_ids_answers_nothing_for_what_no_hex_form_begins_with(self, store: Store, prefix: str) -> None:
-        store.put([StoredObject(b"\xab" * 32, COMMIT, b""), StoredObject(b"\xff" * 32, COMMIT, b"")])
+    def test_find_ids_answers_nothing_for_what_no_hex_form_begins_with(
+        self, store: Store, prefix: str
+    ) -> None:
+        store.put(
+            [StoredObject(b"\xab" * 32, COMMIT, b""), StoredObject(b"\xff" * 32, COMMIT, b"")]
+        )
         assert store.find_ids(COMMIT, prefix, 10) == []
 
     # -- index --
 
     def test_indexed_objects_come_last_written_first_page_by_page(self, store: Store) -> None:
-        indexed = [StoredObject(id_of(str(n)), COMMIT, b"", (b"even" if n % 2 == 0 else b"odd", b"all")) for n in range(9)]
+        indexed = [
+            StoredObject(id_of(str(n)), COMMIT, b"", (b"even" if n % 2 == 0 else b"odd", b"all"))
+            for n in range(9)
+        ]
         for object_ in indexed[:6]:
             write(store, a_write([object_]))
         store.put(indexed[6:])
@@ -155,10 +193,14 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert [id_ for _, id_ in store.find_indexed(b"odd", None, 2)] == [id_of("7"), id_of("5")]
         assert store.find_indexed(b"all", found[3][0], 2) == found[4:6]
         assert store.find_indexed(b"none", None, 5) == []
-        assert sorted(store.scan_index()) == sorted((entry, o.id) for o in indexed for entry in o.index)
+        assert sorted(store.scan_index()) == sorted(
+            (entry, o.id) for o in indexed for entry in o.index
+        )
 
     def test_a_stale_write_leaves_no_index_entries(self, store: Store) -> None:
-        lost = a_write([StoredObject(id_of("lost"), COMMIT, b"", (b"m",))], [a_move("main", "nowhere", "lost")])
+        lost = a_write(
+            [StoredObject(id_of("lost"), COMMIT, b"", (b"m",))], [a_move("main", "nowhere", "lost")]
+        )
         assert isinstance(write(store, lost), Stale)
         assert store.find_indexed(b"m", None, 5) == []
 
@@ -169,21 +211,55 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
 
     # -- listings --
 
-    NAMES = ("A", "a", "a.b", "a/b", "a/c", "ab", "b", "z\U0010ffff", "z\U0010ffffz", "zz", "\ud7ff", "\ud7ffx", "\ue000", "Ä", "ä/1", "👍")
+    NAMES = (
+        "A",
+        "a",
+        "a.b",
+        "a/b",
+        "a/c",
+        "ab",
+        "b",
+        "z\U0010ffff",
+        "z\U0010ffffz",
+        "zz",
+        "\ud7ff",
+        "\ud7ffx",
+        "\ue000",
+        "Ä",
+        "ä/1",
+        "👍",
+    )
 
-    @pytest.mark.parametrize("prefix", ["", "a", "a/", "ab", "b", "z", "z\U0010ffff", "\ud7ff", "ä", "👍", "nothing", "%", "_"])
+    @pytest.mark.parametrize(
+        "prefix",
+        ["", "a", "a/", "ab", "b", "z", "z\U0010ffff", "\ud7ff", "ä", "👍", "nothing", "%", "_"],
+    )
     @pytest.mark.parametrize("start", ["", "a", "a/b", "a/b0", "b", "zz", "\uffff"])
-    def test_references_of_a_prefix_from_a_start(self, store: Store, prefix: str, start: str) -> None:
-        write(store, a_write(moves=[a_move(name, None, "0", kind="TAG" if n % 3 else "BRANCH") for n, name in enumerate(self.NAMES)]))
+    def test_references_of_a_prefix_from_a_start(
+        self, store: Store, prefix: str, start: str
+    ) -> None:
+        write(
+            store,
+            a_write(
+                moves=[
+                    a_move(name, None, "0", kind="TAG" if n % 3 else "BRANCH")
+                    for n, name in enumerate(self.NAMES)
+                ]
+            ),
+        )
         for kind in (None, "BRANCH", "TAG"):
             expected = [
                 name
                 for name in sorted(self.NAMES)
-                if name.startswith(prefix) and name >= start and (kind is None or kind == ("TAG" if self.NAMES.index(name) % 3 else "BRANCH"))
+                if name.startswith(prefix)
+                and name >= start
+                and (kind is None or kind == ("TAG" if self.NAMES.index(name) % 3 else "BRANCH"))
             ]
             assert [r.name for r in store.references(kind, prefix, start)] == expected
             for limit in (0, 1, 2, 100):
-                assert [r.name for r in store.references(kind, prefix, start, limit)] == expected[:limit]
+                assert [r.name for r in store.references(kind, prefix, start, limit)] == expected[
+                    :limit
+                ]
 
     # -- reflog and requests --
 
@@ -200,7 +276,15 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
     def test_the_newest_move_of_each_of_several_references(self, store: Store) -> None:
         write(
             store,
-            a_write(moves=[a_move("a", None, "0"), a_move("a", "0", "1"), a_move("b", None, "0"), a_move("b", "0", None), a_move("c", None, "0")]),
+            a_write(
+                moves=[
+                    a_move("a", None, "0"),
+                    a_move("a", "0", "1"),
+                    a_move("b", None, "0"),
+                    a_move("b", "0", None),
+                    a_move("c", None, "0"),
+                ]
+            ),
         )
         newest = {row.move.name: row for row in store.reflog()[::-1]}
         found = store.newest_moves(["a", "none", "b", "a", "nul\0"])
@@ -208,7 +292,14 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert store.newest_moves([]) == []
 
     def test_the_reflog_keeps_every_field(self, store: Store) -> None:
-        move = a_move("main", None, "1", kind="TAG", request_id="a request", message="many\nlines, 'quotes' and 👍")
+        move = a_move(
+            "main",
+            None,
+            "1",
+            kind="TAG",
+            request_id="a request",
+            message="many\nlines, 'quotes' and 👍",
+        )
         write(store, a_write(moves=[move]))
         assert [row.move for row in store.reflog()] == [move]
 
@@ -219,7 +310,11 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
             assert write(store, a_write(moves=[second])) == Done()
             assert [row.move for row in store.reflog()] == [second, first]
             return
-        for refused in (a_write(moves=[second]), a_write(settings={"a": "\0"}), a_write(moves=[a_move("\0", None, "1")])):
+        for refused in (
+            a_write(moves=[second]),
+            a_write(settings={"a": "\0"}),
+            a_write(moves=[a_move("\0", None, "1")]),
+        ):
             with pytest.raises(InvalidInput, match="NUL"):
                 write(store, refused)
             assert store.request(refused.request.id) is None
@@ -229,10 +324,19 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
     def test_the_reflog_remembers_deleted_references(self, store: Store) -> None:
         write(store, create("gone", "1"))
         write(store, a_write(moves=[a_move("gone", "1", None)]))
-        assert [(row.move.before, row.move.after) for row in store.reflog("gone")] == [(id_of("1"), None), (None, id_of("1"))]
+        assert [(row.move.before, row.move.after) for row in store.reflog("gone")] == [
+            (id_of("1"), None),
+            (None, id_of("1")),
+        ]
 
     def test_the_reflog_is_paged(self, store: Store) -> None:
-        write(store, a_write(moves=[a_move("main", str(n) if n else None, str(n + 1)) for n in range(10)] + [a_move("dev", None, "1")]))
+        write(
+            store,
+            a_write(
+                moves=[a_move("main", str(n) if n else None, str(n + 1)) for n in range(10)]
+                + [a_move("dev", None, "1")]
+            ),
+        )
         for name in (None, "main"):
             rows, before = [], None
             while page := store.reflog(name, before, 3):
@@ -254,19 +358,32 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert store.basis("main", "") == Basis(store.reference("main"), Settings(), None)
         write(store, a_write(settings={"main": "1", "": ""}))
         settings = Settings({"main": "1", "": ""}, 1)
-        assert store.basis("main", first.request.id) == Basis(store.reference("main"), settings, first.request)
+        assert store.basis("main", first.request.id) == Basis(
+            store.reference("main"), settings, first.request
+        )
         assert store.basis("other", "unused") == Basis(None, settings, None)
 
     def test_several_bases_are_in_the_order_of_what_is_wanted(self, store: Store) -> None:
         first = create("main", "1")
         store.commit([first, create("dev", "2"), a_write(settings={"a": "1"})])
-        wanted = [("other", ""), ("main", first.request.id), ("dev", "unused"), ("main", ""), ("\0", "\0"), ("main", "")]
+        wanted = [
+            ("other", ""),
+            ("main", first.request.id),
+            ("dev", "unused"),
+            ("main", ""),
+            ("\0", "\0"),
+            ("main", ""),
+        ]
         assert store.bases(wanted) == [store.basis(*one) for one in wanted]
-        assert store.bases(wanted)[1] == Basis(store.reference("main"), Settings({"a": "1"}, 1), first.request)
+        assert store.bases(wanted)[1] == Basis(
+            store.reference("main"), Settings({"a": "1"}, 1), first.request
+        )
 
     # -- change counter --
 
-    def test_the_change_counter_differs_after_each_change_and_no_other_call(self, store: Store, clock: Clock) -> None:
+    def test_the_change_counter_differs_after_each_change_and_no_other_call(
+        self, store: Store, clock: Clock
+    ) -> None:
         changes: list[Callable[[], object]] = [
             lambda: write(store, create("main")),
             lambda: store.put([an_object("a"), an_object("b")]),
@@ -277,8 +394,17 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         for change in changes:
             change()
             seen.append(store.change_counter())
-            reads = [(store.change_counter(), store.basis("main", "r"), store.change_counter()) for _ in range(50)]
-            refused = [(store.change_counter(), write(store, commit("main", "elsewhere", "1")), store.change_counter())]
+            reads = [
+                (store.change_counter(), store.basis("main", "r"), store.change_counter())
+                for _ in range(50)
+            ]
+            refused = [
+                (
+                    store.change_counter(),
+                    write(store, commit("main", "elsewhere", "1")),
+                    store.change_counter(),
+                )
+            ]
             same = [before == after for before, _, after in (*reads, *refused)]
             assert all(same) if self.counts_only_changes else any(same)
         assert None not in seen

@@ -8,7 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from nessie_cli.store.base import LEASE, Store
-from nessie_cli.store.records import Done, Repeated, Request, Requirement, Settings, Stale, StoredReference, Write
+from nessie_cli.store.records import (
+    Done,
+    Repeated,
+    Request,
+    Requirement,
+    Settings,
+    Stale,
+    StoredReference,
+    Write,
+)
 from tests.store.samples import a_move, a_write, an_object, commit, create, id_of, stale, write
 
 
@@ -18,7 +27,10 @@ class CommitContract:
     # -- moves --
 
     def test_a_write_does_all_of_it(self, store: Store) -> None:
-        assert write(store, a_write([an_object("a")], [a_move("main", None, "0")], {"age": "7"})) == Done()
+        assert (
+            write(store, a_write([an_object("a")], [a_move("main", None, "0")], {"age": "7"}))
+            == Done()
+        )
         assert store.get([an_object("a").id]) == {an_object("a").id: an_object("a").data}
         assert store.reference("main") == StoredReference("main", "BRANCH", id_of("0"))
         assert store.settings().values == {"age": "7"}
@@ -35,9 +47,13 @@ class CommitContract:
             assert store.reference("main") == expected
 
     @pytest.mark.parametrize(("before", "after"), [("1", "2"), ("1", None), (None, "2")])
-    def test_a_stale_move_tells_what_stands_there(self, store: Store, before: str | None, after: str | None) -> None:
+    def test_a_stale_move_tells_what_stands_there(
+        self, store: Store, before: str | None, after: str | None
+    ) -> None:
         write(store, create("main", "other"))
-        assert write(store, a_write(moves=[a_move("main", before, after)])) == stale("main", StoredReference("main", "BRANCH", id_of("other")))
+        assert write(store, a_write(moves=[a_move("main", before, after)])) == stale(
+            "main", StoredReference("main", "BRANCH", id_of("other"))
+        )
 
     def test_a_move_of_a_missing_reference_is_stale(self, store: Store) -> None:
         assert write(store, a_write(moves=[a_move("main", "1", "2")])) == stale("main", None)
@@ -51,17 +67,33 @@ class CommitContract:
         assert write(store, a_write(moves=[a_move("v1", None, "2")])) == moved
 
     def test_a_stale_write_leaves_nothing_behind(self, store: Store) -> None:
-        write(store, a_write([], [a_move("main", None, "1"), a_move("dev", None, "1")], {"age": "7"}))
+        write(
+            store, a_write([], [a_move("main", None, "1"), a_move("dev", None, "1")], {"age": "7"})
+        )
         before = (store.references(), store.reflog())
-        moves = [a_move("dev", "1", "2", request_id="r"), a_move("new", None, "2", request_id="r"), a_move("main", "0", "2", request_id="r")]
-        assert isinstance(write(store, a_write([an_object("a")], moves, {"age": None, "size": "1"}, request_id="r")), Stale)
+        moves = [
+            a_move("dev", "1", "2", request_id="r"),
+            a_move("new", None, "2", request_id="r"),
+            a_move("main", "0", "2", request_id="r"),
+        ]
+        assert isinstance(
+            write(
+                store, a_write([an_object("a")], moves, {"age": None, "size": "1"}, request_id="r")
+            ),
+            Stale,
+        )
         assert (store.references(), store.reflog()) == before
         assert store.settings().values == {"age": "7"}
         assert list(store.scan()) == []
         assert store.request("r") is None
 
     def test_moves_of_one_reference_chain(self, store: Store) -> None:
-        moves = [a_move("main", None, "1"), a_move("main", "1", "2"), a_move("main", "2", None), a_move("main", None, "3")]
+        moves = [
+            a_move("main", None, "1"),
+            a_move("main", "1", "2"),
+            a_move("main", "2", None),
+            a_move("main", None, "3"),
+        ]
         assert write(store, a_write(moves=moves)) == Done()
         assert store.reference("main") == StoredReference("main", "BRANCH", id_of("3"))
         assert [row.move for row in reversed(store.reflog())] == moves
@@ -73,7 +105,10 @@ class CommitContract:
 
     def test_a_rename_is_two_moves(self, store: Store) -> None:
         write(store, create("old", "1"))
-        assert write(store, a_write(moves=[a_move("old", "1", None), a_move("new", None, "1")])) == Done()
+        assert (
+            write(store, a_write(moves=[a_move("old", "1", None), a_move("new", None, "1")]))
+            == Done()
+        )
         assert [r.name for r in store.references()] == ["new"]
 
     # -- requirements --
@@ -82,38 +117,70 @@ class CommitContract:
         store.put([an_object("there")])
         for required in (["missing"], ["there", "missing"], ["new", "missing"]):
             ids = [id_of(text) for text in required]
-            outcome = write(store, a_write([an_object("new")], [a_move("main", None, "there")], required=ids))
+            outcome = write(
+                store, a_write([an_object("new")], [a_move("main", None, "there")], required=ids)
+            )
             assert outcome == Stale(Requirement.OBJECT)
         assert store.references() == []
         assert store.get([id_of("new")]) == {}
         for name, text in (("a", "there"), ("b", "new")):
-            assert write(store, a_write([an_object("new")], [a_move(name, None, text)], required=[id_of(text)])) == Done()
+            assert (
+                write(
+                    store,
+                    a_write([an_object("new")], [a_move(name, None, text)], required=[id_of(text)]),
+                )
+                == Done()
+            )
 
-    def test_an_object_of_an_earlier_write_of_the_call_exists_if_that_write_is_done(self, store: Store) -> None:
+    def test_an_object_of_an_earlier_write_of_the_call_exists_if_that_write_is_done(
+        self, store: Store
+    ) -> None:
         writes = [
             a_write([an_object("lost")], [a_move("main", "0", "1")]),
             a_write([an_object("new")]),
             a_write(moves=[a_move("a", None, "lost")], required=[id_of("lost")]),
             a_write(moves=[a_move("b", None, "new")], required=[id_of("new")]),
         ]
-        assert store.commit(writes) == [stale("main", None), Done(), Stale(Requirement.OBJECT), Done()]
+        assert store.commit(writes) == [
+            stale("main", None),
+            Done(),
+            Stale(Requirement.OBJECT),
+            Done(),
+        ]
         assert [one.name for one in store.references()] == ["b"]
 
     def test_settings_must_have_the_version_that_was_seen(self, store: Store) -> None:
         """A commit that was drafted before branch protection was switched on must not land after it."""
         seen = store.settings()
-        assert write(store, a_write(settings={"protect.main": "merge-only"}, settings_version=seen.version)) == Done()
+        assert (
+            write(
+                store,
+                a_write(settings={"protect.main": "merge-only"}, settings_version=seen.version),
+            )
+            == Done()
+        )
         late = a_write([an_object("a")], [a_move("main", None, "1")], settings_version=seen.version)
         assert write(store, late) == Stale(Requirement.SETTINGS)
         assert (store.references(), list(store.scan())) == ([], [])
-        assert write(store, a_write(settings={"protect.main": None}, settings_version=seen.version)) == Stale(Requirement.SETTINGS)
+        assert write(
+            store, a_write(settings={"protect.main": None}, settings_version=seen.version)
+        ) == Stale(Requirement.SETTINGS)
         assert store.settings() == Settings({"protect.main": "merge-only"}, seen.version + 1)
         now = a_write(moves=[a_move("main", None, "1")], settings_version=seen.version + 1)
         assert write(store, now) == Done()
         assert write(store, a_write(moves=[a_move("dev", None, "1")])) == Done()
 
-    def test_the_version_of_settings_grows_by_one_per_write_that_changes_them(self, store: Store) -> None:
-        changes: list[dict[str, str | None]] = [{"a": "1", "b": "2"}, {"a": "1"}, {}, {"a": None, "b": None}, {"never there": None}, {"a": "3"}]
+    def test_the_version_of_settings_grows_by_one_per_write_that_changes_them(
+        self, store: Store
+    ) -> None:
+        changes: list[dict[str, str | None]] = [
+            {"a": "1", "b": "2"},
+            {"a": "1"},
+            {},
+            {"a": None, "b": None},
+            {"never there": None},
+            {"a": "3"},
+        ]
         versions = []
         for change in changes:
             write(store, a_write(settings=change))
@@ -143,10 +210,14 @@ class CommitContract:
         assert store.request("r") is None
         assert store.request("") is None
 
-    def test_a_repeated_request_writes_nothing_and_tells_the_recorded_one(self, store: Store) -> None:
+    def test_a_repeated_request_writes_nothing_and_tells_the_recorded_one(
+        self, store: Store
+    ) -> None:
         first = create("main", "1")
         write(store, first)
-        again = a_write([an_object("a")], [a_move("dev", None, "1")], {"a": "1"}, request_id=first.request.id)
+        again = a_write(
+            [an_object("a")], [a_move("dev", None, "1")], {"a": "1"}, request_id=first.request.id
+        )
         before = (store.references(), store.reflog(), store.settings())
         assert write(store, again) == Repeated(first.request)
         assert write(store, first) == Repeated(first.request)
@@ -156,8 +227,14 @@ class CommitContract:
     def test_a_request_id_occurs_once_in_a_call(self, store: Store) -> None:
         """The second is repeated only if the first is done."""
         lost = a_write(moves=[a_move("a", "0", "1")], request_id="r")
-        first, second = (a_write(moves=[a_move(name, None, "1")], request_id="r") for name in ("b", "c"))
-        assert store.commit([lost, first, second]) == [stale("a", None), Done(), Repeated(first.request)]
+        first, second = (
+            a_write(moves=[a_move(name, None, "1")], request_id="r") for name in ("b", "c")
+        )
+        assert store.commit([lost, first, second]) == [
+            stale("a", None),
+            Done(),
+            Repeated(first.request),
+        ]
         assert [one.name for one in store.references()] == ["b"]
         assert store.request("r") == first.request
 
@@ -182,7 +259,9 @@ class CommitContract:
         write(store, create("main", "0"))
         writes = [
             commit("main", "0", "1"),
-            a_write([an_object("a")], [a_move("dev", None, "1"), a_move("main", "0", "2")], {"x": "1"}),
+            a_write(
+                [an_object("a")], [a_move("dev", None, "1"), a_move("main", "0", "2")], {"x": "1"}
+            ),
             commit("main", "1", "2"),
             a_write(moves=[a_move("main", "2", None)]),
             commit("main", "2", "3"),
@@ -190,11 +269,26 @@ class CommitContract:
         ]
         tag = StoredReference("main", "TAG", id_of("4"))
         at_1 = StoredReference("main", "BRANCH", id_of("1"))
-        assert store.commit(writes) == [Done(), stale("main", at_1), Done(), Done(), stale("main", None), Done()]
+        assert store.commit(writes) == [
+            Done(),
+            stale("main", at_1),
+            Done(),
+            Done(),
+            stale("main", None),
+            Done(),
+        ]
         assert store.references() == [tag]
         assert store.settings() == Settings()
-        assert store.get([id_of("a"), id_of("value 1"), id_of("value 2"), id_of("value 3")]).keys() == {id_of("value 1"), id_of("value 2")}
-        assert [row.move.after for row in store.reflog("main")] == [id_of("4"), None, id_of("2"), id_of("1"), id_of("0")]
+        assert store.get(
+            [id_of("a"), id_of("value 1"), id_of("value 2"), id_of("value 3")]
+        ).keys() == {id_of("value 1"), id_of("value 2")}
+        assert [row.move.after for row in store.reflog("main")] == [
+            id_of("4"),
+            None,
+            id_of("2"),
+            id_of("1"),
+            id_of("0"),
+        ]
 
     def test_many_writes_of_one_call(self, store: Store) -> None:
         write(store, create("main", "0"))
@@ -202,7 +296,9 @@ class CommitContract:
         writes += [create(f"branch {n}", str(n)) for n in range(100)]
         assert store.commit(writes) == [Done()] * 200
         assert store.reference("main") == StoredReference("main", "BRANCH", id_of("100"))
-        assert [row.move for row in reversed(store.reflog())][1:] == [one.moves[0] for one in writes]
+        assert [row.move for row in reversed(store.reflog())][1:] == [
+            one.moves[0] for one in writes
+        ]
         assert len(store.references()) == 101
         assert all(store.request(one.request.id) == one.request for one in writes)
         assert [type(outcome) for outcome in store.commit(writes)] == [Repeated] * 200

@@ -31,7 +31,9 @@ class ConcurrencyContract:
 
     def test_of_many_racing_writers_one_wins(self, store: Store) -> None:
         write(store, create("main", "0"))
-        answers = together(*[lambda n=n: write(store, commit("main", "0", f"writer {n}")) for n in range(6)])
+        answers = together(
+            *[lambda n=n: write(store, commit("main", "0", f"writer {n}")) for n in range(6)]
+        )
         assert sorted(type(a).__name__ for a in answers) == ["Done"] + ["Stale"] * 5
         winner = store.reference("main")
         assert {a.current for a in answers if isinstance(a, Stale)} == {winner}
@@ -46,11 +48,15 @@ class ConcurrencyContract:
                 answer: Outcome | None = None
                 while answer != Done():
                     height = len(store.reflog("main")) - 1
-                    answer = write(store, a_write(moves=[a_move("main", str(height), str(height + 1))]))
+                    answer = write(
+                        store, a_write(moves=[a_move("main", str(height), str(height + 1))])
+                    )
 
         together(*[count_up] * 6)
         assert store.reference("main").target == id_of("120")  # type: ignore[union-attr]
-        assert [row.move.after for row in reversed(store.reflog())] == [id_of(str(n)) for n in range(121)]
+        assert [row.move.after for row in reversed(store.reflog())] == [
+            id_of(str(n)) for n in range(121)
+        ]
 
     def test_the_same_objects_can_be_written_at_once(self, store: Store) -> None:
         objects = [an_object(str(n), size=700) for n in range(50)]

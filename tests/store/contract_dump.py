@@ -37,7 +37,9 @@ class Broken(Exception):
 class Wrapped:
     """A dump whose objects pass through a function."""
 
-    def __init__(self, dump: Dump, change: Callable[[Iterator[PackedObject]], Iterator[PackedObject]]) -> None:
+    def __init__(
+        self, dump: Dump, change: Callable[[Iterator[PackedObject]], Iterator[PackedObject]]
+    ) -> None:
         self._dump = dump
         self._change = change
 
@@ -55,7 +57,12 @@ def everything(dump: Dump) -> dict[str, Any]:
         "references": sorted(dump.references(), key=lambda one: one.name),
         "moves": list(dump.moves()),
         "requests": sorted(dump.requests(), key=lambda one: one.id),
-        "objects": [StoredObject(one.id, one.kind, unpack(one.id, one.kind, one.packed), tuple(sorted(one.index))) for one in dump.objects()],
+        "objects": [
+            StoredObject(
+                one.id, one.kind, unpack(one.id, one.kind, one.packed), tuple(sorted(one.index))
+            )
+            for one in dump.objects()
+        ],
     }
 
 
@@ -72,12 +79,17 @@ def read_one_object_and_fail(store: Store) -> None:
 
 def initialise(store: Store) -> None:
     """What `nessie init` writes."""
-    write(store, a_write(moves=[a_move("main", None, "0")], settings={"branch": "main", "only here": "1"}))
+    write(
+        store,
+        a_write(moves=[a_move("main", None, "0")], settings={"branch": "main", "only here": "1"}),
+    )
 
 
 def fill(store: Store) -> None:
     """Some of everything: all kinds of objects, references, a deleted one, settings, a removed one."""
-    write(store, a_write(moves=[a_move("main", None, "0")], settings={"branch": "main", "gone": "1"}))
+    write(
+        store, a_write(moves=[a_move("main", None, "0")], settings={"branch": "main", "gone": "1"})
+    )
     for n in range(20):
         entries = (b"all", f"entry {n % 3}".encode())
         indexed = StoredObject(id_of(f"c{n}"), COMMIT, b"commit" * n, entries)
@@ -85,7 +97,10 @@ def fill(store: Store) -> None:
         plain = StoredObject(id_of(f"n{n}"), NODE, b"node " * 300, (), plain=True)
         before, after = f"c{n - 1}" if n else "0", f"c{n}"
         move = a_move("main", before, after, message=f"ä\n{n}", request_id=f"request {n}")
-        assert write(store, a_write([large, plain, indexed], [move], request_id=f"request {n}")) == Done()
+        assert (
+            write(store, a_write([large, plain, indexed], [move], request_id=f"request {n}"))
+            == Done()
+        )
     write(store, a_write(moves=[a_move("v1", None, "c3", kind="TAG"), a_move("old", None, "c4")]))
     write(store, a_write(moves=[a_move("old", "c4", None)], settings={"gone": None, "ä": "👍"}))
 
@@ -109,7 +124,11 @@ class DumpContract:
             assert found[name] == wanted[name]
         assert {one.id for one in found["requests"]} >= {f"request {n}" for n in range(20)}
         sizes = (counts.objects, counts.references, counts.moves, counts.requests)
-        assert sizes == (60, 2, 24, 23) == tuple(len(found[name]) for name in ("objects", "references", "moves", "requests"))
+        assert (
+            sizes
+            == (60, 2, 24, 23)
+            == tuple(len(found[name]) for name in ("objects", "references", "moves", "requests"))
+        )
 
     def test_what_was_loaded_is_dumped_again(self, store: Store, source: MemoryStore) -> None:
         reported: list[tuple[int, int | None]] = []
@@ -123,11 +142,17 @@ class DumpContract:
             store.load(dump)
         assert store.references() == source.references()
         assert store.settings().values == source.settings().values
-        assert [row.move for row in store.reflog("main")] == [row.move for row in source.reflog("main")]
+        assert [row.move for row in store.reflog("main")] == [
+            row.move for row in source.reflog("main")
+        ]
         assert store.request("request 7") == source.request("request 7")
-        assert {one.id: one.data for one in store.scan()} == {one.id: one.data for one in source.scan()}
+        assert {one.id: one.data for one in store.scan()} == {
+            one.id: one.data for one in source.scan()
+        }
         for entry in (b"all", b"entry 0", b"entry 1", b"entry 2"):
-            assert [id_ for _, id_ in store.find_indexed(entry, None, 99)] == [id_ for _, id_ in source.find_indexed(entry, None, 99)]
+            assert [id_ for _, id_ in store.find_indexed(entry, None, 99)] == [
+                id_ for _, id_ in source.find_indexed(entry, None, 99)
+            ]
         assert sorted(store.scan_index()) == sorted(source.scan_index())
 
     def test_an_empty_store_is_dumped_and_loaded(self, store: Store) -> None:
@@ -142,7 +167,10 @@ class DumpContract:
             store.load(dump)
         newest = store.find_indexed(b"all", None, 1)[0][0], store.reflog(limit=1)[0].number
         one = StoredObject(id_of("next"), COMMIT, b"next", (b"all",))
-        assert write(store, a_write([one], [a_move("main", "c19", "next")], settings={"ä": None})) == Done()
+        assert (
+            write(store, a_write([one], [a_move("main", "c19", "next")], settings={"ä": None}))
+            == Done()
+        )
         assert store.find_indexed(b"all", None, 2)[1] == (newest[0], id_of("c19"))
         assert store.find_indexed(b"all", None, 1)[0][0] > newest[0]
         assert store.reflog(limit=1)[0].number > newest[1]
@@ -156,7 +184,9 @@ class DumpContract:
         with source.dump() as dump:
             store.load(dump)
         with store.dump() as dump:
-            assert [(one.id, one.index) for one in dump.objects()] == [(one.id, one.index) for one in (*many, *large)]
+            assert [(one.id, one.index) for one in dump.objects()] == [
+                (one.id, one.index) for one in (*many, *large)
+            ]
 
     # -- one state --
 
@@ -215,7 +245,9 @@ class DumpContract:
         ],
         ids=["object", "reference", "move"],
     )
-    def test_a_store_with_content_is_refused(self, store: Store, source: MemoryStore, content: Any) -> None:
+    def test_a_store_with_content_is_refused(
+        self, store: Store, source: MemoryStore, content: Any
+    ) -> None:
         write(store, content)
         before = contents(store)
         with source.dump() as dump, pytest.raises(StoreNotEmpty, match="not empty") as caught:
@@ -223,7 +255,9 @@ class DumpContract:
         assert caught.value.name == store.url
         assert contents(store) == before
 
-    def test_settings_that_were_changed_are_content(self, store: Store, source: MemoryStore) -> None:
+    def test_settings_that_were_changed_are_content(
+        self, store: Store, source: MemoryStore
+    ) -> None:
         initialise(store)
         write(store, a_write(settings={"protect.main": "merge-only"}))
         with source.dump() as dump, pytest.raises(StoreNotEmpty):
@@ -269,7 +303,9 @@ class DumpContract:
         assert sorted(together(load, load, load)) == ["done", "refused", "refused"]
         assert contents(store) == contents(source)
 
-    def test_a_commit_during_a_load_waits_and_is_stale(self, store: Store, source: MemoryStore) -> None:
+    def test_a_commit_during_a_load_waits_and_is_stale(
+        self, store: Store, source: MemoryStore
+    ) -> None:
         initialise(store)
         loading, outcomes = Event(), []
 

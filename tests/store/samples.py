@@ -7,7 +7,16 @@ from hashlib import sha256
 from secrets import token_hex
 
 from nessie_cli.store.base import Store
-from nessie_cli.store.records import Move, Outcome, Request, Requirement, Stale, StoredObject, StoredReference, Write
+from nessie_cli.store.records import (
+    Move,
+    Outcome,
+    Request,
+    Requirement,
+    Stale,
+    StoredObject,
+    StoredReference,
+    Write,
+)
 
 VALUE, NODE, COMMIT = 1, 2, 3
 
@@ -31,11 +40,29 @@ def an_object(text: str, kind: int = VALUE, size: int = 100) -> StoredObject:
     return StoredObject(id_of(text), kind, data[:size])
 
 
-def a_move(name: str, before: str | None, after: str | None, *, kind: str = "BRANCH", request_id: str = "", message: str = "") -> Move:
+def a_move(
+    name: str,
+    before: str | None,
+    after: str | None,
+    *,
+    kind: str = "BRANCH",
+    request_id: str = "",
+    message: str = "",
+) -> Move:
     def place(text: str | None) -> bytes | None:
         return None if text is None else id_of(text)
 
-    return Move(name, kind, place(before), place(after), 1_700_000_000_000_001, "somebody", "commit", message, request_id)
+    return Move(
+        name,
+        kind,
+        place(before),
+        place(after),
+        1_700_000_000_000_001,
+        "somebody",
+        "commit",
+        message,
+        request_id,
+    )
 
 
 def a_write(
@@ -48,7 +75,9 @@ def a_write(
     request_id: str = "",
 ) -> Write:
     """A write, under a request id of its own unless one is given."""
-    request = Request(request_id or token_hex(8), "somebody", b"digest", b"result", 1_700_000_000_000_001)
+    request = Request(
+        request_id or token_hex(8), "somebody", b"digest", b"result", 1_700_000_000_000_001
+    )
     return Write(request, objects, moves, settings or {}, required, settings_version)
 
 
@@ -58,8 +87,14 @@ def create(name: str, at: str = "0", kind: str = "BRANCH") -> Write:
 
 def commit(name: str, before: str, after: str, request_id: str = "") -> Write:
     """What a commit looks like from below: some objects, one move."""
-    objects = [an_object(f"value {after}", VALUE), an_object(f"node {after}", NODE, 3000), an_object(after, COMMIT, 300)]
-    return a_write(objects, [a_move(name, before, after, request_id=request_id)], request_id=request_id)
+    objects = [
+        an_object(f"value {after}", VALUE),
+        an_object(f"node {after}", NODE, 3000),
+        an_object(after, COMMIT, 300),
+    ]
+    return a_write(
+        objects, [a_move(name, before, after, request_id=request_id)], request_id=request_id
+    )
 
 
 def write(store: Store, one: Write) -> Outcome:
@@ -74,4 +109,6 @@ def stale(name: str, current: StoredReference | None) -> Stale:
 def delete(store: Store, ids: Sequence[bytes], written_before: int) -> int:
     """Delete objects that no move has reached; returns how many were deleted."""
     with store.maintenance() as maintenance:
-        return maintenance.delete(ids, written_before, maintenance.last_move(), lambda _: ()).objects
+        return maintenance.delete(
+            ids, written_before, maintenance.last_move(), lambda _: ()
+        ).objects

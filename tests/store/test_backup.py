@@ -19,7 +19,15 @@ import pytest
 from msgspec import structs
 
 from nessie_cli import CommitMeta, ContentKey, IcebergTable, Put, Repository, connect, create
-from nessie_cli.errors import DamagedObject, FileExists, FileNotFound, InvalidInput, StoreNotEmpty, StoreNotFound, StoreUnavailable
+from nessie_cli.errors import (
+    DamagedObject,
+    FileExists,
+    FileNotFound,
+    InvalidInput,
+    StoreNotEmpty,
+    StoreNotFound,
+    StoreUnavailable,
+)
 from nessie_cli.model import Delete, ReferenceType
 from nessie_cli.store.backup import back_up, load_backup
 from nessie_cli.store.opening import create_store, open_store
@@ -41,7 +49,11 @@ class Places:
 
     def url(self, kind: str) -> str:
         self._count += 1
-        return next(self._postgres) if kind == "postgres" else f"sqlite:///{self._folder}/store{self._count}.sqlite"
+        return (
+            next(self._postgres)
+            if kind == "postgres"
+            else f"sqlite:///{self._folder}/store{self._count}.sqlite"
+        )
 
     def file(self, name: str = "lake.backup") -> str:
         return str(self._folder / name)
@@ -60,11 +72,15 @@ def places(tmp_path: Path) -> Iterator[Places]:
 
 
 def put(name: str, number: int) -> Put:
-    return Put(ContentKey((name,)), IcebergTable(metadata_location=f"s3://lake/{name}/{number}.json"))
+    return Put(
+        ContentKey((name,)), IcebergTable(metadata_location=f"s3://lake/{name}/{number}.json")
+    )
 
 
 def commit(repository: Repository, branch: str, message: str, *operations: Any) -> str:
-    return repository.commit(branch, operations, CommitMeta(message), request_id=f"request {message}").reference.hash
+    return repository.commit(
+        branch, operations, CommitMeta(message), request_id=f"request {message}"
+    ).reference.hash
 
 
 def make(url: str) -> None:
@@ -72,7 +88,9 @@ def make(url: str) -> None:
     with create(url, default_branch="trunk", who="Ann") as repository:
         commit(repository, "trunk", "many", *[put(f"table {n}", n) for n in range(500)])
         for name in ("dev", "gone"):
-            repository.create_reference(ReferenceType.BRANCH, name, repository.reference("trunk").hash)
+            repository.create_reference(
+                ReferenceType.BRANCH, name, repository.reference("trunk").hash
+            )
             head = commit(repository, name, f"on {name}", put(f"only {name}", 1))
         repository.delete_reference("gone", expected_hash=head)
         commit(repository, "trunk", "drop", Delete(ContentKey(("table 7",))))
@@ -92,7 +110,11 @@ def state(url: str) -> dict[str, Any]:
             "logs": {name: list(repository.log(name, operations=True)) for name in names},
             "entries": {name: list(repository.entries(name)) for name in names},
             # Numbers are a store's own; their order stays.
-            "reflog": [structs.replace(entry, number=0) for name in (*names, "gone") for entry in repository.reflog(name)],
+            "reflog": [
+                structs.replace(entry, number=0)
+                for name in (*names, "gone")
+                for entry in repository.reflog(name)
+            ],
         }
 
 
@@ -139,13 +161,19 @@ def test_a_repeated_request_is_known_after_a_load(places: Places) -> None:
     back_up(first, file)
     load_backup(file, second)
     with closing(open_store(first)) as one, closing(open_store(second)) as two:
-        chosen = [row.move.request_id for row in one.reflog() if row.move.request_id.startswith("request ")]
+        chosen = [
+            row.move.request_id
+            for row in one.reflog()
+            if row.move.request_id.startswith("request ")
+        ]
         assert len(chosen) == 4, chosen
         for id_ in chosen:
             assert one.request(id_) == two.request(id_) is not None
 
 
-def test_text_that_postgres_cannot_hold_is_refused_before_anything_is_loaded(places: Places) -> None:
+def test_text_that_postgres_cannot_hold_is_refused_before_anything_is_loaded(
+    places: Places,
+) -> None:
     first, second, file = places.url("sqlite"), places.url("postgres"), places.file()
     make(first)
     with closing(open_store(first)) as store:
@@ -195,7 +223,11 @@ def test_a_backup_that_is_missing_makes_no_store(places: Places) -> None:
 
 
 def test_a_backup_in_a_folder_that_cannot_be_written_is_loaded(places: Places) -> None:
-    first, second, file = places.url("sqlite"), places.url("sqlite"), places.file("only/lake.backup")
+    first, second, file = (
+        places.url("sqlite"),
+        places.url("sqlite"),
+        places.file("only/lake.backup"),
+    )
     make(first)
     Path(file).parent.mkdir()
     back_up(first, file)
@@ -222,7 +254,9 @@ def test_a_backup_beside_writers_is_one_state(places: Places, kind: str) -> None
             for n in range(100_000):
                 if stop.is_set():
                     break
-                acknowledged.append(commit(repository, "main", f"{number} {n}", put(f"table {number} {n}", n)))
+                acknowledged.append(
+                    commit(repository, "main", f"{number} {n}", put(f"table {number} {n}", n))
+                )
 
     with ThreadPoolExecutor(3) as pool:
         writers = [pool.submit(work, number) for number in range(3)]
@@ -261,7 +295,9 @@ def halt(done, total):
 
 
 def kill_in_the_middle(*arguments: str) -> None:
-    with subprocess.Popen([sys.executable, "-c", _HALT, *arguments], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", _HALT, *arguments], stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"halted\n"
         process.send_signal(signal.SIGKILL)
@@ -318,11 +354,17 @@ def damage(url: str) -> bytes:
     """Change a byte of one object; returns its id."""
     if url.startswith("sqlite:"):
         with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as file:
-            [[id_]] = file.execute("SELECT id FROM objects ORDER BY number LIMIT 1 OFFSET 40").fetchall()
-            file.execute("UPDATE objects SET packed = CAST(packed || x'00' AS BLOB) WHERE id = ?", (id_,))
+            [[id_]] = file.execute(
+                "SELECT id FROM objects ORDER BY number LIMIT 1 OFFSET 40"
+            ).fetchall()
+            file.execute(
+                "UPDATE objects SET packed = CAST(packed || x'00' AS BLOB) WHERE id = ?", (id_,)
+            )
         return bytes(id_)
     with postgres(url) as connection:
-        [[id_]] = connection.execute("SELECT id FROM objects ORDER BY number LIMIT 1 OFFSET 40").fetchall()
+        [[id_]] = connection.execute(
+            "SELECT id FROM objects ORDER BY number LIMIT 1 OFFSET 40"
+        ).fetchall()
         connection.execute("UPDATE objects SET data = data || '\\x00'::bytea WHERE id = %s", (id_,))
         return bytes(id_)
 
@@ -375,7 +417,9 @@ def test_an_entry_of_an_object_that_is_gone_is_left_out(places: Places) -> None:
     before = raw(url)
     with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as connection:
         for number in (-5, 1_000_000):
-            connection.execute("INSERT INTO object_index (entry, object) VALUES (x'00', ?)", (number,))
+            connection.execute(
+                "INSERT INTO object_index (entry, object) VALUES (x'00', ?)", (number,)
+            )
     back_up(url, file)
     assert raw(file) == before
 
@@ -391,10 +435,15 @@ def test_a_given_up_attempt_stays_excluded_after_a_load(places: Places) -> None:
     create(second).close()
     with postgres(second) as connection:
         for id_ in ("given up", used):
-            connection.execute("INSERT INTO requests (id, time, excluded) VALUES (%s, 1, ARRAY['\\x01'::bytea])", (id_,))
+            connection.execute(
+                "INSERT INTO requests (id, time, excluded) VALUES (%s, 1, ARRAY['\\x01'::bytea])",
+                (id_,),
+            )
     load_backup(file, second)
     with postgres(second) as connection:
-        rows = connection.execute("SELECT id, excluded FROM requests WHERE result IS NULL").fetchall()
+        rows = connection.execute(
+            "SELECT id, excluded FROM requests WHERE result IS NULL"
+        ).fetchall()
     assert rows == [("given up", [b"\1"])]
     assert raw(second) == raw(first)
 
@@ -416,11 +465,28 @@ def test_memory_is_bounded(places: Places) -> None:
     random = Random(1)
     source, target = places.url("sqlite"), places.url("postgres")
     with closing(create_store(source)) as store:
-        store.put(StoredObject(id_of(str(n)), n % 3 + 1, random.randbytes(5000), plain=True) for n in range(24_000))
+        store.put(
+            StoredObject(id_of(str(n)), n % 3 + 1, random.randbytes(5000), plain=True)
+            for n in range(24_000)
+        )
         for _ in range(20):
-            moves = [a_move("main", None if n % 2 == 0 else "0", "0" if n % 2 == 0 else None, message="m" * 400) for n in range(1000)]
+            moves = [
+                a_move(
+                    "main",
+                    None if n % 2 == 0 else "0",
+                    "0" if n % 2 == 0 else None,
+                    message="m" * 400,
+                )
+                for n in range(1000)
+            ]
             write(store, a_write(moves=moves))
-    for arguments in (("backup", source, places.file("1")), ("load", places.file("1"), target), ("backup", target, places.file("2"))):
-        done = subprocess.run([sys.executable, "-c", _MEASURE, *arguments], capture_output=True, text=True, check=True)
+    for arguments in (
+        ("backup", source, places.file("1")),
+        ("load", places.file("1"), target),
+        ("backup", target, places.file("2")),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", _MEASURE, *arguments], capture_output=True, text=True, check=True
+        )
         assert int(done.stdout) * _UNIT < 90_000_000, arguments
     assert Path(places.file("2")).stat().st_size > 120_000_000

@@ -23,7 +23,9 @@ def test_what_was_packed_is_unpacked(data: bytes) -> None:
     assert unpack(ID, 1, pack(ID, 1, data)) == data
 
 
-@pytest.mark.parametrize("data", [b"", b"x", b"a commit " * 30, TEXT], ids=["empty", "one byte", "raw", "compressed"])
+@pytest.mark.parametrize(
+    "data", [b"", b"x", b"a commit " * 30, TEXT], ids=["empty", "one byte", "raw", "compressed"]
+)
 def test_every_flipped_byte_is_found(data: bytes) -> None:
     blob = pack(ID, 1, data)
     for position in range(len(blob)):
@@ -90,7 +92,12 @@ def test_a_payload_that_does_not_decompress_is_damage_although_its_check_sum_is_
 def test_small_objects_need_no_zstandard() -> None:
     code = f"""import sys; from nessie_cli.store.codec import pack, unpack
 unpack(b'i', 1, pack(b'i', 1, b'a' * {SMALL - 1})); print('zstandard' in sys.modules)"""
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "False\n"
+    )
 
 
 def test_threads_do_not_share_a_compressor() -> None:

@@ -17,7 +17,9 @@ def _working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "in").mkdir()
 
 
-@pytest.mark.parametrize("url", ["sqlite:///in/a.sqlite", "in/a.sqlite", "./in/a.sqlite", "SQLITE:///in/a.sqlite"])
+@pytest.mark.parametrize(
+    "url", ["sqlite:///in/a.sqlite", "in/a.sqlite", "./in/a.sqlite", "SQLITE:///in/a.sqlite"]
+)
 def test_a_relative_path_starts_at_the_working_directory(tmp_path: Path, url: str) -> None:
     store = create_store(url)
     assert store.url == f"sqlite:///{tmp_path}/in/a.sqlite"
@@ -25,9 +27,25 @@ def test_a_relative_path_starts_at_the_working_directory(tmp_path: Path, url: st
     assert [p.name for p in (tmp_path / "in").iterdir()] == ["a.sqlite"]
 
 
-@pytest.mark.parametrize("name", ["b c?mode=ro#x.sqlite", "%41.sqlite", "a:b.sqlite", "é👍.sqlite", "file:x", ":memory:", "-wal"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "b c?mode=ro#x.sqlite",
+        "%41.sqlite",
+        "a:b.sqlite",
+        "é👍.sqlite",
+        "file:x",
+        ":memory:",
+        "-wal",
+    ],
+)
 def test_any_name_is_a_name(tmp_path: Path, name: str) -> None:
-    for url in (f"in/{name}", f"sqlite:///in/{name}", f"{tmp_path}/in/{name}", f"sqlite:///{tmp_path}/in/{name}"):
+    for url in (
+        f"in/{name}",
+        f"sqlite:///in/{name}",
+        f"{tmp_path}/in/{name}",
+        f"sqlite:///{tmp_path}/in/{name}",
+    ):
         store = create_store(url)
         store.close()
     assert [p.name for p in (tmp_path / "in").iterdir()] == [name]
@@ -43,7 +61,9 @@ def test_the_url_of_a_store_opens_it_again(tmp_path: Path, monkeypatch: pytest.M
     again.close()
 
 
-def test_another_working_directory_does_not_move_an_open_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_working_directory_does_not_move_an_open_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from threading import Thread
 
     store = create_store("in/a.sqlite")
@@ -81,17 +101,39 @@ def test_opening_does_not_create(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", " ", "sqlite:///", "sqlite://", "sqlite:", "sqlite:a.sqlite", "sqlite://a.sqlite", "memory:x", "memory://", "mysql://h/d", "a\0b"]
+    "url",
+    [
+        "",
+        " ",
+        "sqlite:///",
+        "sqlite://",
+        "sqlite:",
+        "sqlite:a.sqlite",
+        "sqlite://a.sqlite",
+        "memory:x",
+        "memory://",
+        "mysql://h/d",
+        "a\0b",
+    ],
 )
 def test_what_names_no_store_is_refused_with_the_forms_that_do(tmp_path: Path, url: str) -> None:
     for make in (create_store, open_store):
-        with pytest.raises(InvalidInput, match=r"^store .*(sqlite:///relative/path|zero bytes)") as caught:
+        with pytest.raises(
+            InvalidInput, match=r"^store .*(sqlite:///relative/path|zero bytes)"
+        ) as caught:
             make(url)
         assert "\n" not in str(caught.value)
     assert [p.name for p in tmp_path.iterdir()] == ["in"]
 
 
-@pytest.mark.parametrize("url", ["postgresql://joe:secret@host/db", "postgres://joe:secret@host/db", "http://joe:secret@host/api/v2"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://joe:secret@host/db",
+        "postgres://joe:secret@host/db",
+        "http://joe:secret@host/api/v2",
+    ],
+)
 def test_passwords_are_not_shown(url: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         open_store(url)
@@ -102,9 +144,25 @@ def test_memory_loads_no_sqlite_and_sqlite_loads_no_heavy_module(tmp_path: Path)
     code = "import sys; from nessie_cli.store.opening import create_store; create_store(sys.argv[1]).close(); print(*sys.modules)"
 
     def loaded(url: str) -> set[str]:
-        return set(subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True).stdout.split())
+        return set(
+            subprocess.run(
+                [sys.executable, "-c", code, url], capture_output=True, text=True, check=True
+            ).stdout.split()
+        )
 
-    plain = set(subprocess.run([sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True).stdout.split())
-    assert not loaded("memory:") & {"apsw", "zstandard", "nessie_cli.store.sqlite", "nessie_cli.store.codec"}
+    plain = set(
+        subprocess.run(
+            [sys.executable, "-c", "import sys; print(*sys.modules)"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+    )
+    assert not loaded("memory:") & {
+        "apsw",
+        "zstandard",
+        "nessie_cli.store.sqlite",
+        "nessie_cli.store.codec",
+    }
     forbidden = {"zstandard", "logging", "pydantic", "requests", "rich", "ctypes", "asyncio"}
     assert not (loaded("in/a.sqlite") - plain) & forbidden

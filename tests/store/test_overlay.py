@@ -10,9 +10,27 @@ import pytest
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.memory import MemoryStore
 from nessie_cli.store.overlay import Overlay
-from nessie_cli.store.records import Done, Move, Request, Settings, StoredObject, StoredReference, Write
+from nessie_cli.store.records import (
+    Done,
+    Move,
+    Request,
+    Settings,
+    StoredObject,
+    StoredReference,
+    Write,
+)
 from nessie_cli.store.sqlite import create_sqlite
-from tests.store.samples import COMMIT, NODE, VALUE, a_write, an_object, commit, create, id_of, write
+from tests.store.samples import (
+    COMMIT,
+    NODE,
+    VALUE,
+    a_write,
+    an_object,
+    commit,
+    create,
+    id_of,
+    write,
+)
 
 NAMES = ("a", "a/b", "a/c", "ab", "b", "z\U0010ffff", "Ä", "👍")
 ENTRIES = (b"x", b"y", b"z")
@@ -44,7 +62,10 @@ def random_write(random: Random, view: View) -> Write:
         moves.append(Move(name, kind, target, after, random.randrange(9), "me", "commit", "", "r"))
         if after and random.random() < 0.3:
             moves.append(Move(name, kind, after, None, 1, "me", "delete", "", "r"))
-    settings = {name: random.choice(("1", "2", None)) for name in random.sample(SETTINGS, random.randrange(3))}
+    settings = {
+        name: random.choice(("1", "2", None))
+        for name in random.sample(SETTINGS, random.randrange(3))
+    }
     objects = [random_object(random) for _ in range(random.randrange(5))]
     return a_write(objects, moves, settings if random.random() < 0.5 else {})
 
@@ -121,14 +142,18 @@ def test_an_overlay_that_reads_ahead_answers_as_one_that_does_not(base: Store, s
     for _ in range(random.randrange(5)):
         assert write(base, random_write(random, base)) == Done()
     overlay, ahead = Overlay(base), Overlay(base)
-    ahead.read_ahead([(name, "") for name in random.sample(NAMES, random.randrange(1, 5))] + [("none", "unused")])
+    ahead.read_ahead(
+        [(name, "") for name in random.sample(NAMES, random.randrange(1, 5))] + [("none", "unused")]
+    )
     requests = []
     for _ in range(random.randrange(6)):
         one = random_write(random, overlay)
         requests.append(one.request)
         overlay.add(one)
         ahead.add(one)
-    assert list(answers(ahead, Random(seed), requests)) == list(answers(overlay, Random(seed), requests))
+    assert list(answers(ahead, Random(seed), requests)) == list(
+        answers(overlay, Random(seed), requests)
+    )
 
 
 def test_what_was_read_ahead_is_one_state(base: Store) -> None:
@@ -162,7 +187,10 @@ def test_a_read_ahead_of_an_overlay_returns_objects_of_the_kind(base: Store) -> 
     overlay.add(a_write([an_object("new", COMMIT)]))
     found = overlay.written_before(id_of("8"), COMMIT, 5)
     assert found.items() <= {id_of(str(n)): an_object(str(n)).data for n in range(9)}.items()
-    assert overlay.written_before(id_of("new"), COMMIT, 5).items() <= {id_of("new"): an_object("new").data}.items()
+    assert (
+        overlay.written_before(id_of("new"), COMMIT, 5).items()
+        <= {id_of("new"): an_object("new").data}.items()
+    )
 
 
 def test_an_overlay_changes_nothing_in_its_base(base: Store) -> None:
@@ -171,4 +199,9 @@ def test_an_overlay_changes_nothing_in_its_base(base: Store) -> None:
     overlay.add(a_write([an_object("a")], settings={"a": "1"}))
     assert overlay.reference("main") == StoredReference("main", "BRANCH", id_of("1"))
     assert overlay.settings() == Settings({"a": "1"}, 1)
-    assert (base.references(), base.settings(), base.reflog(), list(base.scan())) == ([], Settings(), [], [])
+    assert (base.references(), base.settings(), base.reflog(), list(base.scan())) == (
+        [],
+        Settings(),
+        [],
+        [],
+    )

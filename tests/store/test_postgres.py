@@ -13,7 +13,9 @@ from tests.store.samples import Clock
 
 class TestPostgresStore(StoreContract):
     keeps_nul = False  # PostgreSQL's text cannot hold one.
-    counts_only_changes = False  # Any transaction of the database server may change it, refused writes included.
+    counts_only_changes = (
+        False  # Any transaction of the database server may change it, refused writes included.
+    )
 
     @pytest.fixture(autouse=True)
     def _url(self, postgres_url: str) -> None:

@@ -35,7 +35,9 @@ class Counter:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(("127.0.0.1", self._target))
                 for source, target, counting in ((client, server, False), (server, client, True)):
-                    threading.Thread(target=self._pass, args=(source, target, counting), daemon=True).start()
+                    threading.Thread(
+                        target=self._pass, args=(source, target, counting), daemon=True
+                    ).start()
 
     def _pass(self, source: socket.socket, target: socket.socket, counting: bool) -> None:
         with suppress(OSError), source, target:

@@ -22,11 +22,32 @@ IDS = st.sampled_from([id_of(text) for text in "12345"])
 KINDS = st.sampled_from(["BRANCH", "BRANCH", "TAG"])
 
 MOVES = st.builds(
-    Move, NAMES, KINDS, PLACES, PLACES, st.just(7), st.just("who"), st.just("commit"), st.sampled_from(["", "text"]), st.sampled_from(["", "r"])
+    Move,
+    NAMES,
+    KINDS,
+    PLACES,
+    PLACES,
+    st.just(7),
+    st.just("who"),
+    st.just("commit"),
+    st.sampled_from(["", "text"]),
+    st.sampled_from(["", "r"]),
 )
 # What is stored beside an object belongs to it.
-OBJECTS = st.sampled_from([StoredObject(id_of(text), 3, b"data" * 200, (b"x", b"y")[: n % 3]) for n, text in enumerate("12345")])
-REQUESTS = st.builds(Request, st.sampled_from(["", *"pqrstuvw"]), st.just("caller"), st.sampled_from([b"1", b"2"]), st.just(b"result"), st.just(9))
+OBJECTS = st.sampled_from(
+    [
+        StoredObject(id_of(text), 3, b"data" * 200, (b"x", b"y")[: n % 3])
+        for n, text in enumerate("12345")
+    ]
+)
+REQUESTS = st.builds(
+    Request,
+    st.sampled_from(["", *"pqrstuvw"]),
+    st.just("caller"),
+    st.sampled_from([b"1", b"2"]),
+    st.just(b"result"),
+    st.just(9),
+)
 WRITES = st.builds(
     Write,
     REQUESTS,
@@ -50,7 +71,14 @@ def stores() -> Iterator[Iterator[PostgresStore]]:
                 store = made[0] if made else create_postgres(url)
                 made[:] = [store]
                 with store._pool.connection() as connection:
-                    for table in ("objects", "index_entries", "refs", "reflog", "requests", "settings"):
+                    for table in (
+                        "objects",
+                        "index_entries",
+                        "refs",
+                        "reflog",
+                        "requests",
+                        "settings",
+                    ):
                         connection.execute(f"DELETE FROM {table}")
                     connection.execute("UPDATE store SET settings_version = 0")
                 yield store
@@ -62,7 +90,9 @@ def stores() -> Iterator[Iterator[PostgresStore]]:
 def state(store: Store) -> object:
     """Everything but the numbers, of which only the order counts."""
     return (
-        sorted((one.id, one.kind, one.data) for one in store.scan() if isinstance(one, StoredObject)),
+        sorted(
+            (one.id, one.kind, one.data) for one in store.scan() if isinstance(one, StoredObject)
+        ),
         sorted(store.scan_index()),
         [[id_ for _, id_ in store.find_indexed(entry, None, 100)] for entry in (b"x", b"y")],
         store.references(),
@@ -72,7 +102,10 @@ def state(store: Store) -> object:
     )
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=200,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(calls=CALLS)
 def test_random_calls(stores: Iterator[PostgresStore], calls: list[list[Write]]) -> None:
     postgres, memory = next(stores), MemoryStore()

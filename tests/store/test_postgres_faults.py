@@ -21,7 +21,17 @@ from nessie_cli.store.base import Store
 from nessie_cli.store.postgres import PostgresStore, create_postgres, open_postgres
 from nessie_cli.store.records import Done, Move, Repeated, Stale, StoredReference
 from tests.store.postgres_server import PostgresServer, new_url, shared_server
-from tests.store.samples import a_move, a_write, an_object, commit, create, delete, id_of, stale, write
+from tests.store.samples import (
+    a_move,
+    a_write,
+    an_object,
+    commit,
+    create,
+    delete,
+    id_of,
+    stale,
+    write,
+)
 
 
 @pytest.fixture
@@ -67,7 +77,9 @@ def wait_until(happened: Callable[[], object]) -> None:
 def waiting(server: PostgresServer) -> list[int]:
     """The processes of the server that wait for a lock."""
     with server.connect() as connection:
-        rows = connection.execute("SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%commit_1%%'").fetchall()
+        rows = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%commit_1%%'"
+        ).fetchall()
     return [pid for (pid,) in rows]
 
 
@@ -172,7 +184,9 @@ def cut_in_time(proxy: Proxy, fault: str) -> threading.Thread:
     return thread
 
 
-def test_an_answer_that_is_lost_after_the_commit_is_found_out(through: PostgresStore, store: Store, proxy: Proxy) -> None:
+def test_an_answer_that_is_lost_after_the_commit_is_found_out(
+    through: PostgresStore, store: Store, proxy: Proxy
+) -> None:
     one = commit("main", "0", "1", "r")
     mending = cut_in_time(proxy, "drop_answers")
     assert write(through, one) == Done()
@@ -182,10 +196,18 @@ def test_an_answer_that_is_lost_after_the_commit_is_found_out(through: PostgresS
     assert len(store.reflog("main")) == 2
 
 
-def test_each_write_of_a_group_whose_answer_is_lost_has_its_outcome(through: PostgresStore, store: Store, proxy: Proxy) -> None:
+def test_each_write_of_a_group_whose_answer_is_lost_has_its_outcome(
+    through: PostgresStore, store: Store, proxy: Proxy
+) -> None:
     before = create("before")
     write(store, before)
-    group = [commit("main", "0", "1"), commit("main", "0", "x"), before, create("dev"), commit("dev", "no", "y")]
+    group = [
+        commit("main", "0", "1"),
+        commit("main", "0", "x"),
+        before,
+        create("dev"),
+        commit("dev", "no", "y"),
+    ]
     mending = cut_in_time(proxy, "drop_answers")
     outcomes = through.commit(group)
     mending.join()
@@ -199,7 +221,9 @@ def test_each_write_of_a_group_whose_answer_is_lost_has_its_outcome(through: Pos
     assert len(store.reflog("main")) == 2
 
 
-def test_a_request_that_is_lost_before_the_commit_wrote_nothing(through: PostgresStore, store: Store, proxy: Proxy) -> None:
+def test_a_request_that_is_lost_before_the_commit_wrote_nothing(
+    through: PostgresStore, store: Store, proxy: Proxy
+) -> None:
     one = commit("main", "0", "1", "r")
     mending = cut_in_time(proxy, "hold_requests")
     with pytest.raises(StoreUnavailable) as caught:
@@ -217,7 +241,9 @@ def test_a_request_that_is_lost_before_the_commit_wrote_nothing(through: Postgre
     assert len(store.reflog("main")) == 2
 
 
-def test_a_late_request_cannot_overtake_its_repetition(through: PostgresStore, store: Store, proxy: Proxy) -> None:
+def test_a_late_request_cannot_overtake_its_repetition(
+    through: PostgresStore, store: Store, proxy: Proxy
+) -> None:
     one = commit("main", "0", "1", "r")
     mending = cut_in_time(proxy, "hold_requests")
     with pytest.raises(StoreUnavailable):
@@ -230,7 +256,9 @@ def test_a_late_request_cannot_overtake_its_repetition(through: PostgresStore, s
     assert len(store.reflog("main")) == 2
 
 
-def test_a_commit_in_flight_is_waited_for(through: PostgresStore, store: PostgresStore, server: PostgresServer, proxy: Proxy) -> None:
+def test_a_commit_in_flight_is_waited_for(
+    through: PostgresStore, store: PostgresStore, server: PostgresServer, proxy: Proxy
+) -> None:
     """Its client is cut off while the server waits for a lock. The tombstone waits for the transaction, which ends well."""
     one = commit("main", "0", "1", "r")
     with ThreadPoolExecutor(1) as pool:
@@ -245,9 +273,13 @@ def test_a_commit_in_flight_is_waited_for(through: PostgresStore, store: Postgre
     assert len(store.reflog("main")) == 2
 
 
-def test_what_cannot_be_found_out_is_said_to_be_unknown(postgres_url: str, server: PostgresServer, store: Store) -> None:
+def test_what_cannot_be_found_out_is_said_to_be_unknown(
+    postgres_url: str, server: PostgresServer, store: Store
+) -> None:
     proxy = Proxy(server.port)
-    through = open_postgres(postgres_url.replace(f":{server.port}/", f":{proxy.port}/"), patience=0.5)
+    through = open_postgres(
+        postgres_url.replace(f":{server.port}/", f":{proxy.port}/"), patience=0.5
+    )
     write(through, create("warm"))
     proxy.drop_answers = True
     with pytest.raises(OutcomeUnknown) as caught:
@@ -307,7 +339,9 @@ class Crowd:
     def check(self, store: Store) -> None:
         """What was done is there once, in a chain without gaps; what was refused is not there."""
         rows = [row.move for row in reversed(store.reflog())]
-        logged = [move.request_id for move in rows if move.operation == "commit" and move.request_id]
+        logged = [
+            move.request_id for move in rows if move.operation == "commit" and move.request_id
+        ]
         assert len(set(logged)) == len(logged)
         assert set(self.done) <= set(logged)
         assert not set(self.refused) & set(logged)
@@ -395,7 +429,9 @@ def test_a_server_that_is_away_is_said_to_be() -> None:
 # -- limits and races --
 
 
-def test_a_commit_that_waits_too_long_writes_nothing(store: Store, postgres_url: str, server: PostgresServer) -> None:
+def test_a_commit_that_waits_too_long_writes_nothing(
+    store: Store, postgres_url: str, server: PostgresServer
+) -> None:
     impatient = open_postgres(postgres_url, patience=0.3)
     limited = open_postgres(postgres_url + "&options=-c%20statement_timeout%3D300")
     with locked(server, postgres_url):
@@ -417,7 +453,9 @@ def test_a_connection_is_waited_for_only_so_long(store: Store, postgres_url: str
     with small._pool.connection(writing=True):
         # Reading goes on: commits may not take all connections.
         assert small.reference("main") == store.reference("main")
-        with pytest.raises(StoreUnavailable, match=r"no connection of this process became free; .*pool_size=2"):
+        with pytest.raises(
+            StoreUnavailable, match=r"no connection of this process became free; .*pool_size=2"
+        ):
             write(small, create("dev"))
         with small._pool.connection(), pytest.raises(StoreUnavailable, match="became free"):
             small.reference("main")
@@ -426,7 +464,9 @@ def test_a_connection_is_waited_for_only_so_long(store: Store, postgres_url: str
     small.close()
 
 
-def _raise_in_trigger(connection: psycopg.Connection[Any], table: str, code: str, times: int) -> None:
+def _raise_in_trigger(
+    connection: psycopg.Connection[Any], table: str, code: str, times: int
+) -> None:
     """The first writes to this table fail. The count does not belong to the transaction."""
     connection.execute("CREATE SEQUENCE faults")
     connection.execute(
@@ -436,12 +476,16 @@ def _raise_in_trigger(connection: psycopg.Connection[Any], table: str, code: str
             RETURN NEW;
         END $$"""
     )
-    connection.execute(f"CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION fail()")
+    connection.execute(
+        f"CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION fail()"
+    )
 
 
 @pytest.mark.parametrize("table", ["objects", "refs", "reflog", "requests"])
 @pytest.mark.parametrize("code", ["40001", "40P01", "23505"])
-def test_lost_races_are_run_again(store: Store, postgres_url: str, server: PostgresServer, table: str, code: str) -> None:
+def test_lost_races_are_run_again(
+    store: Store, postgres_url: str, server: PostgresServer, table: str, code: str
+) -> None:
     with admin(server, postgres_url) as connection:
         _raise_in_trigger(connection, table, code, 3)
     one = commit("main", "0", "1", "r")
@@ -460,7 +504,9 @@ ERRORS = {
 
 @pytest.mark.parametrize("table", ["objects", "refs", "reflog"])
 @pytest.mark.parametrize("code", ERRORS)
-def test_errors_of_the_server_write_nothing(store: Store, postgres_url: str, table: str, code: str) -> None:
+def test_errors_of_the_server_write_nothing(
+    store: Store, postgres_url: str, table: str, code: str
+) -> None:
     said = ERRORS[code]
     with admin(shared_server(), postgres_url) as connection:
         _raise_in_trigger(connection, table, code, 1)
@@ -473,7 +519,9 @@ def test_errors_of_the_server_write_nothing(store: Store, postgres_url: str, tab
     assert write(store, one) == Done()
 
 
-def test_a_real_deadlock_is_run_again(store: Store, postgres_url: str, server: PostgresServer) -> None:
+def test_a_real_deadlock_is_run_again(
+    store: Store, postgres_url: str, server: PostgresServer
+) -> None:
     """Another program locks references in the wrong order."""
     store.commit([create("a"), create("b")])
     both = a_write(moves=[a_move("a", "0", "1"), a_move("b", "0", "1")])
@@ -493,24 +541,37 @@ def test_a_database_that_is_read_only_is_read(store: Store, postgres_url: str) -
     reading = open_postgres(postgres_url + "&options=-c%20default_transaction_read_only%3Don")
     assert reading.references() == store.references()
     for call in (lambda: write(reading, create("dev")), lambda: reading.put([an_object("a")])):
-        with pytest.raises(StoreUnavailable, match="read-only, nothing was written; connect to the primary"):
+        with pytest.raises(
+            StoreUnavailable, match="read-only, nothing was written; connect to the primary"
+        ):
             call()
     reading.close()
 
 
-def test_durability_and_isolation_do_not_depend_on_the_defaults_of_the_database(postgres_url: str) -> None:
+def test_durability_and_isolation_do_not_depend_on_the_defaults_of_the_database(
+    postgres_url: str,
+) -> None:
     options = "-c%20synchronous_commit%3Doff%20-c%20default_transaction_isolation%3Dserializable"
     store = create_postgres(f"{postgres_url}&options={options}")
     with store._pool.connection() as connection:
-        for name, value in (("synchronous_commit", "on"), ("transaction_isolation", "read committed")):
+        for name, value in (
+            ("synchronous_commit", "on"),
+            ("transaction_isolation", "read committed"),
+        ):
             assert connection.execute(f"SHOW {name}").fetchone() == (value,)
     store.close()
 
 
-def test_tables_that_are_gone_are_said_to_be(store: Store, postgres_url: str, server: PostgresServer) -> None:
+def test_tables_that_are_gone_are_said_to_be(
+    store: Store, postgres_url: str, server: PostgresServer
+) -> None:
     with server.connect() as connection:
         connection.execute(f"DROP SCHEMA {schema_of(postgres_url)} CASCADE")
-    for call in (store.references, lambda: write(store, create("dev")), lambda: store.put([an_object("a")])):
+    for call in (
+        store.references,
+        lambda: write(store, create("dev")),
+        lambda: store.put([an_object("a")]),
+    ):
         with pytest.raises(StoreUnavailable, match="its tables or functions are gone"):
             call()
 
@@ -518,7 +579,9 @@ def test_tables_that_are_gone_are_said_to_be(store: Store, postgres_url: str, se
 def test_damaged_objects_are_found(store: Store, postgres_url: str, server: PostgresServer) -> None:
     store.put([an_object("a"), an_object("b")])
     with admin(server, postgres_url) as connection:
-        connection.execute("UPDATE objects SET data = set_byte(data, 7, 0) WHERE id = %s", (id_of("a"),))
+        connection.execute(
+            "UPDATE objects SET data = set_byte(data, 7, 0) WHERE id = %s", (id_of("a"),)
+        )
     with pytest.raises(StoreUnavailable, match=f"object {id_of('a').hex()} is damaged"):
         store.get([id_of("a"), id_of("b")])
     assert store.get([id_of("b")]) == {id_of("b"): an_object("b").data}
@@ -542,7 +605,12 @@ def test_closing_while_others_read_and_write(postgres_url: str) -> None:
         except Exception as error:  # noqa: BLE001 - all are looked at
             errors.append(error)
 
-    calls = [lambda: list(store.scan()), store.references, lambda: store.get([id_of("1")]), lambda: write(store, commit("a", "x", "y"))]
+    calls = [
+        lambda: list(store.scan()),
+        store.references,
+        lambda: store.get([id_of("1")]),
+        lambda: write(store, commit("a", "x", "y")),
+    ]
     threads = [threading.Thread(target=work, args=(call,)) for call in calls * 2]
     for thread in threads:
         thread.start()

@@ -13,7 +13,16 @@ import pytest
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
 from nessie_cli.store.base import Store
 from nessie_cli.store.postgres import create_postgres, open_postgres
-from nessie_cli.store.records import Done, Move, Outcome, Repeated, Request, Stale, StoredObject, Write
+from nessie_cli.store.records import (
+    Done,
+    Move,
+    Outcome,
+    Repeated,
+    Request,
+    Stale,
+    StoredObject,
+    Write,
+)
 from tests.history import History, Row
 from tests.store.postgres_server import shared_server
 
@@ -33,7 +42,17 @@ class Worker:
     def work(self, until: float) -> None:
         while time.monotonic() < until:
             try:
-                self._random.choice((self._commit, self._commit, self._commit, self._read, self._list, self._repeat, self._lease))()
+                self._random.choice(
+                    (
+                        self._commit,
+                        self._commit,
+                        self._commit,
+                        self._read,
+                        self._list,
+                        self._repeat,
+                        self._lease,
+                    )
+                )()
             except StoreUnavailable:
                 # A read that failed has seen nothing; writes are counted where they are made.
                 time.sleep(0.001)
@@ -101,7 +120,11 @@ def _a_write(at: dict[str, bytes]) -> Write:
     id_ = token_hex(8)
     after = {name: token_bytes(32) for name in at}
     moves = [Move(name, "BRANCH", at[name], after[name], 1, "", "commit", "", id_) for name in at]
-    return Write(Request(id_, "", b"", b"", 1), [StoredObject(one, 1, b"data") for one in after.values()], moves)
+    return Write(
+        Request(id_, "", b"", b"", 1),
+        [StoredObject(one, 1, b"data") for one in after.values()],
+        moves,
+    )
 
 
 def _targets(writes: list[Write]) -> set[bytes]:
@@ -109,10 +132,16 @@ def _targets(writes: list[Write]) -> set[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_random_work_of_several_stores(postgres_url: str, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_random_work_of_several_stores(
+    postgres_url: str, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     history = History()
     with ExitStack() as closing:
-        stores = [create_postgres(postgres_url), open_postgres(postgres_url), open_postgres(postgres_url + "&pool_size=3")]
+        stores = [
+            create_postgres(postgres_url),
+            open_postgres(postgres_url),
+            open_postgres(postgres_url + "&pool_size=3"),
+        ]
         for store in stores:
             closing.callback(store.close)
         stores[0].commit([_create(name) for name in NAMES])
@@ -127,7 +156,10 @@ def test_random_work_of_several_stores(postgres_url: str, seed: int, capsys: pyt
             assert not thread.is_alive()
         checked = sum(history.check(name, rows(stores[0], name)) for name in history.registers)
         with capsys.disabled():
-            print(f" {checked} operations checked, {len(history.refused)} refused, {len(history.unknown)} unknown", end="")
+            print(
+                f" {checked} operations checked, {len(history.refused)} refused, {len(history.unknown)} unknown",
+                end="",
+            )
         assert checked > 300
         assert history.unknown == set()
 
@@ -136,17 +168,25 @@ def rows(store: Store, name: str) -> list[Row]:
     """The log of a reference. Every write gives its references targets of their own, which stand for it."""
     moves = [row.move for row in reversed(store.reflog(name))]
     assert moves[0].before is None
-    assert [move.before for move in moves[1:]] == [move.after for move in moves[:-1]], "an update was lost"
+    assert [move.before for move in moves[1:]] == [move.after for move in moves[:-1]], (
+        "an update was lost"
+    )
     return [Row(move.after, move.after) for move in moves]
 
 
 def _create(name: str) -> Write:
     id_ = token_hex(8)
-    return Write(Request(id_, "", b"", b"", 1), (), [Move(name, "BRANCH", None, token_bytes(32), 1, "", "create", "", id_)])
+    return Write(
+        Request(id_, "", b"", b"", 1),
+        (),
+        [Move(name, "BRANCH", None, token_bytes(32), 1, "", "create", "", id_)],
+    )
 
 
 def _break_connections(until: float, random: Random) -> None:
     with shared_server().connect() as connection:
         while time.monotonic() < until:
             time.sleep(random.uniform(0.01, 0.2))
-            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'nessie' ORDER BY random() LIMIT 1")
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'nessie' ORDER BY random() LIMIT 1"
+            )

@@ -66,8 +66,12 @@ def source() -> MemoryStore:
     return source
 
 
-def through(store: PostgresStore, proxy: CommitProxy, server: PostgresServer, patience: float = 10) -> PostgresStore:
-    return open_postgres(store.url.replace(f":{server.port}/", f":{proxy.port}/"), patience=patience)
+def through(
+    store: PostgresStore, proxy: CommitProxy, server: PostgresServer, patience: float = 10
+) -> PostgresStore:
+    return open_postgres(
+        store.url.replace(f":{server.port}/", f":{proxy.port}/"), patience=patience
+    )
 
 
 def load(store: PostgresStore, source: MemoryStore, proxy: CommitProxy, fault: str) -> None:
@@ -93,7 +97,9 @@ def test_a_load_whose_commit_never_arrived_changed_nothing(
     assert contents(store) == contents(source)
 
 
-def test_a_load_whose_answer_is_lost_is_found_out(store: PostgresStore, source: MemoryStore, proxy: CommitProxy, server: PostgresServer) -> None:
+def test_a_load_whose_answer_is_lost_is_found_out(
+    store: PostgresStore, source: MemoryStore, proxy: CommitProxy, server: PostgresServer
+) -> None:
     def mend() -> None:
         wait_until(lambda: contents(store) == contents(source))
         proxy.drop_answers, proxy.fault = False, ""
@@ -113,20 +119,26 @@ def test_a_load_whose_outcome_cannot_be_found_out_says_so(
     assert contents(store) == contents(source)
 
 
-def test_a_dump_sorts_no_objects(store: PostgresStore, source: MemoryStore, server: PostgresServer) -> None:
+def test_a_dump_sorts_no_objects(
+    store: PostgresStore, source: MemoryStore, server: PostgresServer
+) -> None:
     """The server merges the kinds in the order of numbers by an index, so it holds none of them back."""
     with source.dump() as dump:
         store.load(dump)
     with store.dump() as dump:
         assert isinstance(dump, PostgresDump)
-        rows = dump._connection.execute(sql.SQL("EXPLAIN {}").format(dump._objects_query())).fetchall()
+        rows = dump._connection.execute(
+            sql.SQL("EXPLAIN {}").format(dump._objects_query())
+        ).fetchall()
         plan = "\n".join(line for (line,) in rows)
     assert "Merge Append" in plan
     assert "objects_by_kind" in plan
     assert "  Sort  " not in plan
 
 
-def test_a_dump_is_ended_by_the_server(store: PostgresStore, source: MemoryStore, server: PostgresServer) -> None:
+def test_a_dump_is_ended_by_the_server(
+    store: PostgresStore, source: MemoryStore, server: PostgresServer
+) -> None:
     with source.dump() as dump:
         store.load(dump)
     with store.dump() as dump:

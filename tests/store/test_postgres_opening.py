@@ -82,9 +82,18 @@ def test_a_malformed_url_is_refused(url: str, said: str) -> None:
 
 
 def test_the_options_of_a_url() -> None:
-    found = parse_location("postgresql://ada@h1,h2:5433/db?schema=s%2F1&pool_size=5&sslmode=verify-full&options=-c%20a%3Db+c")
+    found = parse_location(
+        "postgresql://ada@h1,h2:5433/db?schema=s%2F1&pool_size=5&sslmode=verify-full&options=-c%20a%3Db+c"
+    )
     assert (found.schema, found.pool_size) == ("s/1", 5)
-    expected = {"user": "ada", "host": "h1,h2", "port": ",5433", "dbname": "db", "sslmode": "verify-full", "options": "-c a=b+c"}
+    expected = {
+        "user": "ada",
+        "host": "h1,h2",
+        "port": ",5433",
+        "dbname": "db",
+        "sslmode": "verify-full",
+        "options": "-c a=b+c",
+    }
     assert found.connection.items() >= expected.items()
     assert parse_location("postgresql:///db").schema == "nessie"
 
@@ -101,7 +110,9 @@ def test_the_url_opens_the_store_again(postgres_url: str) -> None:
 def test_application_name_and_tls(postgres_url: str, server: PostgresServer) -> None:
     store = create_postgres(postgres_url + "&application_name=loader%20one")
     with server.connect() as connection:
-        names = connection.execute("SELECT application_name FROM pg_stat_activity WHERE datname = %s", (DATABASE,)).fetchall()
+        names = connection.execute(
+            "SELECT application_name FROM pg_stat_activity WHERE datname = %s", (DATABASE,)
+        ).fetchall()
     assert ("loader one",) in names
     store.close()
     # This server has no TLS: insisting on it means no connection.
@@ -125,7 +136,9 @@ def guarded(server: PostgresServer) -> Iterator[PostgresServer]:
         connection.execute("DROP ROLE ada")
 
 
-def test_passwords_come_from_the_environment_and_files(guarded: PostgresServer, postgres_url: str, tmp_path: Path) -> None:
+def test_passwords_come_from_the_environment_and_files(
+    guarded: PostgresServer, postgres_url: str, tmp_path: Path
+) -> None:
     create_postgres(postgres_url).close()
     with guarded.connect() as connection:
         schema = schema_of(postgres_url)
@@ -135,11 +148,19 @@ def test_passwords_come_from_the_environment_and_files(guarded: PostgresServer, 
     passwords, services = tmp_path / "passwords", tmp_path / "services"
     passwords.write_text(f"127.0.0.1:*:*:ada:{SECRET}\n")
     passwords.chmod(0o600)
-    services.write_text(f"[lake]\nhost=127.0.0.1\nport={guarded.port}\nuser=ada\npassword={SECRET}\ndbname={DATABASE}\n")
+    services.write_text(
+        f"[lake]\nhost=127.0.0.1\nport={guarded.port}\nuser=ada\npassword={SECRET}\ndbname={DATABASE}\n"
+    )
     code = "import sys; from nessie_cli.store.opening import open_store; store = open_store(sys.argv[1]); print(store.url, store.references())"
 
     def opened(url: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, env=os.environ | environment, check=False)
+        return subprocess.run(
+            [sys.executable, "-c", code, url],
+            capture_output=True,
+            text=True,
+            env=os.environ | environment,
+            check=False,
+        )
 
     for ran in (
         opened(url, PGPASSWORD=SECRET),
@@ -194,14 +215,23 @@ def test_many_processes_create_one_store(postgres_url: str) -> None:
         "import sys; from nessie_cli.store.postgres import create_postgres; from tests.store.samples import create, write;"
         "print(write(create_postgres(sys.argv[1]), create(sys.argv[2])))"
     )
-    processes = [subprocess.Popen([sys.executable, "-c", code, postgres_url, f"branch {n}"], stdout=subprocess.PIPE, text=True) for n in range(4)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, postgres_url, f"branch {n}"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(4)
+    ]
     assert [process.communicate(timeout=120)[0] for process in processes] == ["Done()\n"] * 4
     store = open_postgres(postgres_url)
     assert [one.name for one in store.references()] == [f"branch {n}" for n in range(4)]
     store.close()
 
 
-def test_a_schema_with_other_tables_is_left_alone(postgres_url: str, server: PostgresServer) -> None:
+def test_a_schema_with_other_tables_is_left_alone(
+    postgres_url: str, server: PostgresServer
+) -> None:
     with server.connect() as connection:
         connection.execute(f"CREATE SCHEMA {schema_of(postgres_url)} CREATE TABLE other (a int)")
     with pytest.raises(UnsupportedFormat, match="does not hold a nessie store"):
@@ -210,7 +240,9 @@ def test_a_schema_with_other_tables_is_left_alone(postgres_url: str, server: Pos
         create_postgres(postgres_url)
 
 
-def test_a_foreign_table_of_the_same_name_is_no_store(postgres_url: str, server: PostgresServer) -> None:
+def test_a_foreign_table_of_the_same_name_is_no_store(
+    postgres_url: str, server: PostgresServer
+) -> None:
     with server.connect() as connection:
         connection.execute(f"CREATE SCHEMA {schema_of(postgres_url)} CREATE TABLE store (a int)")
     for make in (open_postgres, create_postgres):
@@ -222,7 +254,10 @@ def test_a_newer_format_is_refused(postgres_url: str, server: PostgresServer) ->
     create_postgres(postgres_url).close()
     with server.connect() as connection:
         connection.execute(f"UPDATE {schema_of(postgres_url)}.store SET format = 99")
-    with pytest.raises(UnsupportedFormat, match=f"format 99, this program knows formats up to {STORE_FORMAT}; upgrade"):
+    with pytest.raises(
+        UnsupportedFormat,
+        match=f"format 99, this program knows formats up to {STORE_FORMAT}; upgrade",
+    ):
         open_postgres(postgres_url)
 
 
@@ -258,7 +293,9 @@ def test_an_older_format_is_migrated_once_in_one_transaction(postgres_url: str) 
     store.close()
 
 
-def test_functions_of_this_version_are_added_to_a_store_of_another_one(postgres_url: str, server: PostgresServer) -> None:
+def test_functions_of_this_version_are_added_to_a_store_of_another_one(
+    postgres_url: str, server: PostgresServer
+) -> None:
     create_postgres(postgres_url).close()
     with server.connect() as connection:
         connection.execute(f"SET search_path TO {schema_of(postgres_url)}")
@@ -271,7 +308,9 @@ def test_functions_of_this_version_are_added_to_a_store_of_another_one(postgres_
     store.close()
 
 
-def test_text_is_compared_by_code_point_whatever_the_database_says(postgres_url: str, server: PostgresServer) -> None:
+def test_text_is_compared_by_code_point_whatever_the_database_says(
+    postgres_url: str, server: PostgresServer
+) -> None:
     create_postgres(postgres_url).close()
     with server.connect() as connection:
         query = """SELECT DISTINCT collname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
@@ -280,11 +319,16 @@ def test_text_is_compared_by_code_point_whatever_the_database_says(postgres_url:
         assert connection.execute(query, (schema_of(postgres_url),)).fetchall() == [("C",)]
 
 
-def test_a_database_in_another_encoding_is_refused(server: PostgresServer, postgres_url: str) -> None:
+def test_a_database_in_another_encoding_is_refused(
+    server: PostgresServer, postgres_url: str
+) -> None:
     with server.connect() as connection:
         connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
         try:
-            with pytest.raises(UnsupportedFormat, match="encoding is LATIN1; create one by createdb --encoding=UTF8"):
+            with pytest.raises(
+                UnsupportedFormat,
+                match="encoding is LATIN1; create one by createdb --encoding=UTF8",
+            ):
                 create_postgres(postgres_url.replace(f"/{DATABASE}?", "/latin?"))
         finally:
             connection.execute("DROP DATABASE latin")
@@ -293,7 +337,9 @@ def test_a_database_in_another_encoding_is_refused(server: PostgresServer, postg
 # -- rights --
 
 
-def test_a_reader_reads_and_is_told_what_it_may_not(postgres_url: str, server: PostgresServer) -> None:
+def test_a_reader_reads_and_is_told_what_it_may_not(
+    postgres_url: str, server: PostgresServer
+) -> None:
     store = create_postgres(postgres_url)
     write(store, create("main"))
     schema = schema_of(postgres_url)

@@ -52,7 +52,9 @@ def test_closing_while_threads_are_busy(filled: str, act: Callable[[SQLiteStore]
             for event in busy:
                 event.wait(30)
             store.close()
-            assert [future.result(30) for future in ended] == [f"store {filled}: has been closed"] * len(busy)
+            assert [future.result(30) for future in ended] == [
+                f"store {filled}: has been closed"
+            ] * len(busy)
         assert [entry.name for entry in Path(filled).parent.iterdir()] == ["store.sqlite"]
         # A lease that could not be given back would only expire.
         connection = apsw.Connection(filled)

@@ -10,7 +10,18 @@ import apsw
 
 from nessie_cli.store.records import Done, Request, StoredObject, Write
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
-from tests.store.samples import COMMIT, NODE, VALUE, Clock, a_move, a_write, an_object, create, id_of, write
+from tests.store.samples import (
+    COMMIT,
+    NODE,
+    VALUE,
+    Clock,
+    a_move,
+    a_write,
+    an_object,
+    create,
+    id_of,
+    write,
+)
 
 
 def test_an_object_that_is_young_anyway_costs_no_page(path: str) -> None:
@@ -42,7 +53,9 @@ def test_a_one_key_commit_at_500_tables_costs_less_than_six_kilobytes(path: str)
     count = 1500
     for n in range(count):
         sizes = ((VALUE, 300), (NODE, 1300), (NODE, 700), (COMMIT, 350))
-        objects = [StoredObject(random.randbytes(32), kind, random.randbytes(size)) for kind, size in sizes]
+        objects = [
+            StoredObject(random.randbytes(32), kind, random.randbytes(size)) for kind, size in sizes
+        ]
         id_ = random.randbytes(16).hex()
         move = a_move("main", str(n), str(n + 1), request_id=id_, message="nightly load of a table")
         request = Request(id_, "somebody", random.randbytes(32), random.randbytes(40), move.time)
@@ -54,12 +67,21 @@ def test_a_one_key_commit_at_500_tables_costs_less_than_six_kilobytes(path: str)
 
 def test_reading_a_page_of_references_does_not_read_the_others(path: str) -> None:
     store = create_sqlite(path)
-    write(store, a_write(moves=[a_move(f"tag/{n:05}", None, "0", kind="TAG") for n in range(3000)] + [a_move("main", None, "0")]))
+    write(
+        store,
+        a_write(
+            moves=[a_move(f"tag/{n:05}", None, "0", kind="TAG") for n in range(3000)]
+            + [a_move("main", None, "0")]
+        ),
+    )
     store.close()
     connection = apsw.Connection(path)
 
     def plan(sql: str) -> str:
-        return " ".join(row[3] for row in connection.execute("EXPLAIN QUERY PLAN " + sql, (None,) * sql.count("?")))
+        return " ".join(
+            row[3]
+            for row in connection.execute("EXPLAIN QUERY PLAN " + sql, (None,) * sql.count("?"))
+        )
 
     statements: list[str] = []
 

@@ -25,12 +25,16 @@ def test_a_flipped_byte_anywhere_in_an_object_is_found(filled: str) -> None:
     """Each byte of a small and of a compressed object, as it stands in the file."""
     for victim in (an_object("1", COMMIT, 300), an_object("node 1", NODE, 3000)):
         connection = apsw.Connection(filled)
-        blob: bytes = connection.execute("SELECT packed FROM objects WHERE id = ?", (victim.id,)).get
+        blob: bytes = connection.execute(
+            "SELECT packed FROM objects WHERE id = ?", (victim.id,)
+        ).get
         store = open_sqlite(filled)
         for position in range(len(blob)):
             damaged = blob[:position] + bytes([blob[position] ^ 0x55]) + blob[position + 1 :]
             connection.execute("UPDATE objects SET packed = ? WHERE id = ?", (damaged, victim.id))
-            with pytest.raises(DamagedObject, match=rf"object {victim.id.hex()} is damaged: ") as caught:
+            with pytest.raises(
+                DamagedObject, match=rf"object {victim.id.hex()} is damaged: "
+            ) as caught:
                 store.get([victim.id])
             assert caught.value.object_id == victim.id.hex()
             found = [o for o in store.scan() if not isinstance(o, StoredObject)]
@@ -43,7 +47,10 @@ def test_a_flipped_byte_anywhere_in_an_object_is_found(filled: str) -> None:
 
 @pytest.mark.parametrize("damage", ["NULL", "7", "'text'", "x''", "x'00'", "x'0900000000'"])
 def test_an_object_that_is_no_object_is_damage(filled: str, damage: str) -> None:
-    change(filled, f"PRAGMA ignore_check_constraints = 1; UPDATE OR IGNORE objects SET packed = {damage} WHERE kind = {COMMIT}")
+    change(
+        filled,
+        f"PRAGMA ignore_check_constraints = 1; UPDATE OR IGNORE objects SET packed = {damage} WHERE kind = {COMMIT}",
+    )
     store = open_sqlite(filled)
     found = [o for o in store.scan() if not isinstance(o, StoredObject)]
     if damage == "NULL":  # refused by the table itself
@@ -56,16 +63,29 @@ def test_an_object_that_is_no_object_is_damage(filled: str, damage: str) -> None
     store.close()
 
 
-def test_a_flipped_byte_in_the_file_never_gives_a_wrong_object_or_a_strange_error(filled: str, tmp_path: Path) -> None:
+def test_a_flipped_byte_in_the_file_never_gives_a_wrong_object_or_a_strange_error(
+    filled: str, tmp_path: Path
+) -> None:
     """Wherever it is: an error of ours, a missing object, or the truth."""
     whole = Path(filled).read_bytes()
-    truth = {o.id: o.data for o in (an_object("value 1"), an_object("node 1", NODE, 3000), an_object("1", COMMIT, 300))}
+    truth = {
+        o.id: o.data
+        for o in (
+            an_object("value 1"),
+            an_object("node 1", NODE, 3000),
+            an_object("1", COMMIT, 300),
+        )
+    }
     used = [n for n, byte in enumerate(whole) if byte]
     seed = Random().randrange(2**32)
     print("seed", seed)
     for position in {*range(100), *Random(seed).sample(used, 700)}:
         damaged = tmp_path / "damaged.sqlite"
-        damaged.write_bytes(whole[:position] + bytes([whole[position] ^ (1 << position % 8)]) + whole[position + 1 :])
+        damaged.write_bytes(
+            whole[:position]
+            + bytes([whole[position] ^ (1 << position % 8)])
+            + whole[position + 1 :]
+        )
         try:
             store = open_sqlite(str(damaged))
         except NessieError:
@@ -74,7 +94,11 @@ def test_a_flipped_byte_in_the_file_never_gives_a_wrong_object_or_a_strange_erro
             for id_, data in store.get(list(truth)).items():
                 assert truth[id_] == data, position
             for found in store.scan():
-                assert not isinstance(found, StoredObject) or found.id not in truth or truth[found.id] == found.data, position
+                assert (
+                    not isinstance(found, StoredObject)
+                    or found.id not in truth
+                    or truth[found.id] == found.data
+                ), position
             store.references()
             store.reflog()
             store.settings()
@@ -96,9 +120,13 @@ def test_what_is_damaged_is_left_out_of_what_was_written_before(tmp_path: Path) 
     objects = [an_object(str(n), COMMIT) for n in range(8)]
     store.put(objects)
     assert store.written_before(objects[7].id, COMMIT, 4) == {o.id: o.data for o in objects[3:]}
-    for place, damage in enumerate(["packed = 'text'", "packed = x'00'", "packed = 7", "packed = CAST(x'ff' AS TEXT)"], 2):
+    for place, damage in enumerate(
+        ["packed = 'text'", "packed = x'00'", "packed = 7", "packed = CAST(x'ff' AS TEXT)"], 2
+    ):
         change(path, f"UPDATE objects SET {damage} WHERE number = {place}")
-    assert store.written_before(objects[7].id, COMMIT, 8) == {o.id: o.data for o in (objects[0], *objects[5:])}
+    assert store.written_before(objects[7].id, COMMIT, 8) == {
+        o.id: o.data for o in (objects[0], *objects[5:])
+    }
     store.close()
 
 
@@ -139,14 +167,25 @@ COLUMNS = {
         "check_sum": "check_sum + 1",
     },
 }
-KEYS = {"refs": "name = 'main'", "reflog": "number = 3", "settings": "name = 'a'", "requests": "id = 'r'"}
+KEYS = {
+    "refs": "name = 'main'",
+    "reflog": "number = 3",
+    "settings": "name = 'a'",
+    "requests": "id = 'r'",
+}
 READ_BY = {"refs": {0, 1, 6, 7}, "reflog": {2, 3}, "settings": {4, 6}, "requests": {5, 6, 7}}
 
 
-@pytest.mark.parametrize(("table", "column"), [(table, column) for table, columns in COLUMNS.items() for column in columns])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [(table, column) for table, columns in COLUMNS.items() for column in columns],
+)
 def test_a_changed_field_of_any_row_is_found(filled: str, table: str, column: str) -> None:
     store = open_sqlite(filled)
-    assert store.commit([a_write(settings={"a": "1"}), commit("main", "1", "2", "r")]) == [Done(), Done()]
+    assert store.commit([a_write(settings={"a": "1"}), commit("main", "1", "2", "r")]) == [
+        Done(),
+        Done(),
+    ]
     store.close()
     change(filled, f"UPDATE {table} SET {column} = {COLUMNS[table][column]} WHERE {KEYS[table]}")
     store = open_sqlite(filled)
@@ -170,7 +209,9 @@ def test_the_bytes_of_another_object_are_found(filled: str, column: str) -> None
     store = open_sqlite(filled)
     moved = b"\x01" + id_of("1")[1:] if column == "id" else id_of("1")
     for ids in ([moved], [moved, id_of("a"), id_of("b"), id_of("c")]):
-        with pytest.raises(DamagedObject, match=rf"object {moved.hex()} is damaged: its check sum is wrong"):
+        with pytest.raises(
+            DamagedObject, match=rf"object {moved.hex()} is damaged: its check sum is wrong"
+        ):
             store.get(ids)
     assert [one.id for one in store.scan() if not isinstance(one, StoredObject)] == [moved]
     store.close()

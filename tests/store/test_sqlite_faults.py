@@ -17,7 +17,17 @@ from nessie_cli.errors import NessieError, StoreUnavailable
 from nessie_cli.store.base import Store
 from nessie_cli.store.records import Done, StoredObject, StoredReference, Write
 from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
-from tests.store.samples import Clock, a_move, a_write, an_object, commit, delete, id_of, stale, write
+from tests.store.samples import (
+    Clock,
+    a_move,
+    a_write,
+    an_object,
+    commit,
+    delete,
+    id_of,
+    stale,
+    write,
+)
 
 
 class Fault(Exception):
@@ -40,7 +50,9 @@ def everything(n: int) -> Write:
     objects = [an_object(f"object {n}"), an_object(f"big {n}", size=3000)]
     settings = {"a": str(n), "b": None, f"c{n}": "1"}
     required = [id_of("1"), id_of("value 1")]
-    return a_write(objects, moves, settings, required=required, settings_version=0, request_id=f"request {n}")
+    return a_write(
+        objects, moves, settings, required=required, settings_version=0, request_id=f"request {n}"
+    )
 
 
 class Faults:
@@ -93,9 +105,15 @@ def delete_some(store: SQLiteStore) -> None:
     delete(store, [id_of("value 1")], 2_000_000_000)
 
 
-@pytest.mark.parametrize("lasting", [False, True], ids=["one fault", "and every statement after it, ROLLBACK too"])
-@pytest.mark.parametrize("act", [write_one, write_three, write_under_a_lease, put_some, delete_some])
-def test_a_fault_before_any_statement_leaves_nothing_half_written(filled: str, act: Callable[[SQLiteStore], None], lasting: bool) -> None:
+@pytest.mark.parametrize(
+    "lasting", [False, True], ids=["one fault", "and every statement after it, ROLLBACK too"]
+)
+@pytest.mark.parametrize(
+    "act", [write_one, write_three, write_under_a_lease, put_some, delete_some]
+)
+def test_a_fault_before_any_statement_leaves_nothing_half_written(
+    filled: str, act: Callable[[SQLiteStore], None], lasting: bool
+) -> None:
     faults = Faults()
     faults.lasting = lasting
     with hooked(faults):
@@ -129,7 +147,12 @@ def complete(found: object) -> bool:
     objects, references, reflog, settings = found  # type: ignore[misc]
     if not settings.values:
         return len(objects) in (2, 4)
-    return len(objects) >= 5 and len(references) == 2 and len(reflog) >= 6 and settings.values == {"a": "1", "c1": "1"}
+    return (
+        len(objects) >= 5
+        and len(references) == 2
+        and len(reflog) >= 6
+        and settings.values == {"a": "1", "c1": "1"}
+    )
 
 
 def release_leases(path: str) -> None:
@@ -160,7 +183,9 @@ def test_a_fault_after_the_commit_statement_leaves_all_of_it_written(filled: str
 @pytest.mark.parametrize("denied", ["refs", "reflog", "objects", "settings", "requests"])
 def test_a_statement_that_sqlite_itself_refuses(filled: str, denied: str) -> None:
     def authorize(action: int, table: str | None, *_: object) -> int:
-        return apsw.SQLITE_DENY if action == apsw.SQLITE_INSERT and table == denied else apsw.SQLITE_OK
+        return (
+            apsw.SQLITE_DENY if action == apsw.SQLITE_INSERT and table == denied else apsw.SQLITE_OK
+        )
 
     def hook(connection: apsw.Connection) -> None:
         connection.set_authorizer(authorize)
@@ -199,8 +224,13 @@ def test_a_full_disk_writes_nothing_and_says_so(filled: str) -> None:
     with room_for(5):
         store = open_sqlite(filled)
         before = contents(store)
-        with pytest.raises(StoreUnavailable, match=r"store\.sqlite: the disk is full, nothing was written; make room and try again") as caught:
-            write(store, a_write([big(n) for n in range(5)], [a_move("main", "1", "2")], {"a": "1"}))
+        with pytest.raises(
+            StoreUnavailable,
+            match=r"store\.sqlite: the disk is full, nothing was written; make room and try again",
+        ) as caught:
+            write(
+                store, a_write([big(n) for n in range(5)], [a_move("main", "1", "2")], {"a": "1"})
+            )
         assert "\n" not in str(caught.value)
         assert contents(store) == before
         assert write(store, commit("main", "1", "2")) == Done()  # a small one fits
@@ -215,8 +245,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 300 KB."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
-        pytest.skip("a file system cannot be mounted here; test_a_full_disk_writes_nothing_and_says_so tests the same by SQLite's limit")
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)],
+        capture_output=True,
+        check=False,
+    ).returncode:
+        pytest.skip(
+            "a file system cannot be mounted here; test_a_full_disk_writes_nothing_and_says_so tests the same by SQLite's limit"
+        )
     yield disk
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
@@ -241,12 +277,16 @@ def test_a_disk_that_is_really_full(small_disk: Path, filled: str, tmp_path: Pat
     roomy.close()
 
 
-def test_a_disk_without_any_room_left_is_one_line_with_the_way_out(small_disk: Path, filled: str) -> None:
+def test_a_disk_without_any_room_left_is_one_line_with_the_way_out(
+    small_disk: Path, filled: str
+) -> None:
     path = shutil.copy(filled, small_disk)
     with suppress(OSError), (small_disk / "fill").open("wb", buffering=0) as fill:
         while fill.write(bytes(1000)):
             pass
-    with pytest.raises(StoreUnavailable, match=r"store\.sqlite: the disk is full.*make room.*and try again$"):
+    with pytest.raises(
+        StoreUnavailable, match=r"store\.sqlite: the disk is full.*make room.*and try again$"
+    ):
         write(open_sqlite(path), commit("main", "1", "2"))
     (small_disk / "fill").unlink()
     store = open_sqlite(path)
@@ -279,7 +319,10 @@ store.close()
 @pytest.mark.parametrize(
     ("room", "expected"),
     [
-        (100, "the request|None|store {0}: the disk failed during a commit, and whether it happened cannot be found out"),
+        (
+            100,
+            "the request|None|store {0}: the disk failed during a commit, and whether it happened cannot be found out",
+        ),
         (3 * 4120, "nothing was written|None|store {0}: the disk is full or fails; make room"),
     ],
 )
@@ -288,7 +331,12 @@ def test_a_disk_that_fails_during_the_commit(filled: str, room: int, expected: s
 
     If a smaller transaction still fits, the store finds out that nothing was written.
     """
-    done = subprocess.run([sys.executable, "-c", FAILING, filled, str(room)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING, filled, str(room)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.startswith(expected.format(filled))
     store = open_sqlite(filled)
     assert store.reference("main").target == id_of("6")  # type: ignore[union-attr]
@@ -298,7 +346,9 @@ def test_a_disk_that_fails_during_the_commit(filled: str, room: int, expected: s
 
 
 @pytest.mark.parametrize("digest", [b"digest", b""], ids=["chosen id", "id that nobody chose"])
-def test_a_commit_that_happened_although_the_disk_failed_is_done(filled: str, digest: bytes) -> None:
+def test_a_commit_that_happened_although_the_disk_failed_is_done(
+    filled: str, digest: bytes
+) -> None:
     """The error comes after the log file is complete, once."""
     left = [1]
 
@@ -323,8 +373,15 @@ def test_a_lock_held_for_too_long_is_one_line_and_reading_goes_on(filled: str) -
     holder, store = apsw.Connection(filled), open_sqlite(filled, patience=0.05)
     with holder:
         holder.execute("DELETE FROM leases")
-        for attempt in (lambda: write(store, commit("main", "1", "3")), lambda: store.put([an_object("x")]), store.lease("main").__enter__):
-            with pytest.raises(StoreUnavailable, match=r"store\.sqlite: another process has been writing to it for too long; try again"):
+        for attempt in (
+            lambda: write(store, commit("main", "1", "3")),
+            lambda: store.put([an_object("x")]),
+            store.lease("main").__enter__,
+        ):
+            with pytest.raises(
+                StoreUnavailable,
+                match=r"store\.sqlite: another process has been writing to it for too long; try again",
+            ):
                 attempt()
         assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
     assert write(store, commit("main", "1", "2")) == Done()
@@ -335,7 +392,11 @@ def test_a_lock_held_for_too_long_is_one_line_and_reading_goes_on(filled: str) -
 def test_a_closed_store_says_so(filled: str) -> None:
     store = open_sqlite(filled)
     store.close()
-    for attempt in (store.references, lambda: write(store, commit("main", "1", "2")), lambda: store.get([id_of("1")])):
+    for attempt in (
+        store.references,
+        lambda: write(store, commit("main", "1", "2")),
+        lambda: store.get([id_of("1")]),
+    ):
         with pytest.raises(StoreUnavailable, match=r"store\.sqlite: has been closed"):
             attempt()
 

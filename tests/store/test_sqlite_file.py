@@ -10,7 +10,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from nessie_cli.errors import DamagedObject, NessieError, StoreNotFound, StoreUnavailable, UnsupportedFormat
+from nessie_cli.errors import (
+    DamagedObject,
+    NessieError,
+    StoreNotFound,
+    StoreUnavailable,
+    UnsupportedFormat,
+)
 from nessie_cli.store.records import STORE_FORMAT, Done
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
 from tests.store.samples import commit, create, id_of, write
@@ -33,7 +39,10 @@ def test_a_closed_store_is_one_file(filled: str) -> None:
 def test_a_new_store_is_in_wal_mode_and_carries_mark_and_format(path: str) -> None:
     create_sqlite(path).close()
     connection = sqlite3.connect(path)
-    header = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "user_version", "page_size")}
+    header = {
+        name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("journal_mode", "user_version", "page_size")
+    }
     assert header == {"journal_mode": "wal", "user_version": STORE_FORMAT, "page_size": 4096}
     assert connection.execute("PRAGMA application_id").fetchone()[0].to_bytes(4, "big") == b"ness"
     connection.close()
@@ -78,13 +87,24 @@ def test_another_programs_sqlite_file_is_refused_and_not_changed(path: str) -> N
     connection.close()
     before = Path(path).read_bytes()
     for make in (open_sqlite, create_sqlite):
-        with pytest.raises(UnsupportedFormat, match=r"store\.sqlite: this file is not a nessie store"):
+        with pytest.raises(
+            UnsupportedFormat, match=r"store\.sqlite: this file is not a nessie store"
+        ):
             make(path)
     assert Path(path).read_bytes() == before
     assert names(path) == ["store.sqlite"]
 
 
-@pytest.mark.parametrize("content", [b"\0" * 5000, b"SQLite format 3\0" + b"\xff" * 5000, b"SQLite format 3\0", b"{}", os.urandom(9000)])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\0" * 5000,
+        b"SQLite format 3\0" + b"\xff" * 5000,
+        b"SQLite format 3\0",
+        b"{}",
+        os.urandom(9000),
+    ],
+)
 def test_garbage_is_no_store(path: str, content: bytes) -> None:
     Path(path).write_bytes(content)
     with pytest.raises(UnsupportedFormat, match="this file is not a nessie store"):
@@ -100,7 +120,10 @@ def test_a_folder_is_no_store(tmp_path: Path) -> None:
 def test_a_store_that_lost_a_table_is_damaged(filled: str) -> None:
     change(filled, "DROP TABLE reflog")
     store = open_sqlite(filled)
-    with pytest.raises(DamagedObject, match=r"the file is damaged \(no such table: reflog\); restore it from a backup"):
+    with pytest.raises(
+        DamagedObject,
+        match=r"the file is damaged \(no such table: reflog\); restore it from a backup",
+    ):
         store.reflog()
     with pytest.raises(DamagedObject):
         write(store, commit("main", "1", "2"))
@@ -138,7 +161,11 @@ def notes(path: str) -> list[str]:
 
 
 def test_an_older_format_is_migrated_step_by_step_and_keeps_everything(filled: str) -> None:
-    store = open_sqlite(filled, format_=STORE_FORMAT + 2, migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fill_column})
+    store = open_sqlite(
+        filled,
+        format_=STORE_FORMAT + 2,
+        migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fill_column},
+    )
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
     assert len(list(store.scan())) == 3
     assert len(store.reflog()) == 2
@@ -151,7 +178,11 @@ def test_an_older_format_is_migrated_step_by_step_and_keeps_everything(filled: s
 
 def test_a_migration_that_fails_changes_nothing(filled: str) -> None:
     with pytest.raises(ZeroDivisionError):
-        open_sqlite(filled, format_=STORE_FORMAT + 2, migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fail})
+        open_sqlite(
+            filled,
+            format_=STORE_FORMAT + 2,
+            migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fail},
+        )
     store = open_sqlite(filled)
     assert write(store, commit("main", "1", "2")) == Done()
     store.close()
@@ -163,7 +194,11 @@ def test_many_can_migrate_at_once(filled: str) -> None:
     """Adding the column twice would fail."""
 
     def migrate(_: int) -> None:
-        open_sqlite(filled, format_=STORE_FORMAT + 2, migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fill_column}).close()
+        open_sqlite(
+            filled,
+            format_=STORE_FORMAT + 2,
+            migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fill_column},
+        ).close()
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(migrate, range(6)))
@@ -173,7 +208,9 @@ def test_many_can_migrate_at_once(filled: str) -> None:
 def test_a_format_that_never_was_is_refused(filled: str) -> None:
     for found in (0, -3):
         change(filled, f"PRAGMA user_version = {found}")
-        with pytest.raises(UnsupportedFormat, match=f"has the unknown format {found}; restore it from a backup"):
+        with pytest.raises(
+            UnsupportedFormat, match=f"has the unknown format {found}; restore it from a backup"
+        ):
             open_sqlite(filled)
 
 

@@ -26,7 +26,10 @@ def test_a_store_of_every_released_format_is_read_and_written(tmp_path: Path, fo
     assert {o.id: o for o in store.scan()} == {o.id: o for o in objects}
     assert store.get([o.id for o in objects]) == {o.id: o.data for o in objects}
     assert store.find_ids(NODE, "", 9) == [id_of("node next")]
-    assert store.references() == [StoredReference("main", "BRANCH", id_of("next")), StoredReference("v1", "TAG", id_of("next"))]
+    assert store.references() == [
+        StoredReference("main", "BRANCH", id_of("next")),
+        StoredReference("v1", "TAG", id_of("next")),
+    ]
     moves = [
         a_move("main", None, "root", message="made"),
         a_move("main", "root", "next", request_id="request 7"),

@@ -45,12 +45,16 @@ def test_every_table_is_kept(old: str, raw: apsw.Connection) -> None:
     for stored in scanned:
         assert isinstance(stored, StoredObject)
         assert object_id(Kind(stored.kind), stored.data) == stored.id
-    assert store.get(list(ids.values())) == {one.id: one.data for one in scanned if isinstance(one, StoredObject)}
+    assert store.get(list(ids.values())) == {
+        one.id: one.data for one in scanned if isinstance(one, StoredObject)
+    }
     marks = raw.execute("SELECT mark, object FROM marks").fetchall()
     assert sorted(store.scan_index()) == sorted((mark, ids[number]) for mark, number in marks)
     for mark, number in marks:
         assert (number, ids[number]) in store.find_indexed(mark, None, 1000)
-    assert store.references() == [StoredReference(*row) for row in raw.execute("SELECT * FROM refs ORDER BY name")]
+    assert store.references() == [
+        StoredReference(*row) for row in raw.execute("SELECT * FROM refs ORDER BY name")
+    ]
     assert [row.move for row in store.reflog()] == [Move(*row) for row in raw.execute(REFLOG)]
     assert store.settings() == Settings(dict(raw.execute("SELECT name, value FROM settings")), 1)  # type: ignore[arg-type]
     assert len(marks) > 50
@@ -60,12 +64,20 @@ def test_every_table_is_kept(old: str, raw: apsw.Connection) -> None:
 
 def test_requests_come_from_the_reflog(old: str, raw: apsw.Connection) -> None:
     store = open_sqlite(old)
-    rows = raw.execute("SELECT request_id, who, min(time) FROM reflog WHERE request_id <> '' GROUP BY 1").fetchall()
+    rows = raw.execute(
+        "SELECT request_id, who, min(time) FROM reflog WHERE request_id <> '' GROUP BY 1"
+    ).fetchall()
     assert len(rows) > 5
     for id_, who, first in rows:
         request = store.request(id_)
         assert request is not None
-        assert (request.id, request.caller, request.digest, request.result, request.time) == (id_, who, b"", b"", first)
+        assert (request.id, request.caller, request.digest, request.result, request.time) == (
+            id_,
+            who,
+            b"",
+            b"",
+            first,
+        )
     assert store.request("") is None
     store.close()
 
@@ -90,7 +102,10 @@ def test_a_migrated_store_has_the_tables_of_a_new_one(old: str, tmp_path: Path) 
     def tables(path: str) -> list[tuple[str, str, tuple[object, ...]]]:
         connection = apsw.Connection(path)
         found = connection.execute("SELECT type, name FROM sqlite_schema ORDER BY name").fetchall()
-        columns = {name: connection.execute(f"SELECT * FROM pragma_table_xinfo('{name}')").fetchall() for _, name in found}
+        columns = {
+            name: connection.execute(f"SELECT * FROM pragma_table_xinfo('{name}')").fetchall()
+            for _, name in found
+        }
         connection.close()
         return [(kind, name, tuple(columns[name])) for kind, name in found]
 
@@ -99,7 +114,9 @@ def test_a_migrated_store_has_the_tables_of_a_new_one(old: str, tmp_path: Path) 
 
 def test_a_damaged_object_stays_damaged(old: str) -> None:
     connection = apsw.Connection(old)
-    number, id_, blob = connection.execute("SELECT rowid, id, data FROM objects WHERE length(data) > 50").fetchall()[3]
+    number, id_, blob = connection.execute(
+        "SELECT rowid, id, data FROM objects WHERE length(data) > 50"
+    ).fetchall()[3]
     damaged = blob[:40] + bytes([blob[40] ^ 1]) + blob[41:]
     connection.execute("UPDATE objects SET data = ? WHERE rowid = ?", (damaged, number))
     connection.close()
@@ -112,12 +129,17 @@ def test_a_damaged_object_stays_damaged(old: str) -> None:
 
 def test_bytes_under_another_id_were_not_found_by_format_1_but_are_now(old: str) -> None:
     connection = apsw.Connection(old)
-    (one, blob), (other, _) = connection.execute("SELECT id, data FROM objects WHERE kind = 1 LIMIT 2").fetchall()
+    (one, blob), (other, _) = connection.execute(
+        "SELECT id, data FROM objects WHERE kind = 1 LIMIT 2"
+    ).fetchall()
     assert int.from_bytes(blob[1:5], "big") == crc32(blob[:1] + blob[5:])
     connection.close()
     store = open_sqlite(old)
     connection = apsw.Connection(old)
-    connection.execute("UPDATE objects SET packed = (SELECT packed FROM objects WHERE id = ?) WHERE id = ?", (one, other))
+    connection.execute(
+        "UPDATE objects SET packed = (SELECT packed FROM objects WHERE id = ?) WHERE id = ?",
+        (one, other),
+    )
     connection.close()
     with pytest.raises(DamagedObject):
         store.get([other])
@@ -130,7 +152,9 @@ def test_an_old_program_that_has_the_file_open_writes_nothing(old: str) -> None:
     connection.execute("SELECT * FROM refs").fetchall()
     open_sqlite(old).close()
     with pytest.raises(apsw.SQLError, match="no column named data"):
-        connection.execute("INSERT INTO objects (id, kind, written, data) VALUES (x'00', 1, 1, x'00')")
+        connection.execute(
+            "INSERT INTO objects (id, kind, written, data) VALUES (x'00', 1, 1, x'00')"
+        )
     connection.close()
 
 

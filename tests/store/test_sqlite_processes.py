@@ -52,9 +52,13 @@ store.close()
 def test_processes_that_retry_lose_no_update(path: str) -> None:
     store = create_sqlite(path)
     write(store, create("main", "0"))
-    counted = sorted(int(n) for process in [start(COUNT_UP, path) for _ in range(4)] for n in finish(process))
+    counted = sorted(
+        int(n) for process in [start(COUNT_UP, path) for _ in range(4)] for n in finish(process)
+    )
     assert counted == list(range(1, 161))
-    assert [row.move.after for row in reversed(store.reflog())] == [id_of(str(n)) for n in range(161)]
+    assert [row.move.after for row in reversed(store.reflog())] == [
+        id_of(str(n)) for n in range(161)
+    ]
     assert len(list(store.scan())) == 3 * 160
     store.close()
     assert [entry.name for entry in Path(path).parent.iterdir()] == ["store.sqlite"]
@@ -73,7 +77,9 @@ store.close()
 
 def test_another_process_sees_all_of_a_write_or_nothing(path: str) -> None:
     store = create_sqlite(path)
-    write(store, a_write([], [a_move("a", None, "0"), a_move("b", None, "0")], {"n": "0", "m": "0"}))
+    write(
+        store, a_write([], [a_move("a", None, "0"), a_move("b", None, "0")], {"n": "0", "m": "0"})
+    )
     going = Path(path + ".go")
     going.touch()
     writer = start(WRITE_PAIRS, path)
@@ -102,7 +108,9 @@ store.close()
 
 
 def test_processes_that_create_at_once_make_one_store(path: str) -> None:
-    answers = [word for process in [start(CREATE, path) for _ in range(5)] for word in finish(process)]
+    answers = [
+        word for process in [start(CREATE, path) for _ in range(5)] for word in finish(process)
+    ]
     assert sorted(answers) == ["False"] * 4 + ["True"]
     store = open_sqlite(path)
     assert len(store.reflog()) == 1
@@ -153,7 +161,9 @@ def test_one_request_id_of_two_processes_is_done_once(path: str) -> None:
     outcomes = [finish(process) for process in both]
     # A process that is ahead finds the next reference as it left it.
     assert [sorted(pair) for pair in zip(*outcomes, strict=True)] == [["Done", "Repeated"]] * 50
-    assert [row.move.after for row in reversed(store.reflog())] == [id_of(str(n)) for n in range(51)]
+    assert [row.move.after for row in reversed(store.reflog())] == [
+        id_of(str(n)) for n in range(51)
+    ]
     store.close()
 
 
@@ -189,7 +199,9 @@ store.close()
 def test_processes_that_take_leases_never_lose(path: str) -> None:
     store = create_sqlite(path)
     write(store, create("main", "0"))
-    answers = [word for process in [start(FAIR, path) for _ in range(3)] for word in finish(process)]
+    answers = [
+        word for process in [start(FAIR, path) for _ in range(3)] for word in finish(process)
+    ]
     assert answers == ["Done"] * 60
     store.close()
 
@@ -266,7 +278,9 @@ print(failed or ended == [0] * 100)
 """
 
 
-@pytest.mark.parametrize(("code", "answers"), [(FORK_WHILE_OPEN, 1), (FORK_IN_A_TRANSACTION, 2), (FORK_WITH_THREADS, 1)])
+@pytest.mark.parametrize(
+    ("code", "answers"), [(FORK_WHILE_OPEN, 1), (FORK_IN_A_TRANSACTION, 2), (FORK_WITH_THREADS, 1)]
+)
 def test_a_fork_is_survived(path: str, code: str, answers: int) -> None:
     assert finish(start(code, path)) == ["True"] * answers
     store = open_sqlite(path)

@@ -54,8 +54,15 @@ def read_but_not_write(path: Path) -> None:
     store = open_sqlite(str(path))
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
     assert len(list(store.scan())) == 3
-    for attempt in (lambda: write(store, commit("main", "1", "2")), lambda: store.put([an_object("x")]), lambda: delete(store, [id_of("x")], 9)):
-        with pytest.raises(StoreUnavailable, match=r"store\.sqlite: cannot be written; check the permissions of the file and of its folder"):
+    for attempt in (
+        lambda: write(store, commit("main", "1", "2")),
+        lambda: store.put([an_object("x")]),
+        lambda: delete(store, [id_of("x")], 9),
+    ):
+        with pytest.raises(
+            StoreUnavailable,
+            match=r"store\.sqlite: cannot be written; check the permissions of the file and of its folder",
+        ):
             attempt()
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
     store.close()
@@ -98,7 +105,10 @@ def test_commits_that_are_still_in_the_log_file_are_not_silently_left_out(shared
         shared.chmod(0o555)
 
     as_owner(crash)
-    with pytest.raises(StoreUnavailable, match=r"its newest commits are in .*store\.sqlite-wal, which cannot be opened; check the permissions"):
+    with pytest.raises(
+        StoreUnavailable,
+        match=r"its newest commits are in .*store\.sqlite-wal, which cannot be opened; check the permissions",
+    ):
         open_sqlite(str(shared / "store.sqlite"))
     as_owner(lambda: shared.chmod(0o777))
     store = open_sqlite(str(shared / "store.sqlite"))
@@ -108,19 +118,31 @@ def test_commits_that_are_still_in_the_log_file_are_not_silently_left_out(shared
 
 def test_what_may_not_be_read(shared: Path) -> None:
     as_owner(lambda: (shared / "store.sqlite").chmod(0o000))
-    with pytest.raises(StoreUnavailable, match=r"store\.sqlite: cannot be (read|opened); check .*permissions"):
+    with pytest.raises(
+        StoreUnavailable, match=r"store\.sqlite: cannot be (read|opened); check .*permissions"
+    ):
         open_sqlite(str(shared / "store.sqlite"))
 
 
 def test_an_older_format_that_may_only_be_read(shared: Path) -> None:
     as_owner(lambda: (shared / "store.sqlite").chmod(0o444))
     as_owner(lambda: shared.chmod(0o555))
-    with pytest.raises(UnsupportedFormat, match=f"has the older format {STORE_FORMAT} and cannot be migrated to {STORE_FORMAT + 1}, it is read-only"):
-        open_sqlite(str(shared / "store.sqlite"), format_=STORE_FORMAT + 1, migrations={STORE_FORMAT: add_column})
+    with pytest.raises(
+        UnsupportedFormat,
+        match=f"has the older format {STORE_FORMAT} and cannot be migrated to {STORE_FORMAT + 1}, it is read-only",
+    ):
+        open_sqlite(
+            str(shared / "store.sqlite"),
+            format_=STORE_FORMAT + 1,
+            migrations={STORE_FORMAT: add_column},
+        )
 
 
 def test_a_folder_that_may_not_be_written_gets_no_store(shared: Path) -> None:
     as_owner(lambda: shared.chmod(0o555))
-    with pytest.raises(StoreUnavailable, match=r"new\.sqlite: cannot be created, files in .* cannot be written; check its permissions"):
+    with pytest.raises(
+        StoreUnavailable,
+        match=r"new\.sqlite: cannot be created, files in .* cannot be written; check its permissions",
+    ):
         create_sqlite(str(shared / "new.sqlite"))
     assert [entry.name for entry in shared.iterdir()] == ["store.sqlite"]

@@ -74,12 +74,25 @@ class Nessie:
     def command(self, *args: str) -> list[str]:
         return [sys.executable, "-m", "nessie_cli", *args]
 
-    def __call__(self, *args: str, env: Mapping[str, str] | None = None, stdin: str = "", cwd: Path | None = None) -> Outcome:
+    def __call__(
+        self,
+        *args: str,
+        env: Mapping[str, str] | None = None,
+        stdin: str = "",
+        cwd: Path | None = None,
+    ) -> Outcome:
         environment = {**self.environment, **(env or {})}
         folder = cwd or self.folder
         if self.server is None:
             done = subprocess.run(
-                self.command(*args), cwd=folder, env=environment, input=stdin, capture_output=True, encoding="utf-8", timeout=120, check=False
+                self.command(*args),
+                cwd=folder,
+                env=environment,
+                input=stdin,
+                capture_output=True,
+                encoding="utf-8",
+                timeout=120,
+                check=False,
             )
             outcome = Outcome(done.returncode, done.stdout, done.stderr)
         else:
@@ -96,7 +109,18 @@ class Nessie:
     def table(self, key: str, snapshot: int, *more: str) -> Outcome:
         """Put an Iceberg table."""
         location = f"s3://lake/{snapshot}.json"
-        return self.ok("content", "put", key, "--type", "iceberg-table", "--metadata-location", location, "--snapshot-id", str(snapshot), *more)
+        return self.ok(
+            "content",
+            "put",
+            key,
+            "--type",
+            "iceberg-table",
+            "--metadata-location",
+            location,
+            "--snapshot-id",
+            str(snapshot),
+            *more,
+        )
 
     def snapshot(self, key: str, *more: str) -> int:
         """The snapshot id of a table as it is committed."""
@@ -105,12 +129,17 @@ class Nessie:
 
     def messages(self, *more: str) -> list[str]:
         """The commit messages of the current reference, newest first."""
-        return [entry["commitMeta"]["message"] for entry in self.ok("log", "--json", *more).json["logEntries"]]
+        return [
+            entry["commitMeta"]["message"]
+            for entry in self.ok("log", "--json", *more).json["logEntries"]
+        ]
 
     def staged(self) -> list[tuple[str, str]]:
         """Type and key of every staged operation."""
         operations = self.ok("status", "--json").json["batch"]["operations"]
-        return [(operation["type"], ".".join(operation["key"]["elements"])) for operation in operations]
+        return [
+            (operation["type"], ".".join(operation["key"]["elements"])) for operation in operations
+        ]
 
 
 def fresh(folder: Path, server: Server | None) -> Nessie:

@@ -22,7 +22,9 @@ def become(request: dict[str, Any], streams: list[Any]) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)
     sys.stdin = os.fdopen(0, "r", encoding="utf-8", closefd=False)
-    sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
+    sys.stdout, sys.stderr = (
+        os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2)
+    )
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
@@ -36,7 +38,11 @@ def become(request: dict[str, Any], streams: list[Any]) -> None:
 def serve() -> None:
     for line in sys.stdin:
         request = json.loads(line)
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with (
+            tempfile.TemporaryFile() as given,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
             given.write(request["stdin"].encode("utf-8", "surrogateescape"))
             given.seek(0)
             child = os.fork()
@@ -48,7 +54,10 @@ def serve() -> None:
             _, status = os.waitpid(child, 0)
             out.seek(0)
             err.seek(0)
-            answer = [os.waitstatus_to_exitcode(status), *(stream.read().decode("utf-8", "surrogateescape") for stream in (out, err))]
+            answer = [
+                os.waitstatus_to_exitcode(status),
+                *(stream.read().decode("utf-8", "surrogateescape") for stream in (out, err)),
+            ]
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

@@ -15,21 +15,38 @@ from nessie_cli.workspace.folder import Workspace
 
 
 def put(key, snapshot, **more):
-    attributes = {"metadataLocation": f"s3://lake/{snapshot}.json", "snapshotId": snapshot, "schemaId": 0, "specId": 0, "sortOrderId": 0}
-    return {"type": "PUT", "key": {"elements": key.split(".")}, "content": {"type": "ICEBERG_TABLE", **attributes, **more}}
+    attributes = {
+        "metadataLocation": f"s3://lake/{snapshot}.json",
+        "snapshotId": snapshot,
+        "schemaId": 0,
+        "specId": 0,
+        "sortOrderId": 0,
+    }
+    return {
+        "type": "PUT",
+        "key": {"elements": key.split(".")},
+        "content": {"type": "ICEBERG_TABLE", **attributes, **more},
+    }
 
 
 def somebody_else(nessie, *operations, message="nightly load", author="etl@example.org"):
     """Another writer commits to main; answers the new head."""
     with connect(str(nessie.folder / ".nessie" / "store.sqlite"), who="etl") as repository:
-        return repository.commit("main", operations, CommitMeta(message, authors=(author,))).reference.hash
+        return repository.commit(
+            "main", operations, CommitMeta(message, authors=(author,))
+        ).reference.hash
 
 
 def changed(nessie, key, snapshot):
     """What another writer does to change a table."""
     with connect(str(nessie.folder / ".nessie" / "store.sqlite")) as repository:
         content = repository.content("main", ContentKey.parse(key))
-    return Put(ContentKey.parse(key), IcebergTable(id=content.id, metadata_location=f"s3://lake/{snapshot}.json", snapshot_id=snapshot))
+    return Put(
+        ContentKey.parse(key),
+        IcebergTable(
+            id=content.id, metadata_location=f"s3://lake/{snapshot}.json", snapshot_id=snapshot
+        ),
+    )
 
 
 def logged(nessie):
@@ -42,8 +59,29 @@ def logged(nessie):
 def test_everything_that_can_be_said_about_a_commit(catalog):
     catalog.table("db.orders", 2)
     catalog.ok(
-        *("commit", "-m", "subject", "-m", "second paragraph", "--author", "Ada <ada@example.org>", "--author", "Bob"),
-        *("--signed-off-by", "Cyd", "--property", "run=7", "--property", "run=8", "--property", "env=a=b", "--author-time", "2026-01-31T12:00:00Z"),
+        *(
+            "commit",
+            "-m",
+            "subject",
+            "-m",
+            "second paragraph",
+            "--author",
+            "Ada <ada@example.org>",
+            "--author",
+            "Bob",
+        ),
+        *(
+            "--signed-off-by",
+            "Cyd",
+            "--property",
+            "run=7",
+            "--property",
+            "run=8",
+            "--property",
+            "env=a=b",
+            "--author-time",
+            "2026-01-31T12:00:00Z",
+        ),
     )
 
     meta = logged(catalog)
@@ -118,9 +156,16 @@ def test_the_answer_names_the_new_head_and_the_created_ids(catalog):
     catalog.table("db.new", 1)
     answer = catalog.ok("commit", "-m", "create", "--json").json
 
-    assert answer["targetBranch"] == {"type": "BRANCH", "name": "main", "hash": logged(catalog)["hash"]}
+    assert answer["targetBranch"] == {
+        "type": "BRANCH",
+        "name": "main",
+        "hash": logged(catalog)["hash"],
+    }
     [added] = answer["addedContents"]
-    assert added["contentId"] == catalog.ok("content", "show", "db.new", "--json").json["content"]["id"]
+    assert (
+        added["contentId"]
+        == catalog.ok("content", "show", "db.new", "--json").json["content"]["id"]
+    )
     assert (answer["wasApplied"], answer["wasRepeated"]) == (True, False)
 
 
@@ -129,7 +174,10 @@ def test_the_answer_names_the_new_head_and_the_created_ids(catalog):
 
 def test_a_batch_file_is_committed_and_the_staged_batch_left_alone(catalog):
     catalog.table("db.staged", 1)
-    body = {"commitMeta": {"message": "in the file", "authors": ["File"]}, "operations": [put("db.a", 1), put("db.b", 2)]}
+    body = {
+        "commitMeta": {"message": "in the file", "authors": ["File"]},
+        "operations": [put("db.a", 1), put("db.b", 2)],
+    }
     (catalog.folder / "batch.json").write_text(json.dumps(body))
 
     catalog.ok("commit", "--batch", "batch.json")
@@ -177,10 +225,20 @@ def test_a_conflict_says_what_was_expected_what_is_there_and_who_did_it(conflict
     details = outcome.error["errorDetails"]
     [conflict] = details["conflicts"]
     assert conflict["conflictType"] == "VALUE_DIFFERS"
-    assert [conflict[side]["snapshotId"] for side in ("expected", "actual", "proposed")] == [1, 99, 2]
-    assert (conflict["changedBy"]["message"], conflict["changedBy"]["authors"]) == ("nightly load", ["etl@example.org"])
+    assert [conflict[side]["snapshotId"] for side in ("expected", "actual", "proposed")] == [
+        1,
+        99,
+        2,
+    ]
+    assert (conflict["changedBy"]["message"], conflict["changedBy"]["authors"]) == (
+        "nightly load",
+        ["etl@example.org"],
+    )
     assert conflict["changedBy"]["hash"] == details["hash"]
-    assert details["expectedHash"] == conflicting.ok("log", "--json").json["logEntries"][1]["commitMeta"]["hash"]
+    assert (
+        details["expectedHash"]
+        == conflicting.ok("log", "--json").json["logEntries"][1]["commitMeta"]["hash"]
+    )
 
 
 def test_the_block_for_people_holds_the_same(conflicting):
@@ -220,7 +278,9 @@ def test_a_failed_commit_leaves_the_batch(conflicting):
 
 
 def test_the_first_resolution_takes_mine_the_second_leaves_theirs(conflicting):
-    resolutions = conflicting("commit", "-m", "mine", "--json").error["errorDetails"]["conflicts"][0]["resolutions"]
+    resolutions = conflicting("commit", "-m", "mine", "--json").error["errorDetails"]["conflicts"][
+        0
+    ]["resolutions"]
     again, out = (shlex.split(line)[1:] for line in resolutions)
 
     conflicting.ok(*out)
@@ -268,7 +328,9 @@ TABLE = IcebergTable(metadata_location="theirs", snapshot_id=7)
         ("create", "create", "KEY_EXISTS"),
     ],
 )
-def test_every_verb_conflicts_with_what_others_did_and_each_resolution_works(catalog, verb, theirs, type_):
+def test_every_verb_conflicts_with_what_others_did_and_each_resolution_works(
+    catalog, verb, theirs, type_
+):
     catalog.ok(*STAGE[verb])
     if verb == "unmodified":
         catalog.table("db.beside", 1)
@@ -317,9 +379,14 @@ def test_what_others_did_to_other_keys_is_no_conflict(catalog):
 
 def test_two_operations_on_one_key_are_named_by_their_numbers(catalog):
     operations = [{"type": "DELETE", "key": {"elements": [name]}} for name in ("a", "b", "c", "b")]
-    outcome = catalog("commit", "--batch", "-", "-m", "x", stdin="\n".join(map(json.dumps, operations)))
+    outcome = catalog(
+        "commit", "--batch", "-", "-m", "x", stdin="\n".join(map(json.dumps, operations))
+    )
 
-    assert (outcome.code, outcome.err) == (2, "nessie: stdin: operations 2 and 4 are both about key b; a commit changes a key once\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "nessie: stdin: operations 2 and 4 are both about key b; a commit changes a key once\n",
+    )
 
 
 def test_expected_hash_of_a_file_batch_is_where_the_caller_started(catalog):
@@ -328,7 +395,9 @@ def test_expected_hash_of_a_file_batch_is_where_the_caller_started(catalog):
     somebody_else(catalog, changed(catalog, "db.orders", 99))
     operation = json.dumps([put("db.orders", 5, id=id_)])
 
-    stale = catalog("commit", "--batch", "-", "-m", "late", "--expected-hash", start[:12], stdin=operation)
+    stale = catalog(
+        "commit", "--batch", "-", "-m", "late", "--expected-hash", start[:12], stdin=operation
+    )
     assert stale.code == 3
 
     catalog.ok("commit", "--batch", "-", "-m", "over it", stdin=operation)
@@ -348,7 +417,9 @@ def unanswered(catalog):
     with file.changing():
         file.write(Batch(batch.begun_at, batch.staged, "request-1"))
     with connect(str(catalog.folder / ".nessie" / "store.sqlite")) as repository:
-        repository.commit("main", batch.operations, CommitMeta("committed, then killed"), request_id="request-1")
+        repository.commit(
+            "main", batch.operations, CommitMeta("committed, then killed"), request_id="request-1"
+        )
     return catalog
 
 
@@ -386,7 +457,9 @@ def test_a_submission_that_never_arrived_is_done_now(catalog):
     assert outcome.json["wasRepeated"] is False
     assert catalog.messages() == ["second try", "first tables"]
     with connect(str(catalog.folder / ".nessie" / "store.sqlite")) as repository:
-        assert repository.find_request("request-2", branch="main"), "under its id, in case that the first try is still on its way"
+        assert repository.find_request("request-2", branch="main"), (
+            "under its id, in case that the first try is still on its way"
+        )
 
 
 def test_a_store_that_cannot_be_opened_leaves_the_batch_as_it_is(catalog):

@@ -24,14 +24,27 @@ def test_version_is_told_by_option_and_command(nessie):
     assert option.out.startswith("nessie 0.")
 
 
-@pytest.mark.parametrize("args", [("version", "--json"), ("--json", "version"), ("--version", "--json"), ("--json", "--version")])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("version", "--json"),
+        ("--json", "version"),
+        ("--version", "--json"),
+        ("--json", "--version"),
+    ],
+)
 def test_version_is_one_json_document_wherever_the_option_stands(nessie, args):
     assert set(nessie.ok(*args).json) == {"version", "python", "storeFormat"}
 
 
 def test_global_options_work_before_between_and_after_subcommands(catalog):
     listings = [
-        catalog.ok(*args).json["entries"] for args in (("--json", "content", "list"), ("content", "--json", "list"), ("content", "list", "--json"))
+        catalog.ok(*args).json["entries"]
+        for args in (
+            ("--json", "content", "list"),
+            ("content", "--json", "list"),
+            ("content", "list", "--json"),
+        )
     ]
 
     assert listings[0] == listings[1] == listings[2]
@@ -46,7 +59,10 @@ def test_an_option_as_the_value_of_another_is_a_value(catalog):
     outcome = catalog.ok("content", "delete", "db.orders", "-m", "--json")
 
     assert outcome.out.startswith("main ")
-    assert catalog.ok("log", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]["message"] == "--json"
+    assert (
+        catalog.ok("log", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]["message"]
+        == "--json"
+    )
 
 
 def test_directory_option_works_as_if_started_there(nessie, tmp_path):
@@ -75,7 +91,10 @@ def test_a_directory_that_is_none_is_invalid_input(nessie):
         (("--color", "green", "version"), "must be one of auto, always, never"),
         (("content", "list", "--json", "--jsonl"), "exclude each other"),
         (("content", "list", "--type"), "requires an argument"),
-        (("content", "put", "k", "--snapshot-id", "many"), "'--snapshot-id': 'many' is not an integer"),
+        (
+            ("content", "put", "k", "--snapshot-id", "many"),
+            "'--snapshot-id': 'many' is not an integer",
+        ),
     ],
 )
 def test_usage_errors_are_one_line_and_a_hint_with_exit_2(nessie, args, words):
@@ -88,7 +107,15 @@ def test_usage_errors_are_one_line_and_a_hint_with_exit_2(nessie, args, words):
     assert len(hint) <= 1
 
 
-@pytest.mark.parametrize("args", [("versoin", "--json"), ("--json", "versoin"), ("version", "--colour", "--json"), ("content", "--json")])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("versoin", "--json"),
+        ("--json", "versoin"),
+        ("version", "--colour", "--json"),
+        ("content", "--json"),
+    ],
+)
 def test_usage_errors_are_a_json_document_too(nessie, args):
     outcome = nessie(*args)
 
@@ -133,7 +160,12 @@ def test_a_closed_pipe_is_141_and_silent(catalog):
     os.close(reader)
     with os.fdopen(writer, "wb") as stdout:
         done = subprocess.run(
-            catalog.command("content", "list"), cwd=catalog.folder, env=catalog.environment, stdout=stdout, stderr=subprocess.PIPE, check=False
+            catalog.command("content", "list"),
+            cwd=catalog.folder,
+            env=catalog.environment,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            check=False,
         )
 
     assert (done.returncode, done.stderr) == (141, b"")
@@ -143,7 +175,12 @@ def test_a_closed_pipe_is_141_and_silent(catalog):
 def test_a_result_that_cannot_be_written_is_a_failure(catalog):
     with Path("/dev/full").open("wb") as stdout:
         done = subprocess.run(
-            catalog.command("content", "list"), cwd=catalog.folder, env=catalog.environment, stdout=stdout, stderr=subprocess.PIPE, check=False
+            catalog.command("content", "list"),
+            cwd=catalog.folder,
+            env=catalog.environment,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            check=False,
         )
 
     assert done.returncode == 1
@@ -176,7 +213,9 @@ def test_quiet_leaves_remarks_out(workspace):
 
 
 def test_a_text_that_the_locale_lacks_is_escaped(workspace):
-    outcome = workspace.ok("content", "put", "żółw", "--type", "namespace", env={"PYTHONIOENCODING": "ascii"})
+    outcome = workspace.ok(
+        "content", "put", "żółw", "--type", "namespace", env={"PYTHONIOENCODING": "ascii"}
+    )
 
     assert "\\u017c\\xf3\\u0142w" in outcome.out
 

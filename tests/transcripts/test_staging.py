@@ -15,7 +15,10 @@ UUID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
 
 
 def keys(nessie, *more):
-    return [".".join(entry["name"]["elements"]) for entry in nessie.ok("content", "list", "--json", *more).json["entries"]]
+    return [
+        ".".join(entry["name"]["elements"])
+        for entry in nessie.ok("content", "list", "--json", *more).json["entries"]
+    ]
 
 
 def content(nessie, key, *more):
@@ -54,7 +57,9 @@ def test_staging_twice_keeps_the_first_expectation(catalog):
     catalog.table("db.orders", 2)
     operations = json.loads(catalog.table("db.orders", 3, "--json").out)["operations"]
 
-    assert [(o["content"]["snapshotId"], o["expectedContent"]["snapshotId"]) for o in operations] == [(3, 1)]
+    assert [
+        (o["content"]["snapshotId"], o["expectedContent"]["snapshotId"]) for o in operations
+    ] == [(3, 1)]
 
 
 def test_a_message_is_refused_while_other_keys_are_staged(catalog):
@@ -70,7 +75,11 @@ def test_a_batch_is_for_one_branch(catalog):
     catalog.ok("branch", "hk")
     catalog.table("db.a", 1, "--ref", "hk")
 
-    for args in (("commit", "-m", "x"), ("content", "delete", "db.orders"), ("resolve", "--theirs", "db.a")):
+    for args in (
+        ("commit", "-m", "x"),
+        ("content", "delete", "db.orders"),
+        ("resolve", "--theirs", "db.a"),
+    ):
         refused = catalog(*args)
         assert (refused.code, "nessie --ref hk commit" in refused.err) == (2, True), args
     assert "staged for hk of .nessie/store.sqlite" in catalog.ok("status").out
@@ -130,7 +139,11 @@ def test_status_says_that_the_current_branch_is_gone(catalog):
         repository.delete_reference("hk", expected_hash=repository.reference("hk").hash)
 
     outcome = catalog("status")
-    assert (outcome.code, "nessie switch" in outcome.err, "nessie undo hk" in outcome.err) == (4, True, True)
+    assert (outcome.code, "nessie switch" in outcome.err, "nessie undo hk" in outcome.err) == (
+        4,
+        True,
+        True,
+    )
     catalog.ok("undo", "hk", "--yes")
     assert "on branch hk" in catalog.ok("status").out
 
@@ -154,7 +167,16 @@ def test_a_put_after_a_delete_is_another_content(catalog):
 
 def test_replace_is_one_put_with_another_id(catalog):
     before = content(catalog, "db.orders")["id"]
-    view = ("--type", "iceberg-view", "--metadata-location", "s3://v", "--version-id", "1", "--schema-id", "0")
+    view = (
+        "--type",
+        "iceberg-view",
+        "--metadata-location",
+        "s3://v",
+        "--version-id",
+        "1",
+        "--schema-id",
+        "0",
+    )
 
     document = catalog.ok("content", "replace", "db.orders", *view, "--json").json
     catalog.ok("commit", "-m", "a view now")
@@ -166,7 +188,19 @@ def test_replace_is_one_put_with_another_id(catalog):
 
 
 def test_replace_takes_a_chosen_id_and_needs_something_to_replace(catalog):
-    catalog.ok("content", "replace", "db.orders", "--type", "udf", "--sql-text", "x", "--id", UUID, "-m", "chosen")
+    catalog.ok(
+        "content",
+        "replace",
+        "db.orders",
+        "--type",
+        "udf",
+        "--sql-text",
+        "x",
+        "--id",
+        UUID,
+        "-m",
+        "chosen",
+    )
 
     assert content(catalog, "db.orders")["id"] == UUID
     assert catalog("content", "replace", "db.none", "--type", "udf").code == 4
@@ -200,7 +234,11 @@ def test_a_rename_there_and_back_leaves_nothing(catalog):
 def test_names_swapped_in_one_commit(catalog):
     catalog.table("db.items", 2, "-m", "second table")
     ids = {key: content(catalog, key)["id"] for key in ("db.orders", "db.items")}
-    for old, new in (("db.orders", "db.temporary"), ("db.items", "db.orders"), ("db.temporary", "db.items")):
+    for old, new in (
+        ("db.orders", "db.temporary"),
+        ("db.items", "db.orders"),
+        ("db.temporary", "db.items"),
+    ):
         catalog.ok("content", "rename", old, new)
     catalog.ok("commit", "-m", "swap")
 
@@ -219,7 +257,17 @@ def test_a_new_table_under_the_old_name_of_a_renamed_one(catalog):
 
 
 def test_a_renamed_namespace_names_its_new_key(catalog):
-    catalog.ok("content", "put", "empty", "--type", "namespace", "--property", "owner=ada", "-m", "empty one")
+    catalog.ok(
+        "content",
+        "put",
+        "empty",
+        "--type",
+        "namespace",
+        "--property",
+        "owner=ada",
+        "-m",
+        "empty one",
+    )
     catalog.ok("content", "rename", "empty", "bare", "-m", "rename it")
 
     found = content(catalog, "bare")
@@ -254,15 +302,62 @@ def half_staged(tmp_path_factory, made_once, server):
         (("put", "db.none", "--type", "icebergtable"), 2, "did you mean 'iceberg-table'"),
         (("put", "db.none", "--type", "iceberg-table"), 2, "--metadata-location: is missing"),
         (("put", "db.none", "--type", "udf", "--snapshot-id", "3"), 2, "--snapshot-id"),
-        (("put", "db.none", "--type", "namespace", "--property", "novalue"), 2, "--property novalue"),
-        (("put", "db.none", "--type", "iceberg-view", "--metadata-location", "x", "--version-id", "one"), 2, "--version-id one"),
+        (
+            ("put", "db.none", "--type", "namespace", "--property", "novalue"),
+            2,
+            "--property novalue",
+        ),
+        (
+            (
+                "put",
+                "db.none",
+                "--type",
+                "iceberg-view",
+                "--metadata-location",
+                "x",
+                "--version-id",
+                "one",
+            ),
+            2,
+            "--version-id one",
+        ),
         (("put", "db.none", "--type", "udf", "--id", UUID), 2, "--id"),
         (("put", "db.orders", "--type", "udf"), 2, "of type iceberg-table, not udf"),
         (("put", "db..orders", "--type", "udf"), 2, "element is empty"),
-        (("put", "db.x", "--type", "iceberg-table", "--metadata-location", "a", "--metadata-location", "b"), 2, "delta-table"),
-        (("put", "db.x", "--type", "iceberg-table", "--metadata-location", "a", "--schema-id", "3000000000"), 2, "32 bits"),
+        (
+            (
+                "put",
+                "db.x",
+                "--type",
+                "iceberg-table",
+                "--metadata-location",
+                "a",
+                "--metadata-location",
+                "b",
+            ),
+            2,
+            "delta-table",
+        ),
+        (
+            (
+                "put",
+                "db.x",
+                "--type",
+                "iceberg-table",
+                "--metadata-location",
+                "a",
+                "--schema-id",
+                "3000000000",
+            ),
+            2,
+            "32 bits",
+        ),
         (("put", "db.x", "--content", "missing.json"), 2, "missing.json"),
-        (("put", "db.x", "--content", "-", "--type", "udf"), 2, "--content gives the whole content"),
+        (
+            ("put", "db.x", "--content", "-", "--type", "udf"),
+            2,
+            "--content gives the whole content",
+        ),
         (("put", "db.x", "--from-metadata", "missing.json"), 2, "missing.json"),
         (("delete", "db.none"), 4, "db.none"),
         (("delete", "db.orders", "db.none"), 4, "db.none"),
@@ -274,7 +369,9 @@ def half_staged(tmp_path_factory, made_once, server):
         (("put", "db.x", "--type", "udf", "--expected-hash", "dead0000"), 4, "dead0000"),
     ],
 )
-def test_what_cannot_be_staged_is_refused_in_one_line_and_the_batch_stays(half_staged, args, code, words):
+def test_what_cannot_be_staged_is_refused_in_one_line_and_the_batch_stays(
+    half_staged, args, code, words
+):
     batch = half_staged.folder / ".nessie" / "batch.json"
     before = batch.read_bytes()
 
@@ -302,7 +399,9 @@ def test_content_comes_from_rest_json_of_a_file_or_stdin(catalog):
 def test_a_content_of_an_unknown_type_is_kept_whole(catalog):
     document = {"type": "HUDI_TABLE", "base": "s3://h", "parts": [1, {"a": None}]}
 
-    catalog.ok("content", "put", "db.h", "--content", "-", "-m", "foreign", stdin=json.dumps(document))
+    catalog.ok(
+        "content", "put", "db.h", "--content", "-", "-m", "foreign", stdin=json.dumps(document)
+    )
 
     found = content(catalog, "db.h")
     assert {name: found[name] for name in document} == document
@@ -310,7 +409,14 @@ def test_a_content_of_an_unknown_type_is_kept_whole(catalog):
 
 
 def test_faulty_content_json_names_file_and_fault(catalog):
-    outcome = catalog("content", "put", "db.h", "--content", "-", stdin='{"type": "ICEBERG_TABLE", "metadataLocation": 3}')
+    outcome = catalog(
+        "content",
+        "put",
+        "db.h",
+        "--content",
+        "-",
+        stdin='{"type": "ICEBERG_TABLE", "metadataLocation": 3}',
+    )
 
     assert outcome.code == 2
     assert outcome.err.startswith("nessie: stdin: ")
@@ -326,15 +432,33 @@ def test_every_type_keeps_all_its_fields(catalog):
             "specId": 2,
             "sortOrderId": 2**31 - 1,
         },
-        "db.view": {"type": "ICEBERG_VIEW", "metadataLocation": "s3://v", "versionId": 4, "schemaId": 5, "sqlText": "select 1", "dialect": "ansi"},
+        "db.view": {
+            "type": "ICEBERG_VIEW",
+            "metadataLocation": "s3://v",
+            "versionId": 4,
+            "schemaId": 5,
+            "sqlText": "select 1",
+            "dialect": "ansi",
+        },
         "db.delta": {
             "type": "DELTA_LAKE_TABLE",
             "metadataLocationHistory": ["m1", "m2"],
             "checkpointLocationHistory": ["c1"],
             "lastCheckpoint": "c1",
         },
-        "db.udf": {"type": "UDF", "sqlText": "s", "dialect": "d", "versionId": "v", "signatureId": "g", "metadataLocation": "m"},
-        "db.ns": {"type": "NAMESPACE", "elements": ["db", "ns"], "properties": {"a": "b=c", "e": ""}},
+        "db.udf": {
+            "type": "UDF",
+            "sqlText": "s",
+            "dialect": "d",
+            "versionId": "v",
+            "signatureId": "g",
+            "metadataLocation": "m",
+        },
+        "db.ns": {
+            "type": "NAMESPACE",
+            "elements": ["db", "ns"],
+            "properties": {"a": "b=c", "e": ""},
+        },
     }
     options = {
         "db.table": "--type iceberg-table --metadata-location s3://t --snapshot-id -9223372036854775808 --schema-id 1 --spec-id 2 "
@@ -349,7 +473,10 @@ def test_every_type_keeps_all_its_fields(catalog):
     catalog.ok("commit", "-m", "all types")
 
     found = {key: content(catalog, key) for key in wanted}
-    assert {key: {name: value for name, value in document.items() if name != "id"} for key, document in found.items()} == wanted
+    assert {
+        key: {name: value for name, value in document.items() if name != "id"}
+        for key, document in found.items()
+    } == wanted
 
 
 def test_from_metadata_reads_an_iceberg_file(catalog):
@@ -368,7 +495,15 @@ def test_from_metadata_reads_an_iceberg_file(catalog):
         "sort-orders": [{"order-id": 5, "fields": []}],
         "default-sort-order-id": 5,
         "current-snapshot-id": 42,
-        "snapshots": [{"snapshot-id": 42, "timestamp-ms": 1, "sequence-number": 1, "summary": {"operation": "append"}, "manifest-list": "x"}],
+        "snapshots": [
+            {
+                "snapshot-id": 42,
+                "timestamp-ms": 1,
+                "sequence-number": 1,
+                "summary": {"operation": "append"},
+                "manifest-list": "x",
+            }
+        ],
     }
     path = catalog.folder / "00001.metadata.json"
     path.write_text(json.dumps(metadata))
@@ -376,7 +511,13 @@ def test_from_metadata_reads_an_iceberg_file(catalog):
     catalog.ok("content", "put", "db.t", "--from-metadata", str(path), "-m", "registered")
 
     found = content(catalog, "db.t")
-    assert (found["metadataLocation"], found["snapshotId"], found["schemaId"], found["specId"], found["sortOrderId"]) == (str(path), 42, 3, 4, 5)
+    assert (
+        found["metadataLocation"],
+        found["snapshotId"],
+        found["schemaId"],
+        found["specId"],
+        found["sortOrderId"],
+    ) == (str(path), 42, 3, 4, 5)
 
 
 def test_reset_takes_out_single_keys_or_everything(catalog):
@@ -411,7 +552,11 @@ def test_listing_by_prefix_type_and_revision(catalog):
     assert keys(catalog, "--at", "HEAD~1") == ["db", "db.orders"]
     assert keys(catalog, "--at", "~1") == ["db", "db.orders"]
     lines = [json.loads(line) for line in catalog.ok("content", "list", "--jsonl").out.splitlines()]
-    assert [line["content"]["type"] for line in lines] == ["NAMESPACE", "ICEBERG_TABLE", "NAMESPACE"]
+    assert [line["content"]["type"] for line in lines] == [
+        "NAMESPACE",
+        "ICEBERG_TABLE",
+        "NAMESPACE",
+    ]
 
 
 def test_a_tree_shows_every_level_once(catalog):
@@ -419,12 +564,19 @@ def test_a_tree_shows_every_level_once(catalog):
     catalog.ok("content", "put", 'db."a.b".f', "--type", "udf")
     catalog.ok("commit", "-m", "deeper")
 
-    assert catalog.ok("content", "list", "--tree").out == 'db  namespace\n  "a.b"  namespace\n    f  udf\n  orders  iceberg-table\n'
+    assert (
+        catalog.ok("content", "list", "--tree").out
+        == 'db  namespace\n  "a.b"  namespace\n    f  udf\n  orders  iceberg-table\n'
+    )
     assert catalog.ok("content", "list", 'db."a.b".f', "--tree").out == 'db\n  "a.b"\n    f  udf\n'
 
 
 def test_an_unknown_type_in_a_batch_file_is_kept(catalog):
-    operation = {"type": "PUT", "key": {"elements": ["db", "h"]}, "content": {"type": "HUDI", "a": [1]}}
+    operation = {
+        "type": "PUT",
+        "key": {"elements": ["db", "h"]},
+        "content": {"type": "HUDI", "a": [1]},
+    }
     catalog.ok("commit", "--batch", "-", "-m", "foreign", stdin=json.dumps([operation]))
 
     assert content(catalog, "db.h")["a"] == [1]
@@ -449,7 +601,12 @@ def test_show_tells_fields_ids_and_the_last_change(catalog):
     assert document["lastChange"]["message"] == "first tables"
     assert document["cacheKey"] == f"{document['content']['id']}:{document['valueHash']}"
     out = catalog.ok("content", "show", "db.orders").out
-    for text in ("iceberg-table", document["content"]["id"], document["cacheKey"], '"first tables"'):
+    for text in (
+        "iceberg-table",
+        document["content"]["id"],
+        document["cacheKey"],
+        '"first tables"',
+    ):
         assert text in out
 
 
@@ -477,12 +634,31 @@ def test_a_tag_takes_no_commits(catalog):
 
 def test_several_processes_in_one_workspace_each_make_their_own_commit(catalog):
     def start(number):
-        args = ("content", "put", f"db.t{number}", "--type", "udf", "--sql-text", "x", "-m", f"commit {number}")
-        return subprocess.Popen(catalog.command(*args), cwd=catalog.folder, env=catalog.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        args = (
+            "content",
+            "put",
+            f"db.t{number}",
+            "--type",
+            "udf",
+            "--sql-text",
+            "x",
+            "-m",
+            f"commit {number}",
+        )
+        return subprocess.Popen(
+            catalog.command(*args),
+            cwd=catalog.folder,
+            env=catalog.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     processes = [start(number) for number in range(4)]
     outcomes = [(process.communicate(), process.returncode) for process in processes]
 
     assert [code for _, code in outcomes] == [0, 0, 0, 0], outcomes
-    assert sorted(catalog.messages()) == [*(f"commit {number}" for number in range(4)), "first tables"]
+    assert sorted(catalog.messages()) == [
+        *(f"commit {number}" for number in range(4)),
+        "first tables",
+    ]
     assert len(keys(catalog)) == 6

@@ -12,7 +12,18 @@ from nessie_cli import connect
 from nessie_cli.cli.registry import COMMANDS, EXAMPLES
 from tests.server.serving import serving
 
-NEVER = {"rich", "pydantic", "requests", "httpx", "psycopg", "pyspark", "pyarrow", "pyiceberg", "starlette", "uvicorn"}
+NEVER = {
+    "rich",
+    "pydantic",
+    "requests",
+    "httpx",
+    "psycopg",
+    "pyspark",
+    "pyarrow",
+    "pyiceberg",
+    "starlette",
+    "uvicorn",
+}
 PROGRAM = """
 import sys
 from nessie_cli.cli.main import run
@@ -35,7 +46,15 @@ def modules_after(nessie, *args):
 
 
 @pytest.mark.parametrize(
-    "args", [("branch", "--json"), ("log", "-n", "20", "--json"), ("content", "list", "--json"), ("status", "--json"), ("log",), ("show", "--json")]
+    "args",
+    [
+        ("branch", "--json"),
+        ("log", "-n", "20", "--json"),
+        ("content", "list", "--json"),
+        ("status", "--json"),
+        ("log",),
+        ("show", "--json"),
+    ],
 )
 def test_reading_an_embedded_store_loads_nothing_heavy(catalog, args):
     loaded = modules_after(catalog, *args)
@@ -44,13 +63,24 @@ def test_reading_an_embedded_store_loads_nothing_heavy(catalog, args):
     assert NEVER & loaded == set()
 
 
-@pytest.mark.parametrize("args", [("branch", "--json"), ("log",), ("content", "list"), ("status",), ("diff", "main~1")])
+@pytest.mark.parametrize(
+    "args", [("branch", "--json"), ("log",), ("content", "list"), ("status",), ("diff", "main~1")]
+)
 def test_reading_from_a_server_loads_neither_stores_nor_the_validation_of_requests(catalog, args):
-    with connect(f"sqlite:///{catalog.folder}/.nessie/store.sqlite") as repository, serving(repository) as url:
+    with (
+        connect(f"sqlite:///{catalog.folder}/.nessie/store.sqlite") as repository,
+        serving(repository) as url,
+    ):
         loaded = modules_after(catalog, "--store", url, *args)
 
     assert "requests" in loaded
-    assert {"pydantic", "apsw", "authlib", "nessie_cli.repository.local", "nessie_cli.kernel.committing"} & loaded == set()
+    assert {
+        "pydantic",
+        "apsw",
+        "authlib",
+        "nessie_cli.repository.local",
+        "nessie_cli.kernel.committing",
+    } & loaded == set()
 
 
 def test_no_command_loads_another_one(catalog):
@@ -64,7 +94,9 @@ def test_help_loads_no_command(nessie):
     loaded = modules_after(nessie, "--help")
 
     heavy = ("cli.log", "cli.merge", "repository", "render", "model")
-    assert [name for name in loaded if name.startswith(tuple(f"nessie_cli.{one}" for one in heavy))] == []
+    assert [
+        name for name in loaded if name.startswith(tuple(f"nessie_cli.{one}" for one in heavy))
+    ] == []
     assert NEVER & loaded == set()
 
 
@@ -90,7 +122,9 @@ def test_the_line_in_the_registry_is_the_first_of_the_docstring_and_there_are_ex
     assert all(example.startswith("nessie ") for example in module.EXAMPLES)
 
 
-GROUPS = {"": EXAMPLES} | {name: entry.examples for name, entry in COMMANDS.items() if entry.children is not None}
+GROUPS = {"": EXAMPLES} | {
+    name: entry.examples for name, entry in COMMANDS.items() if entry.children is not None
+}
 
 
 @pytest.mark.parametrize("name", GROUPS)

@@ -96,7 +96,9 @@ def test_store_option_then_environment_then_workspace_then_profile(nessie):
     both = {"NESSIE_STORE": store("variable"), "NESSIE_ENDPOINT": store("endpoint")}
 
     def default_branch(*args, env=None, where="here"):
-        return nessie.ok("branch", "--json", *args, env=env, cwd=nessie.folder / where).json["references"][0]["name"]
+        return nessie.ok("branch", "--json", *args, env=env, cwd=nessie.folder / where).json[
+            "references"
+        ][0]["name"]
 
     assert default_branch("--store", store("option"), env=both) == "in-option"
     assert default_branch(env=both) == "in-variable"
@@ -119,7 +121,10 @@ def test_a_relative_store_in_the_settings_is_seen_from_the_workspace(nessie):
 def test_the_profile_names_the_reference_too(nessie):
     nessie.ok("init", "far")
     nessie.ok("-C", "far", "branch", "dev")
-    configure(nessie, f'default-profile = "p"\n[profile.p]\nstore = "{nessie.folder}/far/.nessie/store.sqlite"\nref = "dev"\n')
+    configure(
+        nessie,
+        f'default-profile = "p"\n[profile.p]\nstore = "{nessie.folder}/far/.nessie/store.sqlite"\nref = "dev"\n',
+    )
 
     assert heads(nessie) == "dev"
 
@@ -150,7 +155,10 @@ def test_broken_workspace_settings_name_file_and_line(workspace):
 
     outcome = workspace("status")
 
-    assert (outcome.code, outcome.err) == (2, f"nessie: {path}, line 2: store must be text that is not blank, not 1\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"nessie: {path}, line 2: store must be text that is not blank, not 1\n",
+    )
 
 
 def test_a_store_that_is_gone_is_not_made_again(catalog):
@@ -172,8 +180,16 @@ def test_ref_option_then_environment_then_workspace_then_default_branch(catalog)
     catalog.ok("switch", "here")
 
     assert heads(catalog, "--ref", "option") == "option"
-    assert catalog.ok("status", "--json", "--ref", "option", env={"NESSIE_REF": "variable"}).json["reference"]["name"] == "option"
-    assert catalog.ok("status", "--json", env={"NESSIE_REF": "variable"}).json["reference"]["name"] == "variable"
+    assert (
+        catalog.ok("status", "--json", "--ref", "option", env={"NESSIE_REF": "variable"}).json[
+            "reference"
+        ]["name"]
+        == "option"
+    )
+    assert (
+        catalog.ok("status", "--json", env={"NESSIE_REF": "variable"}).json["reference"]["name"]
+        == "variable"
+    )
     assert heads(catalog) == "here"
     (catalog.folder / ".nessie" / "HEAD").unlink()
     assert heads(catalog) == "main"
@@ -250,7 +266,9 @@ def test_a_staged_batch_comes_along_and_is_judged_there(catalog):
 
     outcome = catalog.ok("switch", "dev")
     assert "1 staged operation comes along" in outcome.out
-    assert [c["conflictType"] for c in catalog.ok("status", "--json").json["conflicts"]] == ["VALUE_DIFFERS"]
+    assert [c["conflictType"] for c in catalog.ok("status", "--json").json["conflicts"]] == [
+        "VALUE_DIFFERS"
+    ]
 
     catalog.ok("switch", "main")
     assert catalog.ok("status", "--json").json["conflicts"] == []
@@ -258,7 +276,19 @@ def test_a_staged_batch_comes_along_and_is_judged_there(catalog):
 
 def test_a_staged_delete_never_deletes_another_content_of_that_name(catalog):
     catalog.ok("branch", "dev")
-    catalog.ok("content", "replace", "db.orders", "--type", "udf", "--sql-text", "x", "-m", "other content", "--ref", "dev")
+    catalog.ok(
+        "content",
+        "replace",
+        "db.orders",
+        "--type",
+        "udf",
+        "--sql-text",
+        "x",
+        "-m",
+        "other content",
+        "--ref",
+        "dev",
+    )
     catalog.ok("content", "delete", "db.orders")
     catalog.ok("switch", "dev")
 
@@ -286,9 +316,15 @@ def test_status_shows_each_change_once_renames_as_one(catalog):
     catalog.ok("content", "replace", "db.other", "--type", "udf", "--sql-text", "x")
     catalog.table("db.new", 1)
 
-    lines = [line.split() for line in catalog.ok("status").out.splitlines() if line.startswith("  ")]
+    lines = [
+        line.split() for line in catalog.ok("status").out.splitlines() if line.startswith("  ")
+    ]
 
-    assert lines == [["rename", "db.orders", "db.sold"], ["replace", "db.other", "udf"], ["create", "db.new", "iceberg-table"]]
+    assert lines == [
+        ["rename", "db.orders", "db.sold"],
+        ["replace", "db.other", "udf"],
+        ["create", "db.new", "iceberg-table"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +342,12 @@ def test_a_damaged_batch_is_named_and_never_overwritten(catalog, text, words):
     path = catalog.folder / ".nessie" / "batch.json"
     path.write_text(text)
 
-    for args in (("status",), ("commit", "-m", "x"), ("content", "delete", "db.orders"), ("reset",)):
+    for args in (
+        ("status",),
+        ("commit", "-m", "x"),
+        ("content", "delete", "db.orders"),
+        ("reset",),
+    ):
         outcome = catalog(*args)
         assert outcome.code == 2, args
         assert outcome.err.startswith(f"nessie: {path}: ")

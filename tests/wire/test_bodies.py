@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, KeyBehavior, MergeBehavior, ReferenceType
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    IcebergTable,
+    KeyBehavior,
+    MergeBehavior,
+    ReferenceType,
+)
 from nessie_cli.wire.decode import (
     MergeBody,
     ReferenceBody,
@@ -18,7 +25,15 @@ from nessie_cli.wire.decode import (
 
 HASH = "c6c61cccc743469de68a0ffe037874e288fecf6740a321ca481af457b423e938"
 KEY = {"elements": ["t"]}
-TABLE = {"type": "ICEBERG_TABLE", "id": "i", "metadataLocation": "f", "snapshotId": 1, "schemaId": 0, "specId": 0, "sortOrderId": 0}
+TABLE = {
+    "type": "ICEBERG_TABLE",
+    "id": "i",
+    "metadataLocation": "f",
+    "snapshotId": 1,
+    "schemaId": 0,
+    "specId": 0,
+    "sortOrderId": 0,
+}
 MERGE = {"fromRefName": "dev", "fromHash": HASH}
 TRANSPLANT = {"fromRefName": "dev", "hashesToTransplant": [HASH, f"{HASH}~1"]}
 
@@ -31,18 +46,27 @@ def message_of(decode, body):
 
 
 def test_references_of_each_kind_are_read():
-    assert decode_reference({"type": "BRANCH", "name": "a/b", "hash": HASH}) == ReferenceBody(ReferenceType.BRANCH, "a/b", HASH)
-    assert decode_reference({"type": "TAG", "name": "v1", "hash": None, "metadata": None}) == ReferenceBody(ReferenceType.TAG, "v1", None)
+    assert decode_reference({"type": "BRANCH", "name": "a/b", "hash": HASH}) == ReferenceBody(
+        ReferenceType.BRANCH, "a/b", HASH
+    )
+    assert decode_reference(
+        {"type": "TAG", "name": "v1", "hash": None, "metadata": None}
+    ) == ReferenceBody(ReferenceType.TAG, "v1", None)
     assert decode_reference({"type": "BRANCH", "name": "-"}).name == "-"
     for hash_ in ("~1", f"{HASH}*2020-01-01T00:00:00.123456789Z^2", "cafebabe*1600000000000"):
-        assert decode_reference({"type": "DETACHED", "hash": hash_}) == ReferenceBody(ReferenceType.DETACHED, "", hash_)
+        assert decode_reference({"type": "DETACHED", "hash": hash_}) == ReferenceBody(
+            ReferenceType.DETACHED, "", hash_
+        )
 
 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
         ({"name": "main", "hash": HASH}, "type: is missing (BRANCH, TAG, DETACHED)"),
-        ({"type": "branch", "name": "main"}, 'type: "branch" is no type of reference (BRANCH, TAG, DETACHED)'),
+        (
+            {"type": "branch", "name": "main"},
+            'type: "branch" is no type of reference (BRANCH, TAG, DETACHED)',
+        ),
         ({"type": 1, "name": "main"}, "type: must be text, not 1"),
         ({"type": "TAG", "hash": HASH}, "name: is missing"),
         ({"type": "TAG", "name": 7}, "name: must be text, not 7"),
@@ -55,12 +79,29 @@ def test_a_faulty_reference_is_refused(body, message):
     assert message_of(decode_reference, body) == message
 
 
-@pytest.mark.parametrize("name", ["", " ", "a..b", "a/", "a.", "1a", "a b", "ä", "a@b", "a~1", "--"])
+@pytest.mark.parametrize(
+    "name", ["", " ", "a..b", "a/", "a.", "1a", "a b", "ä", "a@b", "a~1", "--"]
+)
 def test_a_malformed_name_is_refused_in_the_words_of_the_rule(name):
-    assert message_of(decode_reference, {"type": "TAG", "name": name}).startswith("name: Reference name must start with a letter")
+    assert message_of(decode_reference, {"type": "TAG", "name": name}).startswith(
+        "name: Reference name must start with a letter"
+    )
 
 
-@pytest.mark.parametrize("hash_", ["", "xyz", "cafe", HASH + "0", f"{HASH}~", f"{HASH}~x", f"{HASH}*yesterday", f" {HASH}", f"{HASH}\n"])
+@pytest.mark.parametrize(
+    "hash_",
+    [
+        "",
+        "xyz",
+        "cafe",
+        HASH + "0",
+        f"{HASH}~",
+        f"{HASH}~x",
+        f"{HASH}*yesterday",
+        f" {HASH}",
+        f"{HASH}\n",
+    ],
+)
 def test_a_malformed_hash_is_refused_in_the_words_of_the_rule(hash_):
     assert "hash: Hash with optional relative part must consist of" in message_of_any_line(
         decode_reference, {"type": "TAG", "name": "t", "hash": hash_}
@@ -76,7 +117,12 @@ def message_of_any_line(decode, body):
 def test_a_merge_with_everything_is_read():
     modes = [
         {"key": KEY, "mergeBehavior": "FORCE", "expectedTargetDocumentation": None, "metadata": []},
-        {"key": {"elements": ["u"]}, "mergeBehavior": "NORMAL", "expectedTargetContent": TABLE, "resolvedContent": TABLE | {"snapshotId": 2}},
+        {
+            "key": {"elements": ["u"]},
+            "mergeBehavior": "NORMAL",
+            "expectedTargetContent": TABLE,
+            "resolvedContent": TABLE | {"snapshotId": 2},
+        },
     ]
     body = MERGE | {
         "commitMeta": {"message": "m", "authors": ["a"]},
@@ -121,56 +167,102 @@ def test_conflicts_come_as_a_result_by_either_spelling(decode, flag):
 
 def test_the_message_of_a_merge_gives_way_to_commit_metadata_that_has_one():
     assert decode_merge(MERGE | {"message": "x"}).meta == CommitMeta("x")
-    assert decode_merge(MERGE | {"message": "x", "commitMeta": {"message": "m", "authors": ["a"]}}).meta == CommitMeta("m", ("a",))
-    assert decode_merge(MERGE | {"message": "x", "commitMeta": {"message": "", "authors": ["a"]}}).meta == CommitMeta("x", ("a",))
+    assert decode_merge(
+        MERGE | {"message": "x", "commitMeta": {"message": "m", "authors": ["a"]}}
+    ).meta == CommitMeta("m", ("a",))
+    assert decode_merge(
+        MERGE | {"message": "x", "commitMeta": {"message": "", "authors": ["a"]}}
+    ).meta == CommitMeta("x", ("a",))
     assert decode_merge(MERGE).meta is None
 
 
 def test_a_transplant_is_read():
-    assert decode_transplant(TRANSPLANT | {"message": "m", "later": 1}) == TransplantBody("dev", (HASH, f"{HASH}~1"), "m")
+    assert decode_transplant(TRANSPLANT | {"message": "m", "later": 1}) == TransplantBody(
+        "dev", (HASH, f"{HASH}~1"), "m"
+    )
 
 
 SHARED_FAULTS = [
     ({"fromRefName": None}, "fromRefName: must be text, not null"),
     ({"message": ""}, "message: String should have at least 1 character"),
-    ({"defaultKeyMergeMode": "force"}, 'defaultKeyMergeMode: "force" is no merge behavior (NORMAL, FORCE, DROP)'),
+    (
+        {"defaultKeyMergeMode": "force"},
+        'defaultKeyMergeMode: "force" is no merge behavior (NORMAL, FORCE, DROP)',
+    ),
     ({"keyMergeModes": {}}, "keyMergeModes: must be a list, not an object"),
     ({"keyMergeModes": [None]}, "keyMergeModes[0]: must be an object, not null"),
     ({"keyMergeModes": [{"key": KEY}]}, "keyMergeModes[0].mergeBehavior: is missing"),
     ({"keyMergeModes": [{"mergeBehavior": "DROP"}]}, "keyMergeModes[0].key: is missing"),
-    ({"keyMergeModes": [{"key": {"elements": []}, "mergeBehavior": "DROP"}]}, "keyMergeModes[0].key: Content key must not be empty"),
     (
-        {"keyMergeModes": [{"key": KEY, "mergeBehavior": "NORMAL", "resolvedContent": TABLE | {"schemaId": "0"}}]},
+        {"keyMergeModes": [{"key": {"elements": []}, "mergeBehavior": "DROP"}]},
+        "keyMergeModes[0].key: Content key must not be empty",
+    ),
+    (
+        {
+            "keyMergeModes": [
+                {
+                    "key": KEY,
+                    "mergeBehavior": "NORMAL",
+                    "resolvedContent": TABLE | {"schemaId": "0"},
+                }
+            ]
+        },
         'keyMergeModes[0].resolvedContent.schemaId: must be a whole number, not "0"',
     ),
     (
-        {"keyMergeModes": [{"key": KEY, "mergeBehavior": "NORMAL"}, {"key": KEY, "mergeBehavior": "DROP"}]},
+        {
+            "keyMergeModes": [
+                {"key": KEY, "mergeBehavior": "NORMAL"},
+                {"key": KEY, "mergeBehavior": "DROP"},
+            ]
+        },
         "keyMergeModes[1]: the key t occurs twice",
     ),
 ]
 
 
 @pytest.mark.parametrize("decode", [decode_merge, decode_transplant])
-@pytest.mark.parametrize(("change", "message"), SHARED_FAULTS, ids=[m[:40] for _, m in SHARED_FAULTS])
+@pytest.mark.parametrize(
+    ("change", "message"), SHARED_FAULTS, ids=[m[:40] for _, m in SHARED_FAULTS]
+)
 def test_a_faulty_merge_or_transplant_is_refused(decode, change, message):
     assert message_of(decode, MERGE | TRANSPLANT | change) == message
 
 
 def test_what_only_one_of_them_has_is_checked_too():
-    assert message_of(decode_merge, MERGE | {"commitMeta": []}) == "commitMeta: must be an object, not a list"
-    assert message_of(decode_merge, MERGE | {"commitMeta": {"message": "m", "committer": "me"}}) == (
-        "Cannot set the committer on the client side. It is set by the server."
+    assert (
+        message_of(decode_merge, MERGE | {"commitMeta": []})
+        == "commitMeta: must be an object, not a list"
     )
-    assert message_of(decode_merge, MERGE | {"fromHash": "xyz"}).startswith("fromHash: Hash with optional relative part")
-    assert message_of(decode_transplant, TRANSPLANT | {"hashesToTransplant": [HASH, "zz"]}).startswith("hashesToTransplant[1]: Hash with")
-    assert message_of(decode_transplant, TRANSPLANT | {"hashesToTransplant": []}).startswith("hashesToTransplant: ")
-    assert message_of(decode_transplant, TRANSPLANT | {"hashesToTransplant": HASH}).startswith("hashesToTransplant: must be a list")
+    assert message_of(
+        decode_merge, MERGE | {"commitMeta": {"message": "m", "committer": "me"}}
+    ) == ("Cannot set the committer on the client side. It is set by the server.")
+    assert message_of(decode_merge, MERGE | {"fromHash": "xyz"}).startswith(
+        "fromHash: Hash with optional relative part"
+    )
+    assert message_of(
+        decode_transplant, TRANSPLANT | {"hashesToTransplant": [HASH, "zz"]}
+    ).startswith("hashesToTransplant[1]: Hash with")
+    assert message_of(decode_transplant, TRANSPLANT | {"hashesToTransplant": []}).startswith(
+        "hashesToTransplant: "
+    )
+    assert message_of(decode_transplant, TRANSPLANT | {"hashesToTransplant": HASH}).startswith(
+        "hashesToTransplant: must be a list"
+    )
     assert message_of(decode_merge, []) == "must be an object, not a list"
 
 
 def test_requested_keys_are_read():
-    assert decode_requested_keys({"requestedKeys": [KEY, {"elements": ["a", "b"]}]}) == [ContentKey(("t",)), ContentKey(("a", "b"))]
-    assert decode_requested_keys({"requestedKeys": [{}, {"elements": []}]}) == [ContentKey(()), ContentKey(())]
-    assert message_of(decode_requested_keys, {"requestedKeys": [KEY, {"elements": [""]}]}).startswith("requestedKeys[1]: Content key")
+    assert decode_requested_keys({"requestedKeys": [KEY, {"elements": ["a", "b"]}]}) == [
+        ContentKey(("t",)),
+        ContentKey(("a", "b")),
+    ]
+    assert decode_requested_keys({"requestedKeys": [{}, {"elements": []}]}) == [
+        ContentKey(()),
+        ContentKey(()),
+    ]
+    assert message_of(
+        decode_requested_keys, {"requestedKeys": [KEY, {"elements": [""]}]}
+    ).startswith("requestedKeys[1]: Content key")
     assert message_of(decode_requested_keys, {}) == "requestedKeys: is missing"
     assert message_of(decode_requested_keys, {"requestedKeys": []}).startswith("requestedKeys: ")

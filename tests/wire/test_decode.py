@@ -11,7 +11,19 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import UDF, CommitMeta, ContentKey, Delete, DeltaLakeTable, IcebergTable, IcebergView, Namespace, Put, Unchanged, UnknownContent
+from nessie_cli.model import (
+    UDF,
+    CommitMeta,
+    ContentKey,
+    Delete,
+    DeltaLakeTable,
+    IcebergTable,
+    IcebergView,
+    Namespace,
+    Put,
+    Unchanged,
+    UnknownContent,
+)
 from nessie_cli.wire.decode import (
     decode_batch,
     decode_commit_meta,
@@ -23,7 +35,14 @@ from nessie_cli.wire.decode import (
 )
 from nessie_cli.wire.values import MAX_DEPTH
 
-TABLE = {"type": "ICEBERG_TABLE", "metadataLocation": "f", "snapshotId": 1, "schemaId": 2, "specId": 3, "sortOrderId": 4}
+TABLE = {
+    "type": "ICEBERG_TABLE",
+    "metadataLocation": "f",
+    "snapshotId": 1,
+    "schemaId": 2,
+    "specId": 3,
+    "sortOrderId": 4,
+}
 PUT = {"type": "PUT", "key": {"elements": ["db", "t"]}, "content": TABLE}
 KEY = ContentKey(("db", "t"))
 ABSENT: Any = object()
@@ -110,9 +129,17 @@ def test_an_unknown_type_is_kept_whole_where_it_is_allowed():
     assert decode_content_value(body, allow_unknown=True) == UnknownContent(
         id="i", foreign_type="HUDI", foreign_attributes={"x": {"y": [1.5, None]}, "snapshotId": "1"}
     )
-    assert message_of(decode_content_value, {"type": "HUDI", "id": 5}, allow_unknown=True) == "content.id: must be text, not 5"
-    assert message_of(decode_content_value, {"type": " "}, allow_unknown=True) == "content.type: must not be blank"
-    assert message_of(decode_content_value, changed(TABLE, snapshotId="1"), allow_unknown=True).startswith("content.snapshotId")
+    assert (
+        message_of(decode_content_value, {"type": "HUDI", "id": 5}, allow_unknown=True)
+        == "content.id: must be text, not 5"
+    )
+    assert (
+        message_of(decode_content_value, {"type": " "}, allow_unknown=True)
+        == "content.type: must not be blank"
+    )
+    assert message_of(
+        decode_content_value, changed(TABLE, snapshotId="1"), allow_unknown=True
+    ).startswith("content.snapshotId")
 
 
 def test_an_unknown_type_may_be_nested_only_so_deep():
@@ -123,7 +150,10 @@ def test_an_unknown_type_may_be_nested_only_so_deep():
         return {"type": "HUDI", "x": body}
 
     assert decode_content_value(nested(MAX_DEPTH), allow_unknown=True).attributes()
-    assert message_of(decode_content_value, nested(MAX_DEPTH + 1), allow_unknown=True) == f"content: is nested more than {MAX_DEPTH} levels deep"
+    assert (
+        message_of(decode_content_value, nested(MAX_DEPTH + 1), allow_unknown=True)
+        == f"content: is nested more than {MAX_DEPTH} levels deep"
+    )
 
 
 # -- keys and operations ------------------------------------------------------------------------------------------------------------------
@@ -134,8 +164,14 @@ def test_an_unknown_type_may_be_nested_only_so_deep():
     [
         ({"elements": []}, "key: Content key must not be empty"),
         ({"elements": ["a", ""]}, "key: Content key '[a, ]' must not contain an empty element"),
-        ({"elements": ["a\x05"]}, "key: Content key ['a\\x05'] must not contain characters less than 0x20"),
-        ({"elements": ["x"] * 21}, f"key: Key '{'.'.join('x' * 21)}' has 21 elements, max allowed number of elements: 20"),
+        (
+            {"elements": ["a\x05"]},
+            "key: Content key ['a\\x05'] must not contain characters less than 0x20",
+        ),
+        (
+            {"elements": ["x"] * 21},
+            f"key: Key '{'.'.join('x' * 21)}' has 21 elements, max allowed number of elements: 20",
+        ),
         ({"elements": ["\U0001f680" * 251]}, "key: Content key too long, max allowed length: 500"),
         ({"elements": "a"}, 'key.elements: must be a list, not "a"'),
         ({"elements": [["a"]]}, "key.elements[0]: must be text, not a list"),
@@ -152,9 +188,16 @@ def test_a_faulty_key_is_refused_with_place_and_fault(body, message):
 def test_operations_are_read_with_everything_a_client_may_send():
     content = decode_content_value(TABLE)
     assert decode_operation(PUT) == Put(KEY, content)
-    put = PUT | {"expectedContent": TABLE | {"id": "i"}, "metadata": [{"variant": "x"}], "documentation": {"mimeType": "m", "text": "t"}, "later": 1}
+    put = PUT | {
+        "expectedContent": TABLE | {"id": "i"},
+        "metadata": [{"variant": "x"}],
+        "documentation": {"mimeType": "m", "text": "t"},
+        "later": 1,
+    }
     assert decode_operation(put) == Put(KEY, content, content.with_id("i"))
-    assert decode_operation(PUT | {"expectedContent": None, "metadata": None, "documentation": None}) == Put(KEY, content)
+    assert decode_operation(
+        PUT | {"expectedContent": None, "metadata": None, "documentation": None}
+    ) == Put(KEY, content)
     assert decode_operation({"type": "DELETE", "key": PUT["key"]}) == Delete(KEY)
     assert decode_operation({"type": "UNCHANGED", "key": PUT["key"]}) == Unchanged(KEY)
 
@@ -162,16 +205,28 @@ def test_operations_are_read_with_everything_a_client_may_send():
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (changed(PUT, type="UNMODIFIED"), 'operation.type: "UNMODIFIED" is no operation (write UNCHANGED)'),
+        (
+            changed(PUT, type="UNMODIFIED"),
+            'operation.type: "UNMODIFIED" is no operation (write UNCHANGED)',
+        ),
         (changed(PUT, type="put"), 'operation.type: "put" is no operation (write PUT)'),
-        (changed(PUT, type="X"), 'operation.type: "X" is no operation (known are PUT, DELETE, UNCHANGED)'),
+        (
+            changed(PUT, type="X"),
+            'operation.type: "X" is no operation (known are PUT, DELETE, UNCHANGED)',
+        ),
         (changed(PUT, type=ABSENT), "operation.type: is missing (PUT, DELETE, UNCHANGED)"),
         (changed(PUT, key=ABSENT), "operation.key: is missing"),
         (changed(PUT, key__elements=[]), "operation.key: Content key must not be empty"),
         (changed(PUT, content=ABSENT), "operation.content: is missing"),
         (changed(PUT, content=None), "operation.content: must be an object, not null"),
-        (changed(PUT, content__snapshotId="1"), 'operation.content.snapshotId: must be a whole number, not "1"'),
-        (changed(PUT, expectedContent={"type": "UDF", "versionId": 1}), "operation.expectedContent.versionId: must be text, not 1"),
+        (
+            changed(PUT, content__snapshotId="1"),
+            'operation.content.snapshotId: must be a whole number, not "1"',
+        ),
+        (
+            changed(PUT, expectedContent={"type": "UDF", "versionId": 1}),
+            "operation.expectedContent.versionId: must be text, not 1",
+        ),
         (changed(PUT, metadata={}), "operation.metadata: must be a list, not an object"),
         (changed(PUT, documentation="x"), 'operation.documentation: must be an object, not "x"'),
         ([], "operation: must be an object, not a list"),
@@ -191,19 +246,52 @@ AUTHOR_TIME = datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
     [
         ({"message": ""}, CommitMeta("")),
         ({"message": "m", "author": "Ann"}, CommitMeta("m", ("Ann",))),
-        ({"message": "m", "author": "Cid", "authors": ["Ann", "Bob"]}, CommitMeta("m", ("Ann", "Bob"))),
+        (
+            {"message": "m", "author": "Cid", "authors": ["Ann", "Bob"]},
+            CommitMeta("m", ("Ann", "Bob")),
+        ),
         ({"message": "m", "author": "Cid", "authors": []}, CommitMeta("m")),
         ({"message": "m", "author": None, "authors": None}, CommitMeta("m")),
-        ({"message": "m", "signedOffBy": "Xi", "allSignedOffBy": ["Sue"]}, CommitMeta("m", signed_off_by=("Sue",))),
+        (
+            {"message": "m", "signedOffBy": "Xi", "allSignedOffBy": ["Sue"]},
+            CommitMeta("m", signed_off_by=("Sue",)),
+        ),
         ({"message": "m", "signedOffBy": "Xi"}, CommitMeta("m", signed_off_by=("Xi",))),
         ({"message": "m", "properties": {"a": "b"}}, CommitMeta("m", properties={"a": ("b",)})),
-        ({"message": "m", "properties": {"a": "x"}, "allProperties": {"a": ["y", "z"]}}, CommitMeta("m", properties={"a": ("y", "z")})),
-        ({"message": "m", "allProperties": {"a": ["b"], "none": []}}, CommitMeta("m", properties={"a": ("b",)})),
-        ({"message": "m", "authorTime": "2020-02-03T04:05:06Z"}, CommitMeta("m", author_time=AUTHOR_TIME)),
-        ({"message": "m", "authorTime": "2020-02-03T06:05:06+02:00"}, CommitMeta("m", author_time=AUTHOR_TIME)),
-        ({"message": "m", "authorTime": "2020-02-03T04:05:06.5Z"}, CommitMeta("m", author_time=AUTHOR_TIME.replace(microsecond=500_000))),
-        ({"message": "m", "authorTime": "2020-02-03T04:05:06.123456789Z"}, CommitMeta("m", author_time=AUTHOR_TIME.replace(microsecond=123_456))),
-        ({"message": "m", "hash": None, "committer": None, "commitTime": None, "parentCommitHashes": []}, CommitMeta("m")),
+        (
+            {"message": "m", "properties": {"a": "x"}, "allProperties": {"a": ["y", "z"]}},
+            CommitMeta("m", properties={"a": ("y", "z")}),
+        ),
+        (
+            {"message": "m", "allProperties": {"a": ["b"], "none": []}},
+            CommitMeta("m", properties={"a": ("b",)}),
+        ),
+        (
+            {"message": "m", "authorTime": "2020-02-03T04:05:06Z"},
+            CommitMeta("m", author_time=AUTHOR_TIME),
+        ),
+        (
+            {"message": "m", "authorTime": "2020-02-03T06:05:06+02:00"},
+            CommitMeta("m", author_time=AUTHOR_TIME),
+        ),
+        (
+            {"message": "m", "authorTime": "2020-02-03T04:05:06.5Z"},
+            CommitMeta("m", author_time=AUTHOR_TIME.replace(microsecond=500_000)),
+        ),
+        (
+            {"message": "m", "authorTime": "2020-02-03T04:05:06.123456789Z"},
+            CommitMeta("m", author_time=AUTHOR_TIME.replace(microsecond=123_456)),
+        ),
+        (
+            {
+                "message": "m",
+                "hash": None,
+                "committer": None,
+                "commitTime": None,
+                "parentCommitHashes": [],
+            },
+            CommitMeta("m"),
+        ),
     ],
 )
 def test_commit_metadata_by_either_name_is_read_and_the_plural_wins(body, meta):
@@ -240,7 +328,9 @@ def test_faulty_commit_metadata_is_refused_with_place_and_fault(body, message):
 
 def test_an_unknown_attribute_of_commit_metadata_is_refused_and_the_known_ones_are_named():
     message = message_of(decode_commit_meta, {"message": "m", "autor": "Ann"})
-    assert message.startswith("commitMeta.autor: is no attribute that is known here (allProperties, allSignedOffBy, author, ")
+    assert message.startswith(
+        "commitMeta.autor: is no attribute that is known here (allProperties, allSignedOffBy, author, "
+    )
 
 
 # -- bodies of commits --------------------------------------------------------------------------------------------------------------------
@@ -250,9 +340,17 @@ def test_a_commit_needs_metadata_and_at_least_one_operation():
     body = {"commitMeta": {"message": "m"}, "operations": [PUT]}
     assert decode_operations(body) == (CommitMeta("m"), [decode_operation(PUT)])
     assert message_of(decode_operations, changed(body, commitMeta=None)) == "commitMeta: is missing"
-    assert message_of(decode_operations, changed(body, operations=ABSENT)) == "operations: is missing"
-    assert message_of(decode_operations, changed(body, operations=[])) == "operations: holds no operation"
-    assert message_of(decode_operations, changed(body, operations={})) == "operations: must be a list, not an object"
+    assert (
+        message_of(decode_operations, changed(body, operations=ABSENT)) == "operations: is missing"
+    )
+    assert (
+        message_of(decode_operations, changed(body, operations=[]))
+        == "operations: holds no operation"
+    )
+    assert (
+        message_of(decode_operations, changed(body, operations={}))
+        == "operations: must be a list, not an object"
+    )
     assert message_of(decode_operations, []) == "must be an object, not a list"
 
 
@@ -267,27 +365,52 @@ def thousand(bad: Any) -> list[Any]:
 @pytest.mark.parametrize(
     ("bad", "fault"),
     [
-        (changed(PUT, content__snapshotId="1"), 'content.snapshotId: must be a whole number, not "1"'),
-        (changed(PUT, content__snapshotId=float("inf")), "content.snapshotId: Infinity is no number that JSON can hold"),
-        (changed(PUT, content__metadataLocation="\ud800"), "content.metadataLocation: is not valid Unicode text: half a surrogate pair"),
-        (changed(PUT, type="HUDI"), 'type: "HUDI" is no operation (known are PUT, DELETE, UNCHANGED)'),
+        (
+            changed(PUT, content__snapshotId="1"),
+            'content.snapshotId: must be a whole number, not "1"',
+        ),
+        (
+            changed(PUT, content__snapshotId=float("inf")),
+            "content.snapshotId: Infinity is no number that JSON can hold",
+        ),
+        (
+            changed(PUT, content__metadataLocation="\ud800"),
+            "content.metadataLocation: is not valid Unicode text: half a surrogate pair",
+        ),
+        (
+            changed(PUT, type="HUDI"),
+            'type: "HUDI" is no operation (known are PUT, DELETE, UNCHANGED)',
+        ),
     ],
 )
 def test_one_bad_operation_in_a_thousand_is_named_by_index_or_line(bad, fault):
     operations = thousand(bad)
     assert message_of(decode_batch, json.dumps(operations), "b.json") == f"b.json: [500].{fault}"
-    assert message_of(decode_batch, json.dumps({"operations": operations}), "b.json") == f"b.json: operations[500].{fault}"
-    assert message_of(decode_batch, "\n".join(map(json.dumps, operations)), "b.json") == f"b.json: line 501: {fault}"
+    assert (
+        message_of(decode_batch, json.dumps({"operations": operations}), "b.json")
+        == f"b.json: operations[500].{fault}"
+    )
+    assert (
+        message_of(decode_batch, "\n".join(map(json.dumps, operations)), "b.json")
+        == f"b.json: line 501: {fault}"
+    )
 
 
 def test_a_broken_line_of_json_lines_is_named():
     lines = [json.dumps(PUT)] * 5
     lines[3] = lines[3][:-4]
-    assert message_of(decode_batch, "\n".join(lines), "b.jsonl").startswith("b.jsonl: line 4: column ")
+    assert message_of(decode_batch, "\n".join(lines), "b.jsonl").startswith(
+        "b.jsonl: line 4: column "
+    )
     lines[3] = "[]"
-    assert message_of(decode_batch, "\n".join(lines), "b.jsonl") == "b.jsonl: line 4: must be an object, not a list"
+    assert (
+        message_of(decode_batch, "\n".join(lines), "b.jsonl")
+        == "b.jsonl: line 4: must be an object, not a list"
+    )
     lines[3] = json.dumps(PUT) + " x"
-    assert message_of(decode_batch, "\n".join(lines), "b.jsonl") == ('b.jsonl: line 4: there is more text behind the end of the JSON value: "x"')
+    assert message_of(decode_batch, "\n".join(lines), "b.jsonl") == (
+        'b.jsonl: line 4: there is more text behind the end of the JSON value: "x"'
+    )
 
 
 def test_json_lines_may_have_empty_lines_windows_line_ends_and_line_separators_within_texts():
@@ -299,19 +422,30 @@ def test_json_lines_may_have_empty_lines_windows_line_ends_and_line_separators_w
 
 
 def test_a_single_operation_is_a_batch_of_one_however_it_is_laid_out():
-    assert decode_batch(json.dumps(PUT), "b") == decode_batch(json.dumps(PUT, indent=2), "b") == (None, [decode_operation(PUT)])
+    assert (
+        decode_batch(json.dumps(PUT), "b")
+        == decode_batch(json.dumps(PUT, indent=2), "b")
+        == (None, [decode_operation(PUT)])
+    )
 
 
 def test_a_batch_object_may_leave_out_its_metadata():
     assert decode_batch(json.dumps({"operations": [PUT]}), "b") == (None, [decode_operation(PUT)])
-    assert decode_batch(json.dumps({"commitMeta": {"message": "m"}, "operations": [PUT]}), "b")[0] == CommitMeta("m")
-    assert message_of(decode_batch, json.dumps({"commitMeta": {"message": "m", "hash": "aa"}, "operations": [PUT]}), "b") == (
-        "b: Cannot set the commit hash on the client side. It is set by the server."
-    )
+    assert decode_batch(json.dumps({"commitMeta": {"message": "m"}, "operations": [PUT]}), "b")[
+        0
+    ] == CommitMeta("m")
+    assert message_of(
+        decode_batch,
+        json.dumps({"commitMeta": {"message": "m", "hash": "aa"}, "operations": [PUT]}),
+        "b",
+    ) == ("b: Cannot set the commit hash on the client side. It is set by the server.")
 
 
 def test_a_byte_order_mark_is_no_fault():
-    assert decode_batch(b"\xef\xbb\xbf" + json.dumps([PUT]).encode(), "b") == (None, [decode_operation(PUT)])
+    assert decode_batch(b"\xef\xbb\xbf" + json.dumps([PUT]).encode(), "b") == (
+        None,
+        [decode_operation(PUT)],
+    )
 
 
 @pytest.mark.parametrize(
@@ -323,7 +457,10 @@ def test_a_byte_order_mark_is_no_fault():
         ("{}", "b: operations: is missing"),
         ("null", "b: must be an object, not null"),
         ("[1]", "b: [0]: must be an object, not 1"),
-        ('{"operations": [1]} 2', 'b: line 1: there is more text behind the end of the JSON value: "2"'),
+        (
+            '{"operations": [1]} 2',
+            'b: line 1: there is more text behind the end of the JSON value: "2"',
+        ),
         ("[]\n[]", 'b: line 2: there is more text behind the end of the JSON value: "[]"'),
         ('{"operations": [', "b: line 1 column 17: is not JSON: the text ends too early"),
         ("PUT a.b", "b: line 1 column 1: is not JSON: expecting value"),

@@ -8,7 +8,15 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput, MergeConflict, ReferenceConflict, ReferenceMoved, StoreUnavailable
+from nessie_cli.errors import (
+    AlreadyExists,
+    ContentNotFound,
+    InvalidInput,
+    MergeConflict,
+    ReferenceConflict,
+    ReferenceMoved,
+    StoreUnavailable,
+)
 from nessie_cli.model import (
     NO_ANCESTOR,
     UDF,
@@ -40,7 +48,14 @@ from nessie_cli.wire import encode, rest
 
 KEY = ContentKey(("db", "order.lines"))
 KEY_JSON = {"elements": ["db", "order.lines"]}
-TABLE = IcebergTable(id="i", metadata_location="s3://b/1.json", snapshot_id=2**63 - 1, schema_id=1, spec_id=2, sort_order_id=3)
+TABLE = IcebergTable(
+    id="i",
+    metadata_location="s3://b/1.json",
+    snapshot_id=2**63 - 1,
+    schema_id=1,
+    spec_id=2,
+    sort_order_id=3,
+)
 TABLE_JSON = {
     "type": "ICEBERG_TABLE",
     "id": "i",
@@ -58,25 +73,69 @@ CONTENTS = [
     (TABLE, TABLE_JSON),
     (
         IcebergView(metadata_location="f", version_id=1, schema_id=2),
-        {"type": "ICEBERG_VIEW", "id": None, "metadataLocation": "f", "versionId": 1, "schemaId": 2},
+        {
+            "type": "ICEBERG_VIEW",
+            "id": None,
+            "metadataLocation": "f",
+            "versionId": 1,
+            "schemaId": 2,
+        },
     ),
     (
-        IcebergView(id="i", metadata_location="f", version_id=1, schema_id=2, sql_text="-", dialect="-"),
-        {"type": "ICEBERG_VIEW", "id": "i", "metadataLocation": "f", "versionId": 1, "schemaId": 2, "sqlText": "-", "dialect": "-"},
+        IcebergView(
+            id="i", metadata_location="f", version_id=1, schema_id=2, sql_text="-", dialect="-"
+        ),
+        {
+            "type": "ICEBERG_VIEW",
+            "id": "i",
+            "metadataLocation": "f",
+            "versionId": 1,
+            "schemaId": 2,
+            "sqlText": "-",
+            "dialect": "-",
+        },
     ),
     (
         DeltaLakeTable(id="i"),
-        {"type": "DELTA_LAKE_TABLE", "id": "i", "metadataLocationHistory": [], "checkpointLocationHistory": [], "lastCheckpoint": None},
+        {
+            "type": "DELTA_LAKE_TABLE",
+            "id": "i",
+            "metadataLocationHistory": [],
+            "checkpointLocationHistory": [],
+            "lastCheckpoint": None,
+        },
     ),
     (Namespace(id="i", elements=("a",)), {"type": "NAMESPACE", "id": "i", "elements": ["a"]}),
-    (Namespace(elements=(), properties={"a": ""}), {"type": "NAMESPACE", "id": None, "elements": [], "properties": {"a": ""}}),
+    (
+        Namespace(elements=(), properties={"a": ""}),
+        {"type": "NAMESPACE", "id": None, "elements": [], "properties": {"a": ""}},
+    ),
     (UDF(id="i"), {"type": "UDF", "id": "i"}),
     (
-        UDF(id="i", sql_text="x", dialect="d", version_id="1", signature_id="s", metadata_location="f"),
-        {"type": "UDF", "id": "i", "sqlText": "x", "dialect": "d", "versionId": "1", "signatureId": "s", "metadataLocation": "f"},
+        UDF(
+            id="i",
+            sql_text="x",
+            dialect="d",
+            version_id="1",
+            signature_id="s",
+            metadata_location="f",
+        ),
+        {
+            "type": "UDF",
+            "id": "i",
+            "sqlText": "x",
+            "dialect": "d",
+            "versionId": "1",
+            "signatureId": "s",
+            "metadataLocation": "f",
+        },
     ),
     (
-        UnknownContent(id="i", foreign_type="HUDI", foreign_attributes={"sqlText": None, "properties": {}, "x": [1, {"y": None}]}),
+        UnknownContent(
+            id="i",
+            foreign_type="HUDI",
+            foreign_attributes={"sqlText": None, "properties": {}, "x": [1, {"y": None}]},
+        ),
         {"type": "HUDI", "id": "i", "sqlText": None, "properties": {}, "x": [1, {"y": None}]},
     ),
 ]
@@ -89,7 +148,15 @@ def test_a_content_has_its_type_first_and_only_the_nulls_that_rest_writes(conten
 
 
 @pytest.mark.parametrize(
-    ("microsecond", "fraction"), [(0, ""), (500_000, ".500"), (120_000, ".120"), (1, ".000001"), (120, ".000120"), (999_999, ".999999")]
+    ("microsecond", "fraction"),
+    [
+        (0, ""),
+        (500_000, ".500"),
+        (120_000, ".120"),
+        (1, ".000001"),
+        (120, ".000120"),
+        (999_999, ".999999"),
+    ],
 )
 def test_an_instant_has_as_many_digits_as_its_value(microsecond, fraction):
     when = datetime(2020, 2, 3, 4, 5, 6, microsecond, tzinfo=UTC)
@@ -97,12 +164,19 @@ def test_an_instant_has_as_many_digits_as_its_value(microsecond, fraction):
 
 
 def test_an_instant_is_in_utc_and_absent_ones_are_null():
-    assert encode.instant(datetime(2020, 2, 3, 4, 5, 6, tzinfo=timezone(timedelta(hours=2)))) == "2020-02-03T02:05:06Z"
+    assert (
+        encode.instant(datetime(2020, 2, 3, 4, 5, 6, tzinfo=timezone(timedelta(hours=2))))
+        == "2020-02-03T02:05:06Z"
+    )
     assert encode.instant(None) is None
 
 
 def test_operations_of_a_client_carry_expected_content_only_where_it_is_set():
-    assert encode.encode_operation(Put(KEY, TABLE)) == {"type": "PUT", "key": KEY_JSON, "content": TABLE_JSON}
+    assert encode.encode_operation(Put(KEY, TABLE)) == {
+        "type": "PUT",
+        "key": KEY_JSON,
+        "content": TABLE_JSON,
+    }
     assert encode.encode_operation(Put(KEY, TABLE, TABLE))["expectedContent"] == TABLE_JSON
     assert encode.encode_operation(Delete(KEY)) == {"type": "DELETE", "key": KEY_JSON}
     assert encode.encode_operation(Unchanged(KEY)) == {"type": "UNCHANGED", "key": KEY_JSON}
@@ -133,7 +207,10 @@ def test_commit_metadata_uses_plural_names_and_leaves_out_what_is_empty():
 
 
 def test_a_detached_reference_has_no_name_and_metadata_is_left_out_when_unknown():
-    assert encode.encode_reference(Reference(ReferenceType.DETACHED, "", "aa")) == {"type": "DETACHED", "hash": "aa"}
+    assert encode.encode_reference(Reference(ReferenceType.DETACHED, "", "aa")) == {
+        "type": "DETACHED",
+        "hash": "aa",
+    }
     assert encode.encode_reference(MAIN) == MAIN_JSON
     tag = Reference(ReferenceType.TAG, "v1", "aa", ReferenceMetadata(CommitMeta("m", hash="aa"), 3))
     assert encode.encode_single_reference(tag)["reference"]["metadata"] == {
@@ -147,11 +224,19 @@ def test_a_detached_reference_has_no_name_and_metadata_is_left_out_when_unknown(
 
 def test_a_log_names_the_parent_and_has_no_empty_list_of_operations():
     first = LogEntry(CommitMeta("m", hash="aa", parents=(NO_ANCESTOR,)), 1, ())
-    second = LogEntry(CommitMeta("m", hash="bb", parents=("aa", "cc")), 2, (Delete(KEY), Put(KEY, TABLE, TABLE)))
+    second = LogEntry(
+        CommitMeta("m", hash="bb", parents=("aa", "cc")), 2, (Delete(KEY), Put(KEY, TABLE, TABLE))
+    )
     body = encode.encode_page("logEntries", map(encode.encode_log_entry, [second, first]), "aa")
     assert (body["hasMore"], body["token"]) == (True, "aa")
     assert [(e["parentCommitHash"], e["operations"]) for e in body["logEntries"]] == [
-        ("aa", [{"type": "DELETE", "key": KEY_JSON}, {"type": "PUT", "key": KEY_JSON, "content": TABLE_JSON, "documentation": None}]),
+        (
+            "aa",
+            [
+                {"type": "DELETE", "key": KEY_JSON},
+                {"type": "PUT", "key": KEY_JSON, "content": TABLE_JSON, "documentation": None},
+            ],
+        ),
         (NO_ANCESTOR, None),
     ]
 
@@ -165,7 +250,11 @@ def test_pages_say_what_they_were_read_from():
         "effectiveReference": MAIN_JSON,
     }
     assert encode.encode_page(
-        "diffs", [encode.encode_diff_entry(DiffEntry(KEY, None, TABLE))], "00", effectiveFromReference=MAIN, effectiveToReference=MAIN
+        "diffs",
+        [encode.encode_diff_entry(DiffEntry(KEY, None, TABLE))],
+        "00",
+        effectiveFromReference=MAIN,
+        effectiveToReference=MAIN,
     ) == {
         "hasMore": True,
         "token": "00",
@@ -173,17 +262,31 @@ def test_pages_say_what_they_were_read_from():
         "effectiveFromReference": MAIN_JSON,
         "effectiveToReference": MAIN_JSON,
     }
-    assert encode.encode_page("references", [encode.encode_reference(MAIN)]) == {"hasMore": False, "token": None, "references": [MAIN_JSON]}
+    assert encode.encode_page("references", [encode.encode_reference(MAIN)]) == {
+        "hasMore": False,
+        "token": None,
+        "references": [MAIN_JSON],
+    }
 
 
 def test_answers_of_contents_and_commits():
-    assert encode.encode_content_response(TABLE, MAIN) == {"content": TABLE_JSON, "effectiveReference": MAIN_JSON}
-    assert encode.assembled(rest.GetMultipleContentsResponse, contents={KEY: TABLE}.items(), effective_reference=MAIN) == {
+    assert encode.encode_content_response(TABLE, MAIN) == {
+        "content": TABLE_JSON,
+        "effectiveReference": MAIN_JSON,
+    }
+    assert encode.assembled(
+        rest.GetMultipleContentsResponse, contents={KEY: TABLE}.items(), effective_reference=MAIN
+    ) == {
         "contents": [{"key": KEY_JSON, "content": TABLE_JSON}],
         "effectiveReference": MAIN_JSON,
     }
-    assert encode.encode_commit_result(CommitResult(MAIN)) == {"targetBranch": MAIN_JSON, "addedContents": None}
-    assert encode.encode_commit_result(CommitResult(MAIN, {KEY: "i"}))["addedContents"] == [{"key": KEY_JSON, "contentId": "i"}]
+    assert encode.encode_commit_result(CommitResult(MAIN)) == {
+        "targetBranch": MAIN_JSON,
+        "addedContents": None,
+    }
+    assert encode.encode_commit_result(CommitResult(MAIN, {KEY: "i"}))["addedContents"] == [
+        {"key": KEY_JSON, "contentId": "i"}
+    ]
 
 
 def test_the_configuration_announces_both_versions_of_the_api():
@@ -199,7 +302,9 @@ def test_the_configuration_announces_both_versions_of_the_api():
         "repositoryCreationTimestamp": "2026-01-01T00:00:00Z",
         "oldestPossibleCommitTimestamp": "2026-01-01T00:00:00Z",
     }
-    assert "repositoryCreationTimestamp" not in encode.encode(rest.NessieConfiguration, RepositoryConfig("trunk", None, "1"))
+    assert "repositoryCreationTimestamp" not in encode.encode(
+        rest.NessieConfiguration, RepositoryConfig("trunk", None, "1")
+    )
 
 
 # -- merges and errors --------------------------------------------------------------------------------------------------------------------
@@ -215,7 +320,10 @@ FAILED = MergeResult(
     "aa",
     applied=False,
     successful=False,
-    details=(MergeDetail(KEY, MergeBehavior.NORMAL, CONFLICT, TABLE, TABLE), MergeDetail(OTHER, MergeBehavior.DROP)),
+    details=(
+        MergeDetail(KEY, MergeBehavior.NORMAL, CONFLICT, TABLE, TABLE),
+        MergeDetail(OTHER, MergeBehavior.DROP),
+    ),
 )
 
 
@@ -238,7 +346,10 @@ def test_a_merge_answer_leaves_out_the_conflict_of_a_clean_key():
 def test_a_failed_merge_as_an_error_lists_clean_keys_as_well():
     body = encode.encode_error(MergeConflict("m", [CONFLICT], FAILED))
     clean = {"conflictType": "KEY_CONFLICT", "key": {"elements": ["x"]}, "message": "UNKNOWN"}
-    assert body["errorDetails"] == {"type": "REFERENCE_CONFLICTS", "conflicts": [CONFLICT_JSON, clean]}
+    assert body["errorDetails"] == {
+        "type": "REFERENCE_CONFLICTS",
+        "conflicts": [CONFLICT_JSON, clean],
+    }
 
 
 @pytest.mark.parametrize(
@@ -246,7 +357,13 @@ def test_a_failed_merge_as_an_error_lists_clean_keys_as_well():
     [
         (InvalidInput("m"), 400, "Bad Request", "BAD_REQUEST", None),
         (AlreadyExists("m", "dev"), 409, "Conflict", "REFERENCE_ALREADY_EXISTS", None),
-        (ContentNotFound("m", KEY), 404, "Not Found", "CONTENT_NOT_FOUND", {"type": "CONTENT_KEY", "contentKey": KEY_JSON}),
+        (
+            ContentNotFound("m", KEY),
+            404,
+            "Not Found",
+            "CONTENT_NOT_FOUND",
+            {"type": "CONTENT_KEY", "contentKey": KEY_JSON},
+        ),
         (ReferenceConflict("m"), 409, "Conflict", "REFERENCE_CONFLICT", None),
         (
             ReferenceConflict("m", [CONFLICT]),
@@ -260,14 +377,23 @@ def test_a_failed_merge_as_an_error_lists_clean_keys_as_well():
             409,
             "Conflict",
             "REFERENCE_CONFLICT",
-            {"type": "REFERENCE_CONFLICTS", "conflicts": [{"conflictType": "UNEXPECTED_HASH", "key": None, "message": "moved"}]},
+            {
+                "type": "REFERENCE_CONFLICTS",
+                "conflicts": [{"conflictType": "UNEXPECTED_HASH", "key": None, "message": "moved"}],
+            },
         ),
         (StoreUnavailable("m"), 503, "Service Unavailable", "SERVICE_UNAVAILABLE", None),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_an_error_body_has_details_only_where_there_are_some(error, status, reason, code, details):
-    whole = {"status": status, "reason": reason, "message": "m", "errorCode": code, "serverStackTrace": None}
+    whole = {
+        "status": status,
+        "reason": reason,
+        "message": "m",
+        "errorCode": code,
+        "serverStackTrace": None,
+    }
     assert encode.encode_error(error, details=False) == whole
     assert encode.encode_error(error) == whole | ({"errorDetails": details} if details else {})
 
@@ -277,5 +403,7 @@ def test_encoding_loads_no_heavy_library():
         "import sys, nessie_cli.wire.encode, nessie_cli.wire.facts\n"
         "print([m for m in ('pydantic', 'requests', 'rich', 'json', 'http') if m in sys.modules])"
     )
-    answer = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    answer = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
     assert answer.strip() == "[]"

@@ -47,7 +47,9 @@ def table(snapshot: int) -> IcebergTable:
     return IcebergTable(id="i", metadata_location="f", snapshot_id=snapshot)
 
 
-CONFLICT = Conflict(ConflictType.VALUE_DIFFERS, KEY, "values differ", table(1), table(2), table(3), BY)
+CONFLICT = Conflict(
+    ConflictType.VALUE_DIFFERS, KEY, "values differ", table(1), table(2), table(3), BY
+)
 
 
 def contains(whole: object, part: object) -> bool:
@@ -75,14 +77,28 @@ def test_a_conflict_carries_the_three_states_the_commit_and_the_way_out():
 
 def test_a_conflict_of_a_merge_names_the_three_states_base_ours_and_theirs():
     body = facts.conflict_with_facts(CONFLICT, is_merge=True)
-    assert [body["base"], body["ours"], body["theirs"]] == [body["expected"], body["actual"], body["proposed"]]
+    assert [body["base"], body["ours"], body["theirs"]] == [
+        body["expected"],
+        body["actual"],
+        body["proposed"],
+    ]
     assert body["base"] == encode.encode_content(table(1))
 
 
 def test_a_rename_is_told_only_where_there_is_one():
-    renamed = Conflict(ConflictType.KEY_CONFLICT, KEY, "m", source_rename=Rename(KEY, NEW, BY), target_rename=Rename(KEY, NEW))
+    renamed = Conflict(
+        ConflictType.KEY_CONFLICT,
+        KEY,
+        "m",
+        source_rename=Rename(KEY, NEW, BY),
+        target_rename=Rename(KEY, NEW),
+    )
     body = facts.conflict_with_facts(renamed)
-    assert body["sourceRename"] == {"from": {"elements": ["t"]}, "to": {"elements": ["u"]}, "by": encode.encode_commit_meta(BY)}
+    assert body["sourceRename"] == {
+        "from": {"elements": ["t"]},
+        "to": {"elements": ["u"]},
+        "by": encode.encode_commit_meta(BY),
+    }
     assert body["targetRename"]["by"] is None
     assert (body["expected"], body["changedBy"], body["resolutions"]) == (None, None, [])
     assert "sourceRename" not in facts.conflict_with_facts(CONFLICT)
@@ -92,7 +108,11 @@ def test_a_conflict_error_says_where_and_asks_for_resolutions_of_each_conflict()
     error = ReferenceConflict("m", [CONFLICT], reference="main", head="8f31", expected_hash="51b0")
     error.resolutions = lambda c: [f"fix {c.key}"]
     details = facts.error_with_facts(error)["errorDetails"]
-    assert (details["reference"], details["hash"], details["expectedHash"]) == ("main", "8f31", "51b0")
+    assert (details["reference"], details["hash"], details["expectedHash"]) == (
+        "main",
+        "8f31",
+        "51b0",
+    )
     assert [c["resolutions"] for c in details["conflicts"]] == [["fix t"]]
     assert contains(details, encode.encode_error(error)["errorDetails"])
 
@@ -134,15 +154,31 @@ def test_an_error_carries_the_facts_of_its_kind(error, details):
 
 def test_other_shapes_gain_attributes_and_lose_none():
     result = CommitResult(MAIN, {KEY: "i"}, applied=False)
-    assert facts.commit_with_facts(result) == encode.encode_commit_result(result) | {"wasApplied": False}
+    assert facts.commit_with_facts(result) == encode.encode_commit_result(result) | {
+        "wasApplied": False
+    }
     entry = Entry(KEY, "ICEBERG_TABLE", "i", "ff")
-    assert facts.entry_with_facts(entry) == encode.encode_entry(entry) | {"valueHash": "ff", "cacheKey": "i:ff"}
+    assert facts.entry_with_facts(entry) == encode.encode_entry(entry) | {
+        "valueHash": "ff",
+        "cacheKey": "i:ff",
+    }
     logged = LogEntry(BY, 7)
     assert facts.log_entry_with_facts(logged) == encode.encode_log_entry(logged) | {"height": 7}
 
 
 def test_the_reflog_and_problems_have_plain_shapes():
-    moved = ReflogEntry(4, "main", ReferenceType.BRANCH, None, "aa", datetime(2026, 1, 1, tzinfo=UTC), "me", "create", "m", "r1")
+    moved = ReflogEntry(
+        4,
+        "main",
+        ReferenceType.BRANCH,
+        None,
+        "aa",
+        datetime(2026, 1, 1, tzinfo=UTC),
+        "me",
+        "create",
+        "m",
+        "r1",
+    )
     assert facts.reflog_entry(moved) == {
         "number": 4,
         "reference": "main",
@@ -155,4 +191,8 @@ def test_the_reflog_and_problems_have_plain_shapes():
         "message": "m",
         "requestId": "r1",
     }
-    assert facts.problem(Problem(ProblemKind.MISSING, "aa", "m")) == {"kind": "MISSING", "where": "aa", "message": "m"}
+    assert facts.problem(Problem(ProblemKind.MISSING, "aa", "m")) == {
+        "kind": "MISSING",
+        "where": "aa",
+        "message": "m",
+    }

@@ -73,7 +73,11 @@ ENCODED = {
     ("a/b",): ("a/b", ".a*{b", "a/b"),
     ("a\\b",): ("a\\b", ".a*}b", "a\\b"),
     ("a%b",): ("a%b", ".a*[b", "a%b"),
-    ("foo.", ".bar", "a/\\%aa"): ("foo\x1d.\x1dbar.a/\\%aa", ".foo*..*.bar.a*{*}*[aa", ".foo*..*.bar.a/\\%aa"),
+    ("foo.", ".bar", "a/\\%aa"): (
+        "foo\x1d.\x1dbar.a/\\%aa",
+        ".foo*..*.bar.a*{*}*[aa",
+        ".foo*..*.bar.a/\\%aa",
+    ),
     (): ("", "", ""),
 }
 
@@ -86,7 +90,12 @@ def test_each_encoding_marks_only_what_it_has_to(elements):
 
 # Half of all characters are those that an encoding treats in its own way.
 ELEMENTS = st.lists(
-    st.text(st.one_of(st.sampled_from("./\\%*{}[]ab"), st.characters(exclude_categories=["Cs", "Cc"])), min_size=1, max_size=12), max_size=8
+    st.text(
+        st.one_of(st.sampled_from("./\\%*{}[]ab"), st.characters(exclude_categories=["Cs", "Cc"])),
+        min_size=1,
+        max_size=12,
+    ),
+    max_size=8,
 ).map(tuple)
 
 
@@ -98,7 +107,9 @@ ELEMENTS = st.lists(
 @example(("*.", "{"))
 def test_decoding_gives_back_what_any_encoding_made(elements):
     key = ContentKey(elements)
-    assert [decode(encode(key)) for encode in (encode_legacy, encode_escaped, encode_canonical)] == [key] * 3
+    assert [
+        decode(encode(key)) for encode in (encode_legacy, encode_escaped, encode_canonical)
+    ] == [key] * 3
 
 
 @settings(max_examples=200, print_blob=True, deadline=None)

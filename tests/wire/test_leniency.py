@@ -1,13 +1,27 @@
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.wire.decode import decode_commit_meta, decode_content_value, decode_key, decode_merge
+from nessie_cli.wire.decode import (
+    decode_commit_meta,
+    decode_content_value,
+    decode_key,
+    decode_merge,
+)
 from nessie_cli.wire.guards import lenient
 
-TABLE = {"type": "ICEBERG_TABLE", "metadataLocation": "file:/x", "snapshotId": 1, "schemaId": 2, "specId": 3, "sortOrderId": 4}
+TABLE = {
+    "type": "ICEBERG_TABLE",
+    "metadataLocation": "file:/x",
+    "snapshotId": 1,
+    "schemaId": 2,
+    "specId": 3,
+    "sortOrderId": 4,
+}
 
 
-@pytest.mark.parametrize(("given", "read"), [("17", 17), (" -3 ", -3), (1.9, 1), (-1.9, -1), (None, 0), ("", 0)])
+@pytest.mark.parametrize(
+    ("given", "read"), [("17", 17), (" -3 ", -3), (1.9, 1), (-1.9, -1), (None, 0), ("", 0)]
+)
 def test_a_whole_number_is_read_from_other_scalars(given, read):
     data = TABLE | {"snapshotId": given}
     with lenient():
@@ -34,7 +48,9 @@ def test_null_is_no_text():
         decode_key({"elements": [None]})
 
 
-@pytest.mark.parametrize(("given", "read"), [("true", True), ("False", False), (1, True), (0, False)])
+@pytest.mark.parametrize(
+    ("given", "read"), [("true", True), ("False", False), (1, True), (0, False)]
+)
 def test_a_truth_value_is_read_from_other_scalars(given, read):
     with lenient():
         assert decode_merge({"fromRefName": "dev", "isDryRun": given}).dry_run is read
@@ -42,7 +58,10 @@ def test_a_truth_value_is_read_from_other_scalars(given, read):
 
 def test_a_behavior_may_be_a_number():
     with lenient():
-        assert decode_merge({"fromRefName": "dev", "defaultKeyMergeMode": 1}).default_behavior == "FORCE"
+        assert (
+            decode_merge({"fromRefName": "dev", "defaultKeyMergeMode": 1}).default_behavior
+            == "FORCE"
+        )
         with pytest.raises(InvalidInput):
             decode_merge({"fromRefName": "dev", "defaultKeyMergeMode": 3})
 
@@ -50,6 +69,10 @@ def test_a_behavior_may_be_a_number():
 def test_outside_of_it_everything_is_strict():
     with lenient():
         pass
-    for data in (TABLE | {"snapshotId": "17"}, TABLE | {"specId": None}, TABLE | {"metadataLocation": 12}):
+    for data in (
+        TABLE | {"snapshotId": "17"},
+        TABLE | {"specId": None},
+        TABLE | {"metadataLocation": 12},
+    ):
         with pytest.raises(InvalidInput):
             decode_content_value(data)

@@ -10,12 +10,19 @@ def config(**attributes):
     return decode_repository_config({"config": {"type": "GARBAGE_COLLECTOR", **attributes}})
 
 
-@pytest.mark.parametrize("policy", ["NONE", "none", "10", "P30D", "PT36H", "2021-01-01T00:00:00Z", "PT0.5S"])
+@pytest.mark.parametrize(
+    "policy", ["NONE", "none", "10", "P30D", "PT36H", "2021-01-01T00:00:00Z", "PT0.5S"]
+)
 def test_a_policy_is_kept_as_it_was_written(policy):
-    assert config(defaultCutoffPolicy=policy) == ("GARBAGE_COLLECTOR", {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": policy})
+    assert config(defaultCutoffPolicy=policy) == (
+        "GARBAGE_COLLECTOR",
+        {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": policy},
+    )
 
 
-@pytest.mark.parametrize("policy", ["", "0", "-1", "nonsense", "P", "PT", "P1Y", "2021-01-01", "1.5"])
+@pytest.mark.parametrize(
+    "policy", ["", "0", "-1", "nonsense", "P", "PT", "P1Y", "2021-01-01", "1.5"]
+)
 def test_what_is_no_policy_is_refused(policy):
     with pytest.raises(InvalidInput, match="defaultCutoffPolicy"):
         config(defaultCutoffPolicy=policy)
@@ -23,7 +30,16 @@ def test_what_is_no_policy_is_refused(policy):
         config(perRefCutoffPolicies=[{"referenceNamePattern": "main", "policy": policy}])
 
 
-@pytest.mark.parametrize(("given_", "kept"), [("PT1S", "PT1S"), ("P1DT2H", "PT26H"), ("PT90M", "PT1H30M"), ("PT0S", "PT0S"), ("PT1.500S", "PT1.5S")])
+@pytest.mark.parametrize(
+    ("given_", "kept"),
+    [
+        ("PT1S", "PT1S"),
+        ("P1DT2H", "PT26H"),
+        ("PT90M", "PT1H30M"),
+        ("PT0S", "PT0S"),
+        ("PT1.500S", "PT1.5S"),
+    ],
+)
 def test_a_period_of_grace_is_written_in_hours_minutes_and_seconds(given_, kept):
     assert config(newFilesGracePeriod=given_)[1]["newFilesGracePeriod"] == kept
 
@@ -31,10 +47,23 @@ def test_a_period_of_grace_is_written_in_hours_minutes_and_seconds(given_, kept)
 @given(st.integers(0, 10**9), st.integers(0, 59), st.integers(0, 59), st.integers(0, 10**9 - 1))
 def test_a_period_means_the_same_after_it_was_written(hours, minutes, seconds, nanos):
     text = f"PT{hours}H{minutes}M{seconds}.{nanos:09d}S"
-    assert duration_nanos(config(newFilesGracePeriod=text)[1]["newFilesGracePeriod"]) == duration_nanos(text)
+    assert duration_nanos(
+        config(newFilesGracePeriod=text)[1]["newFilesGracePeriod"]
+    ) == duration_nanos(text)
 
 
-@pytest.mark.parametrize("body", [{}, {"config": None}, {"config": {}}, {"config": {"type": "FOO"}}, {"config": {"type": {}}}, [], "x"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"config": None},
+        {"config": {}},
+        {"config": {"type": "FOO"}},
+        {"config": {"type": {}}},
+        [],
+        "x",
+    ],
+)
 def test_what_is_no_configuration_is_refused(body):
     with pytest.raises(InvalidInput):
         decode_repository_config(body)

@@ -24,19 +24,29 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
-from nessie_cli.wire.decode import decode_batch, decode_commit_meta, decode_content, decode_content_value, decode_operation
+from nessie_cli.wire.decode import (
+    decode_batch,
+    decode_commit_meta,
+    decode_content,
+    decode_content_value,
+    decode_operation,
+)
 from nessie_cli.wire.encode import encode_commit_meta, encode_content, encode_operation
 
-ROUND_TRIP = settings(max_examples=200, print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+ROUND_TRIP = settings(
+    max_examples=200, print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NOT_BLANK = TEXT.filter(str.strip)
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 IDS = st.none() | TEXT
-KEYS = st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=10), min_size=1, max_size=5).map(
-    lambda elements: ContentKey(tuple(elements))
-)
+KEYS = st.lists(
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=10),
+    min_size=1,
+    max_size=5,
+).map(lambda elements: ContentKey(tuple(elements)))
 JSON = st.recursive(
     st.none() | st.booleans() | INT64 | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
@@ -44,7 +54,15 @@ JSON = st.recursive(
 )
 LISTS = st.lists(TEXT, max_size=3).map(tuple)
 CONTENTS: st.SearchStrategy[Content] = st.one_of(
-    st.builds(IcebergTable, id=IDS, metadata_location=NOT_BLANK, snapshot_id=INT64, schema_id=INT32, spec_id=INT32, sort_order_id=INT32),
+    st.builds(
+        IcebergTable,
+        id=IDS,
+        metadata_location=NOT_BLANK,
+        snapshot_id=INT64,
+        schema_id=INT32,
+        spec_id=INT32,
+        sort_order_id=INT32,
+    ),
     st.builds(
         IcebergView,
         id=IDS,
@@ -64,15 +82,26 @@ CONTENTS: st.SearchStrategy[Content] = st.one_of(
     st.builds(
         Namespace,
         id=IDS,
-        elements=(KEYS.map(lambda key: key.elements) | st.just(())).filter(lambda e: not e or e[-1] != "."),
+        elements=(KEYS.map(lambda key: key.elements) | st.just(())).filter(
+            lambda e: not e or e[-1] != "."
+        ),
         properties=st.dictionaries(TEXT, TEXT, max_size=3),
     ),
-    st.builds(UDF, id=IDS, **dict.fromkeys(("sql_text", "dialect", "version_id", "signature_id", "metadata_location"), st.none() | TEXT)),
+    st.builds(
+        UDF,
+        id=IDS,
+        **dict.fromkeys(
+            ("sql_text", "dialect", "version_id", "signature_id", "metadata_location"),
+            st.none() | TEXT,
+        ),
+    ),
     st.builds(
         UnknownContent,
         id=IDS,
         foreign_type=NOT_BLANK.filter(lambda name: name not in CONTENT_TYPES),
-        foreign_attributes=st.dictionaries(TEXT.filter(lambda name: name not in ("type", "id")), JSON, max_size=4),
+        foreign_attributes=st.dictionaries(
+            TEXT.filter(lambda name: name not in ("type", "id")), JSON, max_size=4
+        ),
     ),
 )
 OPERATIONS = st.one_of(
@@ -92,7 +121,11 @@ def test_a_content_comes_back_as_it_was(content, ensure_ascii):
     body = rewritten(encode_content(content), ensure_ascii=ensure_ascii)
     assert decode_content_value(body, allow_unknown=True) == content
     text = json.dumps(encode_content(content), ensure_ascii=ensure_ascii)
-    assert decode_content(text, "x", allow_unknown=True) == decode_content(text.encode(), "x", allow_unknown=True) == content
+    assert (
+        decode_content(text, "x", allow_unknown=True)
+        == decode_content(text.encode(), "x", allow_unknown=True)
+        == content
+    )
 
 
 @ROUND_TRIP
@@ -106,11 +139,19 @@ def test_an_operation_comes_back_as_it_was(operation, ensure_ascii):
 @given(st.lists(OPERATIONS, min_size=1, max_size=5))
 def test_a_batch_comes_back_from_each_of_its_forms(operations):
     bodies = [encode_operation(operation) for operation in operations]
-    forms = [json.dumps(bodies, indent=1), json.dumps({"operations": bodies}), "\n".join(map(json.dumps, bodies))]
-    assert [decode_batch(form, "x", allow_unknown=True) for form in forms] == [(None, operations)] * 3
+    forms = [
+        json.dumps(bodies, indent=1),
+        json.dumps({"operations": bodies}),
+        "\n".join(map(json.dumps, bodies)),
+    ]
+    assert [decode_batch(form, "x", allow_unknown=True) for form in forms] == [
+        (None, operations)
+    ] * 3
 
 
-INSTANTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1)).map(lambda t: t.replace(tzinfo=UTC))
+INSTANTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1)).map(
+    lambda t: t.replace(tzinfo=UTC)
+)
 
 
 @ROUND_TRIP
@@ -121,7 +162,9 @@ INSTANTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1,
         authors=LISTS,
         signed_off_by=LISTS,
         author_time=st.none() | INSTANTS,
-        properties=st.dictionaries(TEXT, st.lists(TEXT, min_size=1, max_size=3).map(tuple), max_size=3),
+        properties=st.dictionaries(
+            TEXT, st.lists(TEXT, min_size=1, max_size=3).map(tuple), max_size=3
+        ),
     )
 )
 def test_commit_metadata_that_a_client_sets_comes_back_as_it_was(meta):
@@ -129,6 +172,11 @@ def test_commit_metadata_that_a_client_sets_comes_back_as_it_was(meta):
 
 
 @ROUND_TRIP
-@given(INSTANTS, st.integers(-18 * 60, 18 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes))))
+@given(
+    INSTANTS,
+    st.integers(-18 * 60, 18 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes))),
+)
 def test_an_instant_is_written_in_utc_whatever_its_zone(when, zone):
-    assert encode_commit_meta(CommitMeta("m", author_time=when.astimezone(zone))) == encode_commit_meta(CommitMeta("m", author_time=when))
+    assert encode_commit_meta(
+        CommitMeta("m", author_time=when.astimezone(zone))
+    ) == encode_commit_meta(CommitMeta("m", author_time=when))

@@ -8,7 +8,15 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec import convert
 
-from nessie_cli.errors import AmbiguousHash, ContentNotFound, InvalidInput, MergeConflict, NotFound, OutcomeUnknown, ReferenceConflict
+from nessie_cli.errors import (
+    AmbiguousHash,
+    ContentNotFound,
+    InvalidInput,
+    MergeConflict,
+    NotFound,
+    OutcomeUnknown,
+    ReferenceConflict,
+)
 from nessie_cli.model import (
     CONTENT_TYPES,
     UDF,
@@ -68,16 +76,34 @@ MAIN = Reference(ReferenceType.BRANCH, "main", HASH, METADATA)
 DETACHED = Reference(ReferenceType.DETACHED, "", HASH)
 LOGGED = LogEntry(META, 2, (Delete(NEW), Put(KEY, TABLE)))
 ENTRY = Entry(KEY, "ICEBERG_TABLE", "i", OTHER, TABLE)
-CONFLICT = Conflict(ConflictType.VALUE_DIFFERS, KEY, "m", TABLE, None, TABLE, META, Rename(KEY, NEW, META), Rename(KEY, NEW))
-DETAILS = (MergeDetail(KEY, MergeBehavior.NORMAL, CONFLICT, TABLE), MergeDetail(NEW, MergeBehavior.DROP))
-MERGE = MergeResult("main", HASH, None, OTHER, HASH, applied=False, successful=False, details=DETAILS)
+CONFLICT = Conflict(
+    ConflictType.VALUE_DIFFERS,
+    KEY,
+    "m",
+    TABLE,
+    None,
+    TABLE,
+    META,
+    Rename(KEY, NEW, META),
+    Rename(KEY, NEW),
+)
+DETAILS = (
+    MergeDetail(KEY, MergeBehavior.NORMAL, CONFLICT, TABLE),
+    MergeDetail(NEW, MergeBehavior.DROP),
+)
+MERGE = MergeResult(
+    "main", HASH, None, OTHER, HASH, applied=False, successful=False, details=DETAILS
+)
 COMMIT = CommitResult(MAIN, {KEY: "i"})
 CONFIG = RepositoryConfig("main", WHEN, "1")
 MOVE = ReflogEntry(1, "main", ReferenceType.BRANCH, None, HASH, WHEN, "w", "create", "m", "r")
 PAIR = {KEY: TABLE}.items()
 
 ENCODED = [
-    *((shapes.CONTENTS.get(content.type_name, shapes.ForeignContent), content) for content in CONTENTS[:-1]),
+    *(
+        (shapes.CONTENTS.get(content.type_name, shapes.ForeignContent), content)
+        for content in CONTENTS[:-1]
+    ),
     (shapes.Key, KEY),
     (shapes.CommitMeta, NEW_COMMIT),
     (shapes.CommitMeta, META),
@@ -116,14 +142,36 @@ ENCODED = [
 WRITTEN = [
     *((shape, encode(shape, value)) for shape, value in ENCODED),
     (shapes.SingleReference, assembled(shapes.SingleReference, reference=MAIN)),
-    (shapes.ContentResponse, assembled(shapes.ContentResponse, content=TABLE, effective_reference=MAIN)),
-    (rest.GetMultipleContentsResponse, assembled(rest.GetMultipleContentsResponse, contents=PAIR, effective_reference=MAIN)),
-    (rest.GetMultipleContentsResponseV1, assembled(rest.GetMultipleContentsResponseV1, contents=PAIR)),
+    (
+        shapes.ContentResponse,
+        assembled(shapes.ContentResponse, content=TABLE, effective_reference=MAIN),
+    ),
+    (
+        rest.GetMultipleContentsResponse,
+        assembled(rest.GetMultipleContentsResponse, contents=PAIR, effective_reference=MAIN),
+    ),
+    (
+        rest.GetMultipleContentsResponseV1,
+        assembled(rest.GetMultipleContentsResponseV1, contents=PAIR),
+    ),
     (rest.LogResponse, encode_page("logEntries", [encode(shapes.BareLogEntry, LOGGED)], HASH)),
     (rest.ReferencesResponse, encode_page("references", [encode(shapes.Reference, MAIN)])),
-    (rest.EntriesResponse, encode_page("entries", [encode(shapes.BareEntry, ENTRY)], effectiveReference=MAIN)),
-    (rest.DiffResponse, encode_page("diffs", [], effectiveFromReference=MAIN, effectiveToReference=DETACHED)),
-    *((rest.NessieError, encode_error(error)) for error in (InvalidInput("m"), ContentNotFound("m", KEY), MergeConflict("m", [CONFLICT], MERGE))),
+    (
+        rest.EntriesResponse,
+        encode_page("entries", [encode(shapes.BareEntry, ENTRY)], effectiveReference=MAIN),
+    ),
+    (
+        rest.DiffResponse,
+        encode_page("diffs", [], effectiveFromReference=MAIN, effectiveToReference=DETACHED),
+    ),
+    *(
+        (rest.NessieError, encode_error(error))
+        for error in (
+            InvalidInput("m"),
+            ContentNotFound("m", KEY),
+            MergeConflict("m", [CONFLICT], MERGE),
+        )
+    ),
     (documents.Conflict, facts.conflict_with_facts(CONFLICT, ["nessie reset"])),
     (documents.Merge, facts.merge_with_facts(MERGE)),
     (documents.LogEntry, facts.log_entry_with_facts(LOGGED)),
@@ -134,7 +182,16 @@ WRITTEN = [
         documents.Maintenance,
         encode(
             documents.Maintenance,
-            MaintenanceReport(1, 2, {kind: Reclaimed(3, 4) for kind in ("commit", "node", "value")}, 5, 6, 7, None, True),
+            MaintenanceReport(
+                1,
+                2,
+                {kind: Reclaimed(3, 4) for kind in ("commit", "node", "value")},
+                5,
+                6,
+                7,
+                None,
+                True,
+            ),
         ),
     ),
     (documents.Tag, encode(documents.Tag, Tag(ReferenceType.TAG, "v1", HASH, message="m"))),
@@ -156,7 +213,12 @@ WRITTEN = [
 
 
 def named(*modules):
-    return [found for module in modules for found in vars(module).values() if isinstance(found, type) and found.__module__ == module.__name__]
+    return [
+        found
+        for module in modules
+        for found in vars(module).values()
+        if isinstance(found, type) and found.__module__ == module.__name__
+    ]
 
 
 SHAPES = [found for found in named(shapes, documents, rest) if issubclass(found, Shape)]
@@ -168,7 +230,11 @@ def closed(schema):
     if not isinstance(schema, dict):
         return schema
     found = {name: closed(value) for name, value in schema.items()}
-    return {"additionalProperties": False} | found if "properties" in found and found.get("type") == "object" else found
+    return (
+        {"additionalProperties": False} | found
+        if "properties" in found and found.get("type") == "object"
+        else found
+    )
 
 
 @pytest.mark.parametrize(("shape", "body"), WRITTEN, ids=[shape.__name__ for shape, _ in WRITTEN])
@@ -207,7 +273,11 @@ def test_no_two_shapes_of_the_documents_have_one_name():
 def test_a_content_type_has_the_fields_of_its_shape(content):
     assert decode_content_value(encode(shapes.Content, content), allow_unknown=True) == content
     if content.type_name in CONTENT_TYPES:
-        fields = {one.field for one in attributes(shapes.CONTENTS[content.type_name]) if not constant(one.type)}
+        fields = {
+            one.field
+            for one in attributes(shapes.CONTENTS[content.type_name])
+            if not constant(one.type)
+        }
         assert fields == set(type(content).__struct_fields__)
 
 
@@ -215,7 +285,9 @@ def test_every_content_type_has_a_shape():
     assert shapes.CONTENTS.keys() == CONTENT_TYPES.keys()
 
 
-@pytest.mark.parametrize("operation", [Put(KEY, TABLE, TABLE), Put(KEY, TABLE), Delete(KEY), Unchanged(KEY)])
+@pytest.mark.parametrize(
+    "operation", [Put(KEY, TABLE, TABLE), Put(KEY, TABLE), Delete(KEY), Unchanged(KEY)]
+)
 def test_an_operation_is_read_as_it_is_written(operation):
     assert decode_operation(encode(shapes.Operation, operation)) == operation
 
@@ -238,16 +310,28 @@ def test_a_client_reads_what_a_server_writes(shape, decode, value):
 
 def test_a_client_reads_conflicts_and_merges():
     conflict = answers.decode_conflict(facts.conflict_with_facts(CONFLICT))
-    assert (conflict.type, conflict.key, conflict.source_rename) == (CONFLICT.type, CONFLICT.key, CONFLICT.source_rename)
+    assert (conflict.type, conflict.key, conflict.source_rename) == (
+        CONFLICT.type,
+        CONFLICT.key,
+        CONFLICT.source_rename,
+    )
     merge = answers.decode_merge(encode(shapes.BareMerge, MERGE))
-    assert (merge.target_branch, merge.common_ancestor, [detail[:2] for detail in merge.details]) == (
+    assert (
+        merge.target_branch,
+        merge.common_ancestor,
+        [detail[:2] for detail in merge.details],
+    ) == (
         "main",
         OTHER,
         [(KEY, MergeBehavior.NORMAL), (NEW, MergeBehavior.DROP)],
     )
 
 
-@pytest.mark.parametrize("shape", [found for found in named(bodies) if issubclass(found, Shape)], ids=lambda shape: shape.__name__)
+@pytest.mark.parametrize(
+    "shape",
+    [found for found in named(bodies) if issubclass(found, Shape)],
+    ids=lambda shape: shape.__name__,
+)
 def test_a_request_has_a_model_with_the_attributes_of_its_shape(shape):
     known = [one.name for one in attributes(shape) if not constant(one.type)]
     assert [field.alias for field in guard_of(shape).model_fields.values()] == known
@@ -261,12 +345,36 @@ def test_an_answer_without_any_attribute_passes_unless_one_is_needed(shape):
 @pytest.mark.parametrize(
     ("decode", "data", "message"),
     [
-        (answers.decode_reference, {"type": "BRANCH", "name": "main"}, "reference: Object missing required field `hash`"),
-        (answers.decode_reference, {"type": "BRANCH", "name": 7, "hash": HASH}, "reference.name: Expected `str`, got `int`"),
-        (answers.decode_meta, {"message": "", "authors": ["a", 7]}, "commitMeta.authors[1]: Expected `str`, got `int`"),
-        (answers.decode_log_entry, {"commitMeta": {"message": True}}, "logEntries.commitMeta.message: Expected `str`, got `bool`"),
-        (answers.decode_content, {"type": "ICEBERG_TABLE", "metadataLocation": "f"}, "content: Object missing required field `snapshotId`"),
-        (answers.decode_content, {"type": "HUDI", "id": 7}, "content.id: Expected `str | null`, got `int`"),
+        (
+            answers.decode_reference,
+            {"type": "BRANCH", "name": "main"},
+            "reference: Object missing required field `hash`",
+        ),
+        (
+            answers.decode_reference,
+            {"type": "BRANCH", "name": 7, "hash": HASH},
+            "reference.name: Expected `str`, got `int`",
+        ),
+        (
+            answers.decode_meta,
+            {"message": "", "authors": ["a", 7]},
+            "commitMeta.authors[1]: Expected `str`, got `int`",
+        ),
+        (
+            answers.decode_log_entry,
+            {"commitMeta": {"message": True}},
+            "logEntries.commitMeta.message: Expected `str`, got `bool`",
+        ),
+        (
+            answers.decode_content,
+            {"type": "ICEBERG_TABLE", "metadataLocation": "f"},
+            "content: Object missing required field `snapshotId`",
+        ),
+        (
+            answers.decode_content,
+            {"type": "HUDI", "id": 7},
+            "content.id: Expected `str | null`, got `int`",
+        ),
         (answers.decode_content, [], "content: must be an object, not a list"),
     ],
 )
@@ -277,7 +385,9 @@ def test_a_fault_of_an_answer_names_its_place(decode, data, message):
 
 
 def test_a_commit_is_described_by_the_attributes_of_both_versions():
-    versions = {one.name for shape in (shapes.CommitMeta, rest.CommitMetaV1) for one in attributes(shape)}
+    versions = {
+        one.name for shape in (shapes.CommitMeta, rest.CommitMetaV1) for one in attributes(shape)
+    }
     assert {one.name for one in attributes(bodies.CommitMetaRequest)} == versions
 
 
@@ -286,5 +396,10 @@ def subclasses(shape):
 
 
 def test_no_definition_is_postponed():
-    texts = [(shape, one.name) for shape in subclasses(Shape) for one in attributes(shape) if isinstance(one.type, str)]
+    texts = [
+        (shape, one.name)
+        for shape in subclasses(Shape)
+        for one in attributes(shape)
+        if isinstance(one.type, str)
+    ]
     assert texts == [], "`from __future__ import annotations` leaves texts where types are needed"

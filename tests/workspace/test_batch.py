@@ -12,8 +12,25 @@ import time
 import pytest
 
 from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
-from nessie_cli.model import UDF, ContentKey, Delete, IcebergTable, Namespace, Put, Unchanged, UnknownContent
-from nessie_cli.workspace.batch import Batch, BatchFile, Staged, _as_written, _guarded, decode_batch, encode_batch
+from nessie_cli.model import (
+    UDF,
+    ContentKey,
+    Delete,
+    IcebergTable,
+    Namespace,
+    Put,
+    Unchanged,
+    UnknownContent,
+)
+from nessie_cli.workspace.batch import (
+    Batch,
+    BatchFile,
+    Staged,
+    _as_written,
+    _guarded,
+    decode_batch,
+    encode_batch,
+)
 from nessie_cli.workspace.files import locked, read_text, replace_text
 from nessie_cli.workspace.folder import absolute_store, find_workspace, make_workspace
 
@@ -62,17 +79,38 @@ def test_an_operation_as_it_was_written_is_read_without_guards_and_the_same():
 
 @pytest.mark.parametrize(
     "change",
-    [{"snapshotId": True}, {"snapshotId": 1.0}, {"id": 7}, {"schemaId": 2**31}, {"type": "ICEBERG_VIEW"}, {"more": 1}, {"metadataLocation": None}],
+    [
+        {"snapshotId": True},
+        {"snapshotId": 1.0},
+        {"id": 7},
+        {"schemaId": 2**31},
+        {"type": "ICEBERG_VIEW"},
+        {"more": 1},
+        {"metadataLocation": None},
+    ],
 )
 def test_an_operation_that_was_not_written_so_is_left_to_the_guards(change):
-    item = encode_batch(Batch("abc", (Staged(Put(ContentKey(("a",)), NEW, OLD), OLD),)))["operations"][0]
+    item = encode_batch(Batch("abc", (Staged(Put(ContentKey(("a",)), NEW, OLD), OLD),)))[
+        "operations"
+    ][0]
 
     assert _as_written(item) is not None
     assert _as_written(item | {"content": item["content"] | change}) is None
     assert _as_written(item | {"expectedContent": item["expectedContent"] | change}) is None
 
 
-@pytest.mark.parametrize("item", [None, 1, [], {}, {"type": "PUT"}, {"type": "DELETE", "key": {"elements": "ab"}}, {"type": "DELETE", "key": []}])
+@pytest.mark.parametrize(
+    "item",
+    [
+        None,
+        1,
+        [],
+        {},
+        {"type": "PUT"},
+        {"type": "DELETE", "key": {"elements": "ab"}},
+        {"type": "DELETE", "key": []},
+    ],
+)
 def test_what_is_no_operation_is_left_to_the_guards(item):
     assert _as_written(item) is None
 
@@ -82,7 +120,9 @@ def test_the_operations_of_the_file_are_rest_json(file):
 
     operations = encode_batch(Batch("abc", staged_everything()))["operations"]
 
-    assert [decode_operation(o, allow_unknown=True) for o in operations] == [s.operation for s in staged_everything()]
+    assert [decode_operation(o, allow_unknown=True) for o in operations] == [
+        s.operation for s in staged_everything()
+    ]
 
 
 def test_an_empty_batch_is_no_file(file, workspace):
@@ -99,9 +139,18 @@ def test_an_empty_batch_is_no_file(file, workspace):
     [
         ("null", "is no batch file of version 1"),
         ('{"version": 1, "begunAt": "a", "operations": {}}', "missing or has the wrong type"),
-        ('{"version": 1, "begunAt": "a", "requestId": 7, "operations": []}', "missing or has the wrong type"),
-        ('{"version": 1, "begunAt": "a", "requestId": "b", "sentTo": 7, "operations": []}', "missing or has the wrong type"),
-        ('{"version": 1, "begunAt": "a", "operations": [{"type": "DELETE", "key": {"elements": ["k"]}, "expectedContent": 3}]}', "expectedContent"),
+        (
+            '{"version": 1, "begunAt": "a", "requestId": 7, "operations": []}',
+            "missing or has the wrong type",
+        ),
+        (
+            '{"version": 1, "begunAt": "a", "requestId": "b", "sentTo": 7, "operations": []}',
+            "missing or has the wrong type",
+        ),
+        (
+            '{"version": 1, "begunAt": "a", "operations": [{"type": "DELETE", "key": {"elements": ["k"]}, "expectedContent": 3}]}',
+            "expectedContent",
+        ),
     ],
 )
 def test_what_is_no_batch_is_refused_with_its_place(text, words):
@@ -122,10 +171,14 @@ with locked(Path(sys.argv[1])):
 
 
 def test_a_second_process_waits_for_the_lock_and_gets_it_when_the_first_is_killed(workspace):
-    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(workspace.lock_path)], stdout=subprocess.PIPE)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(workspace.lock_path)], stdout=subprocess.PIPE
+    )
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
-    waiter = subprocess.Popen([sys.executable, "-c", HOLD, str(workspace.lock_path)], stdout=subprocess.PIPE)
+    waiter = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(workspace.lock_path)], stdout=subprocess.PIPE
+    )
     assert waiter.stdout is not None
     os.set_blocking(waiter.stdout.fileno(), False)
     time.sleep(0.5)
@@ -156,7 +209,9 @@ for number in range(15):
 
 
 def test_no_staged_operation_of_several_processes_is_lost(workspace, file):
-    processes = [subprocess.Popen([sys.executable, "-c", ADD, str(workspace.root), name]) for name in "abcd"]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", ADD, str(workspace.root), name]) for name in "abcd"
+    ]
     assert [process.wait() for process in processes] == [0, 0, 0, 0]
 
     batch = file.read()
@@ -220,7 +275,10 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
         read_text(tmp_path)
     with pytest.raises(StoreUnavailable, match="cannot be written"):
         replace_text(tmp_path / "none" / "file", "x")
-    with pytest.raises(StoreUnavailable, match="cannot be opened"), locked(tmp_path / "none" / "lock"):
+    with (
+        pytest.raises(StoreUnavailable, match="cannot be opened"),
+        locked(tmp_path / "none" / "lock"),
+    ):
         pass
 
 
@@ -250,5 +308,9 @@ def test_the_nearest_workspace_upwards_is_found(tmp_path):
     make_workspace(tmp_path, None)
     make_workspace(inner, "sqlite:///x")
 
-    assert [find_workspace(path).root for path in (deep, inner, tmp_path / "a")] == [inner, inner, tmp_path]
+    assert [find_workspace(path).root for path in (deep, inner, tmp_path / "a")] == [
+        inner,
+        inner,
+        tmp_path,
+    ]
     assert find_workspace(inner).store() == f"sqlite:///{inner}/x"

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.workspace.credentials import AllowedHttp, Consent, checked_endpoints, endpoint, is_loopback
+from nessie_cli.workspace.credentials import (
+    AllowedHttp,
+    Consent,
+    checked_endpoints,
+    endpoint,
+    is_loopback,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,9 @@ def test_loopback(url: str, found: bool) -> None:
     assert is_loopback(url) == found
 
 
-ACCEPTED = Consent(checked_endpoints(["https://catalog.example.org", "http://nessie:19120"], "here"))
+ACCEPTED = Consent(
+    checked_endpoints(["https://catalog.example.org", "http://nessie:19120"], "here")
+)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,36 @@ def test_every_word_arrives_but_the_module_that_is_not_there(tmp_path: Path) -> 
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\nprintf '<%s>' \"$@\"\n")
     java.chmod(0o755)
-    words = ["-XX:+X", "--add-modules=jdk.incubator.vector", "-cp", "a b:*", "", "--conf", "x=$HOME 'y' \"z\"", "--add-modules=java.base"]
+    words = [
+        "-XX:+X",
+        "--add-modules=jdk.incubator.vector",
+        "-cp",
+        "a b:*",
+        "",
+        "--conf",
+        "x=$HOME 'y' \"z\"",
+        "--add-modules=java.base",
+    ]
 
     for _ in range(2):
         folder = wrapped(home, tmp_path / "cache" / "java")
-        told = subprocess.run([folder / "bin" / "java", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+        told = subprocess.run(
+            [folder / "bin" / "java", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
 
         assert told == "".join(f"<{word}>" for word in words if "incubator" not in word)
     assert [path.name for path in (folder / "bin").iterdir()] == ["java"]
-    assert subprocess.run([folder / "bin" / "java"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout == "<>"
+    assert (
+        subprocess.run(
+            [folder / "bin" / "java"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        == "<>"
+    )

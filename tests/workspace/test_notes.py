@@ -75,7 +75,9 @@ def test_a_store_of_any_name(cache: Path, store: str) -> None:
     assert cache.is_dir()
 
 
-def test_a_cache_folder_that_is_another_one_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_folder_that_is_another_one_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
     monkeypatch.chdir(tmp_path)
     NoteFiles("s").keep("tips", b"lost")

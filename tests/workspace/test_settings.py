@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.settings import Settings, _plain_texts
 
-LINES = st.lists(st.text(st.sampled_from('ab-_.=#"\\ [] \t\r\u2028ü'), max_size=12), max_size=4).map("\n".join)
+LINES = st.lists(
+    st.text(st.sampled_from('ab-_.=#"\\ [] \t\r\u2028ü'), max_size=12), max_size=4
+).map("\n".join)
 
 
 @given(LINES)

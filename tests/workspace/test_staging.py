@@ -10,11 +10,23 @@ from nessie_cli import connect
 from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput
 from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Put
 from nessie_cli.workspace.batch import Staged
-from nessie_cli.workspace.staging import delete, effective, put, rename, renames, replace, unmodified, without
+from nessie_cli.workspace.staging import (
+    delete,
+    effective,
+    put,
+    rename,
+    renames,
+    replace,
+    unmodified,
+    without,
+)
 
 KEYS = [ContentKey((name,)) for name in "abcd"]
 OLD = {KEYS[0], KEYS[1]}
-IDS = {KEYS[0]: "00000000-0000-0000-0000-00000000000a", KEYS[1]: "00000000-0000-0000-0000-00000000000b"}
+IDS = {
+    KEYS[0]: "00000000-0000-0000-0000-00000000000a",
+    KEYS[1]: "00000000-0000-0000-0000-00000000000b",
+}
 
 
 def table(number, id_=None):
@@ -99,12 +111,18 @@ def test_a_batch_does_what_its_steps_would_have_done_one_by_one(sequence):
         staged = try_both(naive, staged, step, START.get, number)
         for key in KEYS:
             content = effective(staged, key, START.get)
-            assert (content.snapshot_id if content else None) == (naive.state[key][1] if key in naive.state else None)
+            assert (content.snapshot_id if content else None) == (
+                naive.state[key][1] if key in naive.state else None
+            )
 
 
 def a_catalog(repository):
     """The state that the steps start from; answers the contents with the ids that the repository has given."""
-    repository.commit("main", [Put(key, content.with_id(None)) for key, content in START.items()], CommitMeta("start"))
+    repository.commit(
+        "main",
+        [Put(key, content.with_id(None)) for key, content in START.items()],
+        CommitMeta("start"),
+    )
     return repository.contents("main", KEYS)
 
 
@@ -123,7 +141,9 @@ def test_a_renamed_contents_key_can_be_created_again_in_the_same_commit():
         contents = a_catalog(repository)
         staged = rename((), KEYS[0], KEYS[2], contents.get)
         staged = put(staged, KEYS[0], table(9), contents.get)
-        added = repository.commit("main", [item.operation for item in staged], CommitMeta("once more")).added
+        added = repository.commit(
+            "main", [item.operation for item in staged], CommitMeta("once more")
+        ).added
         found = repository.contents("main", KEYS)
     assert found[KEYS[2]] == contents[KEYS[0]]
     assert found[KEYS[0]] == table(9, added[KEYS[0]])
@@ -146,10 +166,14 @@ def test_every_batch_can_be_committed_and_identities_survive(sequence):
         if staged:
             repository.commit("main", [item.operation for item in staged], CommitMeta("batch"))
         found = repository.contents("main", KEYS)
-    assert {key: content.snapshot_id for key, content in found.items()} == {key: number for key, (_, number) in naive.state.items()}
+    assert {key: content.snapshot_id for key, content in found.items()} == {
+        key: number for key, (_, number) in naive.state.items()
+    }
     for key, content in found.items():
         identity = naive.state[key][0]
-        assert real.get(content.id, "fresh") == (identity if identity in IDS.values() else "fresh"), (key, sequence)
+        assert real.get(content.id, "fresh") == (
+            identity if identity in IDS.values() else "fresh"
+        ), (key, sequence)
 
 
 def test_taking_out_one_half_of_a_rename_takes_both():

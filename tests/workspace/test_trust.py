@@ -35,9 +35,20 @@ ME, OTHER, ROOT, NOBODY = 1000, 1001, 0, 65534
     ],
 )
 def test_ownership(owners: set[int], uid: int, sudo_uid: int | None, found: str) -> None:
-    assert trust.decide("/srv/lake", owners, uid=uid, sudo_uid=sudo_uid, safe=(), recorded=False) == found
-    assert trust.decide("/srv/lake", owners, uid=uid, sudo_uid=sudo_uid, safe=(), recorded=True) == TRUSTED
-    assert trust.decide("/srv/lake", owners, uid=uid, sudo_uid=sudo_uid, safe=["/srv/lake"], recorded=False) == TRUSTED
+    assert (
+        trust.decide("/srv/lake", owners, uid=uid, sudo_uid=sudo_uid, safe=(), recorded=False)
+        == found
+    )
+    assert (
+        trust.decide("/srv/lake", owners, uid=uid, sudo_uid=sudo_uid, safe=(), recorded=True)
+        == TRUSTED
+    )
+    assert (
+        trust.decide(
+            "/srv/lake", owners, uid=uid, sudo_uid=sudo_uid, safe=["/srv/lake"], recorded=False
+        )
+        == TRUSTED
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +70,18 @@ def test_an_entry_names_a_folder_or_all_below_one(entry: str, safe: bool) -> Non
     assert trust.is_safe("/srv/lake", [entry]) == safe
 
 
-@pytest.mark.parametrize(("text", "found"), [("1000", 1000), ("0", 0), (None, None), ("", None), ("-1", None), ("1e3", None), ("0x1", None)])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1000", 1000),
+        ("0", 0),
+        (None, None),
+        ("", None),
+        ("-1", None),
+        ("1e3", None),
+        ("0x1", None),
+    ],
+)
 def test_sudo_uid(text: str | None, found: int | None) -> None:
     assert trust.sudo_uid(text) == found
 
@@ -127,18 +149,33 @@ def test_a_link_leads_to_the_folder_that_is_trusted(workspace: Workspace, tmp_pa
         ("system", 'safe-directories = "*"'),
     ],
 )
-def test_safe_directories_of_user_and_system(workspace: Workspace, user: Path, place: str, text: str) -> None:
+def test_safe_directories_of_user_and_system(
+    workspace: Workspace, user: Path, place: str, text: str
+) -> None:
     path = user / place / "nessie" / "config.toml"
     path.parent.mkdir(parents=True)
     path.write_text(text.format(root=workspace.root, above=workspace.root.parent) + "\n")
     assert fresh(workspace) == TRUSTED
 
 
-@pytest.mark.parametrize(("text", "found"), [("/a:{root}", TRUSTED), ("{root}/../work/", TRUSTED), ("{link}", TRUSTED), ("work", OWN), (".", OWN)])
-def test_safe_directories_of_the_environment(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("/a:{root}", TRUSTED),
+        ("{root}/../work/", TRUSTED),
+        ("{link}", TRUSTED),
+        ("work", OWN),
+        (".", OWN),
+    ],
+)
+def test_safe_directories_of_the_environment(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: str
+) -> None:
     (tmp_path / "link").symlink_to(workspace.root)
     monkeypatch.chdir(workspace.root)
-    monkeypatch.setenv("NESSIE_SAFE_DIRECTORIES", text.format(root=workspace.root, link=tmp_path / "link"))
+    monkeypatch.setenv(
+        "NESSIE_SAFE_DIRECTORIES", text.format(root=workspace.root, link=tmp_path / "link")
+    )
     assert fresh(workspace) == found
 
 
@@ -152,7 +189,9 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give fi
 
 @needs_root
 @pytest.mark.parametrize("which", ["folder", "above"])
-def test_another_users_files(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, which: str) -> None:
+def test_another_users_files(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
     trust_records.record_workspace(str(workspace.root))
     os.chown(workspace.folder if which == "folder" else workspace.root, OTHER, OTHER)
     assert fresh(workspace) == FOREIGN
@@ -161,7 +200,9 @@ def test_another_users_files(workspace: Workspace, monkeypatch: pytest.MonkeyPat
 
 
 @needs_root
-def test_a_link_of_another_user_to_a_workspace_of_mine(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_link_of_another_user_to_a_workspace_of_mine(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     """Hooks would run in a folder that somebody else fills."""
     trust_records.record_workspace(str(workspace.root))
     (tmp_path / "bait").mkdir()
@@ -200,7 +241,9 @@ def test_which_store_a_workspace_that_is_not_trusted_may_choose(
     workspace.config_path.write_text(f'store = "{store}"\n')
     assert trust_records.may_name(workspace.named_store(), str(workspace.root), OWN) == may
     is_database = store.lower().startswith("postgres")
-    assert trust_records.may_name(workspace.named_store(), str(workspace.root), TRUSTED) == (not is_database)
+    assert trust_records.may_name(workspace.named_store(), str(workspace.root), TRUSTED) == (
+        not is_database
+    )
 
 
 def test_a_database_is_opened_once_the_user_named_it(workspace: Workspace) -> None:
@@ -211,5 +254,7 @@ def test_a_database_is_opened_once_the_user_named_it(workspace: Workspace) -> No
     assert not trust_records.may_name(f"{url}&host=evil", str(workspace.root), OWN)
     trust_records.record_server("postgresql://db:5432")
     assert trust_records.may_name("postgresql://ada@db/other", str(workspace.root), OWN)
-    assert not trust_records.may_name("postgresql://ada@db/other?host=evil", str(workspace.root), OWN)
+    assert not trust_records.may_name(
+        "postgresql://ada@db/other?host=evil", str(workspace.root), OWN
+    )
     assert not trust_records.may_name("postgresql://ada@db,evil/other", str(workspace.root), OWN)

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from nessie_cli.workspace.user import Profile
 
 
-def access_of(url: str, profile: Profile | None, workspace: Workspace | None, tell: Callable[[str], None], *, named: bool = True) -> Access:
+def access_of(
+    url: str,
+    profile: Profile | None,
+    workspace: Workspace | None,
+    tell: Callable[[str], None],
+    *,
+    named: bool = True,
+) -> Access:
     """How a server is reached by the settings of the profile, else of the workspace, that names it; the environment goes before both.
 
     `named`: the user wrote the URL; otherwise only the workspace did.
@@ -33,4 +40,10 @@ def access_of(url: str, profile: Profile | None, workspace: Workspace | None, te
         return f"profile.{profile.name}.{name}" if profile else f"access.{name}"
 
     on_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-    return access_to(url, lookup, place, tell if on_terminal else None, Origin(server=named, settings=workspace is None))
+    return access_to(
+        url,
+        lookup,
+        place,
+        tell if on_terminal else None,
+        Origin(server=named, settings=workspace is None),
+    )

@@ -41,7 +41,9 @@ def chosen(given: Engine | None, otherwise: Engine = Engine.LOCAL) -> Engine:
     try:
         return Engine(named.lower())
     except ValueError:
-        raise InvalidInput(f"{environment.ENGINE}={named}: must be one of {', '.join(Engine)}") from None
+        raise InvalidInput(
+            f"{environment.ENGINE}={named}: must be one of {', '.join(Engine)}"
+        ) from None
 
 
 @contextmanager

@@ -36,7 +36,9 @@ class GlobalOptions:
             raise InvalidInput(f"--color {value}: must be one of {', '.join(COLOR_CHOICES)}")
         setattr(self, name, value)
         if self.json and self.jsonl:
-            raise InvalidInput("--json and --jsonl exclude each other: one document, or one per line")
+            raise InvalidInput(
+                "--json and --jsonl exclude each other: one document, or one per line"
+            )
 
 
 def enter(directory: str) -> None:

@@ -13,7 +13,9 @@ from nessie_cli.cli.app.parameters import RUN_HOOKS, global_parameters, no_verif
 from nessie_cli.cli.git_habits import ACCEPTED
 from nessie_cli.cli.registry import COMMANDS, EXAMPLES, CommandEntry
 
-GLOBAL_HINT = "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."
+GLOBAL_HINT = (
+    "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."
+)
 COMMAND_HINT = "`nessie COMMAND --help` explains one command and shows examples; `nessie help COMMAND` shows its manual page."
 
 
@@ -23,7 +25,9 @@ def as_asked(ctx: Any, text: str) -> str:
         return text
     import json
 
-    return json.dumps({"name": ctx.command_path.replace(" ", "-"), "text": text}, separators=(",", ":"))
+    return json.dumps(
+        {"name": ctx.command_path.replace(" ", "-"), "text": text}, separators=(",", ":")
+    )
 
 
 def write_examples(formatter: Any, examples: str, hint: str) -> None:
@@ -47,7 +51,9 @@ class ExampleCommand(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The words of the usage line as the manual writes them: `FROM [REV]`, without the parser's braces around what has to be there."""
-        return [piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)]
+        return [
+            piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)
+        ]
 
     def get_help(self, ctx: Any) -> str:
         """The help; with `--json` as a document."""
@@ -116,7 +122,9 @@ class LazyGroup(TyperGroup):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (the parser's interface)
         """As a command's."""
-        write_examples(formatter, self.epilog or "", COMMAND_HINT if self.table is COMMANDS else GLOBAL_HINT)
+        write_examples(
+            formatter, self.epilog or "", COMMAND_HINT if self.table is COMMANDS else GLOBAL_HINT
+        )
 
 
 def _format_plugins(formatter: Any) -> None:
@@ -134,7 +142,13 @@ def load(name: str, entry: CommandEntry) -> Any:
 
 def nested(name: str, entry: CommandEntry) -> LazyGroup:
     """A group inside the group, as lazy as the outer one."""
-    group = LazyGroup(name=name, help=entry.help, epilog="\n".join(entry.examples), no_args_is_help=True, rich_markup_mode=None)
+    group = LazyGroup(
+        name=name,
+        help=entry.help,
+        epilog="\n".join(entry.examples),
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
     group.table = entry.children or {}
     return group
 

@@ -87,7 +87,14 @@ class Invocation:
             url = self.store_url()
             with self.at_work("opening the store"):
                 tell = self._busy.tell if self._busy else None
-                repository = connect(url, who=self.who, access=self.access(url), notes=NoteFiles(url), progress=tell, migrate=self._migrate)
+                repository = connect(
+                    url,
+                    who=self.who,
+                    access=self.access(url),
+                    notes=NoteFiles(url),
+                    progress=tell,
+                    migrate=self._migrate,
+                )
             self._repository = self._watched(self._hooked(repository))
         return self._repository
 
@@ -118,7 +125,9 @@ class Invocation:
         """The workspace's batch; raises `StoreNotFound` where there is no workspace."""
         from nessie_cli.workspace.batch import BatchFile
 
-        return BatchFile(self.need_workspace(), lambda: self.at_work("waiting for the lock of this workspace"))
+        return BatchFile(
+            self.need_workspace(), lambda: self.at_work("waiting for the lock of this workspace")
+        )
 
     def _hooked(self, repository: Repository) -> Repository:
         workspace = self.store.found_workspace
@@ -127,7 +136,13 @@ class Invocation:
         from nessie_cli.cli.hooks.guard import hooks_of
 
         pause = self._busy.paused if self._busy is not None else nullcontext
-        self._hooks = hooks_of(workspace, repository.url, verify=not self.options.no_verify, print_line=self.err.print_line, pause=pause)
+        self._hooks = hooks_of(
+            workspace,
+            repository.url,
+            verify=not self.options.no_verify,
+            print_line=self.err.print_line,
+            pause=pause,
+        )
         repository.guard = self._hooks
         return repository
 
@@ -154,7 +169,9 @@ class Invocation:
         """The author of commits where none is named: `NESSIE_AUTHOR`, else the workspace's settings, else the user's."""
         from nessie_cli.workspace import environment as env
 
-        named = env.variable(env.AUTHOR) or (self.workspace.setting("author") if self.workspace else None)
+        named = env.variable(env.AUTHOR) or (
+            self.workspace.setting("author") if self.workspace else None
+        )
         if named:
             return named
         from nessie_cli.workspace.user import default_author
@@ -193,7 +210,9 @@ class Invocation:
         """The name of the current reference; raises `InvalidInput` where it is a commit without a name."""
         spec = self.head
         if spec.name is None or spec.hash or spec.steps:
-            raise InvalidInput(f"{spec}: a reference is needed here, not a commit; name a branch or tag with --ref")
+            raise InvalidInput(
+                f"{spec}: a reference is needed here, not a commit; name a branch or tag with --ref"
+            )
         return spec.name
 
     def revision(self, text: str | None) -> CommitSpec:
@@ -222,7 +241,9 @@ class Invocation:
         if not text or ".." not in text:
             return self.revision(text)
         start, dots, end = text.partition("..." if "..." in text else "..")
-        return commitspec.CommitRange(self.revision(start), self.revision(end), symmetric=dots == "...")
+        return commitspec.CommitRange(
+            self.revision(start), self.revision(end), symmetric=dots == "..."
+        )
 
     def _from_head(self, spec: CommitSpec) -> CommitSpec:
         from nessie_cli import commitspec

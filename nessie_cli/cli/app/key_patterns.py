@@ -37,11 +37,17 @@ class KeyPattern(NamedTuple):
             return None
         # Where an element of the text begins with a quote, it is one element of the key.
         quoted = [one.startswith('"') for one in re.findall(r'"(?:[^"]|"")*"|[^."]+', text)]
-        plain = [is_quoted or not _WILDCARDS & set(one) for one, is_quoted in zip(elements, quoted, strict=True)]
+        plain = [
+            is_quoted or not _WILDCARDS & set(one)
+            for one, is_quoted in zip(elements, quoted, strict=True)
+        ]
         if all(plain):
             return None
         before = elements[: plain.index(False)]
-        globs = (_escaped(one) if is_plain else one.replace("[", "[[]") for one, is_plain in zip(elements, plain, strict=True))
+        globs = (
+            _escaped(one) if is_plain else one.replace("[", "[[]")
+            for one, is_plain in zip(elements, plain, strict=True)
+        )
         return cls(text, _BETWEEN.join(globs), ContentKey(before) if before else None)
 
     @property
@@ -58,7 +64,11 @@ def _escaped(text: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", text)
 
 
-def named_keys(words: Sequence[str], candidates: Callable[[KeyPattern], Iterable[ContentKey]], kind: str = "key") -> list[ContentKey]:
+def named_keys(
+    words: Sequence[str],
+    candidates: Callable[[KeyPattern], Iterable[ContentKey]],
+    kind: str = "key",
+) -> list[ContentKey]:
     """Returns the keys that words name, each once: a key itself, or the candidates that a glob matches.
 
     Raises `ContentNotFound` if a glob matches none; `kind` is the noun in its message.

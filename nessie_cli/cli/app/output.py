@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class Output:
     """Prints what a command found or did, as the global options ask for it."""
 
-    def __init__(self, argv: Sequence[str], options: GlobalOptions, now: datetime, busy: Busy | None) -> None:
+    def __init__(
+        self, argv: Sequence[str], options: GlobalOptions, now: datetime, busy: Busy | None
+    ) -> None:
         self.options = options
         self.has_document = False
         """Whether the one JSON document has been printed."""

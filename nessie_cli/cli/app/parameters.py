@@ -13,26 +13,52 @@ _PREFIX = "global_"
 def _declared(
     global_store: Annotated[
         str | None,
-        typer.Option("--store", metavar="URL", help="The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2."),
+        typer.Option(
+            "--store",
+            metavar="URL",
+            help="The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.",
+        ),
     ] = None,
     global_profile: Annotated[
         str | None,
-        typer.Option("--profile", metavar="NAME", help="The store and reference of this profile of your configuration."),
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="The store and reference of this profile of your configuration.",
+        ),
     ] = None,
     global_ref: Annotated[
         str | None,
-        typer.Option("--ref", metavar="REF", help="The reference to work on instead of the workspace's."),
+        typer.Option(
+            "--ref", metavar="REF", help="The reference to work on instead of the workspace's."
+        ),
     ] = None,
-    global_color: Annotated[str | None, typer.Option("--color", metavar="WHEN", help="Colour: auto, always or never.")] = None,
-    global_directory: Annotated[list[str] | None, typer.Option("-C", metavar="DIR", help="Work as if started in DIR.")] = None,
+    global_color: Annotated[
+        str | None, typer.Option("--color", metavar="WHEN", help="Colour: auto, always or never.")
+    ] = None,
+    global_directory: Annotated[
+        list[str] | None, typer.Option("-C", metavar="DIR", help="Work as if started in DIR.")
+    ] = None,
     *,
-    global_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")] = False,
-    global_jsonl: Annotated[bool, typer.Option("--jsonl", help="Print a listing as JSON, one document per line.")] = False,
-    global_no_pager: Annotated[bool, typer.Option("--no-pager", help="Never pipe a long listing into a pager.")] = False,
-    global_quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no remarks, only the result.")] = False,
+    global_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as one JSON document.")
+    ] = False,
+    global_jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Print a listing as JSON, one document per line.")
+    ] = False,
+    global_no_pager: Annotated[
+        bool, typer.Option("--no-pager", help="Never pipe a long listing into a pager.")
+    ] = False,
+    global_quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Print no remarks, only the result.")
+    ] = False,
     global_verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print more.")] = False,
-    global_debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
-    global_no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not ask the hooks pre-commit and pre-merge.")] = False,
+    global_debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of a failure.")
+    ] = False,
+    global_no_verify: Annotated[
+        bool, typer.Option("--no-verify", help="Do not ask the hooks pre-commit and pre-merge.")
+    ] = False,
 ) -> None:
     """Declares the global options, and `--no-verify`, which only commands with hooks take."""
 
@@ -50,7 +76,9 @@ def _parameters() -> list[Any]:
     """The options as the parser has them. Each one that is given is kept in the invocation's options."""
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command()(_declared)
-    found = [one for one in typer.main.get_command(single).params if str(one.name).startswith(_PREFIX)]
+    found = [
+        one for one in typer.main.get_command(single).params if str(one.name).startswith(_PREFIX)
+    ]
     for one in found:
         one.callback, one.expose_value = _remember, False
     return found

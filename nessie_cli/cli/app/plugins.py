@@ -39,7 +39,9 @@ def run_plugin(app: Invocation, words: Sequence[str]) -> None:
         os.execve(path, [str(path), *_flags(app), *words[1:]], _environment(app))  # noqa: S606
     except OSError as error:
         reason = f"the plug-in cannot be run: {error.strerror}"
-        raise NessieError(f"{path}: {reason}. Hint: a script begins with a line such as #!/bin/sh") from None
+        raise NessieError(
+            f"{path}: {reason}. Hint: a script begins with a line such as #!/bin/sh"
+        ) from None
 
 
 def plugins() -> Mapping[str, Path]:
@@ -122,4 +124,8 @@ def _store(app: Invocation) -> str | None:
         return None
     # A URL in a variable counts as named by the user, so one that only a workspace names is left to
     # the `nessie` that the plug-in runs.
-    return absolute_store(without_secrets(url), Path.cwd()) if app.store.is_chosen_by_user(url) else None
+    return (
+        absolute_store(without_secrets(url), Path.cwd())
+        if app.store.is_chosen_by_user(url)
+        else None
+    )

@@ -59,7 +59,9 @@ class StoreChoice:
         if self.workspace is not None:
             return self.workspace
         if self.found_workspace is not None:
-            raise self.found_workspace.refusal("it is ignored while an option or a variable names the store")
+            raise self.found_workspace.refusal(
+                "it is ignored while an option or a variable names the store"
+            )
         raise StoreNotFound(NO_WORKSPACE)
 
     @cached_property
@@ -75,7 +77,12 @@ class StoreChoice:
     def profile_name(self) -> str | None:
         """The profile that `--profile` or `NESSIE_PROFILE` names."""
         options = self._options
-        if options.profile or options.store or env.variable(env.STORE) or env.variable(env.ENDPOINT):
+        if (
+            options.profile
+            or options.store
+            or env.variable(env.STORE)
+            or env.variable(env.ENDPOINT)
+        ):
             return options.profile
         return env.variable(env.PROFILE)
 
@@ -120,7 +127,9 @@ class StoreChoice:
         finally:
             if workspace.ignored:
                 names = ", ".join(dict.fromkeys(workspace.ignored))
-                self._output.note(f"hint: the workspace {workspace.root} is not trusted, so its {names} is ignored; `{workspace.trusting}` trusts it")
+                self._output.note(
+                    f"hint: the workspace {workspace.root} is not trusted, so its {names} is ignored; `{workspace.trusting}` trusts it"
+                )
 
     def is_chosen_by_user(self, url: str) -> bool:
         """Whether the user named the store at a URL, now or earlier.

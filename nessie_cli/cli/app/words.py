@@ -16,7 +16,9 @@ from nessie_cli.model import ContentKey
 T = TypeVar("T")
 
 
-def split_keys(call: Invocation, words: Sequence[str], most: int, usage: str) -> tuple[list[str], list[ContentKey]]:
+def split_keys(
+    call: Invocation, words: Sequence[str], most: int, usage: str
+) -> tuple[list[str], list[ContentKey]]:
     """The words before `--`, at most so many, and the keys behind it; raises `InvalidInput` that shows `usage`."""
     refuse_empty(usage, *words)
     behind = len(call.argv) - call.argv.index("--") - 1 if "--" in call.argv else 0
@@ -42,7 +44,10 @@ def _revision(text: str) -> bool:
     from nessie_cli import commitspec
 
     try:
-        commitspec.parse(text if text[:1] not in "~^*@" else f"{commitspec.HEAD}{text.removeprefix('@')}", datetime.now(UTC))
+        commitspec.parse(
+            text if text[:1] not in "~^*@" else f"{commitspec.HEAD}{text.removeprefix('@')}",
+            datetime.now(UTC),
+        )
     except InvalidInput:
         return False
     return True

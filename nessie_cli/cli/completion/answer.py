@@ -58,7 +58,9 @@ def _lines(argv: Sequence[str]) -> list[str]:
 
         breaks, type_, columns = options[1:4]
         line = Line(words[0], breaks)
-        return line.replies(candidates(line.words[1:], kind), is_listing=type_ != "37", columns=int(columns))
+        return line.replies(
+            candidates(line.words[1:], kind), is_listing=type_ != "37", columns=int(columns)
+        )
     return [f"{text}\t{said}" if said else text for text, said in candidates(words, kind)]
 
 

@@ -41,7 +41,10 @@ class Line:
         inserts = [self.insert(text) for text, _ in found]
         if len(found) > 1 and is_listing and any(said for _, said in found):
             width = max(map(len, inserts)) + 2
-            return [_told(text, said, width, columns) for text, (_, said) in zip(inserts, found, strict=True)]
+            return [
+                _told(text, said, width, columns)
+                for text, (_, said) in zip(inserts, found, strict=True)
+            ]
         return inserts
 
     def _read(self, line: str) -> None:

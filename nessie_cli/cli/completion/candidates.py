@@ -41,7 +41,11 @@ def answer(request: Request) -> Candidates:
 
 def shown(found: Candidates, word: str) -> Candidates:
     """Returns the candidates that begin as the word does and that a terminal can show."""
-    return [(text, _one_line(said)) for text, said in found if text.startswith(word) and text.isprintable()]
+    return [
+        (text, _one_line(said))
+        for text, said in found
+        if text.startswith(word) and text.isprintable()
+    ]
 
 
 def _one_line(said: str) -> str:
@@ -86,7 +90,9 @@ def _pages(request: Request) -> Candidates:
 def _settings(_: Request) -> Candidates:
     from nessie_cli.workspace.known import KNOWN, REPOSITORY
 
-    return list({one.name.partition("*")[0]: one.help for one in reversed((*KNOWN, *REPOSITORY))}.items())
+    return list(
+        {one.name.partition("*")[0]: one.help for one in reversed((*KNOWN, *REPOSITORY))}.items()
+    )
 
 
 def _files(request: Request) -> Candidates:
@@ -118,7 +124,11 @@ def _stores(request: Request) -> Candidates:
 def _staged(request: Request) -> Candidates:
     workspace = request.app.workspace
     batch = request.app.batch_file().read() if workspace else None
-    return [(str(one.key), type(one.operation).__name__.lower()) for one in batch.staged] if batch else []
+    return (
+        [(str(one.key), type(one.operation).__name__.lower()) for one in batch.staged]
+        if batch
+        else []
+    )
 
 
 def _profiles(_: Request) -> Candidates:
@@ -130,7 +140,11 @@ def _profiles(_: Request) -> Candidates:
 def _runs(request: Request) -> Candidates:
     workspace = request.app.workspace
     folder = workspace.batch_path.with_name("gc") if workspace else None
-    return [(path.name, "") for path in sorted(folder.iterdir(), reverse=True)] if folder and folder.is_dir() else []
+    return (
+        [(path.name, "") for path in sorted(folder.iterdir(), reverse=True)]
+        if folder and folder.is_dir()
+        else []
+    )
 
 
 _LOCAL: Mapping[str, Callable[[Request], Candidates]] = {
@@ -170,7 +184,9 @@ def _of_repository(request: Request, repository: Repository) -> Candidates:
         "branch": lambda word: names.references(word, "BRANCH"),
         "tag": lambda word: names.references(word, "TAG"),
         "moved": names.moved,
-        "move": lambda _: names.moves(next((one for one in request.words if not one.startswith("-") and one != "undo"), None)),
+        "move": lambda _: names.moves(
+            next((one for one in request.words if not one.startswith("-") and one != "undo"), None)
+        ),
         "revision": names.revisions,
         "range": names.range,
         "hash": lambda word: names.hashes(word) or names.revisions(word),
@@ -186,4 +202,6 @@ def _of_repository(request: Request, repository: Repository) -> Candidates:
     return [(text if kind == "key" or is_open(text) else f"{text}=", said) for text, said in found]
 
 
-_STORED = frozenset({"reference", "branch", "tag", "moved", "move", "revision", "range", "hash", "key", "key=file"})
+_STORED = frozenset(
+    {"reference", "branch", "tag", "moved", "move", "revision", "range", "hash", "key", "key=file"}
+)

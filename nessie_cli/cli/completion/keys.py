@@ -62,13 +62,19 @@ def _end_of_quotes(text: str, position: int) -> int | None:
     return None
 
 
-def _elements(repository: Repository, at: CommitSpec, above: tuple[str, ...], begun_: str) -> Iterator[tuple[str, str, bool]]:
+def _elements(
+    repository: Repository, at: CommitSpec, above: tuple[str, ...], begun_: str
+) -> Iterator[tuple[str, str, bool]]:
     """Yields the elements right below a key that begin so: each with its type, and whether keys are below it."""
     depth = len(above)
     start: tuple[str, ...] = (*above, begun_) if begun_ else above
     while True:
         entry = _next(repository, at, start, above)
-        if entry is None or entry.key.elements[:depth] != above or not entry.key.elements[depth].startswith(begun_):
+        if (
+            entry is None
+            or entry.key.elements[:depth] != above
+            or not entry.key.elements[depth].startswith(begun_)
+        ):
             return
         element = entry.key.elements[depth]
         here = (*above, element)
@@ -80,7 +86,9 @@ def _elements(repository: Repository, at: CommitSpec, above: tuple[str, ...], be
         yield element, type_label(entry.type) if is_own else _NAMESPACE, has_keys
 
 
-def _next(repository: Repository, at: CommitSpec, start: tuple[str, ...], above: tuple[str, ...]) -> Entry | None:
+def _next(
+    repository: Repository, at: CommitSpec, start: tuple[str, ...], above: tuple[str, ...]
+) -> Entry | None:
     """The first entry from a key on, other than `above` itself."""
     entries = repository.entries(at, KeyRange(minimum=ContentKey(start) if start else None))
     return next((entry for entry in entries if entry.key.elements != above), None)

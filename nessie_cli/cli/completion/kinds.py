@@ -130,7 +130,11 @@ def names_in(metavar: str) -> Iterator[str]:
 def _verbs(metavar: str) -> tuple[str, ...]:
     """The first words of alternatives such as `merge FROM | revert REV|RANGE`."""
     words = [alternative.split()[0] for alternative in metavar.strip("[]").split(" | ")]
-    return tuple(words) if len(words) > 1 and all(word.isalpha() and word.islower() for word in words) else ()
+    return (
+        tuple(words)
+        if len(words) > 1 and all(word.isalpha() and word.islower() for word in words)
+        else ()
+    )
 
 
 def _parts(metavar: str) -> tuple[list[str], list[str]]:

@@ -12,7 +12,10 @@ from nessie_cli.cli.completion.kinds import FREE, kind_of_option, words_of
 from nessie_cli.cli.completion.request import Request, request_of_kind
 
 HELP = (("-h", "--help"), "Show what the command takes, with examples, and end.")
-VERSION = (("--version",), "Print the versions of nessie, of Python and of the store's format, and end.")
+VERSION = (
+    ("--version",),
+    "Print the versions of nessie, of Python and of the store's format, and end.",
+)
 
 
 def read(words: Sequence[str]) -> Request | Candidates:
@@ -31,12 +34,23 @@ def read(words: Sequence[str]) -> Request | Candidates:
         name, equals, value = last.partition("=")
         option = _option(parameters, name) if equals else None
         if option is not None and not option.is_flag:
-            return base._replace(kind=kind_of_option(path, option), word=value, prefix=name + equals)
+            return base._replace(
+                kind=kind_of_option(path, option), word=value, prefix=name + equals
+            )
         return _options(parameters, before, last, is_root=not path)
     if isinstance(ctx.command, LazyGroup):
         return base._replace(kind="command", word=last, words=path.split()) if not rest else []
-    metavars = [one.metavar or str(one.name).upper() for one in parameters if one.param_type_name == "argument"]
-    given = [value for one in parameters if one.param_type_name == "argument" for value in _given(ctx, one)]
+    metavars = [
+        one.metavar or str(one.name).upper()
+        for one in parameters
+        if one.param_type_name == "argument"
+    ]
+    given = [
+        value
+        for one in parameters
+        if one.param_type_name == "argument"
+        for value in _given(ctx, one)
+    ]
     kind = words_of(path, metavars).at(len(given), is_behind=is_behind)
     if path in ("branch", "tag") and (ctx.params.get("delete") or ctx.params.get("force_delete")):
         kind = path
@@ -77,7 +91,14 @@ def _given(ctx: Any, argument: Any) -> list[Any]:
 
 
 def _option(parameters: Sequence[Any], name: str) -> Any:
-    return next((one for one in parameters if name in (*one.opts, *one.secondary_opts) and one.param_type_name == "option"), None)
+    return next(
+        (
+            one
+            for one in parameters
+            if name in (*one.opts, *one.secondary_opts) and one.param_type_name == "option"
+        ),
+        None,
+    )
 
 
 def _awaits_value(parameters: Sequence[Any], word: str) -> Any:
@@ -94,13 +115,23 @@ def _is_optional(option: Any) -> bool:
     return (option.metavar or "").startswith("[")
 
 
-def _options(parameters: Sequence[Any], before: Sequence[str], last: str, *, is_root: bool) -> Candidates:
+def _options(
+    parameters: Sequence[Any], before: Sequence[str], last: str, *, is_root: bool
+) -> Candidates:
     """The options that can still be given. One dash offers the short ones too."""
-    known = [(tuple(one.opts) + tuple(one.secondary_opts), one) for one in parameters if one.param_type_name == "option"]
+    known = [
+        (tuple(one.opts) + tuple(one.secondary_opts), one)
+        for one in parameters
+        if one.param_type_name == "option"
+    ]
     hidden = {id(one) for _, one in known if one.hidden and not _is_global(one)}
     found: Candidates = []
     for names, one in known:
-        if one.name == "help" or id(one) in hidden or (set(names) & set(before) and not one.multiple):
+        if (
+            one.name == "help"
+            or id(one) in hidden
+            or (set(names) & set(before) and not one.multiple)
+        ):
             continue
         found += [(name, one.help or "") for name in _shown(names, last)]
     for names, text in (HELP, *((VERSION,) if is_root else ())):

@@ -35,10 +35,15 @@ class Revisions:
 
     def references(self, word: str, kind: str | None = None) -> Candidates:
         """Returns references, or only branches or tags, whose name begins with the word."""
-        found = list(self._repository.references(ReferenceType(kind) if kind else None, prefix=word))
+        found = list(
+            self._repository.references(ReferenceType(kind) if kind else None, prefix=word)
+        )
         found.sort(key=lambda reference: reference.name)
         described = len(found) <= _DESCRIBED and not self._repository.url.startswith("http")
-        return [(one.name, _joined(one.type.lower(), self._subject(one.hash) if described else "")) for one in found]
+        return [
+            (one.name, _joined(one.type.lower(), self._subject(one.hash) if described else ""))
+            for one in found
+        ]
 
     def moved(self, word: str) -> Candidates:
         """Returns references, and those that were deleted recently."""
@@ -59,7 +64,9 @@ class Revisions:
         if base[-1:] in ("~", "^") and base:
             return self._steps(base)
         if at:
-            return [(f"{name}@{hash_}", subject) for hash_, subject in self.hashes(digits, name or HEAD)]
+            return [
+                (f"{name}@{hash_}", subject) for hash_, subject in self.hashes(digits, name or HEAD)
+            ]
         found = [(HEAD, f"the current reference, {self._current}")] if HEAD.startswith(word) else []
         hashes = self.hashes(word) if len(word) >= SHORTEST else []
         return [*found, *self.references(word), *hashes]
@@ -73,7 +80,9 @@ class Revisions:
         """Returns commits by the first digits of their hash; without digits the newest ones of a reference."""
         if not digits:
             return [(hash_[:DIGITS], subject) for hash_, subject in self._history(of, _RECENT)]
-        if not SHORTEST <= len(digits) <= LONGEST or any(c not in "0123456789abcdef" for c in digits):
+        if not SHORTEST <= len(digits) <= LONGEST or any(
+            c not in "0123456789abcdef" for c in digits
+        ):
             return []
         try:
             found = [self._repository.resolve(CommitSpec(None, digits)).hash]
@@ -87,17 +96,29 @@ class Revisions:
     def resolve(self, revision: str) -> CommitSpec:
         """Returns the commit of a revision."""
         base = revision.replace("^", "~").partition("~")[0]
-        spec = self._current + revision[len(base) :] if base in ("", "@", HEAD, f"{HEAD}@") else revision
+        spec = (
+            self._current + revision[len(base) :]
+            if base in ("", "@", HEAD, f"{HEAD}@")
+            else revision
+        )
         return CommitSpec(None, self._repository.resolve(spec.removeprefix(f"{HEAD}@")).hash)
 
     def _steps(self, base: str) -> Candidates:
         revision, step = base[:-1], base[-1]
         if step == "~":
             history = self._history(revision or HEAD, _STEPS + 1)
-            return [(f"{base}{number}", subject) for number, (_, subject) in enumerate(history) if number]
+            return [
+                (f"{base}{number}", subject)
+                for number, (_, subject) in enumerate(history)
+                if number
+            ]
         newest = next(self._repository.log(self.resolve(revision)), None)
         parents = newest.meta.parents if newest else ()
-        return [(f"{base}{number}", self._subject(hash_)) for number, hash_ in enumerate(parents, 1) if hash_ != NO_ANCESTOR]
+        return [
+            (f"{base}{number}", self._subject(hash_))
+            for number, hash_ in enumerate(parents, 1)
+            if hash_ != NO_ANCESTOR
+        ]
 
     def _history(self, revision: str, limit: int) -> Iterator[tuple[str, str]]:
         for entry in islice(self._repository.log(self.resolve(revision)), limit):

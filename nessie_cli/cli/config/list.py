@@ -10,7 +10,11 @@ from nessie_cli.cli.config.options import ScopeOptions
 from nessie_cli.cli.config.settings import Setting, settings_of
 from nessie_cli.render.spans import Column
 
-EXAMPLES = ("nessie config list", "nessie config list --user --json", "nessie config list --repository")
+EXAMPLES = (
+    "nessie config list",
+    "nessie config list --user --json",
+    "nessie config list --repository",
+)
 _COLUMNS = (Column("NAME", "name", "fold"), Column("VALUE", room="fold"), Column("SCOPE", "label"))
 
 
@@ -38,4 +42,6 @@ def run(options: Options, app: Invocation) -> Settings:
 
 def show(result: Settings, output: Output) -> None:
     """Prints a table with a row for each setting."""
-    output.out.print_table(_COLUMNS, ((one.key, one.value, one.scope.value) for one in result.settings))
+    output.out.print_table(
+        _COLUMNS, ((one.key, one.value, one.scope.value) for one in result.settings)
+    )

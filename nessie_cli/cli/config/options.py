@@ -23,7 +23,9 @@ class ScopeOptions:
     ] = False
     repository: Annotated[
         bool,
-        typer.Option("--repository", help="Use the settings of the repository, which apply to every client."),
+        typer.Option(
+            "--repository", help="Use the settings of the repository, which apply to every client."
+        ),
     ] = False
 
     @property
@@ -41,5 +43,7 @@ class KeyOptions(ScopeOptions):
 
     key: Annotated[
         str,
-        typer.Argument(metavar="KEY", help="The setting, such as author, alias.lg or profile.work.store."),
+        typer.Argument(
+            metavar="KEY", help="The setting, such as author, alias.lg or profile.work.store."
+        ),
     ]

@@ -60,7 +60,9 @@ def need_setting(app: Invocation, name: str, scope: Scope | None) -> Setting:
     if found is None:
         known_setting(name, scope)
         command = "nessie config list" + (f" --{scope}" if scope else "")
-        raise SettingNotFound(f"'{name}' is not set. Hint: `{command}` lists the settings that are", name)
+        raise SettingNotFound(
+            f"'{name}' is not set. Hint: `{command}` lists the settings that are", name
+        )
     return found
 
 
@@ -73,7 +75,9 @@ def known_setting(name: str, scope: Scope | None) -> Known:
         found = known_of_repository(name) if scope is Scope.REPOSITORY else known(name)
     except InvalidInput as error:
         if scope is None and any(fnmatchcase(name, setting.name) for setting in REPOSITORY):
-            raise InvalidInput(f"{name}: is a setting of the repository. Hint: add --repository") from None
+            raise InvalidInput(
+                f"{name}: is a setting of the repository. Hint: add --repository"
+            ) from None
         # A message with a semicolon names the right setting already.
         choices = names(REPOSITORY if scope is Scope.REPOSITORY else KNOWN)
         near = did_you_mean(name, choices) if ";" not in error.message else ""
@@ -93,7 +97,9 @@ def settings_file(app: Invocation, scope: Scope) -> Settings | None:
 
 def settings_path(app: Invocation, scope: Scope) -> Path:
     """Returns the path of the user's or workspace's settings."""
-    return app.store.need_workspace().config_path if scope is Scope.WORKSPACE else user_config_path()
+    return (
+        app.store.need_workspace().config_path if scope is Scope.WORKSPACE else user_config_path()
+    )
 
 
 def _joined(parts: tuple[str, ...]) -> str:

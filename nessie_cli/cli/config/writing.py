@@ -18,15 +18,23 @@ def scope_to_write(app: Invocation, name: str, scope: Scope | None) -> Scope:
     if len(allowed) == 1:
         return allowed[0]
     if app.store.workspace is None:
-        raise InvalidInput(f"{name}: there is no workspace here. Hint: --user writes it to your own settings")
+        raise InvalidInput(
+            f"{name}: there is no workspace here. Hint: --user writes it to your own settings"
+        )
     return Scope.WORKSPACE
 
 
 def stored_form(name: str, value: str) -> str:
     """Returns a value with absolute paths, so that it means the same in every folder."""
     if name == "safe-directories":
-        return ":".join(one if one[:1] in "~*" else str(Path.cwd() / one) for one in value.split(":") if one)
-    if name.startswith(("profile.", "access.")) and name.endswith("-file") and not value.startswith("~"):
+        return ":".join(
+            one if one[:1] in "~*" else str(Path.cwd() / one) for one in value.split(":") if one
+        )
+    if (
+        name.startswith(("profile.", "access."))
+        and name.endswith("-file")
+        and not value.startswith("~")
+    ):
         return str(Path.cwd() / value)
     is_store = name.startswith("profile.") and name.endswith(".store")
     return absolute_store(value, Path.cwd()) if is_store else value
@@ -48,6 +56,10 @@ def write_setting(app: Invocation, name: str, value: str | None, scope: Scope) -
         return app.repository().put_setting(name, value)
     before = find_setting(app, name, scope)
     path = settings_path(app, scope)
-    lock = app.store.need_workspace().lock_path if scope is Scope.WORKSPACE else path.with_name("config.lock")
+    lock = (
+        app.store.need_workspace().lock_path
+        if scope is Scope.WORKSPACE
+        else path.with_name("config.lock")
+    )
     change(path, lock, parse_name(name), value)
     return before.value if before else None

@@ -29,10 +29,14 @@ _FIELDS: Mapping[str, str] = {
 }
 """The fields of the options, and the attributes that they set."""
 _ALLOWED: Mapping[str, frozenset[str]] = {
-    "ICEBERG_TABLE": frozenset({"metadataLocation", "snapshotId", "schemaId", "specId", "sortOrderId"}),
+    "ICEBERG_TABLE": frozenset(
+        {"metadataLocation", "snapshotId", "schemaId", "specId", "sortOrderId"}
+    ),
     "ICEBERG_VIEW": frozenset({"metadataLocation", "versionId", "schemaId", "sqlText", "dialect"}),
     "NAMESPACE": frozenset({"properties"}),
-    "DELTA_LAKE_TABLE": frozenset({"metadataLocationHistory", "checkpointLocationHistory", "lastCheckpoint"}),
+    "DELTA_LAKE_TABLE": frozenset(
+        {"metadataLocationHistory", "checkpointLocationHistory", "lastCheckpoint"}
+    ),
     "UDF": frozenset({"metadataLocation", "versionId", "signatureId", "sqlText", "dialect"}),
 }
 
@@ -43,22 +47,50 @@ class ContentOptions:
 
     type_: Annotated[
         str | None,
-        typer.Option("--type", metavar="TYPE", help="iceberg-table, iceberg-view, namespace, delta-table or udf."),
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            help="iceberg-table, iceberg-view, namespace, delta-table or udf.",
+        ),
     ] = None
     metadata_location: Annotated[
         list[str] | None,
-        typer.Option(metavar="URI", help="The metadata file; repeat for the history of a delta-table."),
+        typer.Option(
+            metavar="URI", help="The metadata file; repeat for the history of a delta-table."
+        ),
     ] = None
-    snapshot_id: Annotated[int | None, typer.Option(metavar="N", help="iceberg-table: the current snapshot.")] = None
-    schema_id: Annotated[int | None, typer.Option(metavar="N", help="iceberg-table and iceberg-view: the current schema.")] = None
-    spec_id: Annotated[int | None, typer.Option(metavar="N", help="iceberg-table: the default partition spec.")] = None
-    sort_order_id: Annotated[int | None, typer.Option(metavar="N", help="iceberg-table: the default sort order.")] = None
-    version_id: Annotated[str | None, typer.Option(metavar="N", help="iceberg-view and udf: the current version.")] = None
-    sql_text: Annotated[str | None, typer.Option(metavar="SQL", help="iceberg-view and udf: the definition.")] = None
-    dialect: Annotated[str | None, typer.Option(metavar="NAME", help="iceberg-view and udf: the SQL dialect.")] = None
-    signature_id: Annotated[str | None, typer.Option(metavar="ID", help="udf: the signature.")] = None
-    checkpoint_location: Annotated[list[str] | None, typer.Option(metavar="URI", help="delta-table: checkpoints, oldest first.")] = None
-    last_checkpoint: Annotated[str | None, typer.Option(metavar="URI", help="delta-table: the last checkpoint.")] = None
+    snapshot_id: Annotated[
+        int | None, typer.Option(metavar="N", help="iceberg-table: the current snapshot.")
+    ] = None
+    schema_id: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="iceberg-table and iceberg-view: the current schema."),
+    ] = None
+    spec_id: Annotated[
+        int | None, typer.Option(metavar="N", help="iceberg-table: the default partition spec.")
+    ] = None
+    sort_order_id: Annotated[
+        int | None, typer.Option(metavar="N", help="iceberg-table: the default sort order.")
+    ] = None
+    version_id: Annotated[
+        str | None, typer.Option(metavar="N", help="iceberg-view and udf: the current version.")
+    ] = None
+    sql_text: Annotated[
+        str | None, typer.Option(metavar="SQL", help="iceberg-view and udf: the definition.")
+    ] = None
+    dialect: Annotated[
+        str | None, typer.Option(metavar="NAME", help="iceberg-view and udf: the SQL dialect.")
+    ] = None
+    signature_id: Annotated[str | None, typer.Option(metavar="ID", help="udf: the signature.")] = (
+        None
+    )
+    checkpoint_location: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URI", help="delta-table: checkpoints, oldest first."),
+    ] = None
+    last_checkpoint: Annotated[
+        str | None, typer.Option(metavar="URI", help="delta-table: the last checkpoint.")
+    ] = None
     properties: Annotated[
         list[str] | None,
         typer.Option("--property", metavar="K=V", help="namespace: a property; repeatable."),
@@ -72,7 +104,10 @@ class ContentOptions:
     ] = None
     content: Annotated[
         str | None,
-        typer.Option(metavar="FILE|-", help="Read the content from a file, as `content show --raw` prints it."),
+        typer.Option(
+            metavar="FILE|-",
+            help="Read the content from a file, as `content show --raw` prints it.",
+        ),
     ] = None
     id_: Annotated[str | None, typer.Option("--id", metavar="UUID", help="The content id.")] = None
 
@@ -87,11 +122,19 @@ def content_from_file(app: Invocation, options: ContentOptions) -> Content | Non
     if not named:
         return None
     if len(named) > 1 or options.type_ or _given(options):
-        raise InvalidInput(f"{named[0]} gives the whole content; omit the other options that describe it")
-    return _read_metadata(app, options.from_metadata) if options.from_metadata else _read(options.content or "")
+        raise InvalidInput(
+            f"{named[0]} gives the whole content; omit the other options that describe it"
+        )
+    return (
+        _read_metadata(app, options.from_metadata)
+        if options.from_metadata
+        else _read(options.content or "")
+    )
 
 
-def content_of(key: ContentKey, options: ContentOptions, whole: Content | None, current: Content | None) -> Content:
+def content_of(
+    key: ContentKey, options: ContentOptions, whole: Content | None, current: Content | None
+) -> Content:
     """Returns the content that the options describe.
 
     `whole` is the content of `content_from_file`. Otherwise a field without an option keeps the value
@@ -127,7 +170,9 @@ def _read(name: str) -> Content:
 def _from_options(key: ContentKey, options: ContentOptions, current: Content | None) -> Content:
     type_name = type_of(options.type_) if options.type_ else current.type_name if current else None
     if type_name is None:
-        raise InvalidInput(f"key '{key}' is new, so its type is needed: --type ({', '.join(TYPE_OPTION.values())}), --from-metadata or --content")
+        raise InvalidInput(
+            f"key '{key}' is new, so its type is needed: --type ({', '.join(TYPE_OPTION.values())}), --from-metadata or --content"
+        )
     kept = current.attributes() if current is not None and current.type_name == type_name else {}
     try:
         content = content_from(type_name, None, kept | _attributes(type_name, _given(options)))
@@ -146,7 +191,9 @@ def type_of(option: str) -> str:
     found = next((name for name, spelled in TYPE_OPTION.items() if spelled == word), None)
     if found is None:
         known = TYPE_OPTION.values()
-        raise InvalidInput(f"--type {option}: known are {', '.join(known)}{did_you_mean(word, known)}")
+        raise InvalidInput(
+            f"--type {option}: known are {', '.join(known)}{did_you_mean(word, known)}"
+        )
     return found
 
 
@@ -160,7 +207,9 @@ def _attributes(type_name: str, fields: dict[str, Any]) -> dict[str, Any]:
     for name in fields:
         if name not in _ALLOWED.get(type_name, fields):
             type_label = TYPE_OPTION.get(type_name, type_name)
-            raise InvalidInput(f"{FIELD_OPTION[name]}: a content of type {type_label} has no such attribute")
+            raise InvalidInput(
+                f"{FIELD_OPTION[name]}: a content of type {type_label} has no such attribute"
+            )
     if "versionId" in fields and type_name == "ICEBERG_VIEW":
         fields["versionId"] = _number(fields["versionId"])
     if "properties" in fields:
@@ -178,7 +227,9 @@ def _number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InvalidInput(f"--version-id {text}: the version of an iceberg-view is an integer") from None
+        raise InvalidInput(
+            f"--version-id {text}: the version of an iceberg-view is an integer"
+        ) from None
 
 
 def _in_options(message: str) -> str:

@@ -36,8 +36,14 @@ class Options:
         str | None,
         typer.Argument(metavar="[REV]", help="The revision to start from. Default: HEAD."),
     ] = None
-    at: Annotated[str | None, typer.Option("--at", metavar="REV", help="The revision to start from, as an option.")] = None
-    limit: Annotated[int | None, typer.Option("-n", "--max-count", metavar="N", min=0, help="Show at most N commits.")] = None
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="REV", help="The revision to start from, as an option."),
+    ] = None
+    limit: Annotated[
+        int | None,
+        typer.Option("-n", "--max-count", metavar="N", min=0, help="Show at most N commits."),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,9 @@ def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Change 
     return Change(ChangeKind.UPDATED if before else ChangeKind.CREATED, key, before, after)
 
 
-def _partner(repository: Repository, entry: LogEntry, key: ContentKey, content: Content | None, *, came: bool) -> ContentKey | None:
+def _partner(
+    repository: Repository, entry: LogEntry, key: ContentKey, content: Content | None, *, came: bool
+) -> ContentKey | None:
     """The other key of a rename: the one that the content `came` from, or went to, in this commit."""
     # The first commit may be a large load, and no rename is possible in it.
     wanted = content.id if content and entry.parent != NO_ANCESTOR else None

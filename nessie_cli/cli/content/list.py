@@ -34,15 +34,27 @@ class Options:
 
     prefix: Annotated[
         str | None,
-        typer.Argument(metavar="[PREFIX]", help="Only this key and the keys below it, or those that match a glob such as 'db.*'."),
+        typer.Argument(
+            metavar="[PREFIX]",
+            help="Only this key and the keys below it, or those that match a glob such as 'db.*'.",
+        ),
     ] = None
-    type_: Annotated[str | None, typer.Option("--type", "-t", metavar="TYPE", help="Only contents of this type.")] = None
+    type_: Annotated[
+        str | None, typer.Option("--type", "-t", metavar="TYPE", help="Only contents of this type.")
+    ] = None
     filter_: Annotated[
         str | None,
-        typer.Option("--filter", metavar="CEL", help="Only keys for which this expression on `entry` is true."),
+        typer.Option(
+            "--filter",
+            metavar="CEL",
+            help="Only keys for which this expression on `entry` is true.",
+        ),
     ] = None
     tree: Annotated[bool, typer.Option("--tree", help="Show the keys as a tree.")] = False
-    at: Annotated[str | None, typer.Option("--at", "-r", metavar="REV", help="The revision to read. Default: HEAD.")] = None
+    at: Annotated[
+        str | None,
+        typer.Option("--at", "-r", metavar="REV", help="The revision to read. Default: HEAD."),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +69,17 @@ class Entries(Page):
 
 def run(options: Options, app: Invocation) -> Entries:
     """Lists the keys."""
-    refuse_empty("nessie content list [PREFIX]", options.prefix, options.type_, options.filter_, options.at)
+    refuse_empty(
+        "nessie content list [PREFIX]", options.prefix, options.type_, options.filter_, options.at
+    )
     repository = app.repository()
     type_name = type_of(options.type_) if options.type_ else None
     pattern = KeyPattern.parse(options.prefix) if options.prefix else None
-    keys = pattern.keys if pattern else KeyRange(prefix=ContentKey.parse(options.prefix) if options.prefix else None)
+    keys = (
+        pattern.keys
+        if pattern
+        else KeyRange(prefix=ContentKey.parse(options.prefix) if options.prefix else None)
+    )
     effective = repository.resolve(app.revision(options.at))
     with_contents = app.output.is_json or app.options.verbose
     entries = repository.entries(effective.hash, keys, content=with_contents)

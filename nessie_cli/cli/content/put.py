@@ -35,7 +35,9 @@ class Options(StagingOptions, ContentOptions):
 
     key: Annotated[str, KeyArgument]
     new: Annotated[bool, typer.Option("--new", help="Fail if the key exists.")] = False
-    existing: Annotated[bool, typer.Option("--existing", help="Fail if the key does not exist.")] = False
+    existing: Annotated[
+        bool, typer.Option("--existing", help="Fail if the key does not exist.")
+    ] = False
 
 
 def run(options: Options, app: Invocation) -> Batch | Committed:
@@ -81,5 +83,9 @@ def _check_id(content: Content, current: Content | None, key: ContentKey, what: 
     if content.id is None or (current is not None and current.id == content.id):
         return
     if current is None:
-        raise InvalidInput(f"{what} {content.id}: key '{key}' is new, and the repository chooses the id of a new content")
-    raise InvalidInput(f"{what} {content.id}: key '{key}' has the content id {current.id}. Hint: `nessie content replace` puts another content there")
+        raise InvalidInput(
+            f"{what} {content.id}: key '{key}' is new, and the repository chooses the id of a new content"
+        )
+    raise InvalidInput(
+        f"{what} {content.id}: key '{key}' has the content id {current.id}. Hint: `nessie content replace` puts another content there"
+    )

@@ -34,10 +34,14 @@ class Options:
         str | None,
         typer.Argument(metavar="[REV]", help="The revision to read. Default: HEAD."),
     ] = None
-    at: Annotated[str | None, typer.Option("--at", metavar="REV", help="The revision to read, as an option.")] = None
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="REV", help="The revision to read, as an option.")
+    ] = None
     raw: Annotated[
         bool,
-        typer.Option("--raw", help="Print only the JSON of the content, for `content put --content FILE`."),
+        typer.Option(
+            "--raw", help="Print only the JSON of the content, for `content put --content FILE`."
+        ),
     ] = False
 
 

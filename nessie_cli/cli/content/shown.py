@@ -49,7 +49,9 @@ def entry_at(repository: Repository, at: Reference, key: ContentKey) -> tuple[En
     return entry, entry.content
 
 
-def _missing(repository: Repository, at: Reference, key: ContentKey) -> NotAllowed | ContentNotFound:
+def _missing(
+    repository: Repository, at: Reference, key: ContentKey
+) -> NotAllowed | ContentNotFound:
     """The error for a key that is not listed.
 
     A listing omits what the caller may not read, so the content itself is requested.
@@ -60,7 +62,9 @@ def _missing(repository: Repository, at: Reference, key: ContentKey) -> NotAllow
         return refusal
     except ContentNotFound:
         where = at.name or at.hash
-        return ContentNotFound(f"Could not find content for key '{key}' in reference '{where}'.", key)
+        return ContentNotFound(
+            f"Could not find content for key '{key}' in reference '{where}'.", key
+        )
     return NotAllowed(f"listing key '{key}' is not allowed")
 
 

@@ -42,7 +42,10 @@ def _distance(error: ReferenceConflict, app: Invocation) -> int | None:
 
     A second failure must not hide the first one.
     """
-    if not (error.head and error.expected_hash and app.is_open) or error.head == error.expected_hash:
+    if (
+        not (error.head and error.expected_hash and app.is_open)
+        or error.head == error.expected_hash
+    ):
         return None
     try:
         return app.repository().ahead_behind(error.head, error.expected_hash).ahead

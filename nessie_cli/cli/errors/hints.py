@@ -21,7 +21,9 @@ def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
     if isinstance(error, errors.AmbiguousHash):
         return [f"  {hash_[:_CANDIDATE_DIGITS]} {subject}" for hash_, subject in error.candidates]
     if isinstance(error, errors.ReferenceNotFound | errors.ContentNotFound | errors.CommitNotFound):
-        return _unrelated(error) or _without_current_reference(error, app) or _near_names(error, app)
+        return (
+            _unrelated(error) or _without_current_reference(error, app) or _near_names(error, app)
+        )
     if isinstance(error, errors.StoreNotFound):
         return _of_pynessie() if "nessie init" in error.message else _how_to_make(error)
     if isinstance(error, errors.OutcomeUnknown):
@@ -33,7 +35,9 @@ def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
 
 def _how_to_make(error: errors.StoreNotFound) -> list[str]:
     """A store cannot be made through a server."""
-    return [] if error.message.startswith("server ") else ["`nessie init --store URL` makes a store"]
+    return (
+        [] if error.message.startswith("server ") else ["`nessie init --store URL` makes a store"]
+    )
 
 
 def _of_pynessie() -> list[str]:
@@ -41,7 +45,13 @@ def _of_pynessie() -> list[str]:
     from nessie_cli.workspace.user import user_config_path
 
     path = user_config_path().with_name("config.yaml")
-    return [f"{path} is pynessie's and not read; `nessie config set profile.NAME.store URL --user` names a server"] if path.is_file() else []
+    return (
+        [
+            f"{path} is pynessie's and not read; `nessie config set profile.NAME.store URL --user` names a server"
+        ]
+        if path.is_file()
+        else []
+    )
 
 
 def _of_unknown_outcome(request_id: str, app: Invocation) -> str:
@@ -62,20 +72,33 @@ def _is_kept(request_id: str, app: Invocation) -> bool:
         batch = BatchFile(workspace).read()
     except errors.InvalidInput:
         batch = None
-    return (batch is not None and batch.request_id == request_id) or Requests(workspace).has(request_id)
+    return (batch is not None and batch.request_id == request_id) or Requests(workspace).has(
+        request_id
+    )
 
 
 def _unrelated(error: errors.NotFound) -> list[str]:
     shares_nothing = error.message.startswith("No common ancestor")
-    return ["Their histories share no commit; `nessie merge --unrelated` merges them anyway"] if shares_nothing else []
+    return (
+        ["Their histories share no commit; `nessie merge --unrelated` merges them anyway"]
+        if shares_nothing
+        else []
+    )
 
 
 def _without_current_reference(error: errors.NotFound, app: Invocation) -> list[str]:
     """What to do if the current reference of the workspace is gone; an error with a hint needs no other."""
     workspace, name = app.store.workspace, error.name
-    if not isinstance(error, errors.ReferenceNotFound) or "Hint:" in error.message or not workspace or workspace.current_reference() != name:
+    if (
+        not isinstance(error, errors.ReferenceNotFound)
+        or "Hint:" in error.message
+        or not workspace
+        or workspace.current_reference() != name
+    ):
         return []
-    return [f"'{name}' is the current reference: `nessie switch REF` chooses another one; `nessie undo {name}` restores it if it was deleted"]
+    return [
+        f"'{name}' is the current reference: `nessie switch REF` chooses another one; `nessie undo {name}` restores it if it was deleted"
+    ]
 
 
 def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
@@ -94,8 +117,13 @@ def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
         return []
     if error.name in known:
         return [f"{app.head} has it"]
-    if isinstance(error, errors.ReferenceNotFound) and (here := error.name.partition("/")[2]) in known:
-        return [f"'{here}' is what it is called: branches are where the store is, none of them is a copy"]
+    if (
+        isinstance(error, errors.ReferenceNotFound)
+        and (here := error.name.partition("/")[2]) in known
+    ):
+        return [
+            f"'{here}' is what it is called: branches are where the store is, none of them is a copy"
+        ]
     found = did_you_mean(error.name, known)
     return [found.removeprefix("; ").capitalize()] if found else []
 

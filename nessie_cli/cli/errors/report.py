@@ -77,7 +77,11 @@ def _write(error: errors.NessieError, app: Invocation, hint: str = "") -> None:
     output.err.print_line(f"nessie: {_message(error)}")
     for line in [hint] if hint else hints_for(error, app):
         output.err.print_line(line)
-    if isinstance(error, errors.ReferenceConflict) and error.conflicts and not output.is_json_for_errors:
+    if (
+        isinstance(error, errors.ReferenceConflict)
+        and error.conflicts
+        and not output.is_json_for_errors
+    ):
         _write_conflicts(error, app)
 
 
@@ -87,7 +91,11 @@ def _message(error: errors.NessieError) -> str:
     if count <= MOST_CONFLICTS:
         return error.message
     before, named, _ = error.message.partition(": ")
-    return f"{before}: {count:,} conflicts, of which {MOST_CONFLICTS} are shown" if named else f"{count:,} conflicts"
+    return (
+        f"{before}: {count:,} conflicts, of which {MOST_CONFLICTS} are shown"
+        if named
+        else f"{count:,} conflicts"
+    )
 
 
 def _write_conflicts(error: errors.ReferenceConflict, app: Invocation) -> None:
@@ -98,7 +106,9 @@ def _write_conflicts(error: errors.ReferenceConflict, app: Invocation) -> None:
     found = conflict_report(error, app)
     err.print_lines(conflict_lines(found._replace(conflicts=found.conflicts[:MOST_CONFLICTS]), err))
     if len(found.conflicts) > MOST_CONFLICTS:
-        err.print_line(f"... and {len(found.conflicts) - MOST_CONFLICTS:,} more conflicts; --json prints all of them")
+        err.print_line(
+            f"... and {len(found.conflicts) - MOST_CONFLICTS:,} more conflicts; --json prints all of them"
+        )
 
 
 # -- errors of the parser --------------------------------------------------------------------------

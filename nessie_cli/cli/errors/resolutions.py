@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def resolving(find: Callable[[ReferenceConflict], Resolutions], resolver: str = "") -> Iterator[None]:
+def resolving(
+    find: Callable[[ReferenceConflict], Resolutions], resolver: str = ""
+) -> Iterator[None]:
     """Sets the resolutions of a conflict that the block raises; `find` returns those of the error.
 
     `resolver` is the command line that asks about one conflict after the other. An outer block replaces

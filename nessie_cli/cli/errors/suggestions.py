@@ -17,4 +17,6 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
 
     candidates = list(known)
     by_folded = {name.lower(): name for name in candidates}
-    return [by_folded[found] for found in get_close_matches(word.lower(), by_folded, n=3, cutoff=0.6)]
+    return [
+        by_folded[found] for found in get_close_matches(word.lower(), by_folded, n=3, cutoff=0.6)
+    ]

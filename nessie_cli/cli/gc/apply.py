@@ -34,7 +34,9 @@ class Options(RunOptions):
 
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Mark again and show what would be deleted, but delete nothing."),
+        typer.Option(
+            "--dry-run", help="Mark again and show what would be deleted, but delete nothing."
+        ),
     ] = False
     engine: EngineOption = None
 

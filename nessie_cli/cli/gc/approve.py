@@ -10,7 +10,10 @@ from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summar
 from nessie_cli.cli.gc.runs import RunOptions
 from nessie_cli.gc.applying import approve
 
-EXAMPLES = ("nessie gc approve", "nessie gc approve 20260131T120000Z --by ann@example.org --digest 5f1c09ab")
+EXAMPLES = (
+    "nessie gc approve",
+    "nessie gc approve 20260131T120000Z --by ann@example.org --digest 5f1c09ab",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +25,19 @@ class Options(RunOptions):
 
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="NAME", help="The name of the approver. Default: NESSIE_AUTHOR, or the user."),
+        typer.Option(
+            "--by",
+            metavar="NAME",
+            help="The name of the approver. Default: NESSIE_AUTHOR, or the user.",
+        ),
     ] = None
     digest: Annotated[
         str | None,
-        typer.Option("--digest", metavar="DIGEST", help="Fail unless the candidate list has this digest (printed by `gc show`)."),
+        typer.Option(
+            "--digest",
+            metavar="DIGEST",
+            help="Fail unless the candidate list has this digest (printed by `gc show`).",
+        ),
     ] = None
 
 

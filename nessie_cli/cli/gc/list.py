@@ -44,10 +44,16 @@ def run(options: Options, app: Invocation) -> CollectorRuns:
 def show(result: CollectorRuns, output: Output) -> None:
     """Prints a table with a row for each run."""
     out = output.out
-    out.print_table(_COLUMNS, ((one.run, one.state, out.time(one.created), *_counts(one)) for one in result.runs))
+    out.print_table(
+        _COLUMNS,
+        ((one.run, one.state, out.time(one.created), *_counts(one)) for one in result.runs),
+    )
 
 
 def _counts(run: CollectorRun) -> tuple[str, ...]:
-    live, candidates, deleted = (f"{run.counts[name]:,}" if name in run.counts else "" for name in ("live", "candidates", "deleted"))
+    live, candidates, deleted = (
+        f"{run.counts[name]:,}" if name in run.counts else ""
+        for name in ("live", "candidates", "deleted")
+    )
     size = human_size(run.counts["candidateBytes"]) if "candidateBytes" in run.counts else ""
     return live, candidates, size, deleted

@@ -62,11 +62,18 @@ class Options(FolderOptions):
     ] = None
     reference_time: Annotated[
         str | None,
-        typer.Option("--reference-time", metavar="TIME", help="The time from which durations count back. Default: now."),
+        typer.Option(
+            "--reference-time",
+            metavar="TIME",
+            help="The time from which durations count back. Default: now.",
+        ),
     ] = None
     snapshots: Annotated[
         Snapshots,
-        typer.Option("--snapshots", help="Keep all snapshots that the metadata of a live table lists, or only the referenced one."),
+        typer.Option(
+            "--snapshots",
+            help="Keep all snapshots that the metadata of a live table lists, or only the referenced one.",
+        ),
     ] = Snapshots.LISTED
     catalog: Annotated[
         str | None,
@@ -97,7 +104,9 @@ show = show_summary
 def _resumed(options: Options, app: Invocation) -> Run:
     settings = (options.cutoffs, options.default_cutoff, options.reference_time, options.catalog)
     if options.snapshots is not Snapshots.LISTED or any(one is not None for one in settings):
-        raise InvalidInput("--resume keeps the settings of the run. Hint: omit --cutoff and the other settings, or begin a new run")
+        raise InvalidInput(
+            "--resume keeps the settings of the run. Hint: omit --cutoff and the other settings, or begin a new run"
+        )
     return options.runs(app).open(options.resume)
 
 
@@ -109,7 +118,9 @@ def _new(options: Options, app: Invocation) -> Run:
     cutoffs = defaults.cutoffs if options.cutoffs is None else tuple(map(_cutoff, options.cutoffs))
     settings = Settings(
         store=repository.url,
-        reference_time=parse_time(options.reference_time, app.now) if options.reference_time else app.now,
+        reference_time=parse_time(options.reference_time, app.now)
+        if options.reference_time
+        else app.now,
         engine=engine.value,
         cutoffs=cutoffs,
         default_cutoff=options.default_cutoff or defaults.default_cutoff or "NONE",

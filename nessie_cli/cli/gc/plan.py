@@ -59,12 +59,16 @@ def run(options: Options, app: Invocation) -> CollectorRun:
     with run.changing(), heard(app, "planning") as progress:
         allowed = options.warehouses or run.info.settings.warehouse
         if not allowed:
-            raise InvalidInput("--warehouse is missing: it names the locations below which files may be deleted")
+            raise InvalidInput(
+                "--warehouse is missing: it names the locations below which files may be deleted"
+            )
         if not all(map(str.strip, allowed)):
             raise InvalidInput("--warehouse: the location is empty")
         worker = Worker(app, run, options.engine, progress)
         worker.verify()
-        settings = run.info.settings.with_plan(tuple(map(absolute_location, allowed)), _grace(options.grace, app))
+        settings = run.info.settings.with_plan(
+            tuple(map(absolute_location, allowed)), _grace(options.grace, app)
+        )
         phases.plan(run, worker.plan, settings, clock)
     return finished(run)
 

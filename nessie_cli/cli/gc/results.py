@@ -120,7 +120,13 @@ class CollectorRun(Result):
         """The command that follows, or an empty text. A failed run repeats the step that failed."""
         state = self.state
         if state is State.FAILED:
-            state = State.APPLYING if self.approval else State.MARKED if MARKED in self.times else State.MARKING
+            state = (
+                State.APPLYING
+                if self.approval
+                else State.MARKED
+                if MARKED in self.times
+                else State.MARKING
+            )
         if state is State.PLANNED and not self.counts.get("candidates"):
             return ""
         return _NEXT_STEPS.get(state, "").format(run=self.run)
@@ -151,11 +157,15 @@ def finished(run: Run) -> CollectorRun:
         failed = counted(run.info.counts.get("failed", 0), "file")
         notes.append(f"{failed} could not be deleted; `nessie gc show {run.id} --kept` shows why")
     elif run.info.state in (State.MARKED, State.PLANNED) and is_incomplete(run):
-        notes.append(f"some files could not be read or listed; `nessie gc show {run.id}` shows which")
+        notes.append(
+            f"some files could not be read or listed; `nessie gc show {run.id}` shows which"
+        )
     partly = bool(notes)
     if run.info.state is State.PLANNED and (outside := _outside(run)):
         tables = "1 table lies" if outside == 1 else f"{outside:,} tables lie"
-        notes.append(f"{tables} outside of the named locations; `nessie gc show {run.id}` shows which")
+        notes.append(
+            f"{tables} outside of the named locations; `nessie gc show {run.id}` shows which"
+        )
     if found.next_step:
         notes.append(f"next: {found.next_step}")
     return replace(found, notes=notes, is_partly_done=partly)
@@ -164,7 +174,9 @@ def finished(run: Run) -> CollectorRun:
 def _outside(run: Run) -> int:
     """How many tables lie outside of the locations that files may be deleted below."""
     findings = run.dataset("plan-findings")
-    return sum(row["kind"] == _OUTSIDE for row in findings.records(["kind"])) if findings.exists else 0
+    return (
+        sum(row["kind"] == _OUTSIDE for row in findings.records(["kind"])) if findings.exists else 0
+    )
 
 
 def show_summary(result: CollectorRun, output: Output) -> None:

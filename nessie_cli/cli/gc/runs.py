@@ -20,7 +20,11 @@ class FolderOptions:
 
     runs_folder: Annotated[
         str | None,
-        typer.Option("--runs", metavar="DIR", help="The folder of the runs. Default: gc/ in the workspace's .nessie/."),
+        typer.Option(
+            "--runs",
+            metavar="DIR",
+            help="The folder of the runs. Default: gc/ in the workspace's .nessie/.",
+        ),
     ] = None
 
     def runs(self, app: Invocation) -> Runs:
@@ -45,7 +49,9 @@ class RunOptions(FolderOptions):
 
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN]", help="The run, or its first letters. Default: the newest run."),
+        typer.Argument(
+            metavar="[RUN]", help="The run, or its first letters. Default: the newest run."
+        ),
     ] = None
 
     def run(self, app: Invocation) -> Run:

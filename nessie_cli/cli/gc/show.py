@@ -20,9 +20,17 @@ from nessie_cli.wire.encode import instant
 from nessie_cli.wire.record import Record
 from nessie_cli.wire.shapes import Count
 
-EXAMPLES = ("nessie gc show", "nessie gc show 20260131T120000Z --candidates", "nessie gc show --kept --jsonl")
+EXAMPLES = (
+    "nessie gc show",
+    "nessie gc show 20260131T120000Z --candidates",
+    "nessie gc show --kept --jsonl",
+)
 _BASES = (Column("FILES", right=True), Column("SIZE", right=True), Column("BELOW", "key", "fold"))
-_CANDIDATES = (Column("BYTES", right=True), Column("MODIFIED", "time"), Column("LOCATION", "key", "fold"))
+_CANDIDATES = (
+    Column("BYTES", right=True),
+    Column("MODIFIED", "time"),
+    Column("LOCATION", "key", "fold"),
+)
 _KEPT = (Column("OUTCOME"), Column("LOCATION", "key", "fold"), Column("WHY", room="fold"))
 _SECONDS_PER_DAY = 86_400
 
@@ -106,7 +114,9 @@ class KeptCandidates(Listing):
     kept: Iterator[KeptCandidate]
 
 
-def run(options: Options, app: Invocation) -> ShownCollectorRun | CollectorCandidates | KeptCandidates:
+def run(
+    options: Options, app: Invocation
+) -> ShownCollectorRun | CollectorCandidates | KeptCandidates:
     """Reads the run, its candidates, or those that were kept."""
     if options.candidates and options.kept:
         raise InvalidInput("--candidates and --kept exclude each other")
@@ -123,7 +133,10 @@ def run(options: Options, app: Invocation) -> ShownCollectorRun | CollectorCandi
 def show(result: Result, output: Output) -> None:
     """Prints a description of the run, or a table of files."""
     if isinstance(result, CollectorCandidates):
-        rows = ([str(one.bytes), output.out.time(one.modified), one.location] for one in result.candidates)
+        rows = (
+            [str(one.bytes), output.out.time(one.modified), one.location]
+            for one in result.candidates
+        )
         output.out.print_table(_CANDIDATES, rows, paged=True)
     elif isinstance(result, KeptCandidates):
         kept = ([one.outcome, one.location, one.message] for one in result.kept)
@@ -136,7 +149,9 @@ def _need(run: Run, dataset: str, reason: str) -> None:
     """Raises `InvalidInput` if the run does not have a dataset yet."""
     if not run.dataset(dataset).exists:
         hint = CollectorRun.of(run).next_step
-        raise InvalidInput(f"run {run.id} is {run.info.state}: {reason}" + (f". Hint: {hint}" if hint else ""))
+        raise InvalidInput(
+            f"run {run.id} is {run.info.state}: {reason}" + (f". Hint: {hint}" if hint else "")
+        )
 
 
 def _candidates(run: Run) -> Iterator[CollectorCandidate]:
@@ -150,7 +165,9 @@ def _bases(run: Run) -> list[CollectedBase]:
         return []
     sums: dict[str, list[int]] = {}
     for batch in run.dataset("candidates").batches(["base", "size"]):
-        for base, size in zip(batch.column("base").to_pylist(), batch.column("size").to_pylist(), strict=True):
+        for base, size in zip(
+            batch.column("base").to_pylist(), batch.column("size").to_pylist(), strict=True
+        ):
             one = sums.setdefault(base, [0, 0])
             one[0] += 1
             one[1] += size
@@ -190,15 +207,26 @@ def _properties(result: ShownCollectorRun, output: Output) -> Iterator[tuple[str
     yield "references", f"{len(result.references):,}"
     if result.references:
         has_reflog = "positions" in counts
-        yield "reflog", counted(counts["positions"], "position") if has_reflog else "none: the server keeps none"
+        yield (
+            "reflog",
+            counted(counts["positions"], "position")
+            if has_reflog
+            else "none: the server keeps none",
+        )
     if result.warehouse:
         yield "warehouse", ", ".join(result.warehouse)
         young = counted(counts.get("young", 0), "file")
-        yield "grace", f"{result.grace_seconds / _SECONDS_PER_DAY:g} days; {young} changed within it"
+        yield (
+            "grace",
+            f"{result.grace_seconds / _SECONDS_PER_DAY:g} days; {young} changed within it",
+        )
     if result.digest:
         yield "digest", result.digest
     if approval := result.approval:
         is_valid = approval.digest == result.digest
-        yield "approved by", f"{approval.by}, {time(approval.time)}{'' if is_valid else ', for other candidates'}"
+        yield (
+            "approved by",
+            f"{approval.by}, {time(approval.time)}{'' if is_valid else ', for other candidates'}",
+        )
     if result.failure:
         yield "error", result.failure

@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 def need_packages(engine: Engine) -> None:
     """Raises `ModuleNotFoundError` if a package is missing that every run of the engine needs."""
-    for name in ("pyarrow", "fastavro", "pyiceberg", *(["pyspark"] if engine is Engine.SPARK else [])):
+    for name in (
+        "pyarrow",
+        "fastavro",
+        "pyiceberg",
+        *(["pyspark"] if engine is Engine.SPARK else []),
+    ):
         import_module(name)
 
 
@@ -41,7 +46,9 @@ class Worker:
         self._spark = chosen(engine, Engine(self._settings.engine)) is Engine.SPARK
         self._repository = app.repository()
         if self._repository.url != self._settings.store:
-            raise InvalidInput(f"run {run.id} belongs to the store {self._settings.store}, not to {self._repository.url}")
+            raise InvalidInput(
+                f"run {run.id} belongs to the store {self._settings.store}, not to {self._repository.url}"
+            )
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -107,5 +114,7 @@ class Worker:
         from nessie_cli.spark import gc_plan
 
         with spark_session(self._app):
-            counts: Mapping[str, int] = gc_plan(self._run, settings, self.properties, self._progress)
+            counts: Mapping[str, int] = gc_plan(
+                self._run, settings, self.properties, self._progress
+            )
         return counts

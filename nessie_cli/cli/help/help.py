@@ -71,7 +71,9 @@ def show(result: Text, output: Output) -> None:
 def _page_name(words: Sequence[str]) -> str:
     """The name of a page: `nessie-content-put` for the words `content put`."""
     given = [word.strip() for word in words if word.strip()]
-    return "-".join(given if given[:1] and given[0].partition("-")[0] == _PROGRAM else [_PROGRAM, *given])
+    return "-".join(
+        given if given[:1] and given[0].partition("-")[0] == _PROGRAM else [_PROGRAM, *given]
+    )
 
 
 def _did_you_mean(name: str) -> str:

@@ -31,5 +31,7 @@ def topics() -> dict[str, str]:
         for file in folder.glob("man7/nessie-*.7"):
             lines = file.read_text(encoding="utf-8").splitlines()
             heading = next((line for line in lines if line.startswith("nessie")), "")
-            found[file.stem.removeprefix("nessie-")] = heading.partition(" \\- ")[2].strip().replace("\\-", "-")
+            found[file.stem.removeprefix("nessie-")] = (
+                heading.partition(" \\- ")[2].strip().replace("\\-", "-")
+            )
     return dict(sorted(found.items()))

@@ -11,7 +11,10 @@ _FLAGS = ("--json", "--jsonl", "-q", "--quiet", "-v", "--verbose", "--debug", "-
 
 def asks_for_version(argv: list[str]) -> bool:
     """Whether `--version` is the first word that is no global flag; `-v` and `-V` alone ask for it as well."""
-    return argv in (["-v"], ["-V"]) or next((word for word in argv if word not in _FLAGS), "") == "--version"
+    return (
+        argv in (["-v"], ["-V"])
+        or next((word for word in argv if word not in _FLAGS), "") == "--version"
+    )
 
 
 def show_version(argv: list[str]) -> None:
@@ -19,7 +22,12 @@ def show_version(argv: list[str]) -> None:
     if "--json" in argv or "--jsonl" in argv:
         import json
 
-        sys.stdout.write(json.dumps(dict(zip(("version", "python", "storeFormat"), current_versions(), strict=True))) + "\n")
+        sys.stdout.write(
+            json.dumps(
+                dict(zip(("version", "python", "storeFormat"), current_versions(), strict=True))
+            )
+            + "\n"
+        )
     else:
         sys.stdout.write(version_line() + "\n")
 

@@ -9,7 +9,12 @@ from msgspec import structs
 
 from nessie_cli.model import Delete, Put
 from nessie_cli.repository.changes import Commit, Merge, Transplant
-from nessie_cli.wire.encode import encode_commit_meta, encode_operation, encode_optional_content, encode_reference
+from nessie_cli.wire.encode import (
+    encode_commit_meta,
+    encode_operation,
+    encode_optional_content,
+    encode_reference,
+)
 from nessie_cli.wire.facts import merge_with_facts
 
 if TYPE_CHECKING:
@@ -58,6 +63,8 @@ def merge_document(draft: Draft[Any], change: Merge | Transplant) -> Document:
         "hash": outcome.effective_target_hash,
         "expectedHash": options.expected_hash,
         "commonAncestor": outcome.common_ancestor,
-        "commitMeta": encode_commit_meta(options.meta) if options.meta and options.meta.message else None,
+        "commitMeta": encode_commit_meta(options.meta)
+        if options.meta and options.meta.message
+        else None,
         "details": merge_with_facts(outcome)["details"],
     }

@@ -58,7 +58,9 @@ class Hooks:
         except HookFailed as failure:
             if not failure.has_run:
                 raise NotAllowed(str(failure)) from None
-            raise NotAllowed(f"the hook {name} refuses: {failure}; nothing was written. Hint: --no-verify skips the hook") from None
+            raise NotAllowed(
+                f"the hook {name} refuses: {failure}; nothing was written. Hint: --no-verify skips the hook"
+            ) from None
 
     def done(self, draft: Draft[Any], answer: Any) -> None:
         """Notes a change, for the hook after it."""
@@ -87,7 +89,9 @@ class Hooks:
             return
         found = [name for name in names if self._programs.find(name)]
         if found:
-            raise workspace.refusal(f"its hook {' and '.join(found)} is not run, and nothing was written")
+            raise workspace.refusal(
+                f"its hook {' and '.join(found)} is not run, and nothing was written"
+            )
 
 
 def hooks_of(

@@ -50,7 +50,9 @@ class Programs:
         if os.access(path, os.X_OK):
             return path
         shown = path.relative_to(self.workspace.root)
-        self.print_line(f"hint: the hook {shown} is ignored because it is not executable; `chmod +x {shown}`")
+        self.print_line(
+            f"hint: the hook {shown} is ignored because it is not executable; `chmod +x {shown}`"
+        )
         return None
 
     def run(self, name: str, branch: str, document: Mapping[str, Any]) -> None:
@@ -80,7 +82,9 @@ def _run(path: Path, text: str, folder: Path, environment: Mapping[str, str]) ->
     handler = signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
     try:
         # The hook is the user's own program. It prints to stderr: stdout is the command's result.
-        with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=2, cwd=folder, env=environment) as process:  # noqa: S603
+        with subprocess.Popen(  # noqa: S603
+            [path], stdin=subprocess.PIPE, stdout=2, cwd=folder, env=environment
+        ) as process:  # noqa: RUF100, S603
             try:
                 signal.signal(signal.SIGINT, handler)
                 if interrupts:

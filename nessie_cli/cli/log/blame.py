@@ -34,8 +34,12 @@ class Options:
     When stdout is not a terminal, a line is: key, hash, time, author, subject.
     """
 
-    prefix: Annotated[str | None, typer.Argument(metavar="[PREFIX]", help="Only this key and the keys below it.")] = None
-    at: Annotated[str | None, typer.Option(metavar="REV", help="The revision to read. Default: HEAD.")] = None
+    prefix: Annotated[
+        str | None, typer.Argument(metavar="[PREFIX]", help="Only this key and the keys below it.")
+    ] = None
+    at: Annotated[
+        str | None, typer.Option(metavar="REV", help="The revision to read. Default: HEAD.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,9 @@ def run(options: Options, app: Invocation) -> Blame:
     first = list(islice(found, 1))
     if keys.prefix is not None and not first:
         where = effective.name or effective.hash
-        raise ContentNotFound(f"nothing is at or below key '{keys.prefix}' in '{where}'", keys.prefix)
+        raise ContentNotFound(
+            f"nothing is at or below key '{keys.prefix}' in '{where}'", keys.prefix
+        )
     return Blame(effective_reference=effective, blame=chain(first, found))
 
 

@@ -11,7 +11,9 @@ from nessie_cli.repository.base import ALL_KEYS, Repository
 def changes_in(repository: Repository, entry: LogEntry, keys: KeyRange = ALL_KEYS) -> list[Change]:
     """Returns the changes of a commit with contents. Cost O(changes · log keys)."""
     # As a text, a hash would be looked up among the names of references first.
-    return changes_of(repository.diff(CommitSpec(None, entry.parent), CommitSpec(None, entry.hash), keys))
+    return changes_of(
+        repository.diff(CommitSpec(None, entry.parent), CommitSpec(None, entry.hash), keys)
+    )
 
 
 def changed_keys_in(repository: Repository, entry: LogEntry) -> list[Change]:

@@ -31,7 +31,9 @@ def deep_changes(entries: Iterable[DiffEntry], app: Invocation) -> Iterator[Chan
     return deepen(changes_of(entries), app)
 
 
-def deepen(changes: Iterable[Change], app: Invocation, read: Read | None = None) -> Iterator[Change]:
+def deepen(
+    changes: Iterable[Change], app: Invocation, read: Read | None = None
+) -> Iterator[Change]:
     """Yields each change with the comparison of its metadata files, while they are read.
 
     A file that cannot be read is a problem of its change; the others are read all the same.
@@ -62,4 +64,7 @@ def metadata_reader() -> Read:
 def compare_files(before: Content | None, after: Content | None, read: Read) -> Inside:
     """Returns what differs between the metadata files of two contents, and the files that cannot be read."""
     found = compare(before, after, read)
-    return Inside([Fact(fact.what, fact.name, fact.before, fact.after) for fact in found.facts], found.problems)
+    return Inside(
+        [Fact(fact.what, fact.name, fact.before, fact.after) for fact in found.facts],
+        found.problems,
+    )

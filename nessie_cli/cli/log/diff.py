@@ -48,22 +48,37 @@ class Options:
 
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="A [B] [-- PREFIX...]", help="Compare A with B (default: HEAD), at and below each PREFIX."),
+        typer.Argument(
+            metavar="A [B] [-- PREFIX...]",
+            help="Compare A with B (default: HEAD), at and below each PREFIX.",
+        ),
     ] = None
     staged: Annotated[
         bool,
-        typer.Option("--staged", "--cached", help="Show what is staged: the changes that `nessie commit` would make."),
+        typer.Option(
+            "--staged",
+            "--cached",
+            help="Show what is staged: the changes that `nessie commit` would make.",
+        ),
     ] = False
-    stat: Annotated[bool, typer.Option("--stat", help="Show only the names of the fields that differ.")] = False
+    stat: Annotated[
+        bool, typer.Option("--stat", help="Show only the names of the fields that differ.")
+    ] = False
     name_status: Annotated[
         bool,
-        typer.Option("--name-status", help="Show only keys: A created, M updated, D deleted, R renamed."),
+        typer.Option(
+            "--name-status", help="Show only keys: A created, M updated, D deleted, R renamed."
+        ),
     ] = False
-    name_only: Annotated[bool, typer.Option("--name-only", help="Show only keys, the new one of a rename.")] = False
+    name_only: Annotated[
+        bool, typer.Option("--name-only", help="Show only keys, the new one of a rename.")
+    ] = False
     deep: DeepOption = False
     exit_code: Annotated[
         bool,
-        typer.Option("--exit-code", help="Exit with 1 if there are differences; with -q print nothing."),
+        typer.Option(
+            "--exit-code", help="Exit with 1 if there are differences; with -q print nothing."
+        ),
     ] = False
 
     @property
@@ -99,7 +114,9 @@ class Diff(Page):
 def run(options: Options, app: Invocation) -> Diff:
     """Finds the differences. They are read while they are printed."""
     if options.deep and (options.stat or options.name_status or options.name_only):
-        raise InvalidInput("--deep compares field by field; leave --stat, --name-status and --name-only out")
+        raise InvalidInput(
+            "--deep compares field by field; leave --stat, --name-status and --name-only out"
+        )
     words, prefixes = split_keys(app, options.words or [], 2, USAGE)
     if options.staged:
         before, after, changes = _staged(words, prefixes, app)
@@ -132,7 +149,9 @@ def show(result: Diff, output: Output) -> None:
 def _sides(words: Sequence[str], app: Invocation) -> tuple[CommitSpec, CommitSpec]:
     """The revisions to compare."""
     if not words:
-        raise InvalidInput(f"diff needs a revision to compare with: {USAGE}. Hint: `nessie diff --staged` shows what is staged")
+        raise InvalidInput(
+            f"diff needs a revision to compare with: {USAGE}. Hint: `nessie diff --staged` shows what is staged"
+        )
     if len(words) > 1:
         return app.revision(words[0]), app.revision(words[1])
     meant = app.revision_range(words[0])
@@ -143,7 +162,9 @@ def _sides(words: Sequence[str], app: Invocation) -> tuple[CommitSpec, CommitSpe
     return meant.start, meant.end
 
 
-def _between(before: str, after: str, prefixes: Sequence[ContentKey], app: Invocation) -> Iterator[Change]:
+def _between(
+    before: str, after: str, prefixes: Sequence[ContentKey], app: Invocation
+) -> Iterator[Change]:
     """The changes between two commits at or below some keys."""
     repository = app.repository()
     start, end = CommitSpec(None, before), CommitSpec(None, after)
@@ -158,14 +179,22 @@ def _between(before: str, after: str, prefixes: Sequence[ContentKey], app: Invoc
     return changes_between(read, content_before)
 
 
-def _staged(words: Sequence[str], prefixes: Sequence[ContentKey], app: Invocation) -> tuple[Reference, Reference, Iterator[Change]]:
+def _staged(
+    words: Sequence[str], prefixes: Sequence[ContentKey], app: Invocation
+) -> tuple[Reference, Reference, Iterator[Change]]:
     """The branch of the staged batch, twice, and the changes of the batch at or below some keys."""
     from nessie_cli.cli.log.staged import staged_differences
 
     if words:
-        raise InvalidInput(f"--staged compares with the head of the branch, so it takes no revision ({words[0]!r})")
+        raise InvalidInput(
+            f"--staged compares with the head of the branch, so it takes no revision ({words[0]!r})"
+        )
     branch, differences = staged_differences(app)
-    found = (entry for entry in differences if not prefixes or any(entry.key.starts_with(prefix) for prefix in prefixes))
+    found = (
+        entry
+        for entry in differences
+        if not prefixes or any(entry.key.starts_with(prefix) for prefix in prefixes)
+    )
     return branch, branch, iter(changes_of(found))
 
 

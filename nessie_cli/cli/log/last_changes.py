@@ -17,7 +17,9 @@ MANY = 50_000
 """So many keys at most share one walk: what is kept in memory does not grow with the catalog."""
 
 
-def last_changes(repository: Repository, at: str, keys: KeyRange) -> Iterator[tuple[Entry, CommitMeta]]:
+def last_changes(
+    repository: Repository, at: str, keys: KeyRange
+) -> Iterator[tuple[Entry, CommitMeta]]:
     """The entries of a state, ascending, each with the newest commit along first parents that has an operation on its key.
 
     The first page is looked up; for the others history is walked until all but a few are found. Cost O(log commits) for each key that is looked up,
@@ -34,7 +36,9 @@ def last_changes(repository: Repository, at: str, keys: KeyRange) -> Iterator[tu
         yield from _walked(repository, at, some)
 
 
-def _walked(repository: Repository, at: str, entries: Sequence[Entry]) -> Iterator[tuple[Entry, CommitMeta]]:
+def _walked(
+    repository: Repository, at: str, entries: Sequence[Entry]
+) -> Iterator[tuple[Entry, CommitMeta]]:
     waiting = {entry.key for entry in entries}
     found: dict[ContentKey, CommitMeta] = {}
     where = at

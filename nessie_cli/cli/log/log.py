@@ -47,19 +47,34 @@ class Options(SelectionOptions):
     graph: Annotated[bool, typer.Option("--graph", help="Draw the commit graph.")] = False
     stat: Annotated[
         bool,
-        typer.Option("--stat", help="Count what each commit created (+), updated (~), deleted (-) and renamed (>)."),
+        typer.Option(
+            "--stat",
+            help="Count what each commit created (+), updated (~), deleted (-) and renamed (>).",
+        ),
     ] = False
     name_status: Annotated[
         bool,
-        typer.Option("--name-status", help="Show the keys of each commit: A created, M updated, D deleted, R renamed."),
+        typer.Option(
+            "--name-status",
+            help="Show the keys of each commit: A created, M updated, D deleted, R renamed.",
+        ),
     ] = False
-    patch: Annotated[bool, typer.Option("-p", "--patch", help="Show the changes of each commit, field by field.")] = False
+    patch: Annotated[
+        bool, typer.Option("-p", "--patch", help="Show the changes of each commit, field by field.")
+    ] = False
     deep: DeepOption = False
     format_: Annotated[
         str | None,
-        typer.Option("--format", "--pretty", metavar="TEMPLATE", help="Format each commit using git-style placeholders."),
+        typer.Option(
+            "--format",
+            "--pretty",
+            metavar="TEMPLATE",
+            help="Format each commit using git-style placeholders.",
+        ),
     ] = None
-    reverse: Annotated[bool, typer.Option("--reverse", help="Show the oldest commit first.")] = False
+    reverse: Annotated[bool, typer.Option("--reverse", help="Show the oldest commit first.")] = (
+        False
+    )
 
     @property
     def compares(self) -> bool:
@@ -110,7 +125,9 @@ def run(options: Options, app: Invocation) -> Log:
     names = _names(template, app)
     form = _form(options, template, names, app)
     keeps_unselected = options.graph and not app.output.is_json
-    entries: Iterable[tuple[LogEntry, bool]] = (one for one in selection.entries if one[1] or keeps_unselected)
+    entries: Iterable[tuple[LogEntry, bool]] = (
+        one for one in selection.entries if one[1] or keeps_unselected
+    )
     has_more = False
     if options.reverse:
         entries = reversed(list(entries))
@@ -137,9 +154,17 @@ def _check(options: Options, app: Invocation) -> None:
         raise InvalidInput("--graph and --reverse exclude each other")
     if options.format_ is None:
         return
-    others = {"--json": app.output.is_json, "--stat": options.stat, "--name-status": options.name_status, "-p": options.patch, "--deep": options.deep}
+    others = {
+        "--json": app.output.is_json,
+        "--stat": options.stat,
+        "--name-status": options.name_status,
+        "-p": options.patch,
+        "--deep": options.deep,
+    }
     if given := next((name for name, is_given in others.items() if is_given), None):
-        raise InvalidInput(f"--format and {given} exclude each other: the template says all that is shown of a commit")
+        raise InvalidInput(
+            f"--format and {given} exclude each other: the template says all that is shown of a commit"
+        )
 
 
 def _names(template: Template | None, app: Invocation) -> Names:
@@ -164,7 +189,10 @@ def _form(options: Options, template: Template | None, names: Names, app: Invoca
 
 
 def _with_changes(
-    options: Options, entries: Iterable[tuple[LogEntry, bool]], keys: Collection[ContentKey], app: Invocation
+    options: Options,
+    entries: Iterable[tuple[LogEntry, bool]],
+    keys: Collection[ContentKey],
+    app: Invocation,
 ) -> Iterator[LoggedCommit]:
     """The commits, each with the changes that the options ask for, at and below some keys."""
     repository = app.repository()

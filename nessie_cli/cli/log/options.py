@@ -6,5 +6,7 @@ import typer
 
 DeepOption = Annotated[
     bool,
-    typer.Option("--deep", help="Compare the metadata files of Iceberg contents too: columns, rows, files."),
+    typer.Option(
+        "--deep", help="Compare the metadata files of Iceberg contents too: columns, rows, files."
+    ),
 ]

@@ -16,7 +16,9 @@ Read = Callable[[], Iterator[DiffEntry]]
 """Reads all differences from the beginning."""
 
 
-def changes_between(read: Read, content_before: Callable[[ContentKey], Content | None]) -> Iterator[Change]:
+def changes_between(
+    read: Read, content_before: Callable[[ContentKey], Content | None]
+) -> Iterator[Change]:
     """Yields the same changes as `changes_of`, while the differences are read.
 
     Updates before the first creation or deletion are yielded at once: they are not part of a rename. If more
@@ -44,7 +46,9 @@ def changes_between(read: Read, content_before: Callable[[ContentKey], Content |
         if old_key is None or kind is ChangeKind.UPDATED:
             yield Change(kind, entry.key, entry.before, entry.after)
         elif kind is ChangeKind.CREATED:
-            yield Change(ChangeKind.RENAMED, entry.key, content_before(old_key), entry.after, old_key)
+            yield Change(
+                ChangeKind.RENAMED, entry.key, content_before(old_key), entry.after, old_key
+            )
 
 
 def _renamed(read: Read) -> dict[str, ContentKey]:
@@ -53,10 +57,21 @@ def _renamed(read: Read) -> dict[str, ContentKey]:
     if not counted[ChangeKind.CREATED] or not counted[ChangeKind.DELETED]:
         return {}
     deleted_are_few = counted[ChangeKind.DELETED] <= counted[ChangeKind.CREATED]
-    few, many = (ChangeKind.DELETED, ChangeKind.CREATED) if deleted_are_few else (ChangeKind.CREATED, ChangeKind.DELETED)
+    few, many = (
+        (ChangeKind.DELETED, ChangeKind.CREATED)
+        if deleted_are_few
+        else (ChangeKind.CREATED, ChangeKind.DELETED)
+    )
     keys = {content_id: key for kind, content_id, key in _sides(read) if kind is few}
-    partners = {content_id: key for kind, content_id, key in _sides(read) if kind is many and content_id in keys}
-    return {content_id: keys[content_id] if deleted_are_few else key for content_id, key in partners.items()}
+    partners = {
+        content_id: key
+        for kind, content_id, key in _sides(read)
+        if kind is many and content_id in keys
+    }
+    return {
+        content_id: keys[content_id] if deleted_are_few else key
+        for content_id, key in partners.items()
+    }
 
 
 def _sides(read: Read) -> Iterator[tuple[ChangeKind, str, ContentKey]]:
@@ -65,5 +80,11 @@ def _sides(read: Read) -> Iterator[tuple[ChangeKind, str, ContentKey]]:
 
 def _side(entry: DiffEntry) -> tuple[ChangeKind, str]:
     content = entry.after or entry.before
-    kind = ChangeKind.CREATED if entry.before is None else ChangeKind.DELETED if entry.after is None else ChangeKind.UPDATED
+    kind = (
+        ChangeKind.CREATED
+        if entry.before is None
+        else ChangeKind.DELETED
+        if entry.after is None
+        else ChangeKind.UPDATED
+    )
     return kind, (content.id if content else None) or ""

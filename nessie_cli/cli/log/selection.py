@@ -24,36 +24,59 @@ class SelectionOptions:
 
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[REV|RANGE] [-- KEY...]", help="The commits to start at, and the keys they changed."),
+        typer.Argument(
+            metavar="[REV|RANGE] [-- KEY...]",
+            help="The commits to start at, and the keys they changed.",
+        ),
     ] = None
     limit: Annotated[
         int | None,
-        typer.Option("-n", "--max-count", "--number", metavar="N", min=0, help="Show at most N commits."),
+        typer.Option(
+            "-n", "--max-count", "--number", metavar="N", min=0, help="Show at most N commits."
+        ),
     ] = None
     skip: Annotated[
         int,
-        typer.Option("--skip", metavar="N", min=0, help="Skip the first N commits.", show_default=False),
+        typer.Option(
+            "--skip", metavar="N", min=0, help="Skip the first N commits.", show_default=False
+        ),
     ] = 0
-    all_: Annotated[bool, typer.Option("--all", help="Show the commits of every branch and tag.")] = False
+    all_: Annotated[
+        bool, typer.Option("--all", help="Show the commits of every branch and tag.")
+    ] = False
     since: Annotated[
         str | None,
-        typer.Option("--since", "--after", metavar="T", help="Show commits made at this time or later."),
+        typer.Option(
+            "--since", "--after", metavar="T", help="Show commits made at this time or later."
+        ),
     ] = None
     until: Annotated[
         str | None,
-        typer.Option("--until", "--before", metavar="T", help="Show commits made at this time or earlier."),
+        typer.Option(
+            "--until", "--before", metavar="T", help="Show commits made at this time or earlier."
+        ),
     ] = None
     author: Annotated[
         list[str] | None,
-        typer.Option("--author", metavar="P", help="Show commits whose author matches this regular expression; repeatable."),
+        typer.Option(
+            "--author",
+            metavar="P",
+            help="Show commits whose author matches this regular expression; repeatable.",
+        ),
     ] = None
     committer: Annotated[
         list[str] | None,
-        typer.Option("--committer", metavar="P", help="Show commits whose committer matches this regular expression; repeatable."),
+        typer.Option(
+            "--committer",
+            metavar="P",
+            help="Show commits whose committer matches this regular expression; repeatable.",
+        ),
     ] = None
     grep: Annotated[
         str | None,
-        typer.Option(metavar="P", help="Show commits whose message matches this regular expression."),
+        typer.Option(
+            metavar="P", help="Show commits whose message matches this regular expression."
+        ),
     ] = None
     ignore_case: Annotated[
         bool,
@@ -61,18 +84,28 @@ class SelectionOptions:
     ] = False
     filter_: Annotated[
         str | None,
-        typer.Option("--filter", metavar="CEL", help="Show commits for which this expression is true; see nessie-filters(7)."),
+        typer.Option(
+            "--filter",
+            metavar="CEL",
+            help="Show commits for which this expression is true; see nessie-filters(7).",
+        ),
     ] = None
     merges: Annotated[
         bool | None,
-        typer.Option("--merges/--no-merges", help="Show only merges, or no merges.", show_default=False),
+        typer.Option(
+            "--merges/--no-merges", help="Show only merges, or no merges.", show_default=False
+        ),
     ] = None
-    first_parent: Annotated[bool, typer.Option("--first-parent", help="Follow only first parents.")] = False
+    first_parent: Annotated[
+        bool, typer.Option("--first-parent", help="Follow only first parents.")
+    ] = False
     extended: Annotated[
         bool,
         typer.Option("-x", "--extended", help="Include the operations of each commit in the JSON."),
     ] = False
-    revision: Annotated[str | None, typer.Option("-r", "--revision-range", metavar="REV|RANGE", hidden=True)] = None
+    revision: Annotated[
+        str | None, typer.Option("-r", "--revision-range", metavar="REV|RANGE", hidden=True)
+    ] = None
 
 
 class Selection(NamedTuple):
@@ -95,7 +128,9 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
     """
     for name in ("since", "until", "grep", "filter_", "author", "committer"):
         given = getattr(options, name)
-        refuse_empty(f"--{name.rstrip('_')} needs a value", *(given if isinstance(given, list) else [given]))
+        refuse_empty(
+            f"--{name.rstrip('_')} needs a value", *(given if isinstance(given, list) else [given])
+        )
     words = [*([options.revision] if options.revision else []), *(options.words or [])]
     revisions, keys = split_keys(app, words, 1, USAGE)
     if options.all_ and revisions:
@@ -108,7 +143,9 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
 
         # The expression is tested here, so commits are skipped here as well.
         tests, skip = [by_filter("log", options.filter_)], options.skip
-    operations = options.extended or (options.filter_ is not None and "operations" in options.filter_)
+    operations = options.extended or (
+        options.filter_ is not None and "operations" in options.filter_
+    )
     if graph and wanted != ALL_COMMITS:
         tests, skip = [*tests_of(wanted), *tests], options.skip
         wanted = LogFilter(since=wanted.since)
@@ -128,12 +165,18 @@ def walk_of(meant: CommitRange | CommitSpec | None, *, first_parent: bool = Fals
     return Walk(meant, first_parent=first_parent)
 
 
-def _log_filter(options: SelectionOptions, keys: Sequence[ContentKey], app: Invocation) -> LogFilter:
+def _log_filter(
+    options: SelectionOptions, keys: Sequence[ContentKey], app: Invocation
+) -> LogFilter:
     """The conditions that the repository tests."""
-    since, until = (parse_time(text, app.now) if text else None for text in (options.since, options.until))
+    since, until = (
+        parse_time(text, app.now) if text else None for text in (options.since, options.until)
+    )
 
     def patterns(option: str, texts: Iterable[str] | None) -> tuple[re.Pattern[str], ...]:
-        return tuple(_pattern(option, text, ignore_case=options.ignore_case) for text in texts or ())
+        return tuple(
+            _pattern(option, text, ignore_case=options.ignore_case) for text in texts or ()
+        )
 
     grep = patterns("--grep", [options.grep] if options.grep else None)
     return LogFilter(
@@ -155,7 +198,9 @@ def _pattern(option: str, text: str, *, ignore_case: bool) -> re.Pattern[str]:
         raise InvalidInput(f"{option} {text!r}: is not a regular expression: {error}") from None
 
 
-def _selected(entries: Iterable[LogEntry | None], tests: Sequence[Test], limit: int | None, skip: int) -> Iterator[tuple[LogEntry, bool]]:
+def _selected(
+    entries: Iterable[LogEntry | None], tests: Sequence[Test], limit: int | None, skip: int
+) -> Iterator[tuple[LogEntry, bool]]:
     """Yields each entry, and whether it passes every test and is not among the first `skip` that do.
 
     Ends with the last of at most `limit` selected entries.

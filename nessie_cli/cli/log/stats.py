@@ -61,15 +61,28 @@ class Options:
 
     words: Annotated[
         str | None,
-        typer.Argument(metavar="[REV|RANGE]", help="The history to count. Default: that of HEAD.", show_default=False),
+        typer.Argument(
+            metavar="[REV|RANGE]",
+            help="The history to count. Default: that of HEAD.",
+            show_default=False,
+        ),
     ] = None
     most: Annotated[
         int,
-        typer.Option("-n", "--most", metavar="N", min=1, help="Show the N most changed keys and largest tables."),
+        typer.Option(
+            "-n",
+            "--most",
+            metavar="N",
+            min=1,
+            help="Show the N most changed keys and largest tables.",
+        ),
     ] = 20
     sizes: Annotated[
         bool,
-        typer.Option("--sizes", help="Show the largest tables too. This reads the metadata file of every table."),
+        typer.Option(
+            "--sizes",
+            help="Show the largest tables too. This reads the metadata file of every table.",
+        ),
     ] = False
     engine: EngineOption = None
 
@@ -196,7 +209,10 @@ def run(options: Options, app: Invocation) -> Statistics:
     if chosen(options.engine) is Engine.SPARK:
         found, sizes = _count_by_spark(options, line, app)
     else:
-        found, sizes = _count(options, line, app), _sizes(options, line, app) if options.sizes else None
+        found, sizes = (
+            _count(options, line, app),
+            _sizes(options, line, app) if options.sizes else None,
+        )
     return Statistics(
         effective_reference=line.end,
         since=None if line.since == NO_ANCESTOR else line.since,
@@ -206,7 +222,18 @@ def run(options: Options, app: Invocation) -> Statistics:
         deleted=found.changes.deleted,
         keys=found.keys,
         authors=[AuthorCount(one.author, CommitCount.of(one.commits)) for one in found.authors],
-        days=[DayCount(one.day, one.commits, one.created, one.updated, one.deleted, one.tables, one.contents) for one in found.days],
+        days=[
+            DayCount(
+                one.day,
+                one.commits,
+                one.created,
+                one.updated,
+                one.deleted,
+                one.tables,
+                one.contents,
+            )
+            for one in found.days
+        ],
         most_changed=list(map(KeyCount.of, found.most_changed)),
         sizes=TableSizes.of(sizes) if sizes else None,
     )
@@ -217,19 +244,29 @@ def show(result: Statistics, output: Output) -> None:
     _print_tables(result, output.out)
     more = result.keys - len(result.most_changed)
     hidden = f", {more:,} of which are not shown (-n)" if more else ""
-    output.note(f"{counted(result.count.commits, 'commit')} changed {counted(result.keys, 'key')}{hidden}")
+    output.note(
+        f"{counted(result.count.commits, 'commit')} changed {counted(result.keys, 'key')}{hidden}"
+    )
     if (sizes := result.sizes) is None:
         return
-    output.note(f"{counted(sizes.tables, 'table')} with {counted(sizes.rows, 'row')} in {counted(sizes.files, 'file')} of {human_size(sizes.bytes)}")
+    output.note(
+        f"{counted(sizes.tables, 'table')} with {counted(sizes.rows, 'row')} in {counted(sizes.files, 'file')} of {human_size(sizes.bytes)}"
+    )
     if sizes.unreadable:
-        output.note(f"{counted(sizes.unreadable, 'metadata file')} cannot be read; `nessie audit` says why")
+        output.note(
+            f"{counted(sizes.unreadable, 'metadata file')} cannot be read; `nessie audit` says why"
+        )
 
 
 def _line(words: str | None, app: Invocation) -> Line:
     repository, meant = app.repository(), app.revision_range(words)
     if isinstance(meant, CommitRange):
         end = repository.resolve(meant.end)
-        start = repository.merge_base(meant.start, meant.end) if meant.symmetric else repository.resolve(meant.start).hash
+        start = (
+            repository.merge_base(meant.start, meant.end)
+            if meant.symmetric
+            else repository.resolve(meant.start).hash
+        )
     else:
         end, start = repository.resolve(meant), NO_ANCESTOR
     apart = repository.ahead_behind(f"@{end.hash}", f"@{start}")
@@ -284,19 +321,36 @@ def _print_tables(result: Statistics, out: Terminal) -> None:
         return ("" if one is None else f"{one:,}" if out.is_terminal else str(one) for one in found)
 
     def size(number: int | None) -> str:
-        return human_size(number) if number is not None and out.is_terminal else next(numbers(number))
+        return (
+            human_size(number) if number is not None and out.is_terminal else next(numbers(number))
+        )
 
     def churn(one: DayCount | KeyCount) -> Iterator[str]:
         return numbers(one.commits, one.created, one.updated, one.deleted)
 
-    authors = ((out.person(one.author), *numbers(one.count.commits), *times(one.count.first, one.count.last)) for one in result.authors)
+    authors = (
+        (
+            out.person(one.author),
+            *numbers(one.count.commits),
+            *times(one.count.first, one.count.last),
+        )
+        for one in result.authors
+    )
     days = ((one.day, *churn(one), *numbers(one.tables, one.contents)) for one in result.days)
-    keys = ((str(one.key), type_label(one.type), *churn(one), *times(one.last)) for one in result.most_changed)
-    tables = ((str(one.key), *numbers(one.rows, one.files), size(one.bytes)) for one in (result.sizes.largest if result.sizes else ()))
+    keys = (
+        (str(one.key), type_label(one.type), *churn(one), *times(one.last))
+        for one in result.most_changed
+    )
+    tables = (
+        (str(one.key), *numbers(one.rows, one.files), size(one.bytes))
+        for one in (result.sizes.largest if result.sizes else ())
+    )
     found: Iterable[tuple[str, str, Sequence[Column], Iterable[Row]]] = (
         ("author", "Authors", _AUTHOR, authors),
         ("day", "Days", _DAY, days),
         ("key", "Most changed keys", _KEY, keys),
         ("table", "Largest tables", _SIZE, tables),
     )
-    out.print_tables((title if out.is_terminal else name, columns, rows) for name, title, columns, rows in found)
+    out.print_tables(
+        (title if out.is_terminal else name, columns, rows) for name, title, columns, rows in found
+    )

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _OF_OPTION = {"--ours": MergeBehavior.DROP, "--theirs": MergeBehavior.FORCE}
 
 
-def merge_options(app: Invocation, branch: str, options: DecisionOptions, meta: CommitMeta | None) -> MergeOptions:
+def merge_options(
+    app: Invocation, branch: str, options: DecisionOptions, meta: CommitMeta | None
+) -> MergeOptions:
     """Returns the options of a merge or transplant, except those that only one of them has.
 
     Reads the files of `--resolve`. Raises `InvalidInput` that names the option.
@@ -52,11 +54,17 @@ def meta_of_merge(app: Invocation, message: str | None, source: str, branch: str
     spec = app.revision(source)
     found = app.repository().resolve(spec)
     if spec.name and spec.name == found.name and not spec.steps and not spec.hash:
-        return CommitMeta(f"Merge {found.type.lower()} '{found.name}' into {visible(branch)}", authors=authors)
-    return CommitMeta(f"Merge commit '{short_hash(found.hash)}' into {visible(branch)}", authors=authors)
+        return CommitMeta(
+            f"Merge {found.type.lower()} '{found.name}' into {visible(branch)}", authors=authors
+        )
+    return CommitMeta(
+        f"Merge commit '{short_hash(found.hash)}' into {visible(branch)}", authors=authors
+    )
 
 
-def meta_of_transplant(app: Invocation, message: str | None, commits: Sequence[str]) -> CommitMeta | None:
+def meta_of_transplant(
+    app: Invocation, message: str | None, commits: Sequence[str]
+) -> CommitMeta | None:
     """Returns the metadata of a transplanted commit with another message.
 
     Without a message it is None: each commit keeps its metadata.
@@ -65,7 +73,9 @@ def meta_of_transplant(app: Invocation, message: str | None, commits: Sequence[s
     if message is None:
         return None
     if len(commits) > 1:
-        raise InvalidInput(f"-m: replaces the message of a single commit, and these are {len(commits)}; leave it out")
+        raise InvalidInput(
+            f"-m: replaces the message of a single commit, and these are {len(commits)}; leave it out"
+        )
     meta = app.repository().commit_at(CommitSpec(None, commits[0])).meta
     return CommitMeta(message, meta.authors, meta.signed_off_by, meta.author_time, meta.properties)
 
@@ -78,7 +88,9 @@ def _refuse_empty_message(message: str | None) -> None:
 # -- decisions about keys --------------------------------------------------------------------------
 
 
-def refuse_unchanged(ours: Sequence[str] | None, changed: Callable[[KeyRange], Iterable[ContentKey]]) -> None:
+def refuse_unchanged(
+    ours: Sequence[str] | None, changed: Callable[[KeyRange], Iterable[ContentKey]]
+) -> None:
     """Raises `InvalidInput` for a key of `--ours` that the source does not change.
 
     `changed` returns the keys in a range that the source changes. The repository would ignore the key.
@@ -97,22 +109,34 @@ def refuse_unchanged(ours: Sequence[str] | None, changed: Callable[[KeyRange], I
 
 def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterator[KeyBehavior]:
     seen: dict[ContentKey, str] = {}
-    for option, texts in (("--ours", options.ours), ("--theirs", options.theirs), ("--resolve", options.resolve)):
+    for option, texts in (
+        ("--ours", options.ours),
+        ("--theirs", options.theirs),
+        ("--resolve", options.resolve),
+    ):
         for text in texts or ():
-            key, file = _key_and_file(text) if option == "--resolve" else (ContentKey.parse(text), "")
+            key, file = (
+                _key_and_file(text) if option == "--resolve" else (ContentKey.parse(text), "")
+            )
             if key in seen:
                 raise InvalidInput(f"{option} {key}: the key is named by {seen[key]} already")
             seen[key] = option
-            yield _resolved(app, branch, key, file) if file else KeyBehavior(key, _OF_OPTION[option])
+            yield (
+                _resolved(app, branch, key, file) if file else KeyBehavior(key, _OF_OPTION[option])
+            )
 
 
 def _resolved(app: Invocation, branch: str, key: ContentKey, file: str) -> KeyBehavior:
     """Writes the content of a file, provided that the target still has its current content."""
     expected = app.repository().contents(branch, [key]).get(key)
     if expected is None:
-        raise InvalidInput(f"--resolve {key}: '{branch}' has no such content; decide by --ours or --theirs")
+        raise InvalidInput(
+            f"--resolve {key}: '{branch}' has no such content; decide by --ours or --theirs"
+        )
     content = _read_content(file)
-    return KeyBehavior(key, MergeBehavior.NORMAL, expected, content if content.id else content.with_id(expected.id))
+    return KeyBehavior(
+        key, MergeBehavior.NORMAL, expected, content if content.id else content.with_id(expected.id)
+    )
 
 
 def contents_of_files(texts: Sequence[str] | None) -> dict[ContentKey, Content]:
@@ -127,7 +151,9 @@ def _key_and_file(text: str) -> tuple[ContentKey, str]:
             key = ContentKey.parse(text[:position])
             if text[position + 1 :]:
                 return key, text[position + 1 :]
-    raise InvalidInput(f"--resolve {text!r}: write KEY=FILE, the file holding the content as REST JSON")
+    raise InvalidInput(
+        f"--resolve {text!r}: write KEY=FILE, the file holding the content as REST JSON"
+    )
 
 
 def _read_content(file: str) -> Content:

@@ -26,7 +26,10 @@ def conflict_text(conflict: Conflict, titles: Sequence[str]) -> str:
 
     If only one side has a content, that is the whole document.
     """
-    base, ours, theirs = (encode_content(side) if side else None for side in (conflict.expected, conflict.actual, conflict.proposed))
+    base, ours, theirs = (
+        encode_content(side) if side else None
+        for side in (conflict.expected, conflict.actual, conflict.proposed)
+    )
     if ours is None or theirs is None:
         return json.dumps(ours or theirs, indent=2, ensure_ascii=False) + "\n"
     lines = ["{", *_members(base, ours, theirs, titles), "}"]
@@ -47,7 +50,9 @@ def edited_content(text: str) -> Content:
     return decode_content(text.encode(), "the edited content", allow_unknown=True)
 
 
-def _members(base: Document | None, ours: Document, theirs: Document, titles: Sequence[str]) -> Iterator[str]:
+def _members(
+    base: Document | None, ours: Document, theirs: Document, titles: Sequence[str]
+) -> Iterator[str]:
     names = list(dict.fromkeys([*ours, *theirs]))
 
     def differs(name: str) -> bool:

@@ -33,7 +33,13 @@ class Decisions:
     Raises `InvalidInput` if options name a key twice.
     """
 
-    def __init__(self, sides: Sides, ours: Sequence[str], theirs: Sequence[str], contents: Mapping[ContentKey, Content]) -> None:
+    def __init__(
+        self,
+        sides: Sides,
+        ours: Sequence[str],
+        theirs: Sequence[str],
+        contents: Mapping[ContentKey, Content],
+    ) -> None:
         self.sides = sides
         self.of: dict[ContentKey, Decision] = {}
         for texts, choice in ((ours, Choice.OURS), (theirs, Choice.THEIRS)):

@@ -47,13 +47,19 @@ def reverted(app: Invocation, text: str) -> Reverted:
         message = f'Revert "{entry.meta.subject}"\n\nThis takes back commit {entry.hash}.'
         return Reverted(entry.hash, changes_in(repository, entry), message)
     if meant.symmetric:
-        raise InvalidInput(f"{text}: a range to take back has two dots: A..B is all that happened after A up to B")
+        raise InvalidInput(
+            f"{text}: a range to take back has two dots: A..B is all that happened after A up to B"
+        )
     first, last = (repository.resolve(side).hash for side in (meant.start, meant.end))
     if first == last:
         raise InvalidInput(f"{text}: nothing happened after {meant.start} up to {meant.end}")
     if not repository.is_ancestor(first, last):
-        raise InvalidInput(f"{text}: {meant.start} is no ancestor of {meant.end}; A..B takes back all that happened after A up to B")
-    return Reverted(last, changes_of(repository.diff(first, last)), "".join(_about(repository, meant, text)))
+        raise InvalidInput(
+            f"{text}: {meant.start} is no ancestor of {meant.end}; A..B takes back all that happened after A up to B"
+        )
+    return Reverted(
+        last, changes_of(repository.diff(first, last)), "".join(_about(repository, meant, text))
+    )
 
 
 def _about(repository: Repository, meant: CommitRange, text: str) -> Iterator[str]:
@@ -72,18 +78,31 @@ def _short(revision: str) -> str:
     return re.sub(r"\b[0-9a-f]{13,64}\b", lambda found: short_hash(found[0]), revision)
 
 
-def batch_of(repository: Repository, what: Reverted, head: str, ours: Collection[ContentKey] = (), theirs: Collection[ContentKey] = ()) -> Batch:
+def batch_of(
+    repository: Repository,
+    what: Reverted,
+    head: str,
+    ours: Collection[ContentKey] = (),
+    theirs: Collection[ContentKey] = (),
+) -> Batch:
     """Returns the inverse operations. Raises `InvalidInput` if there is nothing to revert."""
     touched = [key for change in what.changes for key in (change.key, change.old_key) if key]
     now = repository.contents(head, touched) if theirs else {}
     staged = inverse(what.changes, ours, theirs, now)
     if not staged:
         reason = "is taken back already" if what.changes else "changed nothing"
-        raise InvalidInput(f"there is nothing to take back: commit {short_hash(what.last)} {reason}")
+        raise InvalidInput(
+            f"there is nothing to take back: commit {short_hash(what.last)} {reason}"
+        )
     return Batch(what.last, staged, new_request_id())
 
 
-def inverse(changes: Sequence[Change], ours: Collection[ContentKey], theirs: Collection[ContentKey], now: Mapping[ContentKey, Content]) -> StagedList:
+def inverse(
+    changes: Sequence[Change],
+    ours: Collection[ContentKey],
+    theirs: Collection[ContentKey],
+    now: Mapping[ContentKey, Content],
+) -> StagedList:
     """Returns the inverse of changes.
 
     Keys of `ours` keep their current state. Keys of `theirs` are reverted whatever their current state
@@ -98,7 +117,9 @@ def inverse(changes: Sequence[Change], ours: Collection[ContentKey], theirs: Col
     for change in changes:
         keys = {key for key in (change.key, change.old_key) if key}
         if not keys.intersection(ours):
-            staged = _inverse(staged, change, now.get if keys.intersection(theirs) else _left_behind(change))
+            staged = _inverse(
+                staged, change, now.get if keys.intersection(theirs) else _left_behind(change)
+            )
     return staged
 
 
@@ -113,5 +134,11 @@ def _inverse(staged: StagedList, change: Change, state: State) -> StagedList:
         staged = rename(staged, change.key, change.old_key, state)
     except (ContentNotFound, AlreadyExists):
         # This happens only with the current state: the content is gone, or another one has its key.
-        return restore(restore(staged, change.old_key, change.before, state), change.key, None, state)
-    return put(staged, change.old_key, change.before, state) if change.before and change.before != change.after else staged
+        return restore(
+            restore(staged, change.old_key, change.before, state), change.key, None, state
+        )
+    return (
+        put(staged, change.old_key, change.before, state)
+        if change.before and change.before != change.after
+        else staged
+    )

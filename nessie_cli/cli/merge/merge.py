@@ -34,10 +34,17 @@ class Options(MergingOptions):
     before the merge, conflict. `nessie resolve merge FROM` resolves conflicts one by one.
     """
 
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The branch, tag or commit to merge.")]
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="The branch, tag or commit to merge.")
+    ]
     into: Annotated[
         str | None,
-        typer.Option("--into", "-b", metavar="REF", help="The branch to merge into. Default: the current one."),
+        typer.Option(
+            "--into",
+            "-b",
+            metavar="REF",
+            help="The branch to merge into. Default: the current one.",
+        ),
     ] = None
     unrelated: Annotated[
         bool,
@@ -47,7 +54,12 @@ class Options(MergingOptions):
 
 def run(options: Options, app: Invocation) -> Merge:
     """Merges, or raises `MergeConflict` with every conflict."""
-    refuse_empty("nessie merge FROM [--into REF] [--expected-hash H]", options.source, options.into, options.expected_hash)
+    refuse_empty(
+        "nessie merge FROM [--into REF] [--expected-hash H]",
+        options.source,
+        options.into,
+        options.expected_hash,
+    )
     refuse_deep_write(deep=options.deep, dry_run=options.dry_run)
     branch = options.into or app.reference_name()
     repository, source = app.repository(), app.revision(options.source)
@@ -65,7 +77,10 @@ def run(options: Options, app: Invocation) -> Merge:
     )
     conflicts = conflicts_of_merge(app, branch, options.source)
     hash_ = repository.resolve(source).hash
-    with conflicts, once(app, "merge", branch, hash_, wanted, dry_run=options.dry_run) as request_id:
+    with (
+        conflicts,
+        once(app, "merge", branch, hash_, wanted, dry_run=options.dry_run) as request_id,
+    ):
         outcome = repository.merge(branch, source, replace(wanted, request_id=request_id))
     if options.deep:
         return deep_outcome(app, outcome, wanted.behaviors, "merged", options.source)

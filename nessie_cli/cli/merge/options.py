@@ -21,11 +21,15 @@ class SideOptions:
 
     ours: Annotated[
         list[str] | None,
-        typer.Option("--ours", metavar="KEY", help="Keep our state of this key: that of the target branch."),
+        typer.Option(
+            "--ours", metavar="KEY", help="Keep our state of this key: that of the target branch."
+        ),
     ] = None
     theirs: Annotated[
         list[str] | None,
-        typer.Option("--theirs", metavar="KEY", help="Take their state of this key: that of the source."),
+        typer.Option(
+            "--theirs", metavar="KEY", help="Take their state of this key: that of the source."
+        ),
     ] = None
 
 
@@ -47,15 +51,24 @@ class DecisionOptions(SideOptions):
     ] = Behavior.NORMAL
     resolve: Annotated[
         list[str] | None,
-        typer.Option("--resolve", metavar="KEY=FILE", help="Write this content (REST JSON; - is stdin)."),
+        typer.Option(
+            "--resolve", metavar="KEY=FILE", help="Write this content (REST JSON; - is stdin)."
+        ),
     ] = None
     follow_renames: Annotated[
         bool,
-        typer.Option("--follow-renames", help="Combine a rename on one side with a change on the other."),
+        typer.Option(
+            "--follow-renames", help="Combine a rename on one side with a change on the other."
+        ),
     ] = False
     expected_hash: Annotated[
         str | None,
-        typer.Option("--expected-hash", "-c", metavar="H", help="Fail unless the target branch has this commit."),
+        typer.Option(
+            "--expected-hash",
+            "-c",
+            metavar="H",
+            help="Fail unless the target branch has this commit.",
+        ),
     ] = None
 
 

@@ -37,16 +37,28 @@ class Merge(Result):
 def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
     """Raises `InvalidInput` for `--deep` without `--dry-run`."""
     if deep and not dry_run:
-        raise InvalidInput("--deep shows what a merge would change, so it needs --dry-run. Hint: afterwards, `nessie show --deep` shows the same")
+        raise InvalidInput(
+            "--deep shows what a merge would change, so it needs --dry-run. Hint: afterwards, `nessie show --deep` shows the same"
+        )
 
 
-def deep_outcome(app: Invocation, outcome: MergeResult, behaviors: Sequence[KeyBehavior], verb: str, source: str) -> Merge:
+def deep_outcome(
+    app: Invocation, outcome: MergeResult, behaviors: Sequence[KeyBehavior], verb: str, source: str
+) -> Merge:
     """Returns the result of a dry run with the comparison of metadata files."""
     changes = list(deep_changes(_differences(outcome, behaviors), app))
-    return Merge(outcome=outcome, verb=verb, source=source, diffs=list(diff_entries(changes)), changes=changes)
+    return Merge(
+        outcome=outcome,
+        verb=verb,
+        source=source,
+        diffs=list(diff_entries(changes)),
+        changes=changes,
+    )
 
 
-def _differences(outcome: MergeResult, behaviors: Sequence[KeyBehavior]) -> Iterator[model.DiffEntry]:
+def _differences(
+    outcome: MergeResult, behaviors: Sequence[KeyBehavior]
+) -> Iterator[model.DiffEntry]:
     """Yields what changes on the target: to the content of the source, or to that of `--resolve`."""
     resolved = {one.key: one.resolved for one in behaviors if one.resolved is not None}
     for detail in outcome.details:

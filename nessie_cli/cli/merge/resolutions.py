@@ -62,12 +62,18 @@ class MergeResolutions:
             case ConflictType.NAMESPACE_ABSENT:
                 return [self._commit("put", [key], f"add {key}", "--type", "namespace")]
             case ConflictType.NOT_A_NAMESPACE:
-                return [self._commit("replace", [key], f"make {key} a namespace", "--type", "namespace")]
+                return [
+                    self._commit("replace", [key], f"make {key} a namespace", "--type", "namespace")
+                ]
             case ConflictType.NAMESPACE_NOT_EMPTY:
                 below = contents_below(self._app, self._branch, key)
                 empty = [self._commit("delete", below, f"empty {key}")] if below else []
                 # A transplant checks a namespace even if the change of a commit to it is dropped.
-                keep = [] if {"transplant", "cherry-pick"} & set(again) else [command_line(*again, "--ours", str(key))]
+                keep = (
+                    []
+                    if {"transplant", "cherry-pick"} & set(again)
+                    else [command_line(*again, "--ours", str(key))]
+                )
                 return [*keep, *empty]
         lines = [command_line(*again, side, str(key)) for side in ("--theirs", "--ours")]
         if conflict.source_rename or conflict.target_rename:
@@ -78,4 +84,6 @@ class MergeResolutions:
         """A command line that prepares the branch by a commit."""
         ref = self._app.options.ref
         here = [word for word in carried(self._app.options) if word not in (ref, "--ref")]
-        return command_line(*here, "--ref", self._branch, "content", verb, *map(str, keys), *options, "-m", message)
+        return command_line(
+            *here, "--ref", self._branch, "content", verb, *map(str, keys), *options, "-m", message
+        )

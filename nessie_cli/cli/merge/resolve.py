@@ -9,7 +9,12 @@ from msgspec.structs import replace
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.words import refuse_empty
-from nessie_cli.cli.merge.behaviors import contents_of_files, merge_options, meta_of_merge, meta_of_transplant
+from nessie_cli.cli.merge.behaviors import (
+    contents_of_files,
+    merge_options,
+    meta_of_merge,
+    meta_of_transplant,
+)
 from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.decisions import Decisions
 from nessie_cli.cli.merge.inverse import batch_of, reverted
@@ -68,7 +73,11 @@ class Options(DecisionOptions):
     ] = None
     current: Annotated[
         list[str] | None,
-        typer.Option("--current", metavar="KEY", help="Keep the current state of this key, and drop the staged change."),
+        typer.Option(
+            "--current",
+            metavar="KEY",
+            help="Keep the current state of this key, and drop the staged change.",
+        ),
     ] = None
     proposed: Annotated[
         list[str] | None,
@@ -76,7 +85,13 @@ class Options(DecisionOptions):
     ] = None
     into: Annotated[
         str | None,
-        typer.Option("--into", "--onto", "-b", metavar="REF", help="The branch to write to. Default: the current one."),
+        typer.Option(
+            "--into",
+            "--onto",
+            "-b",
+            metavar="REF",
+            help="The branch to write to. Default: the current one.",
+        ),
     ] = None
     unrelated: Annotated[
         bool,
@@ -100,9 +115,13 @@ def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
     refuse_empty(USAGE, *words, options.into, options.expected_hash)
     verb, *what = words or [""]
     if options.decides_about_a_merge and verb not in ("merge", *_TRANSPLANT):
-        raise InvalidInput("--into, --follow-renames and --expected-hash belong to `nessie resolve merge FROM` and `nessie resolve transplant REV`")
+        raise InvalidInput(
+            "--into, --follow-renames and --expected-hash belong to `nessie resolve merge FROM` and `nessie resolve transplant REV`"
+        )
     if verb and (options.current or options.proposed):
-        raise InvalidInput(f"--current and --proposed belong to the batch; for a {verb} they are --ours and --theirs")
+        raise InvalidInput(
+            f"--current and --proposed belong to the batch; for a {verb} they are --ours and --theirs"
+        )
     if not verb:
         return _resolve_batch(options, app)
     if verb in _TRANSPLANT and what:
@@ -122,7 +141,9 @@ def show(result: Batch | Committed | Merge, output: Output) -> None:
         print_committed(result, output)
     else:
         print_changes(output, changes_of(result.staged))
-        output.note("`nessie commit -m MSG` commits" if result.staged else "nothing is left to commit")
+        output.note(
+            "`nessie commit -m MSG` commits" if result.staged else "nothing is left to commit"
+        )
 
 
 def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
@@ -134,7 +155,9 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
             return repository.merge(branch, revision, wanted)
 
     meta = meta_of_merge(app, options.message, source, branch)
-    wanted = replace(merge_options(app, branch, _without_decisions(options), meta), unrelated=options.unrelated)
+    wanted = replace(
+        merge_options(app, branch, _without_decisions(options), meta), unrelated=options.unrelated
+    )
     outcome = settle_merge(app, merge, wanted, _decisions(options, OF_MERGE))
     return Merge(outcome=outcome, verb="merged", source=source)
 
@@ -161,10 +184,14 @@ def _resolve_revert(options: Options, app: Invocation, words: str) -> Committed:
 
     def commit(staged: StagedList, submission: Submission) -> CommitResult:
         with conflicts_of_merge(app, branch):
-            return submit(app, workspace.Batch(batch.begun_at, staged, batch.request_id), submission)
+            return submit(
+                app, workspace.Batch(batch.begun_at, staged, batch.request_id), submission
+            )
 
     trial = Submission(branch, CommitMeta(""), dry_run=True)
-    staged = settle_batch(app, batch.staged, branch, lambda some: commit(some, trial), _decisions(options, OF_REVERT))
+    staged = settle_batch(
+        app, batch.staged, branch, lambda some: commit(some, trial), _decisions(options, OF_REVERT)
+    )
     if not staged:
         raise InvalidInput("nothing is left to revert: every key keeps its current state")
     result = commit(staged, Submission(branch, meta_of(app, _message(options) or what.message)))
@@ -181,7 +208,13 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
             raise InvalidInput(NOTHING_STAGED)
         refuse_elsewhere(app, batch, branch)
         begun_at = batch.begun_at
-        staged = settle_batch(app, batch.staged, branch, lambda some: submit(app, workspace.Batch(begun_at, some), trial), decisions)
+        staged = settle_batch(
+            app,
+            batch.staged,
+            branch,
+            lambda some: submit(app, workspace.Batch(begun_at, some), trial),
+            decisions,
+        )
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)
         if message is None or not staged:
@@ -200,12 +233,17 @@ def _without_decisions(options: Options) -> DecisionOptions:
 
 
 def _decisions(options: Options, sides: Sides) -> Decisions:
-    return Decisions(sides, options.ours or (), options.theirs or (), contents_of_files(options.resolve))
+    return Decisions(
+        sides, options.ours or (), options.theirs or (), contents_of_files(options.resolve)
+    )
 
 
 def _batch_decisions(options: Options, app: Invocation) -> Decisions:
     """The decisions about the batch, for which --ours and --theirs are old names."""
-    for old, new, keys in (("--ours", "--current", options.ours), ("--theirs", "--proposed", options.theirs)):
+    for old, new, keys in (
+        ("--ours", "--current", options.ours),
+        ("--theirs", "--proposed", options.theirs),
+    ):
         if keys:
             app.output.note(f"warning: for a batch {old} is called {new}")
     current = [*(options.current or ()), *(options.ours or ())]

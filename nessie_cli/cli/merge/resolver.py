@@ -34,16 +34,24 @@ def decide_all(app: Invocation, error: ReferenceConflict, decisions: Decisions) 
 
     Raises `InvalidInput` if there is no terminal, or if the answer is to abort.
     """
-    undecided = [conflict for conflict in error.conflicts if conflict.key is not None and conflict.key not in decisions.of]
+    undecided = [
+        conflict
+        for conflict in error.conflicts
+        if conflict.key is not None and conflict.key not in decisions.of
+    ]
     if not undecided:
         return True
     if not sys.stdin.isatty():
         keys = ", ".join(str(conflict.key) for conflict in undecided)
-        raise InvalidInput(f"stdin is no terminal, and not decided: {keys}; decide by {decisions.sides.options}")
+        raise InvalidInput(
+            f"stdin is no terminal, and not decided: {keys}; decide by {decisions.sides.options}"
+        )
     resolver = _Resolver(app, conflict_report(error, app), decisions.sides)
     is_complete = True
     for number, conflict in enumerate(undecided, 1):
-        decision = resolver.ask(conflict, f"{number} of {len(undecided)}: " if len(undecided) > 1 else "")
+        decision = resolver.ask(
+            conflict, f"{number} of {len(undecided)}: " if len(undecided) > 1 else ""
+        )
         if decision.choice is Choice.SKIP:
             is_complete = False
         elif conflict.key is not None:
@@ -95,13 +103,23 @@ class _Resolver:
 
     def _differences(self, conflict: Conflict) -> Iterator[Line]:
         """What each side changed since the base; without a base, how the sides differ."""
-        states = list(zip(self._report.sides, (conflict.expected, conflict.actual, conflict.proposed), strict=True))
+        states = list(
+            zip(
+                self._report.sides,
+                (conflict.expected, conflict.actual, conflict.proposed),
+                strict=True,
+            )
+        )
         base, ours, theirs = states
-        for (old, before), (new, after) in [(base, ours), (base, theirs)] if base[1] else [(ours, theirs)]:
+        for (old, before), (new, after) in (
+            [(base, ours), (base, theirs)] if base[1] else [(ours, theirs)]
+        ):
             yield [Span(f"{old} -> {new}", "heading")]
             yield from self._changes(conflict, before, after)
 
-    def _changes(self, conflict: Conflict, before: Content | None, after: Content | None) -> Iterator[Line]:
+    def _changes(
+        self, conflict: Conflict, before: Content | None, after: Content | None
+    ) -> Iterator[Line]:
         if conflict.key is None or before == after:
             yield [Span("  no change", "label")]
             return

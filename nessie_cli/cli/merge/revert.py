@@ -14,7 +14,14 @@ from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
-from nessie_cli.cli.staging.submission import Submission, Submitted, head_of_branch, refuse_elsewhere, settle, submit
+from nessie_cli.cli.staging.submission import (
+    Submission,
+    Submitted,
+    head_of_branch,
+    refuse_elsewhere,
+    settle,
+    submit,
+)
 from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
@@ -40,13 +47,20 @@ class Options(SideOptions):
 
     revision: Annotated[
         str,
-        typer.Argument(metavar="REV|RANGE", help="The commit or range to revert; a merge with all that it merged."),
+        typer.Argument(
+            metavar="REV|RANGE",
+            help="The commit or range to revert; a merge with all that it merged.",
+        ),
     ]
     message: Annotated[
         list[str] | None,
-        typer.Option("-m", "--message", metavar="MSG", help="The commit message; repeat for paragraphs."),
+        typer.Option(
+            "-m", "--message", metavar="MSG", help="The commit message; repeat for paragraphs."
+        ),
     ] = None
-    no_commit: Annotated[bool, typer.Option("--no-commit", "-n", help="Only stage the inverse.")] = False
+    no_commit: Annotated[
+        bool, typer.Option("--no-commit", "-n", help="Only stage the inverse.")
+    ] = False
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Show what would happen, and write nothing."),
@@ -60,7 +74,9 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     head = head_of_branch(repository, branch)
     what = reverted(app, options.revision)
     _refuse_parent(app, options.message, what.last)
-    ours, theirs = (tuple(map(ContentKey.parse, keys or ())) for keys in (options.ours, options.theirs))
+    ours, theirs = (
+        tuple(map(ContentKey.parse, keys or ())) for keys in (options.ours, options.theirs)
+    )
     batch = batch_of(repository, what, head, ours, theirs)
     if options.no_commit:
         return _stage(app, batch, branch)
@@ -85,7 +101,9 @@ def _refuse_parent(app: Invocation, message: list[str] | None, commit: str) -> N
     if not message or not message[0].isdecimal():
         return
     if len(app.repository().commit_at(CommitSpec(None, commit)).meta.parents) > 1:
-        raise InvalidInput(f"-m {message[0]}: -m gives the message here; which parent of a merge is meant needs no word")
+        raise InvalidInput(
+            f"-m {message[0]}: -m gives the message here; which parent of a merge is meant needs no word"
+        )
 
 
 def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
@@ -96,7 +114,9 @@ def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
             refuse_elsewhere(app, before, branch)
         taken = [str(key) for key in inverse.keys if before and key in before.keys]
         if taken:
-            raise InvalidInput(f"{', '.join(taken)}: staged already; `nessie commit`, `nessie stash` or `nessie reset` first")
+            raise InvalidInput(
+                f"{', '.join(taken)}: staged already; `nessie commit`, `nessie stash` or `nessie reset` first"
+            )
         after = workspace.Batch(
             before.begun_at if before else inverse.begun_at,
             (*(before.staged if before else ()), *inverse.staged),

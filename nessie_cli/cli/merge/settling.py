@@ -23,19 +23,28 @@ MOST_ROUNDS = 20
 """The resolution of one conflict may cause another one, but not without end."""
 
 
-def settle_merge(app: Invocation, do: Callable[[MergeOptions], MergeResult], options: MergeOptions, decisions: Decisions) -> MergeResult:
+def settle_merge(
+    app: Invocation,
+    do: Callable[[MergeOptions], MergeResult],
+    options: MergeOptions,
+    decisions: Decisions,
+) -> MergeResult:
     """Resolves the conflicts of a merge or transplant by dry runs, then does it.
 
     Raises `MergeConflict` with the conflicts that were skipped, or that no decision resolves.
     """
     conflicts: dict[ContentKey, Conflict] = {}
     for _ in range(MOST_ROUNDS):
-        behaviors = [_behavior(conflicts[key], decisions) for key in decisions.of if key in conflicts]
+        behaviors = [
+            _behavior(conflicts[key], decisions) for key in decisions.of if key in conflicts
+        ]
         wanted = replace(options, behaviors=behaviors)
         try:
             do(replace(wanted, dry_run=True))
         except MergeConflict as error:
-            conflicts |= {conflict.key: conflict for conflict in error.conflicts if conflict.key is not None}
+            conflicts |= {
+                conflict.key: conflict for conflict in error.conflicts if conflict.key is not None
+            }
             if behaviors and all(conflict.key in decisions.of for conflict in error.conflicts):
                 # The decisions do not resolve it; the report shows the way out.
                 raise
@@ -53,9 +62,18 @@ def _behavior(conflict: Conflict, decisions: Decisions) -> KeyBehavior:
     decision = decisions.of[conflict.key]
     if decision.content is not None:
         if conflict.actual is None:
-            raise InvalidInput(f"{conflict.key}: the branch has no such content; decide by --ours or --theirs")
-        return KeyBehavior(conflict.key, MergeBehavior.NORMAL, conflict.actual, decision.content.with_id(conflict.actual.id))
-    return KeyBehavior(conflict.key, MergeBehavior.DROP if decision.choice is Choice.OURS else MergeBehavior.FORCE)
+            raise InvalidInput(
+                f"{conflict.key}: the branch has no such content; decide by --ours or --theirs"
+            )
+        return KeyBehavior(
+            conflict.key,
+            MergeBehavior.NORMAL,
+            conflict.actual,
+            decision.content.with_id(conflict.actual.id),
+        )
+    return KeyBehavior(
+        conflict.key, MergeBehavior.DROP if decision.choice is Choice.OURS else MergeBehavior.FORCE
+    )
 
 
 def settle_batch(
@@ -78,7 +96,9 @@ def settle_batch(
             if staged:
                 check(staged)
         except ReferenceConflict as error:
-            found = {conflict.key: conflict for conflict in error.conflicts if conflict.key is not None}
+            found = {
+                conflict.key: conflict for conflict in error.conflicts if conflict.key is not None
+            }
             if found.keys() <= done:
                 raise
             if not done:

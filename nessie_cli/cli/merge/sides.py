@@ -32,7 +32,10 @@ class Sides(NamedTuple):
         """Yields each answer and what it does."""
         yield _key(self.ours), self.meaning_of_ours
         yield _key(self.theirs), self.meaning_of_theirs
-        yield "[e]dit", "write a third content: your editor opens with both sides between conflict markers"
+        yield (
+            "[e]dit",
+            "write a third content: your editor opens with both sides between conflict markers",
+        )
         yield "[s]kip", self.meaning_of_skip
         yield "[a]bort", "change nothing"
         yield "[?]", "show this help and what each side changed, with rows, files and schema"

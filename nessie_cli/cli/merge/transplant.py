@@ -37,11 +37,16 @@ class Options(MergingOptions):
 
     words: Annotated[
         list[str],
-        typer.Argument(metavar="REV|RANGE...", help="Commits and ranges, in the order in which they are applied."),
+        typer.Argument(
+            metavar="REV|RANGE...",
+            help="Commits and ranges, in the order in which they are applied.",
+        ),
     ]
     onto: Annotated[
         str | None,
-        typer.Option("--onto", "-b", metavar="REF", help="The branch to write to. Default: the current one."),
+        typer.Option(
+            "--onto", "-b", metavar="REF", help="The branch to write to. Default: the current one."
+        ),
     ] = None
     source: Annotated[
         str | None,
@@ -67,9 +72,14 @@ def run(options: Options, app: Invocation) -> Merge:
 
     refuse_unchanged(options.ours, changed)
     meta = meta_of_transplant(app, options.message, commits)
-    wanted = replace(merge_options(app, branch, options, meta), any_order=True, dry_run=options.dry_run)
+    wanted = replace(
+        merge_options(app, branch, options, meta), any_order=True, dry_run=options.dry_run
+    )
     conflicts = conflicts_of_merge(app, branch, " ".join(options.words))
-    with conflicts, once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id:
+    with (
+        conflicts,
+        once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id,
+    ):
         outcome = repository.transplant(branch, commits, replace(wanted, request_id=request_id))
     source = counted(len(commits), "commit")
     if options.deep:

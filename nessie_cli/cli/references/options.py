@@ -179,7 +179,12 @@ class ReferenceOptions:
     @property
     def actions(self) -> tuple[str, ...]:
         """The options that say what to do; at most one of them can be given."""
-        chosen = {"-l": self.lists, "-d": self.deletes, self.rename_option: self.rename, "-f": self.assign}
+        chosen = {
+            "-l": self.lists,
+            "-d": self.deletes,
+            self.rename_option: self.rename,
+            "-f": self.assign,
+        }
         return tuple(option for option, given in chosen.items() if given)
 
     def between(self, least: int, most: int, usage: str) -> list[str]:

@@ -100,7 +100,9 @@ def show(result: Switched, output: Output) -> None:
     output.say(f"now on {type_} {reference.name} at {output.out.hash(reference.hash)}")
     if result.staged:
         come = "comes" if result.staged == 1 else "come"
-        staged = f"{counted(result.staged, 'staged operation')} {come} along, now for {reference.name}"
+        staged = (
+            f"{counted(result.staged, 'staged operation')} {come} along, now for {reference.name}"
+        )
         output.say(f"{staged}; `nessie status` shows what would conflict")
     if result.override:
         output.note(f"NESSIE_REF overrides the workspace: commands still work on {result.override}")

@@ -97,11 +97,17 @@ def _tag(found: Reference, message: str | None) -> Tag:
 def _refuse_rename(options: Options, repository: Repository) -> None:
     """Refuses `-m OLD NEW`, by which earlier versions have renamed a tag."""
     old, words = options.message or "", options.words
-    if len(words) != 1 or not _exists(repository, old, ReferenceType.TAG) or _exists(repository, words[0]):
+    if (
+        len(words) != 1
+        or not _exists(repository, old, ReferenceType.TAG)
+        or _exists(repository, words[0])
+    ):
         return
     rename = f"`nessie tag --move {old} {words[0]}` renames it"
     create = f"`nessie tag -m {old} {words[0]} HEAD` creates a tag with this message"
-    raise InvalidInput(f"-m is the message of a tag, and '{old}' is a tag. Hint: {rename}; {create}")
+    raise InvalidInput(
+        f"-m is the message of a tag, and '{old}' is a tag. Hint: {rename}; {create}"
+    )
 
 
 def _exists(repository: Repository, name: str, type_: ReferenceType | None = None) -> bool:

@@ -54,7 +54,9 @@ class Options:
     ] = None
     workers: Annotated[
         int,
-        typer.Option("--workers", metavar="N", min=1, max=64, help="How many processes answer requests."),
+        typer.Option(
+            "--workers", metavar="N", min=1, max=64, help="How many processes answer requests."
+        ),
     ] = 1
     tokens: Annotated[
         Path | None,
@@ -96,10 +98,14 @@ class Options:
             help="The claim with the roles, possibly nested: realm_access.roles.",
         ),
     ] = "roles"
-    jwt_name: Annotated[str, typer.Option("--jwt-name", metavar="NAME", help="The claim with the caller's name.")] = "sub"
+    jwt_name: Annotated[
+        str, typer.Option("--jwt-name", metavar="NAME", help="The claim with the caller's name.")
+    ] = "sub"
     rules: Annotated[
         Path | None,
-        typer.Option("--rules", metavar="FILE", help="Allow only what the rules of FILE grant to a caller."),
+        typer.Option(
+            "--rules", metavar="FILE", help="Allow only what the rules of FILE grant to a caller."
+        ),
     ] = None
     anonymous: Annotated[
         bool,
@@ -108,7 +114,9 @@ class Options:
             help="Allow callers without a token. They have no name and no role in the rules.",
         ),
     ] = False
-    open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Answer /q/metrics without a token.")] = False
+    open_metrics: Annotated[
+        bool, typer.Option("--open-metrics", help="Answer /q/metrics without a token.")
+    ] = False
     tls_cert: Annotated[
         Path | None,
         typer.Option(
@@ -133,7 +141,9 @@ class Options:
             help="Accept only clients whose certificate this CA has signed.",
         ),
     ] = None
-    access_log: Annotated[bool, typer.Option("--access-log", help="Write one JSON line per request to stdout.")] = False
+    access_log: Annotated[
+        bool, typer.Option("--access-log", help="Write one JSON line per request to stdout.")
+    ] = False
 
 
 def run(options: Options, app: Invocation) -> None:
@@ -143,7 +153,9 @@ def run(options: Options, app: Invocation) -> None:
 
     url = app.store_url()
     if url.startswith(("http://", "https://")):
-        raise InvalidInput(f"{url} is a server already. Hint: clients can use it directly; or serve the store behind it")
+        raise InvalidInput(
+            f"{url} is a server already. Hint: clients can use it directly; or serve the store behind it"
+        )
     stream = sys.stdout.buffer if options.access_log else sys.stderr.buffer
 
     def started(address: str) -> None:
@@ -185,7 +197,9 @@ def _jwt(options: Options) -> "JwtSettings | None":
     keys = options.jwt_keys or env.variable(env.SERVE_JWT_KEYS)
     if issuer is None:
         if audience or keys:
-            raise InvalidInput("--jwt-audience and --jwt-keys need --jwt-issuer: it is what turns JSON Web Tokens on")
+            raise InvalidInput(
+                "--jwt-audience and --jwt-keys need --jwt-issuer: it is what turns JSON Web Tokens on"
+            )
         return None
     from nessie_cli.server import JwtSettings
 
@@ -199,7 +213,9 @@ def _tls(options: Options) -> "Tls | None":
     client_ca = _file(options.tls_client_ca, env.SERVE_TLS_CLIENT_CA)
     if certificate is None:
         if key is not None or client_ca is not None:
-            raise InvalidInput("--tls-key and --tls-client-ca need --tls-cert: it is what turns TLS on")
+            raise InvalidInput(
+                "--tls-key and --tls-client-ca need --tls-cert: it is what turns TLS on"
+            )
         return None
     from nessie_cli.server import Tls
 

@@ -31,7 +31,9 @@ class Options(FileOptions):
     ]
     roles: Annotated[
         list[str] | None,
-        typer.Option("--roles", metavar="NAME", help="The roles of the caller; repeatable, or with commas."),
+        typer.Option(
+            "--roles", metavar="NAME", help="The roles of the caller; repeatable, or with commas."
+        ),
     ] = None
     expires: Annotated[
         str | None,
@@ -64,4 +66,6 @@ def run(options: Options, app: Invocation) -> NewToken:
 def show(result: NewToken, output: Output) -> None:
     """Prints the token."""
     output.say(result.token)
-    output.note(f"this token is shown once; {result.file} keeps a hash of it, under the id {result.token_id}")
+    output.note(
+        f"this token is shown once; {result.file} keeps a hash of it, under the id {result.token_id}"
+    )

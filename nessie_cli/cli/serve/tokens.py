@@ -67,7 +67,9 @@ def expiry(text: str | None, now: datetime) -> datetime | None:
     try:
         return parse_time(text, now)
     except InvalidInput:
-        raise InvalidInput(f"--expires {text!r}: write 12h, 90d, 8w, or an instant such as 2027-01-31T00:00:00Z") from None
+        raise InvalidInput(
+            f"--expires {text!r}: write 12h, 90d, 8w, or an instant such as 2027-01-31T00:00:00Z"
+        ) from None
 
 
 def split_roles(texts: list[str] | None) -> list[str]:

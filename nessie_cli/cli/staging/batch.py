@@ -22,7 +22,14 @@ _STYLES = {
     "delete": "deleted",
     "unmodified": "label",
 }
-_LETTERS = {"create": "A", "update": "M", "replace": "M", "rename": "R", "delete": "D", "unmodified": "="}
+_LETTERS = {
+    "create": "A",
+    "update": "M",
+    "replace": "M",
+    "rename": "R",
+    "delete": "D",
+    "unmodified": "=",
+}
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -86,7 +93,9 @@ def _operation(staged: Staged) -> StagedPut | StagedOther:
     if isinstance(operation, Put):
         expected = staged.seen or operation.expected_content
         return StagedPut("PUT", operation.key, operation.content, expected)
-    return StagedOther("DELETE" if isinstance(operation, Delete) else "UNCHANGED", operation.key, staged.seen)
+    return StagedOther(
+        "DELETE" if isinstance(operation, Delete) else "UNCHANGED", operation.key, staged.seen
+    )
 
 
 # -- changes ---------------------------------------------------------------------------------------
@@ -136,7 +145,9 @@ def print_changes(output: Output, changes: Iterable[StagedChange], indent: str =
         output.say(verb, Span(change.key, "key"), f"  {change.what}".rstrip())
 
 
-def print_short(output: Output, changes: Iterable[StagedChange], conflicts: Collection[str]) -> None:
+def print_short(
+    output: Output, changes: Iterable[StagedChange], conflicts: Collection[str]
+) -> None:
     """Prints one line for each change, as `git status --short`.
 
     A line is a letter, C if a key of the change is in `conflicts`, and the key. A rename has both keys.

@@ -45,23 +45,42 @@ class Options:
         list[str] | None,
         typer.Option("-m", "--message", metavar="MSG", help="The message; repeat for paragraphs."),
     ] = None
-    file: Annotated[str | None, typer.Option("-F", "--file", metavar="FILE|-", help="Read the message from a file.")] = None
+    file: Annotated[
+        str | None,
+        typer.Option("-F", "--file", metavar="FILE|-", help="Read the message from a file."),
+    ] = None
     batch: Annotated[
         str | None,
-        typer.Option(metavar="FILE|-", help="Commit the operations of a file instead of the staged ones."),
+        typer.Option(
+            metavar="FILE|-", help="Commit the operations of a file instead of the staged ones."
+        ),
     ] = None
-    author: Annotated[list[str] | None, typer.Option(metavar="A", help="An author; repeatable. Default: the setting author.")] = None
-    signed_off_by: Annotated[list[str] | None, typer.Option(metavar="S", help="Who signed off the commit; repeatable.")] = None
-    properties: Annotated[list[str] | None, typer.Option("--property", metavar="K=V", help="A property; repeatable.")] = None
+    author: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A", help="An author; repeatable. Default: the setting author."),
+    ] = None
+    signed_off_by: Annotated[
+        list[str] | None, typer.Option(metavar="S", help="Who signed off the commit; repeatable.")
+    ] = None
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", metavar="K=V", help="A property; repeatable.")
+    ] = None
     author_time: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="When the change was made, such as 2026-01-31T12:00:00Z."),
+        typer.Option(
+            metavar="TIME", help="When the change was made, such as 2026-01-31T12:00:00Z."
+        ),
     ] = None
     expected_hash: Annotated[
         str | None,
-        typer.Option(metavar="HASH", help="The commit that you started from. Keys that changed since then conflict."),
+        typer.Option(
+            metavar="HASH",
+            help="The commit that you started from. Keys that changed since then conflict.",
+        ),
     ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be committed, and write nothing.")] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be committed, and write nothing.")
+    ] = False
 
 
 def run(options: Options, app: Invocation) -> Committed:
@@ -95,7 +114,9 @@ def show(result: Committed, output: Output) -> None:
     print_committed(result, output)
 
 
-def _message(app: Invocation, options: Options, text: str | None, branch: str) -> AbstractContextManager[str]:
+def _message(
+    app: Invocation, options: Options, text: str | None, branch: str
+) -> AbstractContextManager[str]:
     """The given message, or the one that the user writes in the editor. A dry run needs none."""
     if text is not None or options.dry_run:
         return nullcontext(text or "")
@@ -128,7 +149,9 @@ def _refuse_two_for_one_key(place: str, operations: list[Operation]) -> None:
         first = seen.setdefault(operation.key, number)
         if first == number or _creates_again(operations[first - 1], operation):
             continue
-        raise InvalidInput(f"{place}: operations {first} and {number} are both about key {operation.key}; a commit changes a key once")
+        raise InvalidInput(
+            f"{place}: operations {first} and {number} are both about key {operation.key}; a commit changes a key once"
+        )
 
 
 def _creates_again(first: Operation, second: Operation) -> bool:
@@ -150,7 +173,10 @@ def _submit(app: Invocation, submission: Submission, operations: list[Operation]
     repository = app.repository()
     head_of_branch(repository, submission.branch)
     again = resolving(lambda error: with_current_hash(app, error))
-    with again, once(app, "commit", submission, operations, dry_run=submission.dry_run) as request_id:
+    with (
+        again,
+        once(app, "commit", submission, operations, dry_run=submission.dry_run) as request_id,
+    ):
         result = repository.commit(
             submission.branch,
             operations,

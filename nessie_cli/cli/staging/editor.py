@@ -35,7 +35,9 @@ def edit(path: Path) -> None:
             code = subprocess.run(command, check=False, stdout=out).returncode  # noqa: S603
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InvalidInput(f"the editor {name!r} cannot be run: {reason}. Hint: NESSIE_EDITOR, VISUAL or EDITOR names another one") from None
+        raise InvalidInput(
+            f"the editor {name!r} cannot be run: {reason}. Hint: NESSIE_EDITOR, VISUAL or EDITOR names another one"
+        ) from None
     if code:
         raise InvalidInput(f"the editor {name!r} ended with {code}")
 
@@ -51,7 +53,9 @@ def _interrupts_left_to_the_editor() -> Iterator[None]:
 
 
 @contextmanager
-def message_from_editor(app: Invocation, branch: str, staged: Sequence[Staged] | None) -> Iterator[str]:
+def message_from_editor(
+    app: Invocation, branch: str, staged: Sequence[Staged] | None
+) -> Iterator[str]:
     """Yields the message that the user writes, for the block that commits with it.
 
     The file lists the `staged` operations in comments. If the commit fails, the workspace keeps the
@@ -67,11 +71,15 @@ def message_from_editor(app: Invocation, branch: str, staged: Sequence[Staged] |
     message = without_comments(read_text(path) or "")
     if not message:
         remove(path)
-        raise InvalidInput("the message is empty; nothing was committed, and the batch stays staged")
+        raise InvalidInput(
+            "the message is empty; nothing was committed, and the batch stays staged"
+        )
     try:
         yield message
     except Exception:
-        app.output.err.print_line(f"the message is kept in {path}; the next `nessie commit` begins with it")
+        app.output.err.print_line(
+            f"the message is kept in {path}; the next `nessie commit` begins with it"
+        )
         raise
     remove(path)
 

@@ -17,7 +17,9 @@ def staged_now(app: Invocation) -> StagedList:
     return batch.staged if batch else ()
 
 
-def existing_keys(app: Invocation, words: Sequence[str], expected_hash: str | None) -> tuple[ContentKey, ...]:
+def existing_keys(
+    app: Invocation, words: Sequence[str], expected_hash: str | None
+) -> tuple[ContentKey, ...]:
     """Returns the keys that words name.
 
     A glob names the keys that exist on the branch with the batch applied, or at the expected commit.
@@ -26,7 +28,11 @@ def existing_keys(app: Invocation, words: Sequence[str], expected_hash: str | No
 
     def existing(pattern: KeyPattern) -> Iterable[ContentKey]:
         repository = app.repository()
-        head = app.revision(expected_hash) if expected_hash else head_of_branch(repository, app.reference_name())
+        head = (
+            app.revision(expected_hash)
+            if expected_hash
+            else head_of_branch(repository, app.reference_name())
+        )
         found = {entry.key for entry in repository.entries(head, pattern.keys)}
         for item in () if expected_hash else staged_now(app):
             if proposed(item) is None:

@@ -22,7 +22,9 @@ class Options:
 
     keys: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[KEY...]", help="The keys, or globs such as 'db.*'. Default: the whole batch."),
+        typer.Argument(
+            metavar="[KEY...]", help="The keys, or globs such as 'db.*'. Default: the whole batch."
+        ),
     ] = None
 
 

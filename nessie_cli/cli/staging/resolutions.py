@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import command_line, with_current_hash
 from nessie_cli.errors import ReferenceConflict
-from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, KeyRange, UnknownContent, type_label
+from nessie_cli.model import (
+    Conflict,
+    ConflictType,
+    Content,
+    ContentKey,
+    KeyRange,
+    UnknownContent,
+    type_label,
+)
 from nessie_cli.render.text import short_hash
 from nessie_cli.workspace.staging import StagedList, renames
 
@@ -28,7 +36,10 @@ def batch_resolver(app: Invocation) -> str:
 MOST_CHILDREN = 20
 """A namespace with more contents is not deleted by a command line."""
 
-TYPE_OPTION: Mapping[str, str] = {name: type_label(name) for name in ("ICEBERG_TABLE", "ICEBERG_VIEW", "NAMESPACE", "DELTA_LAKE_TABLE", "UDF")}
+TYPE_OPTION: Mapping[str, str] = {
+    name: type_label(name)
+    for name in ("ICEBERG_TABLE", "ICEBERG_VIEW", "NAMESPACE", "DELTA_LAKE_TABLE", "UDF")
+}
 """The spelling of each content type in `--type`."""
 
 FIELD_OPTION: Mapping[str, str] = {
@@ -84,7 +95,11 @@ class BatchResolutions:
         proposed = conflict.proposed
         seen = ("--expected-hash", short_hash(self._error.head)) if self._error.head else ()
         if key in self._renames:
-            return [self._staging(["rename"], [key, self._renames[key]], seen)] if conflict.actual else []
+            return (
+                [self._staging(["rename"], [key, self._renames[key]], seen)]
+                if conflict.actual
+                else []
+            )
         if proposed is None or proposed == conflict.expected:
             verb = "delete" if proposed is None else "unmodified"
             return [self._staging([verb], [key], seen)] if conflict.actual else []
@@ -104,7 +119,9 @@ class BatchResolutions:
     def _staged_below(self, key: ContentKey) -> list[ContentKey]:
         return [staged for staged in self._staged_keys if staged != key and staged.starts_with(key)]
 
-    def _staging(self, verb: Sequence[str], keys: Sequence[ContentKey], options: Sequence[str] = ()) -> str:
+    def _staging(
+        self, verb: Sequence[str], keys: Sequence[ContentKey], options: Sequence[str] = ()
+    ) -> str:
         """A command line of `nessie content`; a key that looks like an option stands behind `--`."""
         message = () if self._app.workspace else ("-m", f"{verb[0]} {', '.join(map(str, keys))}")
         texts = list(map(str, keys))
@@ -125,13 +142,22 @@ def _is_another(conflict: Conflict) -> bool:
     proposed, actual, expected = conflict.proposed, conflict.actual, conflict.expected
     if proposed is None or actual is None:
         return False
-    return proposed.type_name != actual.type_name or (expected is not None and proposed.id != expected.id)
+    return proposed.type_name != actual.type_name or (
+        expected is not None and proposed.id != expected.id
+    )
 
 
-def contents_below(app: Invocation, at: Revision, key: ContentKey, staged: Collection[ContentKey] = ()) -> list[ContentKey]:
+def contents_below(
+    app: Invocation, at: Revision, key: ContentKey, staged: Collection[ContentKey] = ()
+) -> list[ContentKey]:
     """Returns the keys below a key without the staged ones; nothing if they are too many for a command line."""
     below = app.repository().entries(at, KeyRange(prefix=key))
-    found = list(islice((entry.key for entry in below if entry.key != key and entry.key not in staged), MOST_CHILDREN + 1))
+    found = list(
+        islice(
+            (entry.key for entry in below if entry.key != key and entry.key not in staged),
+            MOST_CHILDREN + 1,
+        )
+    )
     return found if len(found) <= MOST_CHILDREN else []
 
 
@@ -141,7 +167,11 @@ def put_options(content: Content) -> list[str]:
         return ["--content", "FILE"]
     words = ["--type", TYPE_OPTION[content.type_name]]
     for name, value in content.attributes().items():
-        words += [word for text in _texts(value) for word in (FIELD_OPTION[name], text)] if name in FIELD_OPTION else []
+        words += (
+            [word for text in _texts(value) for word in (FIELD_OPTION[name], text)]
+            if name in FIELD_OPTION
+            else []
+        )
     return words
 
 

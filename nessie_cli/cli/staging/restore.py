@@ -36,12 +36,16 @@ class Options(CommitOptions):
     back with a new content id.
     """
 
-    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="The keys, or globs such as 'db.*'.")]
+    keys: Annotated[
+        list[str], typer.Argument(metavar="KEY...", help="The keys, or globs such as 'db.*'.")
+    ]
     at: Annotated[
         str,
         typer.Option("--at", "--source", "-s", metavar="REV", help="The revision to restore from."),
     ]
-    recursive: Annotated[bool, typer.Option("--recursive", "-r", help="Also restore all keys below them.")] = False
+    recursive: Annotated[
+        bool, typer.Option("--recursive", "-r", help="Also restore all keys below them.")
+    ] = False
 
 
 def run(options: Options, app: Invocation) -> Batch | Committed:
@@ -55,7 +59,9 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
         for key in keys:
             wanted = known.get(key)
             if wanted is None and state(key) is None and effective(staged, key, state) is None:
-                raise ContentNotFound(f"there is no content with key '{key}', neither now nor at {options.at}", key)
+                raise ContentNotFound(
+                    f"there is no content with key '{key}', neither now nor at {options.at}", key
+                )
             if state(key) == wanted:
                 app.output.note(f"{key} is the same now as at {options.at}")
             staged = restore(staged, key, wanted, state)
@@ -101,7 +107,15 @@ def _changed(
     repository = app.repository()
     head = head_of_branch(repository, app.reference_name())
     sides = (entry.key for side in (head, at) for entry in repository.entries(side, below))
-    staged = [item.key for item in staged_now(app) if below.prefix is None or item.key.starts_with(below.prefix)]
+    staged = [
+        item.key
+        for item in staged_now(app)
+        if below.prefix is None or item.key.starts_with(below.prefix)
+    ]
     if not any(map(matches, chain(staged, sides))):
-        raise ContentNotFound(f"no key matches '{word}', neither now nor then", ContentKey.parse(word))
-    yield from filter(matches, chain((entry.key for entry in repository.diff(head, at, below)), staged))
+        raise ContentNotFound(
+            f"no key matches '{word}', neither now nor then", ContentKey.parse(word)
+        )
+    yield from filter(
+        matches, chain((entry.key for entry in repository.diff(head, at, below)), staged)
+    )

@@ -42,5 +42,8 @@ def run(options: Options, app: Invocation) -> Stashes:  # noqa: ARG001 - the sha
 def show(result: Stashes, output: Output) -> None:
     """Prints a table with a row for each batch."""
     out = output.out
-    rows = ((str(one.number), out.time(one.time), one.batch.reference, str(one.keys), one.message) for one in result.stashes)
+    rows = (
+        (str(one.number), out.time(one.time), one.batch.reference, str(one.keys), one.message)
+        for one in result.stashes
+    )
     out.print_table(_COLUMNS, rows)

@@ -28,9 +28,16 @@ class Options:
 
     keys: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[KEY...]", help="The keys, or globs such as 'db.*'. Default: the whole batch."),
+        typer.Argument(
+            metavar="[KEY...]", help="The keys, or globs such as 'db.*'. Default: the whole batch."
+        ),
     ] = None
-    message: Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="A description for `nessie stash list`.")] = ""
+    message: Annotated[
+        str,
+        typer.Option(
+            "-m", "--message", metavar="MSG", help="A description for `nessie stash list`."
+        ),
+    ] = ""
 
 
 def run(options: Options, app: Invocation) -> Stash:
@@ -49,7 +56,9 @@ def run(options: Options, app: Invocation) -> Stash:
         left = without(batch.staged, keys) if keys else ()
         kept = set(map(id, left))
         aside = tuple(item for item in batch.staged if id(item) not in kept)
-        stashed = Stashed(replace(batch, staged=aside, request_id=None), options.message, name, app.now)
+        stashed = Stashed(
+            replace(batch, staged=aside, request_id=None), options.message, name, app.now
+        )
         StashFile(workspace).push(stashed)
         file.write(replace(batch, staged=left, request_id=None))
     return Stash.of(0, stashed, len(left))
@@ -57,6 +66,10 @@ def run(options: Options, app: Invocation) -> Stash:
 
 def show(result: Stash, output: Output) -> None:
     """Prints how many keys were put aside."""
-    left = f"{result.left} operation{'' if result.left == 1 else 's'} still staged" if result.left else "nothing is staged"
+    left = (
+        f"{result.left} operation{'' if result.left == 1 else 's'} still staged"
+        if result.left
+        else "nothing is staged"
+    )
     output.say(f"put aside: {result.keys} key{'' if result.keys == 1 else 's'}; {left}")
     output.note("`nessie stash pop` stages it again")

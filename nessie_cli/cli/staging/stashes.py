@@ -22,7 +22,10 @@ from nessie_cli.workspace.stash import Stashed, StashFile
 class NumberOptions:
     """The options of a command about one stashed batch."""
 
-    number: Annotated[int, typer.Argument(metavar="[N]", help="The number in `nessie stash list`; 0 is the newest.")] = 0
+    number: Annotated[
+        int,
+        typer.Argument(metavar="[N]", help="The number in `nessie stash list`; 0 is the newest."),
+    ] = 0
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,9 @@ class Stash(Result):
     @classmethod
     def of(cls, number: int, stashed: Stashed, left: int = 0) -> "Stash":
         """Returns a stashed batch with its number."""
-        return cls(number, stashed.message, stashed.time, Batch.of(stashed.batch, stashed.reference), left)
+        return cls(
+            number, stashed.message, stashed.time, Batch.of(stashed.batch, stashed.reference), left
+        )
 
     @property
     def keys(self) -> int:
@@ -54,11 +59,15 @@ def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
         stashed = stashes.get(number)
         staged, _ = settle(app, file)
         if staged is not None:
-            raise InvalidInput("a batch is staged already; `nessie commit`, `nessie stash` or `nessie reset` first")
+            raise InvalidInput(
+                "a batch is staged already; `nessie commit`, `nessie stash` or `nessie reset` first"
+            )
         batch = stashed.batch
         store, branch = app.store.name(), app.reference_name()
         if batch.store not in (None, store):
-            raise InvalidInput(f"that batch is for the store {batch.store}, not for {store}. Hint: name the store by --store")
+            raise InvalidInput(
+                f"that batch is for the store {batch.store}, not for {store}. Hint: name the store by --store"
+            )
         file.write(replace(batch, branch=branch, store=store))
         if not keep:
             stashes.drop(number)

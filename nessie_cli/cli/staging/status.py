@@ -45,7 +45,9 @@ class Options:
     ] = False
     branch: Annotated[
         bool,
-        typer.Option("-b", "--branch", help="With --short: first show a line with the current reference."),
+        typer.Option(
+            "-b", "--branch", help="With --short: first show a line with the current reference."
+        ),
     ] = False
 
 
@@ -87,7 +89,9 @@ def run(options: Options, app: Invocation) -> Status:
     elsewhere = ""
     if batch is not None and not is_here:
         elsewhere = f"this batch is not for {reference.name} of {store}; `{commit_there(app, batch)}` commits it"
-    conflicts = [(one, tuple(report.resolutions(one))) for one in report.conflicts] if report else []
+    conflicts = (
+        [(one, tuple(report.resolutions(one))) for one in report.conflicts] if report else []
+    )
     return Status(
         reference,
         default,
@@ -108,13 +112,20 @@ def show(result: Status, output: Output) -> None:
         return
     reference, batch, hash_ = result.reference, result.batch, output.out.hash
     kind = reference.type.value.lower()
-    output.say(f"on {kind} ", Span(reference.name or "", "name"), " at ", Span(hash_(reference.hash), "hash"))
+    output.say(
+        f"on {kind} ",
+        Span(reference.name or "", "name"),
+        " at ",
+        Span(hash_(reference.hash), "hash"),
+    )
     if reference.name != result.default_branch:
         output.say(f"{result.ahead} ahead, {result.behind} behind {result.default_branch}")
     if batch.begun_at is None:
         output.say("nothing is staged")
         return
-    place = [Span(batch.reference, "name"), f" of {batch.store}"] if batch.store else ["this branch"]
+    place = (
+        [Span(batch.reference, "name"), f" of {batch.store}"] if batch.store else ["this branch"]
+    )
     output.say("staged for ", *place, " since ", Span(hash_(batch.begun_at), "hash"), ":")
     print_changes(output, changes_of(batch.staged), "  ")
     if result.elsewhere:
@@ -162,7 +173,9 @@ def _batch(app: Invocation) -> workspace.Batch | None:
     return batch
 
 
-def _conflicts(app: Invocation, reference: Reference, batch: workspace.Batch) -> ConflictReport | None:
+def _conflicts(
+    app: Invocation, reference: Reference, batch: workspace.Batch
+) -> ConflictReport | None:
     """The conflicts of a dry run, which carries no request id: that belongs to submissions."""
     trial = workspace.Batch(batch.begun_at, batch.staged)
     submission = Submission(reference.name or "", CommitMeta(""), dry_run=True)

@@ -83,10 +83,16 @@ def print_step(result: Batch | Committed, output: Output) -> None:
     changes = changes_of(result.staged)
     print_changes(output, (change for change in changes if change.key in touched))
     if not touched & {change.key for change in changes}:
-        output.say(f"nothing to stage for {', '.join(sorted(touched))}" if touched else "nothing to stage")
+        output.say(
+            f"nothing to stage for {', '.join(sorted(touched))}" if touched else "nothing to stage"
+        )
     count = len(changes)
     commit = command_line(*carried(output.options), "commit", "-m", "MSG")
-    output.note(f"{count} staged for {result.reference}; `{commit}` commits" if count else "nothing is staged")
+    output.note(
+        f"{count} staged for {result.reference}; `{commit}` commits"
+        if count
+        else "nothing is staged"
+    )
 
 
 def _place(app: Invocation, step: Step, branch: str) -> _Place:
@@ -102,7 +108,9 @@ def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> worksp
     place = _place(app, step, branch)
     batch, done = settle(app, file)
     if done is not None:
-        app.output.note(f"the batch was committed already, as {done.reference.hash} on {done.reference.name}; a new one begins")
+        app.output.note(
+            f"the batch was committed already, as {done.reference.hash} on {done.reference.name}; a new one begins"
+        )
     if batch is not None:
         refuse_elsewhere(app, batch, branch)
     staged = step.change(batch.staged if batch else (), place.state)
@@ -132,7 +140,11 @@ def _refuse_other_keys(step: Step, file: BatchFile) -> None:
 
 def _without_unchanged(staged: StagedList, keys: Iterable[ContentKey]) -> StagedList:
     """The operations without those Puts of some keys that change nothing."""
-    same = {item.key for item in staged if isinstance(item.operation, Put) and item.operation.content == item.seen}
+    same = {
+        item.key
+        for item in staged
+        if isinstance(item.operation, Put) and item.operation.content == item.seen
+    }
     return tuple(item for item in staged if item.key not in same.intersection(keys))
 
 
@@ -147,4 +159,6 @@ def _commit_directly(app: Invocation, step: Step, submission: Submission) -> Sub
 
 def _nothing_to_commit(step: Step) -> InvalidInput:
     names = ", ".join(map(str, step.keys))
-    return InvalidInput(f"nothing to commit: this changes nothing{f' for {names}' if names else ''}")
+    return InvalidInput(
+        f"nothing to commit: this changes nothing{f' for {names}' if names else ''}"
+    )

@@ -16,7 +16,15 @@ from msgspec.structs import replace
 from nessie_cli.cli.errors.resolutions import command_line, resolving
 from nessie_cli.cli.staging.resolutions import BatchResolutions, batch_resolver
 from nessie_cli.errors import InvalidInput, ReferenceConflict
-from nessie_cli.model import CommitMeta, CommitResult, Conflict, ConflictType, Content, Put, ReferenceType
+from nessie_cli.model import (
+    CommitMeta,
+    CommitResult,
+    Conflict,
+    ConflictType,
+    Content,
+    Put,
+    ReferenceType,
+)
 from nessie_cli.workspace.folder import absolute_store
 from nessie_cli.workspace.staging import proposed, without
 
@@ -49,7 +57,9 @@ def head_of_branch(repository: Repository, name: str) -> str:
     """The hash of a branch; raises `InvalidInput` for a tag, which takes no commits."""
     reference = repository.reference(name)
     if reference.type is not ReferenceType.BRANCH:
-        raise InvalidInput(f"{name} is a tag, and tags take no commits; `nessie switch BRANCH` or --ref BRANCH")
+        raise InvalidInput(
+            f"{name} is a tag, and tags take no commits; `nessie switch BRANCH` or --ref BRANCH"
+        )
     return reference.hash
 
 
@@ -189,16 +199,26 @@ def _difference(expected: Content | None, actual: Content | None) -> ConflictTyp
         return ConflictType.KEY_DOES_NOT_EXIST
     if expected.type_name != actual.type_name:
         return ConflictType.PAYLOAD_DIFFERS
-    return ConflictType.CONTENT_ID_DIFFERS if expected.id != actual.id else ConflictType.VALUE_DIFFERS
+    return (
+        ConflictType.CONTENT_ID_DIFFERS if expected.id != actual.id else ConflictType.VALUE_DIFFERS
+    )
 
 
-def _other_conflicts(repository: Repository, batch: Batch, submission: Submission, head: str, found: list[Conflict]) -> list[Conflict]:
+def _other_conflicts(
+    repository: Repository, batch: Batch, submission: Submission, head: str, found: list[Conflict]
+) -> list[Conflict]:
     """What the repository holds against the remaining operations, so that all conflicts are told at once."""
     rest = without(batch.staged, [conflict.key for conflict in found if conflict.key])
     if not any(isinstance(item.operation, Put) or item.seen for item in rest):
         return []
     try:
-        repository.commit(submission.branch, [item.operation for item in rest], submission.meta, expected_hash=head, dry_run=True)
+        repository.commit(
+            submission.branch,
+            [item.operation for item in rest],
+            submission.meta,
+            expected_hash=head,
+            dry_run=True,
+        )
     except ReferenceConflict as error:
         return list(error.conflicts)
     return []
@@ -207,4 +227,10 @@ def _other_conflicts(repository: Repository, batch: Batch, submission: Submissio
 def _refusal(conflicts: list[Conflict], branch: str, head: str, batch: Batch) -> ReferenceConflict:
     from nessie_cli.kernel.conflicts import commit_message
 
-    return ReferenceConflict(commit_message(conflicts), conflicts, reference=branch, head=head, expected_hash=batch.begun_at)
+    return ReferenceConflict(
+        commit_message(conflicts),
+        conflicts,
+        reference=branch,
+        head=head,
+        expected_hash=batch.begun_at,
+    )

@@ -23,7 +23,9 @@ class Options:
     itself: --store FILE works on it. Stops at the first damaged object.
     """
 
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to create. It must not exist.")]
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to create. It must not exist.")
+    ]
 
 
 def run(options: Options, app: Invocation) -> StoreCopy:

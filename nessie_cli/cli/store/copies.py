@@ -44,5 +44,7 @@ def local_store_url(app: Invocation) -> str:
     """
     url = app.store_url()
     if url.startswith(("http://", "https://")):
-        raise InvalidInput(f"{url}: is a server, and this command needs the store itself. Hint: name it by --store, where it is")
+        raise InvalidInput(
+            f"{url}: is a server, and this command needs the store itself. Hint: name it by --store, where it is"
+        )
     return url

@@ -27,7 +27,9 @@ class Options:
     everything is loaded or nothing.
     """
 
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup, or any other SQLite store.")]
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A backup, or any other SQLite store.")
+    ]
 
 
 def run(options: Options, app: Invocation) -> StoreCopy:

@@ -37,7 +37,9 @@ class Options:
             help="Keep objects written within this time. It must be longer than the longest load.",
         ),
     ] = "1d"
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted, and delete nothing.")] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be deleted, and delete nothing.")
+    ] = False
     full: Annotated[
         bool,
         typer.Option(
@@ -74,4 +76,6 @@ def show(result: Maintenance, output: Output) -> None:
     output.say(f"kept: {counted(report.kept, 'object')}")
     output.say(f"size: {human_size(report.size_after)}, before: {human_size(report.size_before)}")
     if report.free:
-        output.say(f"free inside the store: {human_size(report.free)}; `nessie store maintain --full` returns them to the file system")
+        output.say(
+            f"free inside the store: {human_size(report.free)}; `nessie store maintain --full` returns them to the file system"
+        )

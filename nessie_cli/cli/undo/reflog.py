@@ -29,8 +29,12 @@ class Options:
         str | None,
         typer.Argument(metavar="[REF]", help="A reference, possibly a deleted one."),
     ] = None
-    all_: Annotated[bool, typer.Option("--all", help="Show the operations on all references.")] = False
-    limit: Annotated[int | None, typer.Option("-n", metavar="N", min=0, help="Show at most N operations.")] = None
+    all_: Annotated[bool, typer.Option("--all", help="Show the operations on all references.")] = (
+        False
+    )
+    limit: Annotated[
+        int | None, typer.Option("-n", metavar="N", min=0, help="Show at most N operations.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

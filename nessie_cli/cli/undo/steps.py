@@ -50,7 +50,9 @@ def last_operation_of(repository: Repository, callers: Collection[str]) -> Reflo
 
     An operation without a name may be the caller's: a server without authentication records none.
     """
-    return next((entry for entry in repository.reflog() if not entry.who or entry.who in callers), None)
+    return next(
+        (entry for entry in repository.reflog() if not entry.who or entry.who in callers), None
+    )
 
 
 def operation_number(repository: Repository, number: int) -> ReflogEntry:
@@ -58,31 +60,63 @@ def operation_number(repository: Repository, number: int) -> ReflogEntry:
     for entry in repository.reflog():
         if entry.number == number:
             return entry
-    raise InvalidInput(f"--to {number}: the reflog has no such operation; `nessie reflog --all` lists them")
+    raise InvalidInput(
+        f"--to {number}: the reflog has no such operation; `nessie reflog --all` lists them"
+    )
 
 
 def _position(repository: Repository, name: str, to: int) -> str | None:
     for entry in repository.reflog(name):
         if entry.number == to:
             return entry.after
-    raise InvalidInput(f"--to {to}: the reflog of '{name}' has no such move; `nessie reflog {name}` lists them")
+    raise InvalidInput(
+        f"--to {to}: the reflog of '{name}' has no such move; `nessie reflog {name}` lists them"
+    )
 
 
 def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Step:
     name, now = last.reference, last.after
     if target is None:
         assert now is not None
-        return Step("deleted", name, last.type, now, None, lambda: repository.delete_reference(name, expected_hash=now))
+        return Step(
+            "deleted",
+            name,
+            last.type,
+            now,
+            None,
+            lambda: repository.delete_reference(name, expected_hash=now),
+        )
     if now is None:
         message = _message_before_deletion(repository, last)
-        return Step("restored", name, last.type, None, target, lambda: repository.create_reference(last.type, name, target, message=message))
-    return Step("moved", name, last.type, now, target, lambda: repository.assign_reference(name, target, expected_hash=now))
+        return Step(
+            "restored",
+            name,
+            last.type,
+            None,
+            target,
+            lambda: repository.create_reference(last.type, name, target, message=message),
+        )
+    return Step(
+        "moved",
+        name,
+        last.type,
+        now,
+        target,
+        lambda: repository.assign_reference(name, target, expected_hash=now),
+    )
 
 
 def _message_before_deletion(repository: Repository, deletion: ReflogEntry) -> str:
     if deletion.type is not ReferenceType.TAG:
         return ""
-    return next((entry.message for entry in repository.reflog(deletion.reference) if entry.number < deletion.number), "")
+    return next(
+        (
+            entry.message
+            for entry in repository.reflog(deletion.reference)
+            if entry.number < deletion.number
+        ),
+        "",
+    )
 
 
 def _rename_back(repository: Repository, last: ReflogEntry) -> Step:
@@ -90,10 +124,24 @@ def _rename_back(repository: Repository, last: ReflogEntry) -> Step:
     wanted = last.number + (1 if last.before is None else -1)
     other = next((entry for entry in repository.reflog() if entry.number <= wanted), None)
     if other is None or other.number != wanted or other.operation != RENAME:
-        raise InvalidInput(f"'{last.reference}' was renamed, but its other name is not in the reflog")
-    old, new = (other.reference, last.reference) if last.before is None else (last.reference, other.reference)
+        raise InvalidInput(
+            f"'{last.reference}' was renamed, but its other name is not in the reflog"
+        )
+    old, new = (
+        (other.reference, last.reference)
+        if last.before is None
+        else (last.reference, other.reference)
+    )
     hash_ = repository.reference(new).hash
-    return Step("renamed", old, last.type, hash_, hash_, lambda: repository.rename_reference(new, old, expected_hash=hash_), renamed=new)
+    return Step(
+        "renamed",
+        old,
+        last.type,
+        hash_,
+        hash_,
+        lambda: repository.rename_reference(new, old, expected_hash=hash_),
+        renamed=new,
+    )
 
 
 def has_expired(repository: Repository, step: Step, now: datetime) -> bool:
@@ -102,4 +150,6 @@ def has_expired(repository: Repository, step: Step, now: datetime) -> bool:
         return False
     limit = expiry(repository.config().settings).moves
     moves = repository.reflog(step.name)
-    return not any(now - move.time <= limit and step.after in (move.before, move.after) for move in moves)
+    return not any(
+        now - move.time <= limit and step.after in (move.before, move.after) for move in moves
+    )

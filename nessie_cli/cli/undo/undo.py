@@ -47,13 +47,21 @@ class Options:
     ] = None
     to: Annotated[
         int | None,
-        typer.Option("--to", metavar="N", help="Move the reference to where operation N of the reflog left it."),
+        typer.Option(
+            "--to",
+            metavar="N",
+            help="Move the reference to where operation N of the reflog left it.",
+        ),
     ] = None
     yes: Annotated[
         bool,
-        typer.Option("--yes", "-y", help="Undo an operation of somebody else without confirmation."),
+        typer.Option(
+            "--yes", "-y", help="Undo an operation of somebody else without confirmation."
+        ),
     ] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be undone, and do nothing.")] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be undone, and do nothing.")
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,9 @@ def run(options: Options, app: Invocation) -> Undone:
     _announce(entry, repository, app.output)
     step = plan(repository, entry.reference, options.to)
     if step.after is None and app.workspace and app.workspace.current_reference() == step.name:
-        raise InvalidInput(f"this would delete '{step.name}', the current reference of this workspace. Hint: `nessie switch` to another one first")
+        raise InvalidInput(
+            f"this would delete '{step.name}', the current reference of this workspace. Hint: `nessie switch` to another one first"
+        )
     if not (options.dry_run or options.yes or entry.who in callers):
         _confirm(entry, app.output)
     expired = has_expired(repository, step, app.now)
@@ -98,7 +108,10 @@ def show(result: Undone, output: Output) -> None:
     if step.renamed:
         words += [Span(step.renamed, "name"), " to ", Span(step.name, "name")]
     else:
-        before, after = (Span(output.out.hash(side), "hash") if side else Span("nothing", "label") for side in (step.before, step.after))
+        before, after = (
+            Span(output.out.hash(side), "hash") if side else Span("nothing", "label")
+            for side in (step.before, step.after)
+        )
         words += [Span(step.name, "name"), ": ", before, " -> ", after]
     output.say(*words)
     if result.was_applied:

@@ -65,7 +65,9 @@ def run(options: Options, app: Invocation) -> Initialised:
         raise existing.refusal("nothing in it is used")
     elsewhere = absolute_store(app.options.store, Path.cwd()) if app.options.store else None
     if existing and elsewhere and existing.named_store() != elsewhere:
-        raise InvalidInput(f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: its config.toml names the store")
+        raise InvalidInput(
+            f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: its config.toml names the store"
+        )
     if elsewhere:
         # First, so that no workspace is left with a store that could not be created.
         refuse_secret("--store", elsewhere)
@@ -85,17 +87,23 @@ def show(result: Initialised, output: Output) -> None:
     """Prints the workspace, its store and the default branch."""
     verb = "made" if result.created else "already there:"
     folder = Path(result.workspace) / FOLDER
-    output.say(f"{verb} workspace {folder} on {result.store}, default branch {result.default_branch}")
+    output.say(
+        f"{verb} workspace {folder} on {result.store}, default branch {result.default_branch}"
+    )
 
 
 def _trust_server(app: Invocation, url: str) -> None:
     """Records the server that the user named, for later commands in this workspace."""
     server = endpoint(url) or url
     if url.startswith((*WEB, *DATABASE)) and not record_server(server):
-        app.output.note(f"hint: your state folder is not writable, so later commands need NESSIE_TRUSTED_ENDPOINTS to name {server}")
+        app.output.note(
+            f"hint: your state folder is not writable, so later commands need NESSIE_TRUSTED_ENDPOINTS to name {server}"
+        )
 
 
-def _open_or_create(app: Invocation, url: str, default_branch: str, workspace: Workspace | None) -> str:
+def _open_or_create(
+    app: Invocation, url: str, default_branch: str, workspace: Workspace | None
+) -> str:
     """Returns the default branch of a store, which is created if it does not exist."""
     try:
         repository = connect(url, who=app.who(), access=app.store.access(url, workspace))

@@ -95,7 +95,9 @@ def _server(url: str) -> str:
     if url.startswith(WEB):
         checked_url(url)
     elif not url.startswith(DATABASE):
-        raise InvalidInput(f"{url}: is not a server. Hint: write https://host[:port] or postgresql://host/database")
+        raise InvalidInput(
+            f"{url}: is not a server. Hint: write https://host[:port] or postgresql://host/database"
+        )
     return endpoint(url) or url
 
 
@@ -146,4 +148,6 @@ def _accept(server: str, token: Secret | None) -> None:
         with file.locked():
             file.write(token.reveal())
     if not record_server(server):
-        raise StoreUnavailable(f"{server}: cannot be recorded, because your state folder is not writable. Hint: NESSIE_TRUSTED_ENDPOINTS can name it")
+        raise StoreUnavailable(
+            f"{server}: cannot be recorded, because your state folder is not writable. Hint: NESSIE_TRUSTED_ENDPOINTS can name it"
+        )

@@ -33,7 +33,9 @@ def version_of(document: Mapping[str, Any]) -> int:
 def supported(version: int) -> int:
     """Returns a format version. Raises `InvalidInput` for one that is not supported."""
     if not 1 <= version <= NEWEST_VERSION:
-        raise InvalidInput(f"format version {version} is not supported; supported: 1 to {NEWEST_VERSION}")
+        raise InvalidInput(
+            f"format version {version} is not supported; supported: 1 to {NEWEST_VERSION}"
+        )
     return version
 
 
@@ -69,7 +71,9 @@ def normalized(document: Document) -> Document:
         made["schemas"], made["current-schema-id"] = [schema], schema["schema-id"]
     if "partition-specs" not in made:
         fields = made.get("partition-spec") or []
-        numbered = [{"field-id": partitions.FIRST_FIELD_ID + n, **one} for n, one in enumerate(fields)]
+        numbered = [
+            {"field-id": partitions.FIRST_FIELD_ID + n, **one} for n, one in enumerate(fields)
+        ]
         made["partition-specs"], made["default-spec-id"] = [{"spec-id": 0, "fields": numbered}], 0
     if made.get("last-partition-id") is None:
         made["last-partition-id"] = max(map(partitions.last_field_id, made["partition-specs"]))

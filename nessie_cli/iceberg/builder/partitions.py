@@ -18,7 +18,9 @@ FIRST_FIELD_ID = 1000
 UNSORTED_ORDER_ID = 0
 _WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]", re.IGNORECASE)
 _DAYS = frozenset({"date", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
-_BUCKETS = frozenset({"int", "long", "time", "string", "binary", "fixed", "decimal", "uuid"}) | _DAYS
+_BUCKETS = (
+    frozenset({"int", "long", "time", "string", "binary", "fixed", "decimal", "uuid"}) | _DAYS
+)
 _SOURCES: Mapping[str, frozenset[str]] = {
     "year": _DAYS,
     "month": _DAYS,
@@ -46,7 +48,9 @@ def _check_transform(name: str, source: Field, where: str) -> None:
         raise InvalidInput(f"{where}: the source {source.name} is not primitive: {source.type}")
     kind = schemas.type_name(source.type)
     wanted = _SOURCES.get(name.partition("[")[0])
-    refused = kind in _NEVER_IDENTITY if name == "identity" else wanted is not None and kind not in wanted
+    refused = (
+        kind in _NEVER_IDENTITY if name == "identity" else wanted is not None and kind not in wanted
+    )
     if refused:
         raise InvalidInput(f"{where}: {name} cannot transform {source.name} of type {source.type}")
 
@@ -64,14 +68,19 @@ def spec(given: Document, known: Iterable[Document], last_id: int) -> Document:
     if len({one.get("field-id") is None for one in values.objects(given, "fields", where)}) > 1:
         raise InvalidInput(f"{where}: some fields have a field-id and some have none")
     earlier = {
-        (one["source-id"], transform(one["transform"], where)): one["field-id"] for other in known for one in other["fields"] if "field-id" in one
+        (one["source-id"], transform(one["transform"], where)): one["field-id"]
+        for other in known
+        for one in other["fields"]
+        if "field-id" in one
     }
     made: list[Document] = []
     names: set[str] = set()
     for one in values.objects(given, "fields", where):
         name = values.text(one, "name", where)
         if not name or name in names:
-            raise InvalidInput(f"{where}: two fields are named {name!r}" if name else f"{where}: a name is empty")
+            raise InvalidInput(
+                f"{where}: two fields are named {name!r}" if name else f"{where}: a name is empty"
+            )
         names.add(name)
         by = transform(values.text(one, "transform", where), where)
         source = values.integer(one, "source-id", where)
@@ -93,7 +102,9 @@ def check_spec(spec_: Document, schema: Document, version: int) -> None:
     for number, one in enumerate(spec_["fields"]):
         where = f"partition spec: field {one['name']}"
         if version == 1 and one["field-id"] != FIRST_FIELD_ID + number:
-            raise InvalidInput(f"{where}: format version 1 needs the field-id {FIRST_FIELD_ID + number}")
+            raise InvalidInput(
+                f"{where}: format version 1 needs the field-id {FIRST_FIELD_ID + number}"
+            )
         if one["transform"] == "void":
             continue
         source = fields.get(one["source-id"])
@@ -114,7 +125,9 @@ def check_names(spec_: Document, schema: Document) -> None:
     for one in spec_["fields"]:
         source = one["source-id"]
         if source in fields and ids.get(one["name"], source) != source:
-            raise InvalidInput(f"partition spec: field {one['name']}: the schema has another field of this name")
+            raise InvalidInput(
+                f"partition spec: field {one['name']}: the schema has another field of this name"
+            )
 
 
 def same_spec(one: Document, other: Document) -> bool:
@@ -123,7 +136,10 @@ def same_spec(one: Document, other: Document) -> bool:
 
 
 def _parts(spec_: Document) -> list[Any]:
-    return [(one["source-id"], transform(one["transform"], "partition spec"), one["name"]) for one in spec_["fields"]]
+    return [
+        (one["source-id"], transform(one["transform"], "partition spec"), one["name"])
+        for one in spec_["fields"]
+    ]
 
 
 def last_field_id(spec_: Document) -> int:
@@ -145,7 +161,15 @@ def order(given: Document) -> Document:
             raise InvalidInput(f"{where}: {direction} {nulls} is not a direction and null-order")
         by = transform(values.text(one, "transform", where), where)
         source = values.integer(one, "source-id", where)
-        made.append({**one, "transform": by, "source-id": source, "direction": direction, "null-order": nulls})
+        made.append(
+            {
+                **one,
+                "transform": by,
+                "source-id": source,
+                "direction": direction,
+                "null-order": nulls,
+            }
+        )
     return {**given, "fields": made}
 
 
@@ -165,4 +189,12 @@ def same_order(one: Document, other: Document) -> bool:
 
 
 def _sorted_by(order_: Document) -> list[Any]:
-    return [(transform(one["transform"], "sort order"), one["source-id"], one["direction"], one["null-order"]) for one in order_["fields"]]
+    return [
+        (
+            transform(one["transform"], "sort order"),
+            one["source-id"],
+            one["direction"],
+            one["null-order"],
+        )
+        for one in order_["fields"]
+    ]

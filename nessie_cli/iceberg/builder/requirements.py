@@ -17,7 +17,9 @@ class RequirementFailed(NessieError):
     status = 409
 
 
-def check(requirements: Sequence[Document], metadata: Document | None, *, of_view: bool = False) -> None:
+def check(
+    requirements: Sequence[Document], metadata: Document | None, *, of_view: bool = False
+) -> None:
     """Checks the requirements of a table, or of a view.
 
     `metadata` is None if there is no table. Raises `RequirementFailed` for the first requirement
@@ -28,9 +30,13 @@ def check(requirements: Sequence[Document], metadata: Document | None, *, of_vie
         kind = values.text(one, "type", "requirement")
         holds = known.get(kind)
         if holds is None:
-            raise InvalidInput(f"requirement: there is no requirement {kind!r}; known: {', '.join(sorted(known))}")
+            raise InvalidInput(
+                f"requirement: there is no requirement {kind!r}; known: {', '.join(sorted(known))}"
+            )
         if kind != "assert-create" and metadata is None:
-            raise RequirementFailed(f"Requirement failed: {'view' if of_view else 'table'} does not exist")
+            raise RequirementFailed(
+                f"Requirement failed: {'view' if of_view else 'table'} does not exist"
+            )
         holds(one, metadata or {})
 
 
@@ -48,7 +54,9 @@ def _uuid(member: str, what: str) -> Callable[[Document, Document], None]:
     def check_uuid(one: Document, metadata: Document) -> None:
         wanted, found = values.text(one, "uuid", "requirement"), metadata.get(member) or ""
         if wanted.lower() != str(found).lower():
-            raise RequirementFailed(f"Requirement failed: {what} does not match: expected {wanted}, found {found}")
+            raise RequirementFailed(
+                f"Requirement failed: {what} does not match: expected {wanted}, found {found}"
+            )
 
     return check_uuid
 
@@ -61,18 +69,26 @@ def _ref(one: Document, metadata: Document) -> None:
     found = metadata.get("refs", {}).get(name)
     if found is None:
         if wanted is not None:
-            raise RequirementFailed(f"Requirement failed: branch or tag {name} is missing, expected {wanted}")
+            raise RequirementFailed(
+                f"Requirement failed: branch or tag {name} is missing, expected {wanted}"
+            )
     elif wanted is None:
-        raise RequirementFailed(f"Requirement failed: {found['type']} {name} was created concurrently")
+        raise RequirementFailed(
+            f"Requirement failed: {found['type']} {name} was created concurrently"
+        )
     elif wanted != found["snapshot-id"]:
-        raise RequirementFailed(f"Requirement failed: {found['type']} {name} has changed: expected snapshot {wanted}, found {found['snapshot-id']}")
+        raise RequirementFailed(
+            f"Requirement failed: {found['type']} {name} has changed: expected snapshot {wanted}, found {found['snapshot-id']}"
+        )
 
 
 def _number(wanted: str, member: str, what: str) -> Callable[[Document, Document], None]:
     def check_number(one: Document, metadata: Document) -> None:
         expected = values.integer(one, wanted, "requirement")
         if metadata.get(member) != expected:
-            raise RequirementFailed(f"Requirement failed: {what} has changed: expected {expected}, found {metadata.get(member)}")
+            raise RequirementFailed(
+                f"Requirement failed: {what} has changed: expected {expected}, found {metadata.get(member)}"
+            )
 
     return check_number
 
@@ -82,10 +98,18 @@ _OF_TABLE: Mapping[str, _Check] = {
     "assert-create": _create,
     "assert-table-uuid": _uuid("table-uuid", "table UUID"),
     "assert-ref-snapshot-id": _ref,
-    "assert-last-assigned-field-id": _number("last-assigned-field-id", "last-column-id", "last assigned field id"),
+    "assert-last-assigned-field-id": _number(
+        "last-assigned-field-id", "last-column-id", "last assigned field id"
+    ),
     "assert-current-schema-id": _number("current-schema-id", "current-schema-id", "current schema"),
-    "assert-last-assigned-partition-id": _number("last-assigned-partition-id", "last-partition-id", "last assigned partition id"),
-    "assert-default-spec-id": _number("default-spec-id", "default-spec-id", "default partition spec"),
-    "assert-default-sort-order-id": _number("default-sort-order-id", "default-sort-order-id", "default sort order"),
+    "assert-last-assigned-partition-id": _number(
+        "last-assigned-partition-id", "last-partition-id", "last assigned partition id"
+    ),
+    "assert-default-spec-id": _number(
+        "default-spec-id", "default-spec-id", "default partition spec"
+    ),
+    "assert-default-sort-order-id": _number(
+        "default-sort-order-id", "default-sort-order-id", "default sort order"
+    ),
 }
 _OF_VIEW: Mapping[str, _Check] = {"assert-view-uuid": _uuid("view-uuid", "view UUID")}

@@ -20,10 +20,14 @@ _SIMPLE = frozenset(
         "geometry", "geography",
     }
 )  # fmt: skip
-_PARAMETERS = re.compile(r"(fixed|decimal|geometry|geography)\s*[(\[]\s*(.*?)\s*[)\]]", re.IGNORECASE)
+_PARAMETERS = re.compile(
+    r"(fixed|decimal|geometry|geography)\s*[(\[]\s*(.*?)\s*[)\]]", re.IGNORECASE
+)
 _DECIMAL = re.compile(r"(\d+)\s*,\s*(\d+)")
 _MOST_DIGITS = 38
-_SINCE_VERSION_3 = frozenset({"timestamp_ns", "timestamptz_ns", "variant", "unknown", "geometry", "geography"})
+_SINCE_VERSION_3 = frozenset(
+    {"timestamp_ns", "timestamptz_ns", "variant", "unknown", "geometry", "geography"}
+)
 _VERSION_3 = 3
 
 
@@ -44,7 +48,9 @@ class Field(NamedTuple):
 
 def type_name(type_: Any) -> str:
     """Returns the name of a type without its parameters: `decimal`, `struct`, ..."""
-    return str(type_["type"]) if isinstance(type_, dict) else re.split(r"[(\[]", str(type_))[0].strip()
+    return (
+        str(type_["type"]) if isinstance(type_, dict) else re.split(r"[(\[]", str(type_))[0].strip()
+    )
 
 
 def is_primitive(type_: Any) -> bool:
@@ -58,7 +64,9 @@ def fields(schema: Document) -> dict[int, Field]:
     for field in _walk(schema, "", (), "schema"):
         if field.id in found:
             other = found[field.id].name
-            raise InvalidInput(f"schema: the fields {other} and {field.name} have the same id {field.id}")
+            raise InvalidInput(
+                f"schema: the fields {other} and {field.name} have the same id {field.id}"
+            )
         found[field.id] = field
     names: set[str] = set()
     for field in found.values():
@@ -110,7 +118,9 @@ def canonical_type(type_: Any, where: str) -> str:
         if name == "decimal" and (numbers := _DECIMAL.fullmatch(given)):
             precision, scale = int(numbers[1]), int(numbers[2])
             if precision > _MOST_DIGITS:
-                raise InvalidInput(f"{where}: decimal has at most {_MOST_DIGITS} digits, not {precision}")
+                raise InvalidInput(
+                    f"{where}: decimal has at most {_MOST_DIGITS} digits, not {precision}"
+                )
             return f"decimal({precision}, {scale})"
         if name in ("geometry", "geography"):
             return f"{name}({given})"
@@ -132,11 +142,17 @@ def check(schema: Document, version: int) -> None:
     found = fields(schema)
     for field in found.values():
         if version < _VERSION_3 and type_name(field.type) in _SINCE_VERSION_3:
-            raise InvalidInput(f"schema: field {field.name}: type {field.type} needs format version {_VERSION_3}")
+            raise InvalidInput(
+                f"schema: field {field.name}: type {field.type} needs format version {_VERSION_3}"
+            )
         if version < _VERSION_3 and field.document.get("initial-default") is not None:
-            raise InvalidInput(f"schema: field {field.name}: initial-default needs format version {_VERSION_3}")
+            raise InvalidInput(
+                f"schema: field {field.name}: initial-default needs format version {_VERSION_3}"
+            )
         if field.required and type_name(field.type) == "unknown":
-            raise InvalidInput(f"schema: field {field.name}: a field of type unknown must be optional")
+            raise InvalidInput(
+                f"schema: field {field.name}: a field of type unknown must be optional"
+            )
     for id_ in identifiers(schema):
         identifier = found.get(id_)
         if identifier is None:
@@ -151,7 +167,9 @@ def _check_identifier(field: Field, found: Mapping[int, Field]) -> None:
         raise InvalidInput(f"schema: identifier field {field.name} must not be {field.type}")
     for parent in field.parents:
         if type_name(found[parent].type) != "struct" or not found[parent].required:
-            raise InvalidInput(f"schema: identifier field {field.name} must lie in required structs only")
+            raise InvalidInput(
+                f"schema: identifier field {field.name} must lie in required structs only"
+            )
 
 
 def identifiers(schema: Document) -> set[int]:
@@ -176,7 +194,10 @@ def _comparable(type_: Any) -> Any:
             for one in type_["fields"]
         ]  # fmt: skip
     parts = ("element",) if kind == "list" else ("key", "value")
-    return [kind, *((type_[f"{p}-id"], type_.get(f"{p}-required"), _comparable(type_[p])) for p in parts)]
+    return [
+        kind,
+        *((type_[f"{p}-id"], type_.get(f"{p}-required"), _comparable(type_[p])) for p in parts),
+    ]
 
 
 def with_fresh_ids(schema: Document, next_id: Callable[[], int]) -> Document:
@@ -199,7 +220,10 @@ def _mapped(type_: Any, id_of: Callable[[int], int]) -> Any:
         return canonical_type(type_, "schema")
     if type_["type"] == "struct":
         ids = [id_of(one["id"]) for one in type_["fields"]]
-        made = [{**one, "id": id_, "type": _mapped(one["type"], id_of)} for id_, one in zip(ids, type_["fields"], strict=True)]
+        made = [
+            {**one, "id": id_, "type": _mapped(one["type"], id_of)}
+            for id_, one in zip(ids, type_["fields"], strict=True)
+        ]
         return {**type_, "fields": made}
     parts = ("element",) if type_["type"] == "list" else ("key", "value")
     mapped = {f"{part}-id": id_of(type_[f"{part}-id"]) for part in parts}

@@ -11,7 +11,16 @@ from typing import Any, ClassVar
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import partitions, schemas, values
-from nessie_cli.iceberg.builder.document import MAIN, NO_SNAPSHOT, ROW_LINEAGE, by_id, empty, normalized, supported, written
+from nessie_cli.iceberg.builder.document import (
+    MAIN,
+    NO_SNAPSHOT,
+    ROW_LINEAGE,
+    by_id,
+    empty,
+    normalized,
+    supported,
+    written,
+)
 from nessie_cli.iceberg.builder.requirements import RequirementFailed
 from nessie_cli.iceberg.builder.values import Document
 
@@ -58,7 +67,9 @@ def new_table(request: Document, location: str, now: int) -> Document:
             raise InvalidInput(f"partition spec or sort order: the schema has no field {source}")
         return {**one, "source-id": ids[names[source]]}
 
-    fields = [moved(one) for one in values.objects(spec, "fields", "partition spec")] if spec else []
+    fields = (
+        [moved(one) for one in values.objects(spec, "fields", "partition spec")] if spec else []
+    )
     sorts = [moved(one) for one in values.objects(order, "fields", "sort order")] if order else []
     for one in fields:
         one.pop("field-id", None)
@@ -67,7 +78,9 @@ def new_table(request: Document, location: str, now: int) -> Document:
     builder.apply({"action": "set-current-schema", "schema-id": LAST_ADDED})
     builder.apply({"action": "add-spec", "spec": {"spec-id": 0, "fields": fields}})
     builder.apply({"action": "set-default-spec", "spec-id": LAST_ADDED})
-    builder.apply({"action": "add-sort-order", "sort-order": {"order-id": 1 if sorts else 0, "fields": sorts}})
+    builder.apply(
+        {"action": "add-sort-order", "sort-order": {"order-id": 1 if sorts else 0, "fields": sorts}}
+    )
     builder.apply({"action": "set-default-sort-order", "sort-order-id": LAST_ADDED})
     builder.apply({"action": "set-location", "location": location})
     kept = {name: value for name, value in properties.items() if name not in RESERVED_PROPERTIES}
@@ -137,7 +150,9 @@ class TableBuilder:
                 "timestamp-ms": self._base["last-updated-ms"],
                 "metadata-file": previous_location,
             }
-            made["metadata-log"] = [*made["metadata-log"], entry][-_most_files(made["properties"]) :]
+            made["metadata-log"] = [*made["metadata-log"], entry][
+                -_most_files(made["properties"]) :
+            ]
         # Another machine may have had a clock that is ahead.
         logged = made["snapshot-log"][-1]["timestamp-ms"] if made["snapshot-log"] else 0
         made["last-updated-ms"] = max(self._now, made.get("last-updated-ms", 0), logged)
@@ -149,9 +164,14 @@ class TableBuilder:
             if made.get(member) is None and not (member == "table-uuid" and self._version == 1):
                 raise InvalidInput(f"table metadata: {member} is missing")
         schema = self._current_schema()
-        specs, orders = by_id(made["partition-specs"], "spec-id"), by_id(made["sort-orders"], "order-id")
+        specs, orders = (
+            by_id(made["partition-specs"], "spec-id"),
+            by_id(made["sort-orders"], "order-id"),
+        )
         if made["default-spec-id"] not in specs or made["default-sort-order-id"] not in orders:
-            raise InvalidInput("table metadata: the default partition spec or sort order is missing")
+            raise InvalidInput(
+                "table metadata: the default partition spec or sort order is missing"
+            )
         partitions.check_spec(specs[made["default-spec-id"]], schema, version=0)
         partitions.check_order(orders[made["default-sort-order-id"]], schema)
         for spec in made["partition-specs"]:
@@ -167,7 +187,9 @@ class TableBuilder:
         """Drops entries of snapshots that were current only between updates, and of removed ones."""
         made = self._made
         current = made["current-snapshot-id"]
-        between = {one for one in self._moves_of_main if one in self._added_snapshots and one != current}
+        between = {
+            one for one in self._moves_of_main if one in self._added_snapshots and one != current
+        }
         if not between and not self._removed_snapshots:
             return
         known = by_id(made["snapshots"], "snapshot-id")
@@ -223,7 +245,9 @@ class TableBuilder:
         schemas.check(schema, self._version)
         made = self._made
         known = by_id(made["schemas"], "schema-id")
-        id_ = _same_or_next(made["schemas"], "schema-id", schema, schemas.same, made["current-schema-id"])
+        id_ = _same_or_next(
+            made["schemas"], "schema-id", schema, schemas.same, made["current-schema-id"]
+        )
         last_column = max(made["last-column-id"], schemas.highest_id(schema))
         if id_ in known and last_column == made["last-column-id"]:
             self._last_added["schema"] = id_ if id_ in self._added["schema"] else None
@@ -260,7 +284,9 @@ class TableBuilder:
     def _removeby_id(self, update: Document, ids: str, member: str, id_: str, current: str) -> None:
         gone = set(values.integers(update, ids, str(update["action"])))
         if self._made[current] in gone:
-            raise InvalidInput(f"{update['action']}: {self._made[current]} is the {current.removesuffix('-id')}")
+            raise InvalidInput(
+                f"{update['action']}: {self._made[current]} is the {current.removesuffix('-id')}"
+            )
         self._made[member] = [one for one in self._made[member] if one[id_] not in gone]
         self._changed |= bool(gone)
 
@@ -272,7 +298,9 @@ class TableBuilder:
         spec = partitions.spec(given, made["partition-specs"], made["last-partition-id"])
         id_ = _same_or_next(made["partition-specs"], "spec-id", spec, partitions.same_spec, 0)
         if id_ in by_id(made["partition-specs"], "spec-id"):
-            self._last_added["spec"] = id_ if self._last_added["spec"] in self._added["spec"] else None
+            self._last_added["spec"] = (
+                id_ if self._last_added["spec"] in self._added["spec"] else None
+            )
             return
         partitions.check_spec(spec, self._current_schema(), self._version)
         made["last-partition-id"] = max(made["last-partition-id"], partitions.last_field_id(spec))
@@ -296,7 +324,9 @@ class TableBuilder:
         if order["fields"]:
             id_ = _same_or_next(made["sort-orders"], "order-id", order, partitions.same_order, 1)
         if id_ in by_id(made["sort-orders"], "order-id"):
-            self._last_added["order"] = id_ if self._last_added["order"] in self._added["order"] else None
+            self._last_added["order"] = (
+                id_ if self._last_added["order"] in self._added["order"] else None
+            )
             return
         partitions.check_order(order, self._current_schema())
         made["sort-orders"].append({**order, "order-id": id_})
@@ -319,7 +349,9 @@ class TableBuilder:
         if "manifest-list" in snapshot or "manifests" not in snapshot:
             values.text(snapshot, "manifest-list", where)
         if not (made["schemas"] and made["partition-specs"] and made["sort-orders"]):
-            raise InvalidInput(f"{where}: a schema, a partition spec and a sort order have to come before")
+            raise InvalidInput(
+                f"{where}: a schema, a partition spec and a sort order have to come before"
+            )
         if id_ in by_id(made["snapshots"], "snapshot-id"):
             raise InvalidInput(f"{where}: snapshot {id_} exists already")
         sequence = 0
@@ -333,7 +365,9 @@ class TableBuilder:
         if self._version >= ROW_LINEAGE:
             first = values.long(snapshot, "first-row-id", where)
             if first < made["next-row-id"]:
-                raise RequirementFailed(f"Cannot add snapshot with first-row-id {first}, the next-row-id is {made['next-row-id']}")
+                raise RequirementFailed(
+                    f"Cannot add snapshot with first-row-id {first}, the next-row-id is {made['next-row-id']}"
+                )
             made["next-row-id"] += values.long(snapshot, "added-rows", where)
         made["last-sequence-number"] = sequence
         made["snapshots"].append(snapshot)
@@ -470,7 +504,11 @@ class TableBuilder:
 def _ref(update: Document) -> Document:
     """Returns the snapshot reference of an update, without the members that say what to do with it."""
     where = "set-snapshot-ref"
-    ref = {name: value for name, value in update.items() if name not in ("action", "ref-name") and value is not None}
+    ref = {
+        name: value
+        for name, value in update.items()
+        if name not in ("action", "ref-name") and value is not None
+    }
     values.long(ref, "snapshot-id", where)
     ref["type"] = values.text(ref, "type", where).lower()
     if ref["type"] not in ("branch", "tag"):
@@ -505,4 +543,6 @@ def _most_files(properties: Mapping[str, str]) -> int:
     try:
         return max(1, int(given))
     except ValueError:
-        raise InvalidInput(f"property {_MOST_METADATA_FILES}: must be an integer, not {given!r}") from None
+        raise InvalidInput(
+            f"property {_MOST_METADATA_FILES}: must be an integer, not {given!r}"
+        ) from None

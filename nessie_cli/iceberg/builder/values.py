@@ -69,7 +69,9 @@ def objects(document: Mapping[str, Any], name: str, where: str) -> list[Document
 def integers(document: Mapping[str, Any], name: str, where: str, among: range = INT32) -> list[int]:
     """Returns a member that must be a list of integers."""
     value = _member(document, name, where)
-    if not isinstance(value, list) or not all(isinstance(one, int) and not isinstance(one, bool) and one in among for one in value):
+    if not isinstance(value, list) or not all(
+        isinstance(one, int) and not isinstance(one, bool) and one in among for one in value
+    ):
         raise InvalidInput(f"{where}: {name} must be a list of integers")
     return value
 

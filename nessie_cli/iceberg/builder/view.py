@@ -38,7 +38,9 @@ def new_view(
     builder.apply({"action": "set-location", "location": location})
     builder.apply({"action": "set-properties", "updates": dict(properties)})
     builder.apply({"action": "add-schema", "schema": schema})
-    builder.apply({"action": "add-view-version", "view-version": {**version, "schema-id": LAST_ADDED}})
+    builder.apply(
+        {"action": "add-view-version", "view-version": {**version, "schema-id": LAST_ADDED}}
+    )
     builder.apply({"action": "set-current-view-version", "view-version-id": LAST_ADDED})
     return builder.build()
 
@@ -85,17 +87,24 @@ class ViewBuilder:
                 raise InvalidInput(f"view metadata: {member} is missing")
         if self._entry is not None:
             made["version-log"].append(self._entry)
-        if self._base is not None and made["properties"].get(_MAY_DROP_DIALECTS, "false").lower() != "true":
+        if (
+            self._base is not None
+            and made["properties"].get(_MAY_DROP_DIALECTS, "false").lower() != "true"
+        ):
             _check_dialects(_current(self._base), _current(made))
         self._expire()
-        return {name: made[name] for name in (*_ORDER, *(made.keys() - set(_ORDER))) if name in made}
+        return {
+            name: made[name] for name in (*_ORDER, *(made.keys() - set(_ORDER))) if name in made
+        }
 
     def _expire(self) -> None:
         """Drops the oldest versions beyond the size of the history, but none that was added now."""
         made = self._made
         given = made["properties"].get(_HISTORY_SIZE, str(_HISTORY_SIZE_DEFAULT))
         if not given.isdecimal() or int(given) < 1:
-            raise InvalidInput(f"property {_HISTORY_SIZE}: must be a positive integer, not {given!r}")
+            raise InvalidInput(
+                f"property {_HISTORY_SIZE}: must be a positive integer, not {given!r}"
+            )
         current = made["current-version-id"]
         most = max(int(given), len(self._added | {current}))
         if len(made["versions"]) <= most:
@@ -118,7 +127,9 @@ class ViewBuilder:
     def _upgrade(self, update: Document) -> None:
         wanted = values.integer(update, "format-version", "upgrade-format-version")
         if wanted != VERSION:
-            raise InvalidInput(f"view format version {wanted} is not supported; supported: {VERSION}")
+            raise InvalidInput(
+                f"view format version {wanted} is not supported; supported: {VERSION}"
+            )
 
     def _set_location(self, update: Document) -> None:
         self._set("location", values.text(update, "location", "set-location"))
@@ -207,7 +218,10 @@ class ViewBuilder:
 
 def _current(metadata: Document) -> Document:
     wanted = metadata["current-version-id"]
-    return next((one for one in metadata["versions"] if one["version-id"] == wanted), {"representations": []})
+    return next(
+        (one for one in metadata["versions"] if one["version-id"] == wanted),
+        {"representations": []},
+    )
 
 
 def _behaves_alike(one: Document, other: Document) -> bool:

@@ -38,7 +38,10 @@ class Ancestry:
         """One commit. If it is not cached, a page of its first parents is fetched with it."""
         found = self._commits.get(hash_)
         if found is None:
-            page = {entry.hash: entry for entry in log_page(self._session, hash_, self._page, operations=self._operations)}
+            page = {
+                entry.hash: entry
+                for entry in log_page(self._session, hash_, self._page, operations=self._operations)
+            }
             self._page = PAGE
             for entry in page.values():
                 self._commits[entry.hash] = entry
@@ -54,7 +57,9 @@ class Ancestry:
     def parents(self, hash_: str) -> list[str]:
         """All parents of a commit but the empty history."""
         entry = self.commit(hash_)
-        return [parent for parent in (entry.meta.parents or (entry.parent,)) if parent != NO_ANCESTOR]
+        return [
+            parent for parent in (entry.meta.parents or (entry.parent,)) if parent != NO_ANCESTOR
+        ]
 
     def reachable(self, starts: Sequence[str], exclude: Sequence[str]) -> Iterator[LogEntry]:
         """Commits reachable over all parents from `starts` but not from `exclude`, newest first."""

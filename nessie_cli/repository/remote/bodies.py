@@ -15,12 +15,18 @@ REQUEST_ID = "nessie-request-id"
 
 def commit_body(meta: CommitMeta, operations: Sequence[Operation]) -> dict[str, Any]:
     """The body of a commit."""
-    return {"commitMeta": client_meta(meta), "operations": [encode_operation(operation) for operation in operations]}
+    return {
+        "commitMeta": client_meta(meta),
+        "operations": [encode_operation(operation) for operation in operations],
+    }
 
 
 def client_meta(meta: CommitMeta) -> dict[str, Any]:
     """The metadata that a client may set."""
-    sent: dict[str, Any] = {"message": meta.message, "allProperties": {name: list(values) for name, values in meta.properties.items()}}
+    sent: dict[str, Any] = {
+        "message": meta.message,
+        "allProperties": {name: list(values) for name, values in meta.properties.items()},
+    }
     if meta.authors:
         sent["authors"] = list(meta.authors)
     if meta.signed_off_by:
@@ -47,12 +53,21 @@ def merge_body(options: MergeOptions) -> dict[str, Any]:
 
 def _behavior(wanted: KeyBehavior) -> dict[str, Any]:
     sent: dict[str, Any] = {"key": encode_key(wanted.key), "mergeBehavior": wanted.behavior.value}
-    contents: Mapping[str, Content | None] = {"expectedTargetContent": wanted.expected_target, "resolvedContent": wanted.resolved}
-    return sent | {name: encode_content(content) for name, content in contents.items() if content is not None}
+    contents: Mapping[str, Content | None] = {
+        "expectedTargetContent": wanted.expected_target,
+        "resolvedContent": wanted.resolved,
+    }
+    return sent | {
+        name: encode_content(content) for name, content in contents.items() if content is not None
+    }
 
 
 def older_form(operation: Operation) -> Sequence[Operation]:
     """A Put with another content id as a Delete and a Put, for servers that require this."""
-    if isinstance(operation, Put) and operation.expected_content is not None and operation.content.id != operation.expected_content.id:
+    if (
+        isinstance(operation, Put)
+        and operation.expected_content is not None
+        and operation.content.id != operation.expected_content.id
+    ):
         return [Delete(operation.key), Put(operation.key, operation.content.with_id(None))]
     return [operation]

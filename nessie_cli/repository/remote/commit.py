@@ -30,13 +30,23 @@ class CommitRequest(NamedTuple):
 
 def commit(session: Session, request: CommitRequest) -> CommitResult:
     """See `Repository`; the server checks the rules and takes a missing expected hash for HEAD."""
-    body = commit_body(request.meta, request.operations) | ({"isDryRun": True} if request.dry_run else {})
+    body = commit_body(request.meta, request.operations) | (
+        {"isDryRun": True} if request.dry_run else {}
+    )
     path = f"{path_expecting(session, request.branch, request.expected_hash)}/history/commit"
     try:
-        return send_once(session, Sent("POST", path, body), request.request_id, _checked_result, safe=request.dry_run)
+        return send_once(
+            session,
+            Sent("POST", path, body),
+            request.request_id,
+            _checked_result,
+            safe=request.dry_run,
+        )
     except ReferenceConflict as conflict:
         branch = full_name(session, request.branch)
-        raise diagnosed(session, conflict, branch, request.operations, request.expected_hash) from None
+        raise diagnosed(
+            session, conflict, branch, request.operations, request.expected_hash
+        ) from None
 
 
 def find_request(session: Session, request_id: str) -> CommitResult | None:
@@ -55,7 +65,10 @@ def path_expecting(session: Session, branch: str, hash_: str | None) -> str:
 
 def commit_result(data: Any) -> CommitResult:
     """The answer to a commit."""
-    added = {answers.decode_key(item["key"]): str(item["contentId"]) for item in data.get("addedContents") or ()}
+    added = {
+        answers.decode_key(item["key"]): str(item["contentId"])
+        for item in data.get("addedContents") or ()
+    }
     return CommitResult(answers.decode_reference(data["targetBranch"]), added)
 
 

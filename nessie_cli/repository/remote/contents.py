@@ -25,15 +25,23 @@ _LONGEST_KEYS = 3000
 """Characters of keys in one URL."""
 
 
-def entries(session: Session, at: str, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
+def entries(
+    session: Session, at: str, keys: KeyRange = ALL_KEYS, *, content: bool = False
+) -> Iterator[Entry]:
     """The keys of a state.
 
     The hash of a content is computed here, so contents are always fetched.
     """
     path = f"trees/{segment('@' + at)}/entries"
     for part in _queries(session, keys):
-        for entry in session.pages(path, "entries", {**part, "content": "true"}, _entry, most=_MOST_ENTRIES):
-            yield entry if content else Entry(entry.key, entry.type, entry.content_id, entry.value_hash)
+        for entry in session.pages(
+            path, "entries", {**part, "content": "true"}, _entry, most=_MOST_ENTRIES
+        ):
+            yield (
+                entry
+                if content
+                else Entry(entry.key, entry.type, entry.content_id, entry.value_hash)
+            )
 
 
 def contents(session: Session, at: str, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
@@ -47,7 +55,9 @@ def contents(session: Session, at: str, keys: Iterable[ContentKey]) -> dict[Cont
     return dict(sorted(found.items()))
 
 
-def diff(session: Session, before: str, after: str, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
+def diff(
+    session: Session, before: str, after: str, keys: KeyRange = ALL_KEYS
+) -> Iterator[DiffEntry]:
     """Contents that differ between two commits."""
     path = f"trees/{segment('@' + before)}/diff/{segment('@' + after)}"
     for part in _queries(session, keys):
@@ -56,8 +66,16 @@ def diff(session: Session, before: str, after: str, keys: KeyRange = ALL_KEYS) -
 
 def divisions(session: Session, at: str, most: int, prefix: ContentKey | None) -> list[ContentKey]:
     """The last key of each part of at most `most` keys but the last, by the extensions."""
-    query: Query = {"at": at, "most": str(min(most, _MOST_AT_ALL)), "prefix-key": session.key_text(prefix) if prefix else None}
-    return understood(session.transport.get("divisions", query), lambda found: [answers.decode_key(key) for key in found["divisions"]], "divisions")
+    query: Query = {
+        "at": at,
+        "most": str(min(most, _MOST_AT_ALL)),
+        "prefix-key": session.key_text(prefix) if prefix else None,
+    }
+    return understood(
+        session.transport.get("divisions", query),
+        lambda found: [answers.decode_key(key) for key in found["divisions"]],
+        "divisions",
+    )
 
 
 def _queries(session: Session, keys: KeyRange) -> Iterator[Query]:
@@ -68,11 +86,17 @@ def _queries(session: Session, keys: KeyRange) -> Iterator[Query]:
     def text(key: ContentKey | None) -> str | None:
         return session.key_text(key) if key is not None and key.elements else None
 
-    bounds = {"min-key": text(keys.minimum), "max-key": text(keys.maximum), "prefix-key": text(keys.prefix)}
+    bounds = {
+        "min-key": text(keys.minimum),
+        "max-key": text(keys.maximum),
+        "prefix-key": text(keys.prefix),
+    }
     if keys.keys is None:
         yield bounds
         return
-    for group in _grouped([session.key_text(key) for key in sorted(set(keys.keys)) if key.elements]):
+    for group in _grouped(
+        [session.key_text(key) for key in sorted(set(keys.keys)) if key.elements]
+    ):
         yield {**bounds, "key": group}
 
 
@@ -88,7 +112,10 @@ def _grouped(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _contents(answer: Any) -> dict[ContentKey, Content]:
-    return {answers.decode_key(item["key"]): answers.decode_content(item["content"]) for item in answer["contents"]}
+    return {
+        answers.decode_key(item["key"]): answers.decode_content(item["content"])
+        for item in answer["contents"]
+    }
 
 
 def _entry(data: Any) -> Entry:

@@ -41,7 +41,13 @@ State = Mapping[ContentKey, Content]
 Changes = Mapping[ContentKey, CommitMeta]
 
 
-def with_details(conflicts: Iterable[Conflict], expected: State, actual: State, proposed: State, changed_by: Changes) -> tuple[Conflict, ...]:
+def with_details(
+    conflicts: Iterable[Conflict],
+    expected: State,
+    actual: State,
+    proposed: State,
+    changed_by: Changes,
+) -> tuple[Conflict, ...]:
     """The conflicts with their contents and changes.
 
     Renamed contents are under the keys that they have now.
@@ -51,21 +57,35 @@ def with_details(conflicts: Iterable[Conflict], expected: State, actual: State, 
         here = conflict.target_rename.new if conflict.target_rename else key
         wanted = conflict.source_rename.new if conflict.source_rename else key
         return structs.replace(
-            conflict, expected=expected.get(key), actual=actual.get(here), proposed=proposed.get(wanted), changed_by=changed_by.get(key)
+            conflict,
+            expected=expected.get(key),
+            actual=actual.get(here),
+            proposed=proposed.get(wanted),
+            changed_by=changed_by.get(key),
         )
 
-    return tuple(conflict if conflict.key is None else completed(conflict, conflict.key) for conflict in conflicts)
+    return tuple(
+        conflict if conflict.key is None else completed(conflict, conflict.key)
+        for conflict in conflicts
+    )
 
 
-def with_namespaces(conflicts: Iterable[Conflict], actual: State, changed_by: Changes) -> tuple[Conflict, ...]:
+def with_namespaces(
+    conflicts: Iterable[Conflict], actual: State, changed_by: Changes
+) -> tuple[Conflict, ...]:
     """The conflicts of namespaces with what is at their keys: nobody proposes anything for them."""
 
     def completed(conflict: Conflict, key: ContentKey) -> Conflict:
         current = actual.get(key)
         expected = current if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY else None
-        return structs.replace(conflict, expected=expected, actual=current, changed_by=changed_by.get(key))
+        return structs.replace(
+            conflict, expected=expected, actual=current, changed_by=changed_by.get(key)
+        )
 
-    return tuple(conflict if conflict.key is None else completed(conflict, conflict.key) for conflict in conflicts)
+    return tuple(
+        conflict if conflict.key is None else completed(conflict, conflict.key)
+        for conflict in conflicts
+    )
 
 
 def keys_of(conflicts: Iterable[Conflict]) -> list[ContentKey]:
@@ -73,11 +93,17 @@ def keys_of(conflicts: Iterable[Conflict]) -> list[ContentKey]:
     found: dict[ContentKey, None] = {}
     for conflict in conflicts:
         renames = (conflict.source_rename, conflict.target_rename)
-        found |= dict.fromkeys(key for key in (conflict.key, *(rename.new for rename in renames if rename)) if key is not None)
+        found |= dict.fromkeys(
+            key
+            for key in (conflict.key, *(rename.new for rename in renames if rename))
+            if key is not None
+        )
     return list(found)
 
 
-def changes_since(session: Session, keys: Iterable[ContentKey], since: str | None, head: str, now: State) -> Changes:
+def changes_since(
+    session: Session, keys: Iterable[ContentKey], since: str | None, head: str, now: State
+) -> Changes:
     """The newest commit that changed each key.
 
     A search begins with the commits since `since`, where most conflicts come from.
@@ -90,7 +116,13 @@ def changes_since(session: Session, keys: Iterable[ContentKey], since: str | Non
     return found | last_changes(session, head, older)
 
 
-def diagnosed(session: Session, conflict: ReferenceConflict, branch: str, operations: Sequence[Operation], expected: str | None) -> ReferenceConflict:
+def diagnosed(
+    session: Session,
+    conflict: ReferenceConflict,
+    branch: str,
+    operations: Sequence[Operation],
+    expected: str | None,
+) -> ReferenceConflict:
     """The conflict of a commit with its details, which a check against the current HEAD gives."""
     if not conflict.conflicts:
         return conflict
@@ -98,15 +130,30 @@ def diagnosed(session: Session, conflict: ReferenceConflict, branch: str, operat
     expected = expected or head
     _, conflicts, message = check_commit(session, operations, expected, head)
     if not conflicts:
-        message, conflicts = conflict.message, _with_states(session, conflict, operations, expected, head)
-    return ReferenceConflict(message, conflicts, reference=branch, head=head, expected_hash=expected)
+        message, conflicts = (
+            conflict.message,
+            _with_states(session, conflict, operations, expected, head),
+        )
+    return ReferenceConflict(
+        message, conflicts, reference=branch, head=head, expected_hash=expected
+    )
 
 
-def _with_states(session: Session, conflict: ReferenceConflict, operations: Sequence[Operation], expected: str, head: str) -> tuple[Conflict, ...]:
+def _with_states(
+    session: Session,
+    conflict: ReferenceConflict,
+    operations: Sequence[Operation],
+    expected: str,
+    head: str,
+) -> tuple[Conflict, ...]:
     keys = [found.key for found in conflict.conflicts if found.key is not None]
     before, now = contents(session, expected, keys), contents(session, head, keys)
-    proposed = {operation.key: operation.content for operation in operations if isinstance(operation, Put)}
-    return with_details(conflict.conflicts, before, now, proposed, changes_since(session, keys, expected, head, now))
+    proposed = {
+        operation.key: operation.content for operation in operations if isinstance(operation, Put)
+    }
+    return with_details(
+        conflict.conflicts, before, now, proposed, changes_since(session, keys, expected, head, now)
+    )
 
 
 # -- the commit rules ------------------------------------------------------------------------------
@@ -120,15 +167,29 @@ class Checked(NamedTuple):
     message: str
 
 
-def check_commit(session: Session, operations: Sequence[Operation], expected: str, head: str) -> Checked:
+def check_commit(
+    session: Session, operations: Sequence[Operation], expected: str, head: str
+) -> Checked:
     """Apply the kernel's commit rules to those keys of the server's states that matter."""
     objects = Objects(lambda _: {})
     keys = {key for operation in operations for key in _with_ancestors(operation.key)}
     at_head = contents(session, head, keys)
     at_expected = at_head if expected == head else contents(session, expected, keys)
     head_root = _root(objects, {**at_head, **_children(session, operations, at_head, head)})
-    applied = apply_batch(objects, Batch(objects, operations), _root(objects, at_expected), head_root, lambda _: session.context.new_content_id())
-    changes = changes_since(session, [decode_key(conflict.key) for conflict in applied.conflicts], expected, head, at_head)
+    applied = apply_batch(
+        objects,
+        Batch(objects, operations),
+        _root(objects, at_expected),
+        head_root,
+        lambda _: session.context.new_content_id(),
+    )
+    changes = changes_since(
+        session,
+        [decode_key(conflict.key) for conflict in applied.conflicts],
+        expected,
+        head,
+        at_head,
+    )
 
     def changed_by(key: bytes) -> CommitMeta | None:
         return changes.get(decode_key(key))
@@ -137,7 +198,9 @@ def check_commit(session: Session, operations: Sequence[Operation], expected: st
     return Checked(applied, conflicts, commit_message(conflicts) if conflicts else "")
 
 
-def _children(session: Session, operations: Sequence[Operation], at_head: State, head: str) -> dict[ContentKey, Content]:
+def _children(
+    session: Session, operations: Sequence[Operation], at_head: State, head: str
+) -> dict[ContentKey, Content]:
     """The contents below the namespaces that are deleted: there must be none."""
     found: dict[ContentKey, Content] = {}
     for operation in operations:
@@ -148,7 +211,10 @@ def _children(session: Session, operations: Sequence[Operation], at_head: State,
 
 
 def _root(objects: Objects, state: State) -> Id:
-    items = [(encode_key(key), objects.add_content(content, parse_content_id(content.id or ""))) for key, content in state.items()]
+    items = [
+        (encode_key(key), objects.add_content(content, parse_content_id(content.id or "")))
+        for key, content in state.items()
+    ]
     return build(objects, sorted(items))
 
 

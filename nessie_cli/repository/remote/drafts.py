@@ -35,7 +35,9 @@ def draft(session: Session, change: Change) -> Draft[Any]:
         return _combine(session, change)
     if isinstance(change, PutSettings):
         known = settings.config(session).settings if session.server.extensions else {}
-        return Draft(change, [], answer={name: known.get(name) for name in change.values}, exact=False)
+        return Draft(
+            change, [], answer={name: known.get(name) for name in change.values}, exact=False
+        )
     return _reference(session, change)
 
 
@@ -56,21 +58,32 @@ def _combine(session: Session, change: Merge | Transplant) -> Draft[Any]:
     trial = structs.replace(change, options=structs.replace(change.options, dry_run=True))
     result, refuse = _tried(lambda: send(session, trial))
     if isinstance(result, MergeResult):
-        moved = ReferenceChange(ReferenceType.BRANCH, result.target_branch, result.effective_target_hash, None)
+        moved = ReferenceChange(
+            ReferenceType.BRANCH, result.target_branch, result.effective_target_hash, None
+        )
     else:
         target = references.get(session, change.branch)
         moved = ReferenceChange(ReferenceType.BRANCH, target.name, target.hash, None)
     return Draft(change, [moved], answer=result, refuse=refuse, exact=False, sources=sources)
 
 
-def _reference(session: Session, change: CreateReference | AssignReference | RenameReference | DeleteReference) -> Draft[Any]:
+def _reference(
+    session: Session, change: CreateReference | AssignReference | RenameReference | DeleteReference
+) -> Draft[Any]:
     """References move by compare-and-swap on the server as well, so these drafts are exact."""
     if isinstance(change, CreateReference):
         references.check_message(session, change.message)
         target = revisions.resolve(session, CommitSpec(None, change.target)).hash
         created = Reference(change.type, change.name, target)
-        return Draft(change, [ReferenceChange(change.type, change.name, None, target)], answer=created, sources=(target,))
-    found = references.get(session, change.old if isinstance(change, RenameReference) else change.name)
+        return Draft(
+            change,
+            [ReferenceChange(change.type, change.name, None, target)],
+            answer=created,
+            sources=(target,),
+        )
+    found = references.get(
+        session, change.old if isinstance(change, RenameReference) else change.name
+    )
     expected = change.expected_hash
     if isinstance(change, AssignReference):
         target = revisions.resolve(session, CommitSpec(None, change.target)).hash

@@ -11,11 +11,16 @@ from nessie_cli.repository.remote.transport import Query, segment
 from nessie_cli.wire import answers
 
 
-def log(session: Session, start: str, *, operations: bool, more: Query | None = None, first: int = PAGE) -> Iterator[LogEntry]:
+def log(
+    session: Session, start: str, *, operations: bool, more: Query | None = None, first: int = PAGE
+) -> Iterator[LogEntry]:
     """Commits from a hash on along first parents, page by page; `more` narrows them."""
     if start == NO_ANCESTOR:
         return
-    path, query = f"trees/{segment('@' + start)}/history", {"fetch": "ALL" if operations else None, **(more or {})}
+    path, query = (
+        f"trees/{segment('@' + start)}/history",
+        {"fetch": "ALL" if operations else None, **(more or {})},
+    )
     for entry in session.pages(path, "logEntries", query, answers.decode_log_entry, first=first):
         session.named(entry.hash)
         yield _with_operations(entry) if operations else entry
@@ -25,11 +30,17 @@ def log_page(session: Session, start: str, limit: int, *, operations: bool) -> l
     """Up to `limit` commits from a hash on, by one request."""
     query: Query = {"fetch": "ALL" if operations else None, "max-records": str(limit)}
     found = session.transport.get(f"trees/{segment('@' + start)}/history", query)
-    entries = understood(found, lambda found: [answers.decode_log_entry(entry) for entry in found["logEntries"]], "history")
+    entries = understood(
+        found,
+        lambda found: [answers.decode_log_entry(entry) for entry in found["logEntries"]],
+        "history",
+    )
     return [_with_operations(entry) for entry in entries] if operations else entries
 
 
-def log_down_to(session: Session, start: str, oldest: str | None, *, operations: bool) -> Iterator[LogEntry]:
+def log_down_to(
+    session: Session, start: str, oldest: str | None, *, operations: bool
+) -> Iterator[LogEntry]:
     """Commits from a hash on along first parents; ends after `oldest`, which is included."""
     for entry in log(session, start, operations=operations):
         yield entry
@@ -40,7 +51,9 @@ def log_down_to(session: Session, start: str, oldest: str | None, *, operations:
 def commit_at(session: Session, hash_: str) -> LogEntry:
     """One commit with its operations; raises `CommitNotFound` for the empty history."""
     if hash_ == NO_ANCESTOR:
-        raise CommitNotFound("this is the beginning of the history: there is no commit", NO_ANCESTOR)
+        raise CommitNotFound(
+            "this is the beginning of the history: there is no commit", NO_ANCESTOR
+        )
     return log_page(session, hash_, 1, operations=True)[0]
 
 

@@ -31,18 +31,32 @@ class Http:
         self.session.auth = _NoPassword()
         self._verify = str(access.ca) if access.ca else None
         if access.certificate:
-            self.session.cert = (str(access.certificate), str(access.key)) if access.key else str(access.certificate)
+            self.session.cert = (
+                (str(access.certificate), str(access.key))
+                if access.key
+                else str(access.certificate)
+            )
         if access.key_password:
             self.session.mount("https://", _WithKeyPassword(access.key_password))
 
-    def request(self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any) -> requests.Response:
+    def request(
+        self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any
+    ) -> requests.Response:
         """One request; redirects are not followed, since what is sent may be a secret.
 
         Raises what requests raises.
         """
         more["proxies"] = self._proxies(url)
         # Passed with each request, because REQUESTS_CA_BUNDLE overrides the session's.
-        return self.session.request(method, url, auth=auth, timeout=self._timeout, verify=self._verify, allow_redirects=False, **more)
+        return self.session.request(
+            method,
+            url,
+            auth=auth,
+            timeout=self._timeout,
+            verify=self._verify,
+            allow_redirects=False,
+            **more,
+        )
 
     def _proxies(self, url: str) -> dict[str, str]:
         """The proxies that override the environment's: none, or the configured one.
@@ -87,7 +101,9 @@ def _checked_proxy(proxy: str | None) -> str | None:
     if proxy is None or proxy == NO_PROXY:
         return proxy
     if not proxy.startswith(("http://", "https://")):
-        raise InvalidInput(f"proxy {shown(proxy)}: write http://host:port, or {NO_PROXY} for no proxy")
+        raise InvalidInput(
+            f"proxy {shown(proxy)}: write http://host:port, or {NO_PROXY} for no proxy"
+        )
     return proxy
 
 
@@ -103,9 +119,13 @@ def _check_certificates(access: Access) -> None:
         try:
             trial.load_verify_locations(_existing(access.ca, "CA certificates"))
         except (ssl.SSLError, OSError) as error:
-            raise InvalidInput(f"{access.ca}: holds no CA certificates that can be read ({_reason(error)})") from None
+            raise InvalidInput(
+                f"{access.ca}: holds no CA certificates that can be read ({_reason(error)})"
+            ) from None
     if access.key and not access.certificate:
-        raise InvalidInput(f"{access.key}: a client's key needs its certificate too (NESSIE_CERTIFICATE_FILE)")
+        raise InvalidInput(
+            f"{access.key}: a client's key needs its certificate too (NESSIE_CERTIFICATE_FILE)"
+        )
     if not access.certificate:
         return
     certificate = _existing(access.certificate, "client certificate")
@@ -113,14 +133,18 @@ def _check_certificates(access: Access) -> None:
 
     def password() -> str:
         if access.key_password is None:
-            raise InvalidInput(f"{key}: the key is encrypted; NESSIE_KEY_PASSWORD or NESSIE_KEY_PASSWORD_FILE gives its password")
+            raise InvalidInput(
+                f"{key}: the key is encrypted; NESSIE_KEY_PASSWORD or NESSIE_KEY_PASSWORD_FILE gives its password"
+            )
         return access.key_password.reveal()
 
     try:
         trial.load_cert_chain(certificate, key, password)
     except (ssl.SSLError, OSError) as error:
         where = certificate if key == certificate else f"{certificate}, {key}"
-        raise InvalidInput(f"{where}: is no certificate and key that can be used ({_reason(error)})") from None
+        raise InvalidInput(
+            f"{where}: is no certificate and key that can be used ({_reason(error)})"
+        ) from None
 
 
 def _reason(error: OSError) -> str:

@@ -17,17 +17,23 @@ _FIRST_PAGE = 10
 """A server that filters searches until a page is full, so the first page is small."""
 
 
-def log_of_key(session: Session, start: str, key: ContentKey, *, operations: bool) -> Iterator[LogEntry]:
+def log_of_key(
+    session: Session, start: str, key: ContentKey, *, operations: bool
+) -> Iterator[LogEntry]:
     """The commits along first parents that have an operation on a key, newest first."""
     if session.server.extensions:
         yield from log(session, start, operations=operations, more={"key": session.key_text(key)})
         return
-    for entry in log(session, start, operations=True, more={"filter": _filter([key])}, first=_FIRST_PAGE):
+    for entry in log(
+        session, start, operations=True, more={"filter": _filter([key])}, first=_FIRST_PAGE
+    ):
         if any(operation.key == key for operation in entry.operations or ()):
             yield entry if operations else LogEntry(entry.meta, entry.height)
 
 
-def last_changes(session: Session, at: str, wanted: Iterable[ContentKey], *, since: str | None = None) -> dict[ContentKey, CommitMeta]:
+def last_changes(
+    session: Session, at: str, wanted: Iterable[ContentKey], *, since: str | None = None
+) -> dict[ContentKey, CommitMeta]:
     """The newest commit that changed each key. With `since`, a search may end at that commit."""
     found: dict[ContentKey, CommitMeta] = {}
     if session.server.extensions:
@@ -41,7 +47,9 @@ def last_changes(session: Session, at: str, wanted: Iterable[ContentKey], *, sin
     return found
 
 
-def _search(session: Session, at: str, wanted: Collection[ContentKey], query: Query) -> dict[ContentKey, CommitMeta]:
+def _search(
+    session: Session, at: str, wanted: Collection[ContentKey], query: Query
+) -> dict[ContentKey, CommitMeta]:
     found: dict[ContentKey, CommitMeta] = {}
     for entry in log(session, at, operations=True, more=query, first=min(len(wanted), PAGE)):
         for operation in entry.operations or ():

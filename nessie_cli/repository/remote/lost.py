@@ -60,7 +60,9 @@ def state_after(operations: Iterable[Operation]) -> State:
 
 def is_commit_of(entry: LogEntry, meta: CommitMeta, wanted: State) -> bool:
     """Whether a commit has the metadata and contents that were sent, new content ids aside."""
-    return _has_meta(entry.meta, meta) and _is_same_state(state_after(entry.operations or ()), wanted)
+    return _has_meta(entry.meta, meta) and _is_same_state(
+        state_after(entry.operations or ()), wanted
+    )
 
 
 def _has_meta(found: CommitMeta, sent: CommitMeta) -> bool:
@@ -85,7 +87,9 @@ def _same(found: Content | None, wanted: Content | None) -> bool:
     return found == (wanted if wanted.id else wanted.with_id(found.id))
 
 
-def run_of(newest_first: Sequence[LogEntry], sources: Sequence[LogEntry], message: str | None) -> LogEntry | None:
+def run_of(
+    newest_first: Sequence[LogEntry], sources: Sequence[LogEntry], message: str | None
+) -> LogEntry | None:
     """The last of the copies that a transplant made of `sources`; None if a copy is missing.
 
     Sources are the oldest first, and copies have their order. `message` replaces the message of a single commit.
@@ -101,6 +105,14 @@ def run_of(newest_first: Sequence[LogEntry], sources: Sequence[LogEntry], messag
 
 def _is_copy(commit: LogEntry, source: LogEntry, message: str | None) -> bool:
     copy, sent = commit.meta, source.meta
-    kept = (copy.authors, copy.signed_off_by, copy.author_time) == (sent.authors, sent.signed_off_by, sent.author_time)
+    kept = (copy.authors, copy.signed_off_by, copy.author_time) == (
+        sent.authors,
+        sent.signed_off_by,
+        sent.author_time,
+    )
     keys = {operation.key for operation in commit.operations or ()}
-    return copy.message == (message or sent.message) and kept and keys <= {operation.key for operation in source.operations or ()}
+    return (
+        copy.message == (message or sent.message)
+        and kept
+        and keys <= {operation.key for operation in source.operations or ()}
+    )

@@ -8,14 +8,30 @@ from typing import Any
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
 from nessie_cli.kernel.conflicts import merge_message
-from nessie_cli.model import NO_ANCESTOR, Conflict, Content, ContentKey, LogEntry, MergeDetail, MergeResult, Put, Reference
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    Conflict,
+    Content,
+    ContentKey,
+    LogEntry,
+    MergeDetail,
+    MergeResult,
+    Put,
+    Reference,
+)
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.bodies import client_meta, merge_body
 from nessie_cli.repository.remote.commit import path_expecting
 from nessie_cli.repository.remote.contents import contents
-from nessie_cli.repository.remote.diagnosis import State, changes_since, keys_of, with_details, with_namespaces
+from nessie_cli.repository.remote.diagnosis import (
+    State,
+    changes_since,
+    keys_of,
+    with_details,
+    with_namespaces,
+)
 from nessie_cli.repository.remote.history import log
 from nessie_cli.repository.remote.once import Sent, send_once
 from nessie_cli.repository.remote.session import Session
@@ -29,25 +45,50 @@ def merge(session: Session, branch: str, source: Reference, options: MergeOption
     return _combine(session, "merge", branch, body, sources=[source.hash], options=options)
 
 
-def transplant(session: Session, branch: str, hashes: Sequence[str], options: MergeOptions) -> MergeResult:
+def transplant(
+    session: Session, branch: str, hashes: Sequence[str], options: MergeOptions
+) -> MergeResult:
     """See `Repository`."""
     body = {"fromRefName": "DETACHED", "hashesToTransplant": hashes, ANY_ORDER: options.any_order}
     return _combine(session, "transplant", branch, body, sources=hashes, options=options)
 
 
-def _combine(session: Session, verb: str, branch: str, body: dict[str, Any], *, sources: Sequence[str], options: MergeOptions) -> MergeResult:
-    body = {**body, **merge_body(options), "followRenames": options.follow_renames, "allowUnrelatedHistories": options.unrelated}
+def _combine(
+    session: Session,
+    verb: str,
+    branch: str,
+    body: dict[str, Any],
+    *,
+    sources: Sequence[str],
+    options: MergeOptions,
+) -> MergeResult:
+    body = {
+        **body,
+        **merge_body(options),
+        "followRenames": options.follow_renames,
+        "allowUnrelatedHistories": options.unrelated,
+    }
     if options.meta is not None:
         body["commitMeta"] = client_meta(options.meta)
     path = f"{path_expecting(session, branch, options.expected_hash)}/history/{verb}"
     try:
-        answer = send_once(session, Sent("POST", path, body), options.request_id, answers.decode_merge, safe=options.dry_run)
+        answer = send_once(
+            session,
+            Sent("POST", path, body),
+            options.request_id,
+            answers.decode_merge,
+            safe=options.dry_run,
+        )
     except ReferenceConflict as conflict:
-        raise with_current_namespaces(session, conflict, verb, references.full_name(session, branch), sources[-1]) from None
+        raise with_current_namespaces(
+            session, conflict, verb, references.full_name(session, branch), sources[-1]
+        ) from None
     return completed(session, answer, sources, options)
 
 
-def with_current_namespaces(session: Session, conflict: ReferenceConflict, verb: str, branch: str, source: str) -> ReferenceConflict:
+def with_current_namespaces(
+    session: Session, conflict: ReferenceConflict, verb: str, branch: str, source: str
+) -> ReferenceConflict:
     """The conflict that prevents a merge before keys are compared, with the current namespaces."""
     keys = keys_of(conflict.conflicts)
     if not keys:
@@ -55,11 +96,17 @@ def with_current_namespaces(session: Session, conflict: ReferenceConflict, verb:
     head = references.get(session, branch).hash
     base = NO_ANCESTOR if verb == "transplant" else Ancestry(session).merge_base(head, source)
     now = contents(session, head, keys)
-    details = with_namespaces(conflict.conflicts, now, changes_since(session, keys, base, head, now))
-    return ReferenceConflict(conflict.message, details, reference=branch, head=head, expected_hash=base)
+    details = with_namespaces(
+        conflict.conflicts, now, changes_since(session, keys, base, head, now)
+    )
+    return ReferenceConflict(
+        conflict.message, details, reference=branch, head=head, expected_hash=base
+    )
 
 
-def completed(session: Session, answer: answers.MergeAnswer, sources: Sequence[str], options: MergeOptions) -> MergeResult:
+def completed(
+    session: Session, answer: answers.MergeAnswer, sources: Sequence[str], options: MergeOptions
+) -> MergeResult:
     """The answer with the contents of both sides and the details of its conflicts.
 
     Raises `MergeConflict` if it has any.
@@ -82,7 +129,10 @@ def completed(session: Session, answer: answers.MergeAnswer, sources: Sequence[s
         expected_hash=options.expected_hash,
         applied=answer.applied,
         successful=answer.successful,
-        details=tuple(MergeDetail(key, behavior, by_key.get(key), at_source.get(key), at_target.get(key)) for key, behavior, _ in answer.details),
+        details=tuple(
+            MergeDetail(key, behavior, by_key.get(key), at_source.get(key), at_target.get(key))
+            for key, behavior, _ in answer.details
+        ),
     )
     if not answer.successful:
         raise MergeConflict(merge_message(conflicts), conflicts, result)
@@ -90,17 +140,38 @@ def completed(session: Session, answer: answers.MergeAnswer, sources: Sequence[s
 
 
 def _explained(
-    session: Session, answer: answers.MergeAnswer, sources: Sequence[str], options: MergeOptions, conflicts: Sequence[Conflict]
+    session: Session,
+    answer: answers.MergeAnswer,
+    sources: Sequence[str],
+    options: MergeOptions,
+    conflicts: Sequence[Conflict],
 ) -> list[Conflict]:
     """The conflicts of a merge with what both sides have made of their keys."""
     head, keys = answer.effective_target_hash, keys_of(conflicts)
     before, proposed = _both_sides(session, answer.common_ancestor, sources, keys)
-    expected = {**before, **{chosen.key: chosen.expected_target for chosen in options.behaviors if chosen.expected_target is not None}}
+    expected = {
+        **before,
+        **{
+            chosen.key: chosen.expected_target
+            for chosen in options.behaviors
+            if chosen.expected_target is not None
+        },
+    }
     now = contents(session, head, keys)
-    return list(with_details(conflicts, expected, now, proposed, changes_since(session, keys, answer.common_ancestor, head, now)))
+    return list(
+        with_details(
+            conflicts,
+            expected,
+            now,
+            proposed,
+            changes_since(session, keys, answer.common_ancestor, head, now),
+        )
+    )
 
 
-def _both_sides(session: Session, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey]) -> tuple[State, State]:
+def _both_sides(
+    session: Session, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey]
+) -> tuple[State, State]:
     """The contents that the source started from, and its own.
 
     In a transplant, of the first commit with an operation on the key.
@@ -118,15 +189,25 @@ def _entries(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
     return [next(iter(log(session, hash_, operations=True))) for hash_ in hashes]
 
 
-def _of_commits(session: Session, entries: Iterable[LogEntry], keys: Sequence[ContentKey]) -> tuple[State, State]:
+def _of_commits(
+    session: Session, entries: Iterable[LogEntry], keys: Sequence[ContentKey]
+) -> tuple[State, State]:
     """The contents before and after the first of some commits with an operation on the key."""
     before: dict[ContentKey, Content] = {}
     proposed: dict[ContentKey, Content] = {}
     missing = set(keys)
     for entry in entries:
-        touched = {operation.key: operation for operation in entry.operations or () if operation.key in missing}
+        touched = {
+            operation.key: operation
+            for operation in entry.operations or ()
+            if operation.key in missing
+        }
         if touched:
             before |= contents(session, entry.parent, touched)
-            proposed |= {key: operation.content for key, operation in touched.items() if isinstance(operation, Put)}
+            proposed |= {
+                key: operation.content
+                for key, operation in touched.items()
+                if isinstance(operation, Put)
+            }
             missing -= touched.keys()
     return before, proposed

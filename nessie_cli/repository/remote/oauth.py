@@ -22,7 +22,16 @@ from urllib3 import Retry
 
 from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.model import Secret
-from nessie_cli.repository.access import Access, Grant, OAuth2, Tokens, bearer, read_tokens, shown, write_tokens
+from nessie_cli.repository.access import (
+    Access,
+    Grant,
+    OAuth2,
+    Tokens,
+    bearer,
+    read_tokens,
+    shown,
+    write_tokens,
+)
 from nessie_cli.repository.remote.http import Http
 from nessie_cli.repository.remote.unreachable import unreachable
 
@@ -40,7 +49,13 @@ _BASIC, _POST = "client_secret_basic", "client_secret_post"
 _OK, _BAD, _UNAUTHORIZED = 200, 400, 401
 _BUSY = (429, 502, 503, 504)
 _RETRIES = Retry(
-    2, other=0, status_forcelist=_BUSY, allowed_methods=None, raise_on_status=False, respect_retry_after_header=False, backoff_factor=0.2
+    2,
+    other=0,
+    status_forcelist=_BUSY,
+    allowed_methods=None,
+    raise_on_status=False,
+    respect_retry_after_header=False,
+    backoff_factor=0.2,
 )
 _JSON = {"Accept": "application/json"}
 _CODE = re.compile(r"[a-z_]{1,40}")
@@ -59,7 +74,9 @@ class TokenSource:
 
     def __init__(self, client: OAuth2, access: Access) -> None:
         if client.issuer is None and client.token_endpoint is None:
-            raise InvalidInput("OAuth2 needs the address of its server: issuer-url (NESSIE_OAUTH2_ISSUER_URL) or token-endpoint")
+            raise InvalidInput(
+                "OAuth2 needs the address of its server: issuer-url (NESSIE_OAUTH2_ISSUER_URL) or token-endpoint"
+            )
         self._client = client
         self._name = f"OAuth2 server {shown(client.issuer or client.token_endpoint or '')}"
         self._http = _TokenHttp(access)
@@ -98,7 +115,11 @@ class TokenSource:
             kept = read_tokens(self._client.cache) or self._tokens
             if kept and kept.usable(time.time()) and bearer(kept.access.reveal()) != refused:
                 return kept
-            tokens = self._refreshed(kept.refresh) if kept and kept.refreshable(time.time()) and kept.refresh else None
+            tokens = (
+                self._refreshed(kept.refresh)
+                if kept and kept.refreshable(time.time()) and kept.refresh
+                else None
+            )
             tokens = tokens or self._granted()
             write_tokens(self._client.cache, tokens)
             return tokens
@@ -109,7 +130,9 @@ class TokenSource:
     def _refreshed(self, refresh: Secret) -> Tokens | None:
         """New tokens for a refresh token; None if the server takes it no more."""
         try:
-            return self._asked("refresh_token", refresh, refresh_token=refresh.reveal(), scope=self._scope)
+            return self._asked(
+                "refresh_token", refresh, refresh_token=refresh.reveal(), scope=self._scope
+            )
         except _Refused as refusal:
             if refusal.reason in ("invalid_client", "unauthorized_client"):
                 raise
@@ -123,17 +146,34 @@ class TokenSource:
     def _signed_in(self) -> Tokens:
         """Tokens after a person has signed in with a browser."""
         if self._client.tell is None:
-            raise NotAllowed(f"{self._name}: somebody has to sign in, which needs a terminal; run a command on one first")
-        url = self._endpoint("device_authorization_endpoint", self._client.device_endpoint, "device-auth-endpoint")
+            raise NotAllowed(
+                f"{self._name}: somebody has to sign in, which needs a terminal; run a command on one first"
+            )
+        url = self._endpoint(
+            "device_authorization_endpoint", self._client.device_endpoint, "device-auth-endpoint"
+        )
         auth = self._oauth.client_auth(self._oauth.token_endpoint_auth_method)
-        found = _json(self._checked(self._http.post(url, auth=auth, data={"scope": self._scope}, headers=_JSON)))
+        found = _json(
+            self._checked(
+                self._http.post(url, auth=auth, data={"scope": self._scope}, headers=_JSON)
+            )
+        )
         try:
-            code, user_code, page = (str(found[name]) for name in ("device_code", "user_code", "verification_uri"))
-            interval, patience = float(found.get("interval", _INTERVAL)), float(found.get("expires_in", _PATIENCE))
+            code, user_code, page = (
+                str(found[name]) for name in ("device_code", "user_code", "verification_uri")
+            )
+            interval, patience = (
+                float(found.get("interval", _INTERVAL)),
+                float(found.get("expires_in", _PATIENCE)),
+            )
         except (KeyError, TypeError, ValueError):
-            raise StoreUnavailable(f"{self._name}: its answer to a device's wish to sign in is not understood") from None
+            raise StoreUnavailable(
+                f"{self._name}: its answer to a device's wish to sign in is not understood"
+            ) from None
         page = str(found.get("verification_uri_complete") or page)
-        self._client.tell(f"to sign in, open {_one_line(page)} and give the code {_one_line(user_code)}")
+        self._client.tell(
+            f"to sign in, open {_one_line(page)} and give the code {_one_line(user_code)}"
+        )
         return self._polled(code, interval, time.monotonic() + patience)
 
     def _polled(self, code: str, interval: float, end: float) -> Tokens:
@@ -155,7 +195,9 @@ class TokenSource:
         try:
             return _tokens(self._oauth.fetch_token(url, grant_type=grant, **form), refresh)
         except (KeyError, TypeError, ValueError):
-            raise StoreUnavailable(f"{self._name}: its answer has no bearer token that is understood") from None
+            raise StoreUnavailable(
+                f"{self._name}: its answer has no bearer token that is understood"
+            ) from None
 
     @property
     def _scope(self) -> str | None:
@@ -172,7 +214,9 @@ class TokenSource:
 
         class Auth(ClientAuth, AuthBase):  # type: ignore[misc] # Authlib has no types
             def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-                request.url, request.headers, request.body = self.prepare(request.method, request.url, request.headers, request.body)
+                request.url, request.headers, request.body = self.prepare(
+                    request.method, request.url, request.headers, request.body
+                )
                 return request
 
         name, secret, method = self._client.client_id, None, "none"
@@ -188,8 +232,14 @@ class TokenSource:
 
     def _auth_method(self) -> str:
         """How the client authenticates: by a header, unless the issuer takes only the form."""
-        known = self._document.get("token_endpoint_auth_methods_supported") if self._client.issuer else None
-        return _POST if isinstance(known, list) and _POST in known and _BASIC not in known else _BASIC
+        known = (
+            self._document.get("token_endpoint_auth_methods_supported")
+            if self._client.issuer
+            else None
+        )
+        return (
+            _POST if isinstance(known, list) and _POST in known and _BASIC not in known else _BASIC
+        )
 
     def _endpoint(self, name: str, configured: str | None, setting: str) -> str:
         if configured:
@@ -197,23 +247,33 @@ class TokenSource:
         found = self._document.get(name) if self._client.issuer else None
         if not isinstance(found, str) or not found.startswith(("http://", "https://")):
             raise InvalidInput(f"{self._name}: does not tell its {name}; the setting {setting} may")
-        if not found.startswith("https://") and _server(found) != _server(self._client.issuer or ""):
+        if not found.startswith("https://") and _server(found) != _server(
+            self._client.issuer or ""
+        ):
             # An issuer without TLS, on this machine or allowed by the user, may name itself and nothing else.
-            raise NotAllowed(f"{self._name}: its {name} {shown(found)} is not used: secrets are sent over https only")
+            raise NotAllowed(
+                f"{self._name}: its {name} {shown(found)} is not used: secrets are sent over https only"
+            )
         return found
 
     @cached_property
     def _document(self) -> Mapping[str, Any]:
         """The configuration of an OpenID Connect issuer."""
-        answer = self._http.request("GET", (self._client.issuer or "").rstrip("/") + _DISCOVERY, headers=_JSON)
+        answer = self._http.request(
+            "GET", (self._client.issuer or "").rstrip("/") + _DISCOVERY, headers=_JSON
+        )
         document = _json(answer)
         if answer.status_code != _OK or not isinstance(document, dict):
-            raise InvalidInput(f"{self._name}: no issuer answers there (its document {_DISCOVERY} was answered with {answer.status_code})")
+            raise InvalidInput(
+                f"{self._name}: no issuer answers there (its document {_DISCOVERY} was answered with {answer.status_code})"
+            )
         # Another issuer's document may be an attacker's (OpenID Connect Discovery, 4.3). A slash at the end is no difference.
         told = document.get("issuer")
         if not isinstance(told, str) or told.rstrip("/") != (self._client.issuer or "").rstrip("/"):
             named = f"issuer {_one_line(shown(told))}" if isinstance(told, str) else "no issuer"
-            raise NotAllowed(f"{self._name}: its document names {named}, not the configured one; compare issuer-url (NESSIE_OAUTH2_ISSUER_URL)")
+            raise NotAllowed(
+                f"{self._name}: its document names {named}, not the configured one; compare issuer-url (NESSIE_OAUTH2_ISSUER_URL)"
+            )
         return document
 
     def _checked(self, answer: requests.Response) -> requests.Response:
@@ -222,11 +282,19 @@ class TokenSource:
         if answer.status_code == _OK and isinstance(document, dict):
             return answer
         code = document.get("error") if isinstance(document, dict) else None
-        if answer.status_code in (_BAD, _UNAUTHORIZED) and isinstance(code, str) and _CODE.fullmatch(code):
+        if (
+            answer.status_code in (_BAD, _UNAUTHORIZED)
+            and isinstance(code, str)
+            and _CODE.fullmatch(code)
+        ):
             raise _Refused(f"{self._name}: {_EXPLAINED.get(code, 'gave no token')} ({code})", code)
         if answer.status_code in _BUSY:
-            raise StoreUnavailable(f"{self._name}: answered {answer.status_code}, it is busy or away; try again later")
-        raise NotAllowed(f"{self._name}: gave no token; {shown(answer.url)} answered {answer.status_code}")
+            raise StoreUnavailable(
+                f"{self._name}: answered {answer.status_code}, it is busy or away; try again later"
+            )
+        raise NotAllowed(
+            f"{self._name}: gave no token; {shown(answer.url)} answered {answer.status_code}"
+        )
 
 
 class _Refused(NotAllowed):
@@ -250,7 +318,9 @@ class _TokenHttp(Http):
             if isinstance(adapter, HTTPAdapter):
                 adapter.max_retries = _RETRIES
 
-    def request(self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any) -> requests.Response:
+    def request(
+        self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any
+    ) -> requests.Response:
         """As the base; raises `StoreUnavailable` if no answer comes."""
         try:
             return super().request(method, url, auth=auth, **more)
@@ -271,7 +341,10 @@ def _json(answer: requests.Response) -> Any:
 
 def _tokens(answer: Mapping[str, Any], refresh: Secret | None) -> Tokens:
     """The tokens of an answer. A refresh token that is not replaced stays good."""
-    if not isinstance(answer["access_token"], str) or str(answer.get("token_type", "bearer")).lower() != "bearer":
+    if (
+        not isinstance(answer["access_token"], str)
+        or str(answer.get("token_type", "bearer")).lower() != "bearer"
+    ):
         raise ValueError
     bearer(answer["access_token"])
     now, lifetime = time.time(), answer.get("expires_in")

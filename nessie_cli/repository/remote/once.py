@@ -26,7 +26,14 @@ class Sent(NamedTuple):
     query: Query | None = None
 
 
-def send_once(session: Session, sent: Sent, request_id: str | None, decode: Callable[[Any], T], *, safe: bool = False) -> T:
+def send_once(
+    session: Session,
+    sent: Sent,
+    request_id: str | None,
+    decode: Callable[[Any], T],
+    *,
+    safe: bool = False,
+) -> T:
     """Send a write under a request id.
 
     If its answer is lost it is sent again, and the server looks it up first.
@@ -38,7 +45,11 @@ def send_once(session: Session, sent: Sent, request_id: str | None, decode: Call
     lost: Lost | None = None
     for number in range(_TRIES):
         try:
-            return understood(session.transport.send(*_words(sent), request_id=request_id, safe=safe), decode, "write")
+            return understood(
+                session.transport.send(*_words(sent), request_id=request_id, safe=safe),
+                decode,
+                "write",
+            )
         except Lost as found:
             if found.ended:
                 return settled(found, lambda: _earlier(session, sent, request_id, decode))
@@ -66,4 +77,8 @@ def _words(sent: Sent) -> tuple[str, str, Query | None, Any]:
 
 def happened(session: Session, request_id: str) -> Any:
     """The server's record of a request; None if it never happened."""
-    return understood(session.transport.get(f"requests/{segment(request_id)}"), lambda found: found["result"], "request")
+    return understood(
+        session.transport.get(f"requests/{segment(request_id)}"),
+        lambda found: found["result"],
+        "request",
+    )

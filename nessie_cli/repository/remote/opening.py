@@ -10,7 +10,9 @@ from nessie_cli.repository.remote.session import Session
 from nessie_cli.repository.remote.transport import Transport
 
 
-def open_remote(url: str, access: Access, context: Context, *, extensions: bool = True) -> Repository:
+def open_remote(
+    url: str, access: Access, context: Context, *, extensions: bool = True
+) -> Repository:
     """The repository behind a server.
 
     Without `extensions`, plain REST v2 is spoken to our servers too.

@@ -14,7 +14,13 @@ from heapq import merge as merge_sorted
 from itertools import islice, pairwise
 from typing import Any
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, NotAllowed, OutcomeUnknown, ReferenceConflict
+from nessie_cli.errors import (
+    CommitNotFound,
+    InvalidInput,
+    NotAllowed,
+    OutcomeUnknown,
+    ReferenceConflict,
+)
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
@@ -34,7 +40,14 @@ from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.commits import AddedIds
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.ancestry import Ancestry
-from nessie_cli.repository.remote.bodies import REQUEST_ID, client_meta, commit_body, merge_body, older_form, with_request_id
+from nessie_cli.repository.remote.bodies import (
+    REQUEST_ID,
+    client_meta,
+    commit_body,
+    merge_body,
+    older_form,
+    with_request_id,
+)
 from nessie_cli.repository.remote.commit import CommitRequest, commit_result
 from nessie_cli.repository.remote.contents import contents, entries
 from nessie_cli.repository.remote.diagnosis import check_commit, diagnosed
@@ -64,7 +77,9 @@ def commit(session: Session, request: CommitRequest) -> CommitResult:
     """
     for number in range(_TRIES):
         target = _branch(session, request.branch, "commit")
-        if request.request_id and (earlier := _committed(session, target, request.request_id, request.expected_hash)):
+        if request.request_id and (
+            earlier := _committed(session, target, request.request_id, request.expected_hash)
+        ):
             return earlier
         expected = _expected(session, target, request.expected_hash)
         try:
@@ -72,7 +87,11 @@ def commit(session: Session, request: CommitRequest) -> CommitResult:
             return checked if request.dry_run else _send_commit(session, target, request, expected)
         except ReferenceConflict as conflict:
             # Without an expected hash HEAD is meant, wherever it is by now.
-            if request.expected_hash is not None or conflict.head == target.hash or number == _TRIES - 1:
+            if (
+                request.expected_hash is not None
+                or conflict.head == target.hash
+                or number == _TRIES - 1
+            ):
                 raise
     raise AssertionError
 
@@ -94,34 +113,50 @@ def _expected(session: Session, target: Reference, hash_: str | None) -> str:
     raise CommitNotFound(f"Could not find commit '{hash_}' in reference '{target.name}'.", hash_)
 
 
-def _checked(session: Session, target: Reference, operations: Sequence[Operation], expected: str) -> CommitResult:
+def _checked(
+    session: Session, target: Reference, operations: Sequence[Operation], expected: str
+) -> CommitResult:
     applied, conflicts, message = check_commit(session, operations, expected, target.hash)
     if conflicts:
-        raise ReferenceConflict(message, conflicts, reference=target.name, head=target.hash, expected_hash=expected)
+        raise ReferenceConflict(
+            message, conflicts, reference=target.name, head=target.hash, expected_hash=expected
+        )
     return CommitResult(target, AddedIds(applied.added), applied=False)
 
 
-def _send_commit(session: Session, target: Reference, request: CommitRequest, expected: str) -> CommitResult:
-    body = commit_body(request.meta, [part for operation in request.operations for part in older_form(operation)])
+def _send_commit(
+    session: Session, target: Reference, request: CommitRequest, expected: str
+) -> CommitResult:
+    body = commit_body(
+        request.meta, [part for operation in request.operations for part in older_form(operation)]
+    )
     if request.request_id:
         body["commitMeta"] = with_request_id(body["commitMeta"], request.request_id)
     path = f"trees/{segment(f'{target.name}@{target.hash}')}/history/commit"
     try:
-        return understood(session.transport.send("POST", path, None, body, request_id=request.request_id or ""), commit_result, "commit")
+        return understood(
+            session.transport.send("POST", path, None, body, request_id=request.request_id or ""),
+            commit_result,
+            "commit",
+        )
     except ReferenceConflict as conflict:
         raise diagnosed(session, conflict, target.name, request.operations, expected) from None
     except Lost as lost:
         return settled(lost, lambda: _sent_commit(session, target, request))
 
 
-def _sent_commit(session: Session, target: Reference, request: CommitRequest) -> CommitResult | None:
+def _sent_commit(
+    session: Session, target: Reference, request: CommitRequest
+) -> CommitResult | None:
     """Find the commit that was sent: by its request id, else by its metadata and operations."""
     if request.request_id:
         return _committed(session, target, request.request_id, target.hash)
     wanted = state_after(request.operations)
     for entry in _newer(session, target, operations=True):
         if is_commit_of(entry, request.meta, wanted):
-            return CommitResult(Reference(ReferenceType.BRANCH, target.name, entry.hash), _added_by(session, entry))
+            return CommitResult(
+                Reference(ReferenceType.BRANCH, target.name, entry.hash), _added_by(session, entry)
+            )
     return None
 
 
@@ -147,7 +182,9 @@ def find_request(session: Session, request_id: str, branch: str | None) -> Commi
     return None
 
 
-def _committed(session: Session, branch: Reference, request_id: str, since: str | None) -> CommitResult | None:
+def _committed(
+    session: Session, branch: Reference, request_id: str, since: str | None
+) -> CommitResult | None:
     """The result of a request on a branch.
 
     It can have happened only after its expected hash `since`, if there is one.
@@ -160,7 +197,9 @@ def _committed(session: Session, branch: Reference, request_id: str, since: str 
     commits = log_down_to(session, branch.hash, since, operations=False)
     for entry in commits if since else islice(commits, _SEARCHED):
         if entry.meta.properties.get(REQUEST_ID) == (request_id,):
-            return CommitResult(Reference(ReferenceType.BRANCH, branch.name, entry.hash), _added_by(session, entry))
+            return CommitResult(
+                Reference(ReferenceType.BRANCH, branch.name, entry.hash), _added_by(session, entry)
+            )
     return None
 
 
@@ -172,7 +211,11 @@ def _added_by(session: Session, entry: LogEntry) -> Mapping[ContentKey, str]:
     before = contents(session, entry.parent, [operation.key for operation in operations])
     known = {content.id for content in before.values()}
     puts = [operation for operation in operations if isinstance(operation, Put)]
-    return {put.key: put.content.id for put in puts if put.content.id is not None and put.content.id not in known}
+    return {
+        put.key: put.content.id
+        for put in puts
+        if put.content.id is not None and put.content.id not in known
+    }
 
 
 # -- merge, transplant -----------------------------------------------------------------------------
@@ -182,17 +225,27 @@ def merge(session: Session, branch: str, source: Reference, options: MergeOption
     """See `Repository`."""
     _check_options(session, options)
     target = _branch(session, branch, "merge")
-    if options.request_id and (done := _committed(session, target, options.request_id, options.expected_hash)):
+    if options.request_id and (
+        done := _committed(session, target, options.request_id, options.expected_hash)
+    ):
         return _merge_of(session, target, done.reference.hash, options)
-    body: dict[str, Any] = {"fromRefName": source.name or "DETACHED", "fromHash": source.hash, **merge_body(options)}
+    body: dict[str, Any] = {
+        "fromRefName": source.name or "DETACHED",
+        "fromHash": source.hash,
+        **merge_body(options),
+    }
     # An empty message is none: the server makes one up.
     meta = client_meta(options.meta or CommitMeta(""))
     if options.meta is not None or options.request_id:
-        body["commitMeta"] = with_request_id(meta, options.request_id) if options.request_id else meta
+        body["commitMeta"] = (
+            with_request_id(meta, options.request_id) if options.request_id else meta
+        )
     return _combine(session, "merge", target, body, sources=[source.hash], options=options)
 
 
-def transplant(session: Session, branch: str, hashes: Sequence[str], options: MergeOptions) -> MergeResult:
+def transplant(
+    session: Session, branch: str, hashes: Sequence[str], options: MergeOptions
+) -> MergeResult:
     """See `Repository`. Unlike a commit or a merge, a repeated request is carried out again.
 
     The copies bear no request id, because they have the metadata of their sources, and copies alone
@@ -205,7 +258,11 @@ def transplant(session: Session, branch: str, hashes: Sequence[str], options: Me
         raise CommitNotFound(f"Commit '{NO_ANCESTOR}' not found", NO_ANCESTOR)
     if options.any_order and not _are_neighbours(session, hashes):
         raise session.too_old("transplant commits that are not neighbours")
-    body: dict[str, Any] = {"fromRefName": target.name, "hashesToTransplant": hashes, **merge_body(options)}
+    body: dict[str, Any] = {
+        "fromRefName": target.name,
+        "hashesToTransplant": hashes,
+        **merge_body(options),
+    }
     if options.meta is not None:
         body["message"] = options.meta.message
     return _combine(session, "transplant", target, body, sources=hashes, options=options)
@@ -222,12 +279,24 @@ def _check_options(session: Session, options: MergeOptions) -> None:
         raise session.too_old("merge unrelated histories")
 
 
-def _combine(session: Session, verb: str, target: Reference, body: dict[str, Any], *, sources: Sequence[str], options: MergeOptions) -> MergeResult:
-    path = f"trees/{segment(f'{target.name}@{options.expected_hash or target.hash}')}/history/{verb}"
+def _combine(
+    session: Session,
+    verb: str,
+    target: Reference,
+    body: dict[str, Any],
+    *,
+    sources: Sequence[str],
+    options: MergeOptions,
+) -> MergeResult:
+    path = (
+        f"trees/{segment(f'{target.name}@{options.expected_hash or target.hash}')}/history/{verb}"
+    )
     # A transplant leaves no trace of its request, so an error must not name an id to look for.
     request_id = options.request_id if verb == "merge" else None
     try:
-        found = session.transport.send("POST", path, None, body, request_id=request_id or "", safe=options.dry_run)
+        found = session.transport.send(
+            "POST", path, None, body, request_id=request_id or "", safe=options.dry_run
+        )
     except Lost as lost:
         look = _sent_merge if verb == "merge" else _sent_transplant
         return settled(lost, lambda: look(session, target, sources, options))
@@ -236,19 +305,25 @@ def _combine(session: Session, verb: str, target: Reference, body: dict[str, Any
     return completed(session, understood(found, answers.decode_merge, verb), sources, options)
 
 
-def _sent_merge(session: Session, target: Reference, sources: Sequence[str], options: MergeOptions) -> MergeResult | None:
+def _sent_merge(
+    session: Session, target: Reference, sources: Sequence[str], options: MergeOptions
+) -> MergeResult | None:
     """Find the merge that was sent: by its request id, else by its second parent and message."""
     for entry in _newer(session, target, operations=False):
         if options.request_id:
             fits = entry.meta.properties.get(REQUEST_ID) == (options.request_id,)
         else:
-            fits = entry.meta.parents[1:] == (sources[-1],) and (options.meta is None or options.meta.message in ("", entry.meta.message))
+            fits = entry.meta.parents[1:] == (sources[-1],) and (
+                options.meta is None or options.meta.message in ("", entry.meta.message)
+            )
         if fits:
             return _merge_of(session, target, entry.hash, options)
     return None
 
 
-def _sent_transplant(session: Session, target: Reference, sources: Sequence[str], options: MergeOptions) -> MergeResult | None:
+def _sent_transplant(
+    session: Session, target: Reference, sources: Sequence[str], options: MergeOptions
+) -> MergeResult | None:
     """Find the transplant that was sent: all of its commits, in order."""
     copied = [commit_at(session, source) for source in sources]
     message = options.meta.message if options.meta is not None and len(sources) == 1 else None
@@ -256,13 +331,19 @@ def _sent_transplant(session: Session, target: Reference, sources: Sequence[str]
     return None if last is None else _applied(target, target.hash, last.hash, None, options)
 
 
-def _merge_of(session: Session, target: Reference, hash_: str, options: MergeOptions) -> MergeResult:
+def _merge_of(
+    session: Session, target: Reference, hash_: str, options: MergeOptions
+) -> MergeResult:
     """The result of an earlier merge, as far as its commit says it."""
     parents = commit_at(session, hash_).meta.parents
-    return _applied(target, parents[0], hash_, Ancestry(session).merge_base(parents[0], parents[-1]), options)
+    return _applied(
+        target, parents[0], hash_, Ancestry(session).merge_base(parents[0], parents[-1]), options
+    )
 
 
-def _applied(target: Reference, before: str, after: str, base: str | None, options: MergeOptions) -> MergeResult:
+def _applied(
+    target: Reference, before: str, after: str, base: str | None, options: MergeOptions
+) -> MergeResult:
     return MergeResult(
         target_branch=target.name,
         effective_target_hash=before,
@@ -301,24 +382,34 @@ def rename_reference(session: Session, old: str, new: str, *, expected_hash: str
 
 def reflog(session: Session, name: str | None) -> Iterator[ReflogEntry]:
     """See `Repository`; only a few recent hashes of existing references, without who moved them."""
-    names = [name] if name is not None else [reference.name for reference in references.list_all(session)]
+    names = (
+        [name]
+        if name is not None
+        else [reference.name for reference in references.list_all(session)]
+    )
 
     def by_time(entry: ReflogEntry) -> tuple[datetime, int]:
         return entry.time, entry.number
 
-    return merge_sorted(*(_recent_changes(session, each) for each in names), key=by_time, reverse=True)
+    return merge_sorted(
+        *(_recent_changes(session, each) for each in names), key=by_time, reverse=True
+    )
 
 
 def _recent_changes(session: Session, name: str) -> list[ReflogEntry]:
     path = f"trees/{segment(references.full_name(session, name))}/recent-changes"
-    found = session.optional(lambda: session.transport.get(path), "where references have been (recent-changes)")
+    found = session.optional(
+        lambda: session.transport.get(path), "where references have been (recent-changes)"
+    )
     return understood(found, answers.decode_recent_changes, "recent-changes")
 
 
 def put_settings(values: Mapping[str, str | None]) -> Mapping[str, str | None]:
     """See `Repository`; refused."""
     shown = ", ".join(f"{name} = {value}" for name, value in values.items())
-    raise NotAllowed(f"setting {shown}: the settings of a server are kept where its store is; set it there")
+    raise NotAllowed(
+        f"setting {shown}: the settings of a server are kept where its store is; set it there"
+    )
 
 
 def divisions(session: Session, at: str, most: int, prefix: ContentKey | None) -> list[ContentKey]:

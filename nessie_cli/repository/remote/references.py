@@ -6,7 +6,13 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from nessie_cli.errors import AlreadyExists, InvalidInput, ReferenceMoved, ReferenceNotFound
-from nessie_cli.model import Reference, ReferenceType, ReflogEntry, check_new_reference_name, check_reference_name
+from nessie_cli.model import (
+    Reference,
+    ReferenceType,
+    ReflogEntry,
+    check_new_reference_name,
+    check_reference_name,
+)
 from nessie_cli.repository.remote.key_history import cel_text
 from nessie_cli.repository.remote.lost import settled
 from nessie_cli.repository.remote.once import Sent, send_once
@@ -35,7 +41,9 @@ def get(session: Session, name: str, *, metadata: bool = False) -> Reference:
         check_reference_name(name)
     except InvalidInput:
         raise ReferenceNotFound(f"Named reference '{name}' not found", name) from None
-    return session.reference(session.transport.get(f"trees/{segment(name)}", {"fetch": "ALL" if metadata else None}))
+    return session.reference(
+        session.transport.get(f"trees/{segment(name)}", {"fetch": "ALL" if metadata else None})
+    )
 
 
 def find(session: Session, name: str) -> Reference | None:
@@ -47,7 +55,12 @@ def find(session: Session, name: str) -> Reference | None:
 
 
 def list_all(
-    session: Session, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False
+    session: Session,
+    type: ReferenceType | None = None,
+    *,
+    prefix: str = "",
+    start: str = "",
+    metadata: bool = False,
 ) -> Iterator[Reference]:
     """Branches, then tags, each by name; from the name `start` on."""
     kinds = [type] if type else [ReferenceType.BRANCH, ReferenceType.TAG]
@@ -59,7 +72,11 @@ def list_all(
     filters += [f"refType == {cel_text(kinds[0].value)}"] if len(kinds) == 1 else []
     query: Query = {"fetch": "ALL" if metadata else None, "filter": " && ".join(filters) or None}
     for found in session.pages("trees", "references", query, answers.decode_reference):
-        if found.type in kinds and found.name.startswith(prefix) and (found.type is not kinds[0] or found.name >= start):
+        if (
+            found.type in kinds
+            and found.name.startswith(prefix)
+            and (found.type is not kinds[0] or found.name >= start)
+        ):
             session.named(found.hash)
             yield found
 
@@ -72,7 +89,15 @@ def path_at(session: Session, name: str, hash_: str) -> str:
 # -- moving ----------------------------------------------------------------------------------------
 
 
-def create(session: Session, type: ReferenceType, name: str, target: str, *, message: str = "", request_id: str | None = None) -> Reference:
+def create(
+    session: Session,
+    type: ReferenceType,
+    name: str,
+    target: str,
+    *,
+    message: str = "",
+    request_id: str | None = None,
+) -> Reference:
     """Create a branch or tag at a whole hash; raises `AlreadyExists`.
 
     Only our servers keep a message; for others it raises `InvalidInput`.
@@ -90,7 +115,9 @@ def create(session: Session, type: ReferenceType, name: str, target: str, *, mes
     return _send(session, sent, lambda: wanted if _is_there(session, wanted) else None)
 
 
-def assign(session: Session, name: str, target: str, *, expected_hash: str, request_id: str | None = None) -> Reference:
+def assign(
+    session: Session, name: str, target: str, *, expected_hash: str, request_id: str | None = None
+) -> Reference:
     """Move a reference to a whole hash; raises `ReferenceMoved` unless it is at `expected_hash`."""
 
     def assigned() -> Reference | None:
@@ -99,10 +126,16 @@ def assign(session: Session, name: str, target: str, *, expected_hash: str, requ
 
     sent = Sent("PUT", path_at(session, name, expected_hash), {"type": "DETACHED", "hash": target})
     with _with_position(session, name, expected_hash):
-        return send_once(session, sent, request_id, session.reference) if session.server.extensions else _send(session, sent, assigned)
+        return (
+            send_once(session, sent, request_id, session.reference)
+            if session.server.extensions
+            else _send(session, sent, assigned)
+        )
 
 
-def delete(session: Session, name: str, *, expected_hash: str, request_id: str | None = None) -> Reference:
+def delete(
+    session: Session, name: str, *, expected_hash: str, request_id: str | None = None
+) -> Reference:
     """Delete a reference; raises `ReferenceMoved` unless it is at `expected_hash`."""
     sent = Sent("DELETE", path_at(session, name, expected_hash))
     with _with_position(session, name, expected_hash):
@@ -113,7 +146,9 @@ def delete(session: Session, name: str, *, expected_hash: str, request_id: str |
         return _send(session, sent, lambda: None if find(session, name) else deleted)
 
 
-def rename(session: Session, old: str, new: str, *, expected_hash: str, request_id: str | None = None) -> Reference:
+def rename(
+    session: Session, old: str, new: str, *, expected_hash: str, request_id: str | None = None
+) -> Reference:
     """Rename a reference in one step, by the extensions."""
     check_new_reference_name(new)
     sent = Sent("POST", f"{path_at(session, old, expected_hash)}/rename", None, {"name": new})
@@ -138,7 +173,9 @@ def _require_absent(session: Session, name: str) -> None:
 def _send(session: Session, sent: Sent, look: Callable[[], Reference | None]) -> Reference:
     """The answer to a change of a reference; if it was lost, what `look` finds."""
     try:
-        return session.reference(session.transport.send(sent.method, sent.path, sent.query, sent.body))
+        return session.reference(
+            session.transport.send(sent.method, sent.path, sent.query, sent.body)
+        )
     except Lost as lost:
         return settled(lost, look)
 
@@ -178,4 +215,6 @@ def messages(session: Session, names: Collection[str]) -> dict[str, str]:
 
 def reflog(session: Session, name: str | None) -> Iterator[ReflogEntry]:
     """The moves of one reference or of all, newest first, by the extensions."""
-    return session.pages("reflog", "reflog", {"ref": name}, answers.decode_reflog_entry, most=_LARGEST_REFLOG_PAGE)
+    return session.pages(
+        "reflog", "reflog", {"ref": name}, answers.decode_reflog_entry, most=_LARGEST_REFLOG_PAGE
+    )

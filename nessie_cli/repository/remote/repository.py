@@ -37,7 +37,14 @@ from nessie_cli.repository.changes import (
     Revision,
     Transplant,
 )
-from nessie_cli.repository.remote import contents, history, key_history, references, revisions, settings
+from nessie_cli.repository.remote import (
+    contents,
+    history,
+    key_history,
+    references,
+    revisions,
+    settings,
+)
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.session import Session
 
@@ -80,9 +87,18 @@ class RemoteRepository(Repository):
         """See `Repository`."""
         return references.get(self._session, name, metadata=metadata)
 
-    def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
+    def references(
+        self,
+        type: ReferenceType | None = None,
+        *,
+        prefix: str = "",
+        start: str = "",
+        metadata: bool = False,
+    ) -> Iterator[Reference]:
         """See `Repository`."""
-        return references.list_all(self._session, type, prefix=prefix, start=start, metadata=metadata)
+        return references.list_all(
+            self._session, type, prefix=prefix, start=start, metadata=metadata
+        )
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """See `Repository`."""
@@ -103,7 +119,14 @@ class RemoteRepository(Repository):
 
     # -- history -----------------------------------------------------------------------------------
 
-    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
+    def log(
+        self,
+        start: Revision,
+        *,
+        until: str | None = None,
+        operations: bool = False,
+        all_parents: bool = False,
+    ) -> Iterator[LogEntry]:
         """See `Repository`; the height of a commit is not on the wire, it is 0."""
         first, last = self._hash(start), revisions.existing(self._session, until) if until else None
         if all_parents:
@@ -115,14 +138,22 @@ class RemoteRepository(Repository):
             if entry.hash == last:
                 return
 
-    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
+    def log_excluding(
+        self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False
+    ) -> Iterator[LogEntry]:
         """See `Repository`."""
         hidden = [self._hash(revision) for revision in exclude]
-        yield from Ancestry(self._session, operations=operations).reachable([self._hash(start)], hidden)
+        yield from Ancestry(self._session, operations=operations).reachable(
+            [self._hash(start)], hidden
+        )
 
-    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
+    def log_of_key(
+        self, start: Revision, key: ContentKey, *, operations: bool = False
+    ) -> Iterator[LogEntry]:
         """See `Repository`."""
-        yield from key_history.log_of_key(self._session, self._hash(start), key, operations=operations)
+        yield from key_history.log_of_key(
+            self._session, self._hash(start), key, operations=operations
+        )
 
     def commit_at(self, revision: Revision) -> LogEntry:
         """See `Repository`."""
@@ -146,7 +177,9 @@ class RemoteRepository(Repository):
 
     # -- contents ----------------------------------------------------------------------------------
 
-    def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
+    def entries(
+        self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False
+    ) -> Iterator[Entry]:
         """See `Repository`."""
         yield from contents.entries(self._session, self._hash(at), keys, content=content)
 
@@ -159,14 +192,21 @@ class RemoteRepository(Repository):
         reference = self.resolve(at)
         found = contents.contents(self._session, reference.hash, [key])
         if key not in found:
-            raise ContentNotFound(f"Could not find content for key '{key.plain}' in reference '{reference.name or reference.hash}'.", key)
+            raise ContentNotFound(
+                f"Could not find content for key '{key.plain}' in reference '{reference.name or reference.hash}'.",
+                key,
+            )
         return found[key]
 
-    def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
+    def diff(
+        self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS
+    ) -> Iterator[DiffEntry]:
         """See `Repository`."""
         yield from contents.diff(self._session, self._hash(before), self._hash(after), keys)
 
-    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey]:
+    def divisions(
+        self, at: Revision, most: int, *, prefix: ContentKey | None = None
+    ) -> list[ContentKey]:
         """See `Dividing`."""
         if self._extensions:
             return contents.divisions(self._session, self._hash(at), most, prefix)
@@ -184,12 +224,16 @@ class RemoteRepository(Repository):
         drafted.open_view = lambda _: self
         return drafted
 
-    def _write(self, change: Change, request_id: str | None, check: Check | None) -> tuple[Any, Draft[Any] | None]:
+    def _write(
+        self, change: Change, request_id: str | None, check: Check | None
+    ) -> tuple[Any, Draft[Any] | None]:
         """See `Repository`; what `check` has seen stays the source of a merge, even if its branch moves."""
         from nessie_cli.repository.remote import sending
 
         drafted = None
-        if check is not None and not (request_id and self.find_request(request_id, branch=_branch_of(change))):
+        if check is not None and not (
+            request_id and self.find_request(request_id, branch=_branch_of(change))
+        ):
             drafted = self.draft(change)
             if drafted.answer() and _changes_something(drafted):
                 check(drafted)
@@ -212,7 +256,9 @@ class RemoteRepository(Repository):
 
     def check(self) -> Iterator[Problem]:
         """See `Repository`; refused, because every object is read where the store is."""
-        raise InvalidInput(f"server {self.url}: a server's store is checked where it is, by `nessie fsck --store URL` there")
+        raise InvalidInput(
+            f"server {self.url}: a server's store is checked where it is, by `nessie fsck --store URL` there"
+        )
 
     def close(self) -> None:
         """See `Repository`."""

@@ -41,12 +41,18 @@ def existing(session: Session, hash_: str) -> str:
         raise InvalidInput(f"{hash_!r} is no commit hash (4 to 64 hexadecimal digits)")
     if len(hash_) < _HASH_DIGITS:
         return _complete(session, hash_)
-    return hash_ if hash_ == NO_ANCESTOR or hash_ in session.hashes else _effective(session, f"@{hash_}")
+    return (
+        hash_
+        if hash_ == NO_ANCESTOR or hash_ in session.hashes
+        else _effective(session, f"@{hash_}")
+    )
 
 
 def is_hash(text: str) -> bool:
     """Whether a text can be a commit hash, whole or shortened."""
-    return _SHORTEST <= len(text) <= _HASH_DIGITS and all(c in "0123456789abcdefABCDEF" for c in text)
+    return _SHORTEST <= len(text) <= _HASH_DIGITS and all(
+        c in "0123456789abcdefABCDEF" for c in text
+    )
 
 
 def _named(session: Session, spec: CommitSpec) -> Reference:
@@ -90,7 +96,11 @@ def _complete(session: Session, short: str) -> str:
         if searched == _SEARCHED or len(found) > _CANDIDATES:
             break
     if not found:
-        where = f" among the newest {_SEARCHED:,}; write the whole hash" if searched == _SEARCHED else ""
+        where = (
+            f" among the newest {_SEARCHED:,}; write the whole hash"
+            if searched == _SEARCHED
+            else ""
+        )
         raise CommitNotFound(f"Commit '{short}' not found{where}", short)
     if len(found) > 1:
         raise _ambiguous(short, found)

@@ -32,9 +32,20 @@ def send(session: Session, change: Change, request_id: str | None = None) -> Any
 
 def _commit(session: Session, change: Commit, request_id: str | None) -> CommitResult:
     check_client_meta(change.meta)
-    words = (change.branch, list(change.operations), change.meta, change.expected_hash, request_id, change.dry_run)
+    words = (
+        change.branch,
+        list(change.operations),
+        change.meta,
+        change.expected_hash,
+        request_id,
+        change.dry_run,
+    )
     request = commit.CommitRequest(*words)
-    return commit.commit(session, request) if session.server.extensions else plain.commit(session, request)
+    return (
+        commit.commit(session, request)
+        if session.server.extensions
+        else plain.commit(session, request)
+    )
 
 
 def _merge(session: Session, change: Merge, request_id: str | None) -> MergeResult:
@@ -52,7 +63,12 @@ def _transplant(session: Session, change: Transplant, request_id: str | None) ->
     if not change.commits:
         raise InvalidInput("No hashes given to transplant.")
     combine = merge.transplant if session.server.extensions else plain.transplant
-    return combine(session, change.branch, [revisions.existing(session, hash_) for hash_ in change.commits], options)
+    return combine(
+        session,
+        change.branch,
+        [revisions.existing(session, hash_) for hash_ in change.commits],
+        options,
+    )
 
 
 def _create(session: Session, change: CreateReference, request_id: str | None) -> Reference:
@@ -63,20 +79,34 @@ def _create(session: Session, change: CreateReference, request_id: str | None) -
 
 def _assign(session: Session, change: AssignReference, request_id: str | None) -> Reference:
     target = revisions.existing(session, change.target)
-    return references.assign(session, change.name, target, expected_hash=change.expected_hash, request_id=request_id)
+    return references.assign(
+        session, change.name, target, expected_hash=change.expected_hash, request_id=request_id
+    )
 
 
 def _rename(session: Session, change: RenameReference, request_id: str | None) -> Reference:
     if session.server.extensions:
-        return references.rename(session, change.old, change.new, expected_hash=change.expected_hash, request_id=request_id)
-    return plain.rename_reference(session, change.old, change.new, expected_hash=change.expected_hash)
+        return references.rename(
+            session,
+            change.old,
+            change.new,
+            expected_hash=change.expected_hash,
+            request_id=request_id,
+        )
+    return plain.rename_reference(
+        session, change.old, change.new, expected_hash=change.expected_hash
+    )
 
 
 def _delete(session: Session, change: DeleteReference, request_id: str | None) -> Reference:
-    return references.delete(session, change.name, expected_hash=change.expected_hash, request_id=request_id)
+    return references.delete(
+        session, change.name, expected_hash=change.expected_hash, request_id=request_id
+    )
 
 
-def _put_settings(session: Session, change: PutSettings, request_id: str | None) -> Mapping[str, str | None]:
+def _put_settings(
+    session: Session, change: PutSettings, request_id: str | None
+) -> Mapping[str, str | None]:
     if session.server.extensions:
         return settings.put(session, change.values, request_id)
     return plain.put_settings(change.values)

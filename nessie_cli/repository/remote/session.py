@@ -61,20 +61,41 @@ class Session:
     @property
     def config(self) -> RepositoryConfig:
         """The configuration that every server gives: without settings."""
-        return RepositoryConfig(self.server.default_branch, self.server.created, f"REST {self.server.specification or 'unknown'}", {})
+        return RepositoryConfig(
+            self.server.default_branch,
+            self.server.created,
+            f"REST {self.server.specification or 'unknown'}",
+            {},
+        )
 
     def key_text(self, key: ContentKey) -> str:
         """A key in a URL, in the form that the server's specification version knows."""
-        numbers = tuple(int(part) for part in self.server.specification.split(".")[:2] if part.isdigit())
+        numbers = tuple(
+            int(part) for part in self.server.specification.split(".")[:2] if part.isdigit()
+        )
         return keys.encode_escaped(key) if numbers >= _ESCAPED_SINCE else keys.encode_legacy(key)
 
-    def pages(self, path: str, name: str, query: Query, decode: Callable[[Any], T], *, first: int = PAGE, most: int = PAGE) -> Iterator[T]:
+    def pages(
+        self,
+        path: str,
+        name: str,
+        query: Query,
+        decode: Callable[[Any], T],
+        *,
+        first: int = PAGE,
+        most: int = PAGE,
+    ) -> Iterator[T]:
         """The records of a listing. Pages are fetched as they are consumed: `first` records, then up to `most`."""
         token, size = None, first
         while True:
-            page = self.transport.get(path, {"max-records": str(size), **query, "page-token": token})
+            page = self.transport.get(
+                path, {"max-records": str(size), **query, "page-token": token}
+            )
             yield from understood(page, lambda page: [decode(item) for item in page[name]], name)
-            token, size = understood(page, answers.decode_page, name), max(size, min(4 * size, most))
+            token, size = (
+                understood(page, answers.decode_page, name),
+                max(size, min(4 * size, most)),
+            )
             if token is None:
                 return
 
@@ -100,7 +121,9 @@ class Session:
 
     def too_old(self, what: str) -> NotAllowed:
         """The error for a verb or option that this server does not have."""
-        return NotAllowed(f"server {self.transport.url} (specification {self.server.specification or 'unknown'}) cannot tell or do this: {what}")
+        return NotAllowed(
+            f"server {self.transport.url} (specification {self.server.specification or 'unknown'}) cannot tell or do this: {what}"
+        )
 
 
 def understood(answer: Any, decode: Callable[[Any], T], what: str) -> T:
@@ -114,15 +137,26 @@ def _configuration(transport: Transport) -> Server:
     except StoreNotFound:
         raise
     except NotFound:
-        raise StoreNotFound(f"server {transport.url}: no Nessie server answers there; its API is at …/api/v2", transport.url) from None
+        raise StoreNotFound(
+            f"server {transport.url}: no Nessie server answers there; its API is at …/api/v2",
+            transport.url,
+        ) from None
     if not isinstance(found, dict) or "maxSupportedApiVersion" not in found:
-        raise StoreNotFound(f"server {transport.url}: what answers there is no Nessie server", transport.url)
+        raise StoreNotFound(
+            f"server {transport.url}: what answers there is no Nessie server", transport.url
+        )
     if found.get("actualApiVersion", 1) != API_VERSION:
-        raise InvalidInput(f"server {transport.url}: this is another version of the API; the address of version 2 ends in /api/v2")
+        raise InvalidInput(
+            f"server {transport.url}: this is another version of the API; the address of version 2 ends in /api/v2"
+        )
     extra, created = found.get("additionalProperties"), found.get("repositoryCreationTimestamp")
     return Server(
         default_branch=str(found.get("defaultBranch") or "main"),
-        created=understood(created, lambda text: decode_instant(text, "repositoryCreationTimestamp"), "config") if created else None,
+        created=understood(
+            created, lambda text: decode_instant(text, "repositoryCreationTimestamp"), "config"
+        )
+        if created
+        else None,
         specification=str(found.get("specVersion") or ""),
         extensions=isinstance(extra, dict) and ANNOUNCED in extra,
     )

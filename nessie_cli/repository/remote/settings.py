@@ -13,12 +13,20 @@ from nessie_cli.wire.extensions import SETTINGS
 def config(session: Session) -> RepositoryConfig:
     """See `Repository`."""
     found = session.transport.get("config/repository", {"type": SETTINGS})
-    settings = understood(found, lambda found: dict(found["configs"][0]["settings"]) if found.get("configs") else {}, "settings")
+    settings = understood(
+        found,
+        lambda found: dict(found["configs"][0]["settings"]) if found.get("configs") else {},
+        "settings",
+    )
     plain = session.config
     return RepositoryConfig(plain.default_branch, plain.created, plain.format, settings)
 
 
-def put(session: Session, values: Mapping[str, str | None], request_id: str | None = None) -> Mapping[str, str | None]:
+def put(
+    session: Session, values: Mapping[str, str | None], request_id: str | None = None
+) -> Mapping[str, str | None]:
     """See `Repository`; returns the previous values."""
-    sent = Sent("POST", "config/repository", {"config": {"type": SETTINGS, "settings": dict(values)}})
+    sent = Sent(
+        "POST", "config/repository", {"config": {"type": SETTINGS, "settings": dict(values)}}
+    )
     return send_once(session, sent, request_id, lambda found: dict(found["previous"]["settings"]))

@@ -17,8 +17,23 @@ from urllib.parse import quote
 import requests
 from requests.auth import AuthBase
 
-from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, OutcomeUnknown, StoreNotFound, StoreUnavailable
-from nessie_cli.repository.access import Access, Basic, Bearer, OAuth2, checked_url, header_of, shown
+from nessie_cli.errors import (
+    InvalidInput,
+    NessieError,
+    NotAllowed,
+    OutcomeUnknown,
+    StoreNotFound,
+    StoreUnavailable,
+)
+from nessie_cli.repository.access import (
+    Access,
+    Basic,
+    Bearer,
+    OAuth2,
+    checked_url,
+    header_of,
+    shown,
+)
 from nessie_cli.repository.remote.http import Http
 from nessie_cli.repository.remote.unreachable import for_good, never_sent, unreachable
 from nessie_cli.wire.answers import decode_error
@@ -62,7 +77,11 @@ class Transport:
         self._timeout = access.timeout
         self._authorization = _authorization(access)
         self._http = Http(access)
-        self._headers = {"Accept": "application/json", "Nessie-Client-Spec": "2", "User-Agent": "nessie-cli"}
+        self._headers = {
+            "Accept": "application/json",
+            "Nessie-Client-Spec": "2",
+            "User-Agent": "nessie-cli",
+        }
         if extensions:
             self._headers[HEADER] = VERSION
 
@@ -70,7 +89,16 @@ class Transport:
         """The JSON of an answer; repeated if the server is busy or the connection broke."""
         return self._retried("GET", path, query, None)
 
-    def send(self, method: str, path: str, query: Query | None = None, body: Any = None, *, request_id: str = "", safe: bool = False) -> Any:
+    def send(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: Any = None,
+        *,
+        request_id: str = "",
+        safe: bool = False,
+    ) -> Any:
         """The JSON of the answer to a write.
 
         It is repeated only if the server certainly did not begin it, or if repeating is `safe`.
@@ -94,9 +122,13 @@ class Transport:
         """
         if isinstance(error, _Busy):
             if not error.sure:
-                raise Lost(f"{error.message}; what was sent may have happened", request_id) from None
+                raise Lost(
+                    f"{error.message}; what was sent may have happened", request_id
+                ) from None
             return error
-        if not isinstance(error, OSError) or (isinstance(error, requests.RequestException) and not never_sent(error)):
+        if not isinstance(error, OSError) or (
+            isinstance(error, requests.RequestException) and not never_sent(error)
+        ):
             raise self._lost(request_id) from None
         if for_good(error):
             raise self._unreachable(error) from None
@@ -114,19 +146,27 @@ class Transport:
                 return self._once(method, path, query, body)
             except OSError as error:
                 fault: NessieError = self._unreachable(error)
-                if for_good(error) or not isinstance(error, requests.ConnectionError | requests.exceptions.ChunkedEncodingError):
+                if for_good(error) or not isinstance(
+                    error, requests.ConnectionError | requests.exceptions.ChunkedEncodingError
+                ):
                     raise fault from None
             except _Busy as busy:
                 fault = busy
             except Lost as lost:
-                fault = StoreUnavailable(lost.message if lost.ended else f"server {self.url}: its proxy lost its answer; try again later")
+                fault = StoreUnavailable(
+                    lost.message
+                    if lost.ended
+                    else f"server {self.url}: its proxy lost its answer; try again later"
+                )
                 if lost.ended:
                     raise fault from None
             if number < RETRIES - 1:
                 time.sleep(_pause(fault, number))
         raise fault
 
-    def _once(self, method: str, path: str, query: Query | None, body: Any, request_id: str = "") -> Any:
+    def _once(
+        self, method: str, path: str, query: Query | None, body: Any, request_id: str = ""
+    ) -> Any:
         answer = self._authorized(method, path, query, body, request_id)
         what, status = f"{method} {self.url}/{path}", answer.status_code
         document = _json(answer)
@@ -136,21 +176,34 @@ class Transport:
                 # the API has one.
                 raise requests.ConnectionError(f"{status} without a body")
             if document is None:
-                raise _NoJson(f"{what}: the answer is no JSON; is this the address of a Nessie server (…/api/v2)?", self.url)
+                raise _NoJson(
+                    f"{what}: the answer is no JSON; is this the address of a Nessie server (…/api/v2)?",
+                    self.url,
+                )
             return document
         if status in (_TOO_MANY, _AWAY):
             # That it has not begun, only the server itself can say: a proxy does not know.
             why = "too many requests" if status == _TOO_MANY else "it is busy or away"
             sure = status == _TOO_MANY or _is_nessie(document)
-            raise _Busy(f"{what}: the server answered {status}, {why}; try again later", answer.headers.get("Retry-After"), sure=sure)
+            raise _Busy(
+                f"{what}: the server answered {status}, {why}; try again later",
+                answer.headers.get("Retry-After"),
+                sure=sure,
+            )
         if status in _GATEWAY:
             raise self._lost(request_id)
         fault = self._fault(answer, document, what)
         if status >= _FAILED:
-            raise Lost(f"{what}: the server has failed ({status}): {fault.message}", request_id, ended=_is_nessie(document))
+            raise Lost(
+                f"{what}: the server has failed ({status}): {fault.message}",
+                request_id,
+                ended=_is_nessie(document),
+            )
         raise fault
 
-    def _authorized(self, method: str, path: str, query: Query | None, body: Any, request_id: str) -> requests.Response:
+    def _authorized(
+        self, method: str, path: str, query: Query | None, body: Any, request_id: str
+    ) -> requests.Response:
         """The answer.
 
         After a 401 the request is repeated with a new token: the server has not begun it.
@@ -162,9 +215,17 @@ class Transport:
             headers[REQUEST_HEADER] = request_id
         for last in (False, True):
             auth = _Header(self._authorization.header()) if self._authorization else None
-            answer = self._http.request(method, f"{self.url}/{path}", auth=auth, params=params, data=data, headers=headers)
+            answer = self._http.request(
+                method, f"{self.url}/{path}", auth=auth, params=params, data=data, headers=headers
+            )
             denied = answer.status_code == requests.codes.unauthorized and auth is not None
-            if last or not denied or self._authorization is None or auth is None or not self._authorization.refused(auth.value):
+            if (
+                last
+                or not denied
+                or self._authorization is None
+                or auth is None
+                or not self._authorization.refused(auth.value)
+            ):
                 return answer
         raise AssertionError
 
@@ -175,7 +236,9 @@ class Transport:
                 return NotAllowed(
                     f"server {self.url}: authentication required (401); set NESSIE_AUTH_TOKEN or another credential, see nessie-access(7)"
                 )
-            return NotAllowed(f"server {self.url}: it does not take the token or password that was given (401); see nessie-access(7)")
+            return NotAllowed(
+                f"server {self.url}: it does not take the token or password that was given (401); see nessie-access(7)"
+            )
         if status == requests.codes.forbidden and not _is_nessie(document):
             return NotAllowed(f"{what}: the server does not allow this (403)")
         if status == _PROXY_ASKS:
@@ -183,15 +246,22 @@ class Transport:
                 f"server {self.url}: its proxy requires authentication (407); HTTP_PROXY or NESSIE_PROXY may hold a name and password"
             )
         if status < requests.codes.bad_request:
-            where = shown(answer.headers.get("Location", "")).removesuffix(f"/{what.partition(f'{self.url}/')[2]}")
-            return InvalidInput(f"server {self.url}: what answers there points elsewhere ({status}){f': {where}' if where else ''}; use that address")
+            where = shown(answer.headers.get("Location", "")).removesuffix(
+                f"/{what.partition(f'{self.url}/')[2]}"
+            )
+            return InvalidInput(
+                f"server {self.url}: what answers there points elsewhere ({status}){f': {where}' if where else ''}; use that address"
+            )
         return decode_error(status, document, what)
 
     def _unreachable(self, error: OSError) -> StoreUnavailable:
         return unreachable(self.url, error, timeout=self._timeout)
 
     def _lost(self, request_id: str) -> Lost:
-        return Lost(f"server {self.url}: the connection was lost before it answered; what was sent may have happened", request_id)
+        return Lost(
+            f"server {self.url}: the connection was lost before it answered; what was sent may have happened",
+            request_id,
+        )
 
 
 class _Busy(StoreUnavailable):
@@ -258,7 +328,11 @@ def _encoded(body: Any) -> tuple[bytes | None, dict[str, str]]:
     if body is None:
         return None, {}
     data, headers = _encode(body), {"Content-Type": "application/json"}
-    return (gzip.compress(data, 1), headers | {"Content-Encoding": "gzip"}) if len(data) >= COMPRESSED_FROM else (data, headers)
+    return (
+        (gzip.compress(data, 1), headers | {"Content-Encoding": "gzip"})
+        if len(data) >= COMPRESSED_FROM
+        else (data, headers)
+    )
 
 
 def _encode(body: Any) -> bytes:
@@ -282,7 +356,11 @@ def _json(answer: requests.Response) -> Any:
 
 def _is_nessie(document: Any) -> bool:
     """Whether an error's body is a Nessie server's own."""
-    return isinstance(document, dict) and isinstance(document.get("errorCode"), str) and isinstance(document.get("message"), str)
+    return (
+        isinstance(document, dict)
+        and isinstance(document.get("errorCode"), str)
+        and isinstance(document.get("message"), str)
+    )
 
 
 def _pause(fault: NessieError, number: int) -> float:

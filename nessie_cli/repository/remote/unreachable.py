@@ -7,18 +7,45 @@ from requests import exceptions
 
 from nessie_cli.errors import StoreUnavailable
 
-_NOT_SPOKEN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "PACKET_LENGTH_TOO_LONG")
-"""Errors of OpenSSL if the peer does not speak TLS."""
-_REFUSED = ("CERTIFICATE_VERIFY_FAILED", "CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "ALERT_UNKNOWN_CA", "ALERT_BAD_CERTIFICATE")
-_TLS = (
-    (("Hostname mismatch", "IP address mismatch"), "its certificate is for another name; is the address right?"),
-    (("certificate has expired",), "its certificate has expired"),
-    (("CERTIFICATE_VERIFY_FAILED",), "its certificate is not accepted; give the CA's file if it is your own (NESSIE_CA_FILE)"),
-    (_NOT_SPOKEN, "it does not speak https there; write http://, or another port"),
-    (("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE"), "it wants a client certificate (NESSIE_CERTIFICATE_FILE, NESSIE_KEY_FILE)"),
-    (("ALERT",), "it did not accept the client certificate (NESSIE_CERTIFICATE_FILE, NESSIE_KEY_FILE)"),
+_NOT_SPOKEN = (
+    "WRONG_VERSION_NUMBER",
+    "RECORD_LAYER_FAILURE",
+    "UNKNOWN_PROTOCOL",
+    "HTTP_REQUEST",
+    "UNEXPECTED_MESSAGE",
+    "PACKET_LENGTH_TOO_LONG",
 )
-_NO_TLS = "no secure connection can be made; does it speak https, does it want a client certificate?"
+"""Errors of OpenSSL if the peer does not speak TLS."""
+_REFUSED = (
+    "CERTIFICATE_VERIFY_FAILED",
+    "CERTIFICATE_REQUIRED",
+    "HANDSHAKE_FAILURE",
+    "ALERT_UNKNOWN_CA",
+    "ALERT_BAD_CERTIFICATE",
+)
+_TLS = (
+    (
+        ("Hostname mismatch", "IP address mismatch"),
+        "its certificate is for another name; is the address right?",
+    ),
+    (("certificate has expired",), "its certificate has expired"),
+    (
+        ("CERTIFICATE_VERIFY_FAILED",),
+        "its certificate is not accepted; give the CA's file if it is your own (NESSIE_CA_FILE)",
+    ),
+    (_NOT_SPOKEN, "it does not speak https there; write http://, or another port"),
+    (
+        ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE"),
+        "it wants a client certificate (NESSIE_CERTIFICATE_FILE, NESSIE_KEY_FILE)",
+    ),
+    (
+        ("ALERT",),
+        "it did not accept the client certificate (NESSIE_CERTIFICATE_FILE, NESSIE_KEY_FILE)",
+    ),
+)
+_NO_TLS = (
+    "no secure connection can be made; does it speak https, does it want a client certificate?"
+)
 _NEVER_CONNECTED = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError")
 _GARBLED = ("BadStatusLine", "illegal status line", "RemoteDisconnected", "Connection reset")
 
@@ -36,32 +63,52 @@ def _why(url: str, error: OSError, timeout: float) -> str:
     if isinstance(error, exceptions.SSLError):
         return next((line for words, line in _TLS if any(word in text for word in words)), _NO_TLS)
     # After repetitions by urllib3 a timeout is only the reason of a ConnectionError.
-    slow = isinstance(error, exceptions.Timeout) and not isinstance(error, exceptions.ConnectTimeout)
+    slow = isinstance(error, exceptions.Timeout) and not isinstance(
+        error, exceptions.ConnectTimeout
+    )
     if slow or _reason(error) == "ReadTimeoutError":
         return f"no answer within {timeout:g} seconds (NESSIE_TIMEOUT)"
     closed = url.startswith("http://") and any(word in text for word in _GARBLED)
     found = {
-        "its proxy requires authentication (407); HTTPS_PROXY or NESSIE_PROXY may hold a name and password": "407 Proxy" in text,
-        "the proxy for it does not work; see HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NESSIE_PROXY": isinstance(error, exceptions.ProxyError),
-        "no connection in time; is the address right, is a firewall in between? (NESSIE_CONNECT_TIMEOUT)": isinstance(error, exceptions.Timeout),
+        "its proxy requires authentication (407); HTTPS_PROXY or NESSIE_PROXY may hold a name and password": "407 Proxy"
+        in text,
+        "the proxy for it does not work; see HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NESSIE_PROXY": isinstance(
+            error, exceptions.ProxyError
+        ),
+        "no connection in time; is the address right, is a firewall in between? (NESSIE_CONNECT_TIMEOUT)": isinstance(
+            error, exceptions.Timeout
+        ),
         "its name is not known; is the address right?": _reason(error) == "NameResolutionError",
         "nothing listens there; is it running, is the port right?": "refused" in text,
-        "a file of certificates cannot be read; see REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE": not isinstance(error, requests.RequestException),
+        "a file of certificates cannot be read; see REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE": not isinstance(
+            error, requests.RequestException
+        ),
         "the connection was closed without an answer; does it speak https?": closed,
     }
-    return next((line for line, fits in found.items() if fits), "not reachable; is it running, and is the address right?")
+    return next(
+        (line for line, fits in found.items() if fits),
+        "not reachable; is it running, and is the address right?",
+    )
 
 
 def never_sent(error: requests.RequestException) -> bool:
     """Whether no connection was made, so that the server saw nothing."""
-    if isinstance(error, exceptions.ConnectTimeout | exceptions.ProxyError | exceptions.InvalidURL | exceptions.InvalidHeader):
+    if isinstance(
+        error,
+        exceptions.ConnectTimeout
+        | exceptions.ProxyError
+        | exceptions.InvalidURL
+        | exceptions.InvalidHeader,
+    ):
         return True
     return _is_refused_tls(error) or _reason(error) in _NEVER_CONNECTED
 
 
 def for_good(error: OSError) -> bool:
     """Whether another try would fail in the same way."""
-    wrong = isinstance(error, exceptions.InvalidURL | exceptions.InvalidHeader) or not isinstance(error, requests.RequestException)
+    wrong = isinstance(error, exceptions.InvalidURL | exceptions.InvalidHeader) or not isinstance(
+        error, requests.RequestException
+    )
     return wrong or _is_refused_tls(error)
 
 
@@ -72,7 +119,9 @@ def _is_refused_tls(error: OSError) -> bool:
 
     A connection that is cut later is an SSLError too, and not a refusal.
     """
-    return isinstance(error, exceptions.SSLError) and any(word in str(error) for word in (*_NOT_SPOKEN, *_REFUSED))
+    return isinstance(error, exceptions.SSLError) and any(
+        word in str(error) for word in (*_NOT_SPOKEN, *_REFUSED)
+    )
 
 
 def _reason(error: OSError) -> str:

@@ -98,8 +98,16 @@ class AuthorizedRepository(Repository):
     def config(self) -> RepositoryConfig:
         """See `Repository`; without the settings that the caller may not read."""
         found = self._inner.config()
-        may_read = {type_: self.rights.may(rules.READ_REPOSITORY_CONFIG, config=type_) for type_ in map(config_type, found.settings)}
-        return structs.replace(found, settings={name: value for name, value in found.settings.items() if may_read[config_type(name)]})
+        may_read = {
+            type_: self.rights.may(rules.READ_REPOSITORY_CONFIG, config=type_)
+            for type_ in map(config_type, found.settings)
+        }
+        return structs.replace(
+            found,
+            settings={
+                name: value for name, value in found.settings.items() if may_read[config_type(name)]
+            },
+        )
 
     def resolve(self, revision: Revision) -> Reference:
         """See `Repository`; a hash is resolved where the caller sees its commit."""
@@ -126,8 +134,16 @@ class AuthorizedRepository(Repository):
 
     def _fewer(self, error: AmbiguousHash, revision: Revision) -> Exception:
         """The error for a shortened hash, told only the candidates that the caller sees."""
-        seen = [pair for pair in error.candidates if self.rights.may(rules.VIEW_REFERENCE, self._sight.through(pair[0]))]
-        return AmbiguousHash(f"{revision} is the beginning of several hashes", seen) if seen else _no_commit(_base(revision))
+        seen = [
+            pair
+            for pair in error.candidates
+            if self.rights.may(rules.VIEW_REFERENCE, self._sight.through(pair[0]))
+        ]
+        return (
+            AmbiguousHash(f"{revision} is the beginning of several hashes", seen)
+            if seen
+            else _no_commit(_base(revision))
+        )
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """See `Repository`. Whether a reference exists is told only to those who may view it."""
@@ -137,7 +153,14 @@ class AuthorizedRepository(Repository):
         self._sight.name(found)
         return found
 
-    def references(self, type: ReferenceType | None = None, *, prefix: str = "", start: str = "", metadata: bool = False) -> Iterator[Reference]:
+    def references(
+        self,
+        type: ReferenceType | None = None,
+        *,
+        prefix: str = "",
+        start: str = "",
+        metadata: bool = False,
+    ) -> Iterator[Reference]:
         """See `Repository`; those that the caller may view."""
         for found in self._inner.references(type, prefix=prefix, start=start, metadata=metadata):
             if self.rights.may(rules.VIEW_REFERENCE, found.name):
@@ -159,11 +182,15 @@ class AuthorizedRepository(Repository):
 
     def messages(self, names: Collection[str]) -> dict[str, str]:
         """See `Repository`; of tags that the caller may view."""
-        return self._inner.messages([name for name in names if self.rights.may(rules.VIEW_REFERENCE, name)])
+        return self._inner.messages(
+            [name for name in names if self.rights.may(rules.VIEW_REFERENCE, name)]
+        )
 
     def _may_see_past(self, name: str) -> bool:
         may = self.rights.may
-        return may(rules.VIEW_REFERENCE, name) and (may(rules.VIEW_REFLOG, name) or may(rules.LIST_COMMIT_LOG, name))
+        return may(rules.VIEW_REFERENCE, name) and (
+            may(rules.VIEW_REFLOG, name) or may(rules.LIST_COMMIT_LOG, name)
+        )
 
     # -- history -----------------------------------------------------------------------------------------------------------------
 
@@ -172,24 +199,41 @@ class AuthorizedRepository(Repository):
         self.rights.require(rules.LIST_COMMIT_LOG, through)
         return hash_, through
 
-    def log(self, start: Revision, *, until: str | None = None, operations: bool = False, all_parents: bool = False) -> Iterator[LogEntry]:
+    def log(
+        self,
+        start: Revision,
+        *,
+        until: str | None = None,
+        operations: bool = False,
+        all_parents: bool = False,
+    ) -> Iterator[LogEntry]:
         """See `Repository`; with those operations whose contents the caller may see."""
         hash_, through = self._listed(start)
-        found = self._inner.log(f"@{hash_}", until=until, operations=operations, all_parents=all_parents)
+        found = self._inner.log(
+            f"@{hash_}", until=until, operations=operations, all_parents=all_parents
+        )
         return self._without_hidden(found, through)
 
-    def log_excluding(self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False) -> Iterator[LogEntry]:
+    def log_excluding(
+        self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False
+    ) -> Iterator[LogEntry]:
         """See `Repository`, and `log`."""
         hash_, through = self._listed(start)
         hidden = [f"@{self._at(revision)[0]}" for revision in exclude]
-        return self._without_hidden(self._inner.log_excluding(f"@{hash_}", hidden, operations=operations), through)
+        return self._without_hidden(
+            self._inner.log_excluding(f"@{hash_}", hidden, operations=operations), through
+        )
 
-    def log_of_key(self, start: Revision, key: ContentKey, *, operations: bool = False) -> Iterator[LogEntry]:
+    def log_of_key(
+        self, start: Revision, key: ContentKey, *, operations: bool = False
+    ) -> Iterator[LogEntry]:
         """See `Repository`, and `log`; the caller has to be allowed to know the key."""
         hash_, through = self._listed(start)
         if not self.rights.may_somehow(rules.READ_CONTENT_KEY, through, key):
             raise self.rights.refusal(rules.READ_CONTENT_KEY, through, key)
-        return self._without_hidden(self._inner.log_of_key(f"@{hash_}", key, operations=operations), through)
+        return self._without_hidden(
+            self._inner.log_of_key(f"@{hash_}", key, operations=operations), through
+        )
 
     def commit_at(self, revision: Revision) -> LogEntry:
         """See `Repository`, and `log`; what is said about the HEAD of a reference is told to whoever may view it."""
@@ -202,7 +246,10 @@ class AuthorizedRepository(Repository):
     def _shown(self, entry: LogEntry, through: str) -> LogEntry:
         if not entry.operations:
             return entry
-        return structs.replace(entry, operations=tuple(found for found in entry.operations if self._may_see(found, through)))
+        return structs.replace(
+            entry,
+            operations=tuple(found for found in entry.operations if self._may_see(found, through)),
+        )
 
     def _may_see(self, operation: Operation, through: str) -> bool:
         if isinstance(operation, Put):
@@ -214,7 +261,9 @@ class AuthorizedRepository(Repository):
         if content is None:
             return True
         type_ = content.type_name
-        return self.rights.may(rules.READ_CONTENT_KEY, through, key, type_) and self.rights.may(rules.READ_ENTITY_VALUE, through, key, type_)
+        return self.rights.may(rules.READ_CONTENT_KEY, through, key, type_) and self.rights.may(
+            rules.READ_ENTITY_VALUE, through, key, type_
+        )
 
     def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
         """See `Repository`."""
@@ -234,18 +283,26 @@ class AuthorizedRepository(Repository):
 
     # -- contents ----------------------------------------------------------------------------------------------------------------
 
-    def entries(self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False) -> Iterator[Entry]:
+    def entries(
+        self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False
+    ) -> Iterator[Entry]:
         """See `Repository`; keys that the caller may know, with contents those that it may read."""
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
-        needed = (rules.READ_CONTENT_KEY, rules.READ_ENTITY_VALUE) if content else (rules.READ_CONTENT_KEY,)
+        needed = (
+            (rules.READ_CONTENT_KEY, rules.READ_ENTITY_VALUE)
+            if content
+            else (rules.READ_CONTENT_KEY,)
+        )
 
         def may_see(entry: Entry) -> bool:
             return all(self.rights.may(op, through, entry.key, entry.type) for op in needed)
 
         return filter(may_see, self._inner.entries(f"@{hash_}", keys, content=content))
 
-    def divisions(self, at: Revision, most: int, *, prefix: ContentKey | None = None) -> list[ContentKey] | None:
+    def divisions(
+        self, at: Revision, most: int, *, prefix: ContentKey | None = None
+    ) -> list[ContentKey] | None:
         """See `Repository`; cuts only at keys that the caller may know."""
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
@@ -271,14 +328,18 @@ class AuthorizedRepository(Repository):
         """See `Repository`, and `contents`."""
         return self.contents(at, [key]).get(key) or self._inner.content(at, key)
 
-    def diff(self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS) -> Iterator[DiffEntry]:
+    def diff(
+        self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS
+    ) -> Iterator[DiffEntry]:
         """See `Repository`; keys whose contents the caller may read on both sides."""
         left, right = self._at(before), self._at(after)
         for _, through in (left, right):
             self.rights.require(rules.READ_ENTRIES, through)
 
         def may_see(entry: DiffEntry) -> bool:
-            return self._may_read(left[1], entry.key, entry.before) and self._may_read(right[1], entry.key, entry.after)
+            return self._may_read(left[1], entry.key, entry.before) and self._may_read(
+                right[1], entry.key, entry.after
+            )
 
         return filter(may_see, self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys))
 
@@ -300,7 +361,12 @@ class AuthorizedRepository(Repository):
         """Not here, as `draft`."""
         raise NotAllowed("this repository is for reading")
 
-    def _write(self, change: Change, request_id: str | None, check: object) -> tuple[Any, Draft[Any] | None]:  # noqa: ARG002 - as the base
+    def _write(
+        self,
+        change: Change,  # noqa: ARG002
+        request_id: str | None,  # noqa: ARG002
+        check: object,  # noqa: ARG002
+    ) -> tuple[Any, Draft[Any] | None]:
         """Not here, as `draft`."""
         raise NotAllowed("this repository is for reading")
 

@@ -34,7 +34,9 @@ class Hosts:
     A page cannot have an address as its name, so addresses are safe from rebinding.
     """
 
-    def __init__(self, names: Iterable[str] = (), *, addresses: bool = False, every: bool = False) -> None:
+    def __init__(
+        self, names: Iterable[str] = (), *, addresses: bool = False, every: bool = False
+    ) -> None:
         checked = [_checked(name) for name in names]
         self._names = frozenset(name for name in checked if not name.startswith("*"))
         self._endings = tuple(name[1:] for name in checked if name.startswith("*"))
@@ -46,9 +48,15 @@ class Hosts:
         if path.startswith(HEALTH):
             return
         hosts = [value for name, value in headers if name == b"host"]
-        if not self._every and not (len(hosts) == 1 and len(hosts[0]) <= _LONGEST and self._answers_to(hosts[0])):
+        if not self._every and not (
+            len(hosts) == 1 and len(hosts[0]) <= _LONGEST and self._answers_to(hosts[0])
+        ):
             shown = ", ".join(host.decode("latin-1")[:_LONGEST] for host in hosts)
-            raise HttpFault(403, f"Host '{shown}' is not a name of this server; --allowed-host or NESSIE_ALLOWED_HOSTS adds one", _CODE)
+            raise HttpFault(
+                403,
+                f"Host '{shown}' is not a name of this server; --allowed-host or NESSIE_ALLOWED_HOSTS adds one",
+                _CODE,
+            )
         if method not in _SAFE:
             _check_site(hosts, headers)
 
@@ -69,8 +77,16 @@ def _check_site(hosts: Sequence[bytes], headers: Headers) -> None:
     if b"null" in origins or not _OWN_SITE.issuperset(sites):
         raise HttpFault(403, "A page of another site asks for a change", _CODE)
     # Browsers that tell the site are believed: a proxy may have changed the name.
-    if not sites and any(_netloc(origin) != host.decode("latin-1").lower() for origin in origins for host in hosts or (b"",)):
-        raise HttpFault(403, "A page of another origin asks for a change; a proxy in front has to pass the header Host on", _CODE)
+    if not sites and any(
+        _netloc(origin) != host.decode("latin-1").lower()
+        for origin in origins
+        for host in hosts or (b"",)
+    ):
+        raise HttpFault(
+            403,
+            "A page of another origin asks for a change; a proxy in front has to pass the header Host on",
+            _CODE,
+        )
 
 
 def _netloc(origin: bytes) -> str:

@@ -11,7 +11,13 @@ from typing import NamedTuple
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.auth.authorized import AuthorizedRepository
-from nessie_cli.server.auth.identity import ANONYMOUS, Caller, Credentials, Unauthenticated, credentials
+from nessie_cli.server.auth.identity import (
+    ANONYMOUS,
+    Caller,
+    Credentials,
+    Unauthenticated,
+    credentials,
+)
 from nessie_cli.server.auth.issuer import Issuer, JwtSettings
 from nessie_cli.server.auth.policy import Policy
 from nessie_cli.server.auth.rights import Rights
@@ -57,7 +63,9 @@ class Security(NamedTuple):
     def check(self) -> None:
         """Raise `InvalidInput` for settings that contradict each other."""
         if self.rules is not None and not self.asks and not self.anonymous:
-            raise InvalidInput("--rules needs callers: --tokens or --jwt-issuer says who they are, or --anonymous that they are nobody")
+            raise InvalidInput(
+                "--rules needs callers: --tokens or --jwt-issuer says who they are, or --anonymous that they are nobody"
+            )
 
 
 class Admission(NamedTuple):
@@ -92,9 +100,17 @@ class Gate:
         security.check()
         self.asks, self.anonymous = security.asks, security.anonymous
         self.open_metrics = security.open_metrics or not security.asks
-        self._tokens = WatchedFile(security.tokens, SECRET, WHAT, read_tokens, tell) if security.tokens else None
+        self._tokens = (
+            WatchedFile(security.tokens, SECRET, WHAT, read_tokens, tell)
+            if security.tokens
+            else None
+        )
         self._issuer = Issuer(security.jwt, tell) if security.jwt else None
-        self._rules = WatchedFile(security.rules, TRUSTED, "rules file", read_rules, tell) if security.rules else None
+        self._rules = (
+            WatchedFile(security.rules, TRUSTED, "rules file", read_rules, tell)
+            if security.rules
+            else None
+        )
 
     async def admit(self, headers: Headers) -> Admission:
         """Who asks; raises `Unauthenticated`. Wrong credentials are refused even where none are needed."""
@@ -126,5 +142,7 @@ def open_gate(security: Security, repository: Repository, tell: Tell = tell_stde
     if not security.is_on:
         return None
     if not repository.knows_callers:
-        raise InvalidInput(f"{repository.url}: a server in front of another server cannot write in the names of its callers; serve the store itself")
+        raise InvalidInput(
+            f"{repository.url}: a server in front of another server cannot write in the names of its callers; serve the store itself"
+        )
     return Gate(security, tell)

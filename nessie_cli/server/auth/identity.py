@@ -62,7 +62,10 @@ def credentials(authorization: bytes) -> Credentials | None:
             return Credentials(rest.decode())
         if scheme.lower() == b"basic":
             return _basic(rest)
-    raise Unauthenticated("The header Authorization holds no credentials that this server reads: it takes Bearer and Basic", refused=True)
+    raise Unauthenticated(
+        "The header Authorization holds no credentials that this server reads: it takes Bearer and Basic",
+        refused=True,
+    )
 
 
 def _basic(text: bytes) -> Credentials:
@@ -71,12 +74,16 @@ def _basic(text: bytes) -> Credentials:
     except ValueError:
         colon = ""
     if not colon or not token:
-        raise Unauthenticated("The header Authorization is no well-formed Basic: NAME:TOKEN in Base64", refused=True)
+        raise Unauthenticated(
+            "The header Authorization is no well-formed Basic: NAME:TOKEN in Base64", refused=True
+        )
     return Credentials(token, name)
 
 
 def check_name(text: str, what: str) -> str:
     """A name of a caller or role as rules, logs and commits can take it: 1 to 200 printable characters, no blank at its ends."""
     if not 0 < len(text) <= _LONGEST_NAME or not text.isprintable() or text != text.strip():
-        raise InvalidInput(f"{what}: must be 1 to {_LONGEST_NAME} printable characters without blanks around them")
+        raise InvalidInput(
+            f"{what}: must be 1 to {_LONGEST_NAME} printable characters without blanks around them"
+        )
     return text

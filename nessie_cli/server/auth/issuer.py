@@ -44,7 +44,9 @@ class JwtSettings(NamedTuple):
     def check(self) -> None:
         """Raise `InvalidInput` for settings that cannot work."""
         if not self.audience:
-            raise InvalidInput("--jwt-issuer needs --jwt-audience: a token for somebody else must not be good here")
+            raise InvalidInput(
+                "--jwt-issuer needs --jwt-audience: a token for somebody else must not be good here"
+            )
         try:
             from nessie_cli.server.auth.jwt_keys import check_url
         except ImportError:
@@ -66,7 +68,9 @@ class JwtSettings(NamedTuple):
 class Issuer:
     """Recognises the callers whom an issuer has given tokens. `clock` gives seconds since 1970."""
 
-    def __init__(self, settings: JwtSettings, tell: Tell, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, settings: JwtSettings, tell: Tell, clock: Callable[[], float] = time.time
+    ) -> None:
         settings.check()
         self._settings = settings
         self._keys = settings.source(tell)
@@ -76,7 +80,11 @@ class Issuer:
     def known(self, given: Credentials) -> Caller | None:
         """The caller of a token that was verified just now; never waits."""
         found = self._known.get(_digest(given.token))
-        return found[0] if found is not None and self._clock() < found[1] and given.name is None else None
+        return (
+            found[0]
+            if found is not None and self._clock() < found[1] and given.name is None
+            else None
+        )
 
     def caller(self, given: Credentials) -> Caller | None:
         """Whom a token stands for, None for one that is not good; may wait for the issuer. Raises `KeysUnavailable`."""
@@ -86,7 +94,10 @@ class Issuer:
             return None
         try:
             claims = self._verified(given.token)
-            found = Caller(check_name(_text(claims, self._settings.name), "name"), tuple(_texts(claims, self._settings.roles)))
+            found = Caller(
+                check_name(_text(claims, self._settings.name), "name"),
+                tuple(_texts(claims, self._settings.roles)),
+            )
         except (jwt.PyJWTError, InvalidInput, ValueError, TypeError):
             # What is wrong with a token is for whoever made it; the one who sends it is told that it is not good.
             return None
@@ -103,7 +114,10 @@ class Issuer:
         if algorithm not in ALGORITHMS or "crit" in header:
             raise InvalidInput("this algorithm, or an extension, is not taken")
         # Before the issuer is asked for keys: is the token one of its own at all?
-        if jwt.decode(token, options={"verify_signature": False}).get("iss") != self._settings.issuer:
+        if (
+            jwt.decode(token, options={"verify_signature": False}).get("iss")
+            != self._settings.issuer
+        ):
             raise InvalidInput("another issuer")
         for key in self._keys.find(id_, algorithm):
             try:

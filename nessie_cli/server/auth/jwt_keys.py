@@ -63,7 +63,9 @@ def _key_set(document: Any) -> PyJWKSet:
     if not isinstance(listed, list):
         raise InvalidInput("is no JSON Web Key Set: it has no list 'keys'")
     try:
-        found = PyJWKSet([{**key, "alg": name} for key in listed[:_MOST_KEYS] for name in _algorithms(key)])
+        found = PyJWKSet(
+            [{**key, "alg": name} for key in listed[:_MOST_KEYS] for name in _algorithms(key)]
+        )
     except PyJWTError:
         found = None
     if found is not None:
@@ -78,12 +80,18 @@ def _algorithms(key: Any) -> list[str]:
     if not isinstance(key, dict) or key.get("use", "sig") != "sig":
         return []
     kind, curve = key.get("kty"), key.get("crv")
-    fitting = [name for name, needs in ALGORITHMS.items() if needs[0] == kind and needs[1] in ("", curve)]
+    fitting = [
+        name for name, needs in ALGORITHMS.items() if needs[0] == kind and needs[1] in ("", curve)
+    ]
     return [name for name in fitting if key.get("alg", name) == name]
 
 
 def _find(keys: PyJWKSet, id_: str | None, algorithm: str) -> list[PyJWK]:
-    return [key for key in keys if key.algorithm_name == algorithm and (id_ is None or key.key_id in (None, id_))]
+    return [
+        key
+        for key in keys
+        if key.algorithm_name == algorithm and (id_ is None or key.key_id in (None, id_))
+    ]
 
 
 class KeyFile:
@@ -145,7 +153,9 @@ class KeyUrl(PyJWKClient):
                     reason = f"keys of {self._issuer} ({self.uri}): {error}"
                     self._tell(reason + ("; those before stay in force" if self._last else ""))
             if self._last is None:
-                raise KeysUnavailable("The keys of the issuer cannot be had at the moment; try again")
+                raise KeysUnavailable(
+                    "The keys of the issuer cannot be had at the moment; try again"
+                )
             return self._last
 
     def fetch_data(self) -> PyJWKSet:
@@ -169,7 +179,9 @@ def check_url(url: str, what: str) -> str:
         return url
     if parts.scheme == "http" and _is_this_machine(parts.hostname or ""):
         return url
-    raise InvalidInput(f"{what}: must be an https:// URL (http:// only on this machine), not {url!r}")
+    raise InvalidInput(
+        f"{what}: must be an https:// URL (http:// only on this machine), not {url!r}"
+    )
 
 
 def _is_this_machine(host: str) -> bool:

@@ -81,7 +81,12 @@ class Policy:
                 if through:
                     self._require_source(through, key)
                 for operation, type_ in _needed(key):
-                    checks.note(operation, branch, key.key, allowed=self._rights.may(operation, branch, key.key, type_))
+                    checks.note(
+                        operation,
+                        branch,
+                        key.key,
+                        allowed=self._rights.may(operation, branch, key.key, type_),
+                    )
             checks.done()
 
     def shown(self, change: Change, answer: Any) -> Any:
@@ -90,12 +95,18 @@ class Policy:
             return answer
         sides = (self._source_of(change), self._name(change.branch))
         may = self._rights.may_somehow
-        known = [one for one in answer.details if any(may(rules.READ_CONTENT_KEY, side, one.key) for side in sides)]
+        known = [
+            one
+            for one in answer.details
+            if any(may(rules.READ_CONTENT_KEY, side, one.key) for side in sides)
+        ]
         return structs.replace(answer, details=tuple(known))
 
     def shown_conflict(self, change: Change, conflict: MergeConflict) -> MergeConflict:
         """A conflict with those keys in its result that the caller may know."""
-        return MergeConflict(conflict.message, conflict.conflicts, self.shown(change, conflict.result))
+        return MergeConflict(
+            conflict.message, conflict.conflicts, self.shown(change, conflict.result)
+        )
 
     # -- what is asked --
 
@@ -127,7 +138,11 @@ class Policy:
             return self._reading.seen(change.source)
         if isinstance(change, Transplant):
             # The history of the commits is copied, so the caller has to be allowed to list it.
-            return [self._reading.listed(f"@{commit}") for commit in change.commits][-1] if change.commits else ""
+            return (
+                [self._reading.listed(f"@{commit}") for commit in change.commits][-1]
+                if change.commits
+                else ""
+            )
         if isinstance(change, CreateReference | AssignReference):
             return self._reading.seen(f"@{change.target}")
         return ""
@@ -152,7 +167,9 @@ class Policy:
             if type_ is None:
                 readable = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, key)
             else:
-                readable = may(rules.READ_CONTENT_KEY, through, key, type_) and may(rules.READ_ENTITY_VALUE, through, key, type_)
+                readable = may(rules.READ_CONTENT_KEY, through, key, type_) and may(
+                    rules.READ_ENTITY_VALUE, through, key, type_
+                )
             if not readable:
                 raise self._rights.refusal(rules.READ_ENTITY_VALUE, through)
         self._rights.remember_readable(through, draft.sources)

@@ -21,16 +21,34 @@ class Rights:
         self._rules = rules
         self._api = api
 
-    def may(self, op: str, ref: str = "", key: ContentKey | None = None, content_type: str = "", *, config: str = "") -> bool:
+    def may(
+        self,
+        op: str,
+        ref: str = "",
+        key: ContentKey | None = None,
+        content_type: str = "",
+        *,
+        config: str = "",
+    ) -> bool:
         """Whether a rule allows an operation on a reference, or on a content of a type under a key there, or on a type of configuration."""
         path = encode_legacy(key) if key is not None else ""
-        return self._rules.allow(self.caller, self._api, Question(op, ref, path, content_type, config))
+        return self._rules.allow(
+            self.caller, self._api, Question(op, ref, path, content_type, config)
+        )
 
     def may_somehow(self, op: str, ref: str, key: ContentKey) -> bool:
         """Whether an operation is allowed on some content under a key, whichever type it may have: for keys of which nothing is known."""
         return any(self.may(op, ref, key, content_type) for content_type in _TYPES)
 
-    def require(self, op: str, ref: str = "", key: ContentKey | None = None, content_type: str = "", *, config: str = "") -> None:
+    def require(
+        self,
+        op: str,
+        ref: str = "",
+        key: ContentKey | None = None,
+        content_type: str = "",
+        *,
+        config: str = "",
+    ) -> None:
         """Raise `NotAllowed`, in the original's words, unless this is allowed."""
         if not self.may(op, ref, key, content_type, config=config):
             raise self.refusal(op, ref, key, config=config)
@@ -47,14 +65,22 @@ class Rights:
         """Remember that the caller may read these commits and their ancestors."""
         self._rules.remember_readable(self.caller, through, hashes)
 
-    def refusal(self, op: str, ref: str = "", key: ContentKey | None = None, *, config: str = "") -> NotAllowed:
+    def refusal(
+        self, op: str, ref: str = "", key: ContentKey | None = None, *, config: str = ""
+    ) -> NotAllowed:
         """The error for an operation that no rule allows. It names what the caller has named, nothing else."""
         who = f"role '{self.caller.roles[0] if self.caller.roles else self.caller.name}'"
         if key is not None:
             return NotAllowed(f"'{op}' is not allowed for {who} on content '{encode_legacy(key)}'")
         if config:
-            return NotAllowed(f"'{op}' is not allowed for {who} on repository config type '{config}'")
-        return NotAllowed(f"'{op}' is not allowed for {who} on reference '{ref}'" if ref else f"'{op}' is not allowed for {who}")
+            return NotAllowed(
+                f"'{op}' is not allowed for {who} on repository config type '{config}'"
+            )
+        return NotAllowed(
+            f"'{op}' is not allowed for {who} on reference '{ref}'"
+            if ref
+            else f"'{op}' is not allowed for {who}"
+        )
 
 
 class Checks:
@@ -66,7 +92,9 @@ class Checks:
         # A check that fails twice is named once.
         self._failed: dict[str, None] = {}
 
-    def need(self, op: str, ref: str, key: ContentKey | None = None, content_type: str = "") -> Checks:
+    def need(
+        self, op: str, ref: str, key: ContentKey | None = None, content_type: str = ""
+    ) -> Checks:
         """Note whether an operation is allowed. Everything but creating a reference includes the right to view it."""
         if op != CREATE_REFERENCE and ref not in self._viewed:
             self._viewed.add(ref)

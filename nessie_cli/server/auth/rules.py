@@ -128,7 +128,9 @@ def _compiled(name: str, text: str) -> Any:
         found = _environment().compile(text)
     except RuntimeError as error:
         reason = (str(error).splitlines() or ["cannot be compiled"])[0]
-        raise InvalidInput(f"rule '{name}': {reason.removeprefix('INVALID_ARGUMENT: ').removeprefix('ERROR: ')}") from None
+        raise InvalidInput(
+            f"rule '{name}': {reason.removeprefix('INVALID_ARGUMENT: ').removeprefix('ERROR: ')}"
+        ) from None
     if found.return_type() != _cel().Type.BOOL:
         raise InvalidInput(f"rule '{name}': is no condition; it must be true or false")
     return found
@@ -139,7 +141,9 @@ def _cel() -> Any:
     try:
         from cel_expr_python import cel  # type: ignore[import-untyped]
     except ImportError:
-        raise NessieError("rules need the CEL engine, which is not installed: pip install 'nessie-cli[serve]'") from None
+        raise NessieError(
+            "rules need the CEL engine, which is not installed: pip install 'nessie-cli[serve]'"
+        ) from None
     return cel
 
 
@@ -148,4 +152,7 @@ def _environment() -> Any:
     types = _cel().Type
     texts = dict.fromkeys(("op", "ref", "path", "contentType", _TYPE, "role", "user"), types.STRING)
     lists = dict.fromkeys(("roles", "actions"), types.List(types.STRING))
-    return _cel().NewEnv(container=_CONTAINER, variables={**texts, **lists, "api": types.Map(types.STRING, types.DYN)})
+    return _cel().NewEnv(
+        container=_CONTAINER,
+        variables={**texts, **lists, "api": types.Map(types.STRING, types.DYN)},
+    )

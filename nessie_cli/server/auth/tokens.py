@@ -49,7 +49,9 @@ class TokenEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         if not _ID.fullmatch(self.id):
             raise InvalidInput("id: must be 12 hexadecimal digits")
         if not _HASH.fullmatch(self.hash):
-            raise InvalidInput("hash: must be 'sha256:' and 64 hexadecimal digits; `nessie token new` makes one")
+            raise InvalidInput(
+                "hash: must be 'sha256:' and 64 hexadecimal digits; `nessie token new` makes one"
+            )
         if self.expires is not None and self.expires.tzinfo is None:
             raise InvalidInput("expires: must have a time zone, such as 2027-01-31T00:00:00Z")
 
@@ -116,16 +118,27 @@ def list_tokens(path: Path) -> list[TokenEntry]:
     try:
         return [entry for _, entry in _entries(read_guarded(path, SECRET, WHAT))]
     except InvalidInput as error:
-        raise InvalidInput(error.message if str(path) in error.message else f"{WHAT} {path}: {error.message}") from None
+        raise InvalidInput(
+            error.message if str(path) in error.message else f"{WHAT} {path}: {error.message}"
+        ) from None
 
 
-def add_token(path: Path, name: str, roles: Sequence[str], expires: datetime | None, now: datetime) -> tuple[str, TokenEntry]:
+def add_token(
+    path: Path, name: str, roles: Sequence[str], expires: datetime | None, now: datetime
+) -> tuple[str, TokenEntry]:
     """Make a token and append its entry to a file, which is created (readable by its owner alone) if it does not exist.
 
     Returns the token, which is stored nowhere, and its entry. Raises `InvalidInput` and `NotAllowed` for an unusable name or file.
     """
     secret = secrets.token_urlsafe(32)
-    entry = TokenEntry(secrets.token_hex(6), name, _hash(secret), tuple(dict.fromkeys(roles)), expires, now.replace(microsecond=0))
+    entry = TokenEntry(
+        secrets.token_hex(6),
+        name,
+        _hash(secret),
+        tuple(dict.fromkeys(roles)),
+        expires,
+        now.replace(microsecond=0),
+    )
     if expires is not None and expires <= now:
         raise InvalidInput(f"expires: {expires.isoformat()} has passed")
     with _locked(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
@@ -145,7 +158,11 @@ def remove_tokens(path: Path, which: str) -> list[TokenEntry]:
             raise NotFound(f"{WHAT} {path}: has no token with the id or name '{which}'", which)
         data = read_guarded(path, SECRET, WHAT)
         gone = {number for number, entry in _entries(data) if entry in removed}
-        kept = b"".join(line for number, line in enumerate(data.splitlines(keepends=True), 1) if number not in gone)
+        kept = b"".join(
+            line
+            for number, line in enumerate(data.splitlines(keepends=True), 1)
+            if number not in gone
+        )
         _replace(path, kept, os.fstat(descriptor).st_mode & 0o777)
     return removed
 

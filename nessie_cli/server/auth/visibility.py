@@ -44,15 +44,25 @@ class Visibility:
     def _find(self, hash_: str) -> str:
         named = next((name for name, head in self._named.items() if head == hash_), None)
         if named is None:
-            named = next((name for name, head in self._named.items() if self._reaches(head, hash_)), None)
+            named = next(
+                (name for name, head in self._named.items() if self._reaches(head, hash_)), None
+            )
         if named is not None:
             return named
         if self._rights.may(VIEW_REFERENCE, DETACHED):
             return DETACHED
-        return next((found.name for found in self._viewable() if self._reaches(found.hash, hash_)), DETACHED)
+        return next(
+            (found.name for found in self._viewable() if self._reaches(found.hash, hash_)), DETACHED
+        )
 
     def _viewable(self) -> Iterator[Reference]:
-        return (found for found in self._repository.references() if self._rights.may(VIEW_REFERENCE, found.name))
+        return (
+            found
+            for found in self._repository.references()
+            if self._rights.may(VIEW_REFERENCE, found.name)
+        )
 
     def _reaches(self, head: str, hash_: str) -> bool:
-        return hash_ in (head, NO_ANCESTOR) or (head != NO_ANCESTOR and self._repository.is_ancestor(f"@{hash_}", f"@{head}"))
+        return hash_ in (head, NO_ANCESTOR) or (
+            head != NO_ANCESTOR and self._repository.is_ancestor(f"@{hash_}", f"@{head}")
+        )

@@ -7,8 +7,27 @@ from typing import ClassVar
 
 from msgspec import structs
 
-from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, NessieError, ReferenceConflict, ReferenceNotFound
-from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Delete, Entry, KeyRange, Namespace, Operation, Put, Reference, ReferenceType
+from nessie_cli.errors import (
+    CommitNotFound,
+    ContentNotFound,
+    InvalidInput,
+    NessieError,
+    ReferenceConflict,
+    ReferenceNotFound,
+)
+from nessie_cli.model import (
+    CommitMeta,
+    CommitResult,
+    ContentKey,
+    Delete,
+    Entry,
+    KeyRange,
+    Namespace,
+    Operation,
+    Put,
+    Reference,
+    ReferenceType,
+)
 from nessie_cli.repository.changes import Commit
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
 from nessie_cli.server.nessie_v1.reading import reference_at
@@ -44,7 +63,9 @@ class NamespaceNotEmpty(NessieError):
 
 
 def _at(call: Call, method: str) -> Reference:
-    return reference_at(call, call.segments["ref"], call.text("hashOnRef"), place=f"{method}.refName")
+    return reference_at(
+        call, call.segments["ref"], call.text("hashOnRef"), place=f"{method}.refName"
+    )
 
 
 def _below(call: Call, at: Reference, key: ContentKey) -> Iterable[ContentKey]:
@@ -73,8 +94,16 @@ def get_namespaces(call: Call) -> Answer:
     """A namespace and all below it, stored and implied ones; all of them where no name is given."""
     at = _at(call, "getNamespaces")
     prefix = keys.decode(call.text("name") or "")
-    entries = call.repository.entries(f"@{at.hash}", KeyRange(prefix=prefix if prefix.elements else None), content=True)
-    return Answer(Listing("namespaces", map(encode_content, namespaces_of(entries, max(1, len(prefix.elements)))), dict))
+    entries = call.repository.entries(
+        f"@{at.hash}", KeyRange(prefix=prefix if prefix.elements else None), content=True
+    )
+    return Answer(
+        Listing(
+            "namespaces",
+            map(encode_content, namespaces_of(entries, max(1, len(prefix.elements)))),
+            dict,
+        )
+    )
 
 
 def namespaces_of(entries: Iterable[Entry], shortest: int) -> Iterator[Namespace]:
@@ -108,7 +137,9 @@ def put_namespace(call: Call) -> Answer:
         raise NamespaceExists(f"Another content object with name '{key.plain}' already exists")
     if existing is not None or any(True for _ in _below(call, branch, key)):
         raise NamespaceExists(f"Namespace '{key.plain}' already exists")
-    created = _commit(call, branch, Put(key, wanted), f"create namespace '{keys.encode_canonical(key)}'")
+    created = _commit(
+        call, branch, Put(key, wanted), f"create namespace '{keys.encode_canonical(key)}'"
+    )
     return Answer(encode_content(structs.replace(wanted, id=created.added[key])))
 
 
@@ -127,13 +158,22 @@ def delete_namespace(call: Call) -> Answer:
 
 def post_namespace(call: Call) -> Answer:
     """Change the properties of a namespace: removals first, then updates."""
-    updates, removals = decode_namespace_update(call.needed_json("updateProperties.namespaceUpdate"))
+    updates, removals = decode_namespace_update(
+        call.needed_json("updateProperties.namespaceUpdate")
+    )
     key = call.path_key("name")
     branch = _head(call)
     found = _find(call, branch, key)
-    properties = {name: value for name, value in found.properties.items() if name not in removals} | updates
+    properties = {
+        name: value for name, value in found.properties.items() if name not in removals
+    } | updates
     changed = structs.replace(found, properties=properties)
-    _commit(call, branch, Put(key, changed), f"update properties for namespace '{keys.encode_canonical(key)}'")
+    _commit(
+        call,
+        branch,
+        Put(key, changed),
+        f"update properties for namespace '{keys.encode_canonical(key)}'",
+    )
     return NO_CONTENT
 
 
@@ -148,7 +188,9 @@ def _commit(call: Call, branch: Reference, operation: Operation, message: str) -
     if branch.type is not ReferenceType.BRANCH:
         raise ReferenceNotFound(f"Named reference '{branch.name}' not found", branch.name)
     try:
-        result: CommitResult = call.submit(Commit(branch.name, [operation], CommitMeta(message), branch.hash))
+        result: CommitResult = call.submit(
+            Commit(branch.name, [operation], CommitMeta(message), branch.hash)
+        )
     except ReferenceConflict as conflict:
         # The original reports any conflict here as a missing reference.
         raise CommitNotFound(conflict.message, branch.name) from None

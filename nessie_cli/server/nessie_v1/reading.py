@@ -24,7 +24,9 @@ _NAMESPACE = "NAMESPACE"
 _DOTS = "..."
 
 
-def reference_at(call: Call, name: str, hash_: str | None, *, place: str, what: str = "Expected hash") -> Reference:
+def reference_at(
+    call: Call, name: str, hash_: str | None, *, place: str, what: str = "Expected hash"
+) -> Reference:
     """The reference at which to read: a name, and a hash with optional relative parts."""
     check_name_v1(name, place)
     spec = Target(None) if not hash_ else parse_spec(hash_, f"{place.partition('.')[0]}.hashOnRef")
@@ -38,12 +40,20 @@ def get_log(call: Call) -> Answer:
     oldest = call.text("startHash")
     if oldest is not None:
         plain_hash(oldest, "getCommitLog.params.startHash")
-    start = reference_at(call, call.segments["ref"], call.text("endHash"), place="getCommitLog.refName", what="Youngest hash").hash
+    start = reference_at(
+        call,
+        call.segments["ref"],
+        call.text("endHash"),
+        place="getCommitLog.refName",
+        what="Youngest hash",
+    ).hash
     page_token = call.text("pageToken")
     if page_token:
         start = listings.token_start(call, page_token)
     found = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
-    return Answer(listing("logEntries", map(encoder(LogEntryV1), found), found.token, search=found.search()))
+    return Answer(
+        listing("logEntries", map(encoder(LogEntryV1), found), found.token, search=found.search())
+    )
 
 
 # -- entries ------------------------------------------------------------------------------------------------------------------------------
@@ -61,7 +71,9 @@ def get_entries(call: Call) -> Answer:
     """A page of keys; with `namespaceDepth` only those of that many elements, and longer ones as the namespace they are in."""
     depth = call.number("namespaceDepth") or 0
     records, page_token = call.number("maxRecords"), call.text("pageToken")
-    at = reference_at(call, call.segments["ref"], call.text("hashOnRef"), place="getEntries.refName")
+    at = reference_at(
+        call, call.segments["ref"], call.text("hashOnRef"), place="getEntries.refName"
+    )
     filter_ = listings.filter_of(call, "entries")
     rest, _ = listings.from_page(ALL_KEYS, page_token)
 
@@ -69,12 +81,16 @@ def get_entries(call: Call) -> Answer:
         return _cut(call.repository.entries(f"@{at.hash}", rest), depth)
 
     if filter_ is None:
-        found = Page(filter(_first_of_its_name(), read()), limit(records), lambda name: key_token(name.key))
+        found = Page(
+            filter(_first_of_its_name(), read()), limit(records), lambda name: key_token(name.key)
+        )
     else:
         # A page may end within a namespace.
         passes = filter_._replace(test=_first_of_its_name(filter_.test))
         found = FilteredPage(read, limit(records), lambda name: key_token(name.entry.key), passes)
-    return Answer(listing("entries", map(encoder(EntryV1), found), found.token, search=found.search()))
+    return Answer(
+        listing("entries", map(encoder(EntryV1), found), found.token, search=found.search())
+    )
 
 
 def _cut(entries: Iterable[Entry], depth: int) -> Iterator[_Name]:
@@ -107,7 +123,9 @@ def _content_place(call: Call, method: str) -> tuple[Reference, str]:
     name = call.text("ref")
     if name is not None:
         check_name_v1(name, f"{method}.ref")
-    at = reference_at(call, name or call.default_branch, call.text("hashOnRef"), place=f"{method}.ref")
+    at = reference_at(
+        call, name or call.default_branch, call.text("hashOnRef"), place=f"{method}.ref"
+    )
     return at, name or call.default_branch
 
 

@@ -6,7 +6,13 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReferenceType
 from nessie_cli.server import listings
 from nessie_cli.server.call import NO_CONTENT, Answer, Call
-from nessie_cli.server.nessie_v1.requests import Verb, check_name_v1, decode_reference_v1, target_and_body, target_of
+from nessie_cli.server.nessie_v1.requests import (
+    Verb,
+    check_name_v1,
+    decode_reference_v1,
+    target_and_body,
+    target_of,
+)
 from nessie_cli.server.nessie_v2.references import assign, create, delete
 from nessie_cli.server.streams import listing
 from nessie_cli.server.targets import DETACHED, named
@@ -18,7 +24,11 @@ from nessie_cli.wire.encode import encode, encode_reference, encoder
 def list_references(call: Call) -> Answer:
     """Branches, then tags, by name."""
     found = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
-    return Answer(listing("references", map(encoder(rest.ReferenceV1), found), found.token, search=found.search()))
+    return Answer(
+        listing(
+            "references", map(encoder(rest.ReferenceV1), found), found.token, search=found.search()
+        )
+    )
 
 
 def get_default_branch(call: Call) -> Answer:
@@ -31,7 +41,11 @@ def get_reference(call: Call) -> Answer:
     metadata = call.fetches_all()
     name = check_name_v1(call.segments["ref"], "getReferenceByName.params.refName")
     found = named(call.repository, name)
-    return Answer(encode(rest.ReferenceV1, call.repository.reference(name, metadata=True) if metadata else found))
+    return Answer(
+        encode(
+            rest.ReferenceV1, call.repository.reference(name, metadata=True) if metadata else found
+        )
+    )
 
 
 def create_reference(call: Call) -> Answer:
@@ -44,19 +58,27 @@ def create_reference(call: Call) -> Answer:
         raise InvalidInput("createReference.reference: only a branch or a tag can be created")
     if source not in (None, DETACHED):
         named(call.repository, source)
-    return Answer(encode_reference(create(call, body.type, body.name, ReferenceBody(body.type, "", body.hash))))
+    return Answer(
+        encode_reference(
+            create(call, body.type, body.name, ReferenceBody(body.type, "", body.hash))
+        )
+    )
 
 
 def _kind(call: Call) -> ReferenceType:
     text = call.segments["kind"].upper()
     if text not in (ReferenceType.BRANCH, ReferenceType.TAG):
-        raise InvalidInput(f"type of the reference: must be 'branch' or 'tag', not {call.segments['kind']!r}")
+        raise InvalidInput(
+            f"type of the reference: must be 'branch' or 'tag', not {call.segments['kind']!r}"
+        )
     return ReferenceType(text)
 
 
 def assign_reference(call: Call) -> Answer:
     """Point a branch or tag elsewhere."""
-    target, source = target_and_body(call, Verb("assignReference", "referenceName", "assignTo"), decode_reference_v1)
+    target, source = target_and_body(
+        call, Verb("assignReference", "referenceName", "assignTo"), decode_reference_v1
+    )
     assign(call, target, _kind(call), source)
     return NO_CONTENT
 

@@ -12,20 +12,34 @@ from nessie_cli.server.nessie_v1.requests import Verb, target_and_body
 from nessie_cli.server.nessie_v2.writing import commit_to, merge, merge_body, transplant
 from nessie_cli.server.targets import plain_hash
 from nessie_cli.wire import rest
-from nessie_cli.wire.decode import MergeBody, TransplantBody, decode_merge, decode_operations, decode_transplant
+from nessie_cli.wire.decode import (
+    MergeBody,
+    TransplantBody,
+    decode_merge,
+    decode_operations,
+    decode_transplant,
+)
 from nessie_cli.wire.encode import encode, encode_reference
 
 
 def post_commit(call: Call) -> Answer:
     """One commit; answers the branch."""
-    target, (meta, operations) = target_and_body(call, Verb("commitMultipleOperations", "branchName", "operations"), decode_operations)
-    result = commit_to(call, target, lambda branch: call.submit(Commit(branch, operations, meta, target.hash)))
+    target, (meta, operations) = target_and_body(
+        call, Verb("commitMultipleOperations", "branchName", "operations"), decode_operations
+    )
+    result = commit_to(
+        call, target, lambda branch: call.submit(Commit(branch, operations, meta, target.hash))
+    )
     return Answer(encode_reference(result.reference))
 
 
 def _without(body: Any, *v2_attributes: str) -> Any:
     """A body as v1 knows it: attributes of v2 mean nothing there."""
-    return {name: value for name, value in body.items() if name not in v2_attributes} if isinstance(body, dict) else body
+    return (
+        {name: value for name, value in body.items() if name not in v2_attributes}
+        if isinstance(body, dict)
+        else body
+    )
 
 
 def _check_kept(call: Call, allowed: bool, rule: str) -> None:
@@ -50,14 +64,23 @@ def _decode_transplant(body: Any) -> TransplantBody:
 
 def post_merge(call: Call) -> Answer:
     """One merge."""
-    target, body = target_and_body(call, Verb("mergeRefIntoBranch", "branchName", "merge"), _decode_merge)
+    target, body = target_and_body(
+        call, Verb("mergeRefIntoBranch", "branchName", "merge"), _decode_merge
+    )
     _check_kept(call, False, "Merge operations only support squashed now.")
     return Answer(encode(rest.MergeResponseV1, merge(call, target, body, None)))
 
 
 def post_transplant(call: Call) -> Answer:
     """One transplant; the message is in the query."""
-    target, body = target_and_body(call, Verb("transplantCommitsIntoBranch", "branchName", "transplant"), _decode_transplant)
+    target, body = target_and_body(
+        call, Verb("transplantCommitsIntoBranch", "branchName", "transplant"), _decode_transplant
+    )
     _check_kept(call, True, "Transplant operations only support unsquashed now.")
     message = call.text("message")
-    return Answer(encode(rest.MergeResponseV1, transplant(call, target, body, CommitMeta(message) if message else None)))
+    return Answer(
+        encode(
+            rest.MergeResponseV1,
+            transplant(call, target, body, CommitMeta(message) if message else None),
+        )
+    )

@@ -8,7 +8,13 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.changes import PutSettings
 from nessie_cli.server.auth.authorized import require_config
 from nessie_cli.server.call import Answer, Call
-from nessie_cli.server.extensions import announcement, get_settings, put_settings, settings_asked, settings_given
+from nessie_cli.server.extensions import (
+    announcement,
+    get_settings,
+    put_settings,
+    settings_asked,
+    settings_given,
+)
 from nessie_cli.wire import rest
 from nessie_cli.wire.encode import encode
 from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config
@@ -32,7 +38,11 @@ def get_repository_config(call: Call) -> Answer:
             raise InvalidInput(f"No repository config type registered for name {name}")
         require_config(call.repository, name)
     settings = call.repository.config().settings if wanted else {}
-    found = [json.decode(settings[SETTING.format(name)]) for name in wanted if SETTING.format(name) in settings]
+    found = [
+        json.decode(settings[SETTING.format(name)])
+        for name in wanted
+        if SETTING.format(name) in settings
+    ]
     return Answer({"configs": found} if found else {})
 
 

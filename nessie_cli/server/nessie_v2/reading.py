@@ -45,31 +45,70 @@ def get_history(call: Call) -> Answer:
     if page_token:
         start = listings.token_start(call, page_token)
     found = listings.log(call, start, limit, call.number("max-records"))
-    return Answer(log_page(found) if is_ours(call) else listing("logEntries", map(call.pieces.log_entry, found), found.token, search=found.search()))
+    return Answer(
+        log_page(found)
+        if is_ours(call)
+        else listing(
+            "logEntries", map(call.pieces.log_entry, found), found.token, search=found.search()
+        )
+    )
 
 
 def _oldest(call: Call, start: Target, oldest: Target) -> str:
     """The hash of the oldest commit of a log. One without relative parts need not exist: it is never met then."""
     if oldest.hash is not None and not oldest.steps:
         return oldest.hash.lower()
-    return read_at(call.repository, Target(start.name if oldest.hash is None else None, oldest.hash, oldest.steps), "Oldest hash").hash
+    return read_at(
+        call.repository,
+        Target(start.name if oldest.hash is None else None, oldest.hash, oldest.steps),
+        "Oldest hash",
+    ).hash
 
 
 def get_entries(call: Call) -> Answer:
     """A page of keys."""
     wanted = listings.key_range(call)
     at = _at(call)
-    found = listings.entries(call, at, wanted, records=call.number("max-records"), page_token=call.text("page-token"), content=call.flag("content"))
-    return Answer(listing("entries", map(encode_entry, found), found.token, search=found.search(), effectiveReference=at))
+    found = listings.entries(
+        call,
+        at,
+        wanted,
+        records=call.number("max-records"),
+        page_token=call.text("page-token"),
+        content=call.flag("content"),
+    )
+    return Answer(
+        listing(
+            "entries",
+            map(encode_entry, found),
+            found.token,
+            search=found.search(),
+            effectiveReference=at,
+        )
+    )
 
 
 def get_diff(call: Call) -> Answer:
     """A page of what differs between two commits."""
     wanted = listings.key_range(call)
     before, after = _at(call, "from", '"From" hash'), _at(call, "to", '"To" hash')
-    found = listings.differences(call, before, after, wanted, records=call.number("max-records"), page_token=call.text("page-token"))
+    found = listings.differences(
+        call,
+        before,
+        after,
+        wanted,
+        records=call.number("max-records"),
+        page_token=call.text("page-token"),
+    )
     return Answer(
-        listing("diffs", map(encode_diff_entry, found), found.token, search=found.search(), effectiveFromReference=before, effectiveToReference=after)
+        listing(
+            "diffs",
+            map(encode_diff_entry, found),
+            found.token,
+            search=found.search(),
+            effectiveFromReference=before,
+            effectiveToReference=after,
+        )
     )
 
 
@@ -87,7 +126,9 @@ def get_content(call: Call) -> Answer:
 
 def content_not_found(key: ContentKey, where: str) -> ContentNotFound:
     """The error for a key that holds nothing; `where` is the reference as the original's message names it."""
-    return ContentNotFound(f"Could not find content for key '{key.plain}' in reference '{where}'.", key)
+    return ContentNotFound(
+        f"Could not find content for key '{key.plain}' in reference '{where}'.", key
+    )
 
 
 def get_contents(call: Call) -> Answer:
@@ -103,7 +144,9 @@ def post_contents(call: Call) -> Answer:
 def _contents(call: Call, wanted: list[ContentKey]) -> Answer:
     at = _at(call)
     found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
-    return Answer(assembled(rest.GetMultipleContentsResponse, contents=found.items(), effective_reference=at))
+    return Answer(
+        assembled(rest.GetMultipleContentsResponse, contents=found.items(), effective_reference=at)
+    )
 
 
 # -- recent changes -----------------------------------------------------------------------------------------------------------------------
@@ -118,7 +161,9 @@ def get_recent_changes(call: Call) -> Answer:
             "reference": encode_reference(reference),
             "current": _state(call, reference.hash),
             "previous": [_state(call, hash_) for hash_ in former_heads(call.repository, reference)],
-            "commitLogConsistency": _scan(call, reference.hash, scanned) if scanned > 0 else "NOT_CHECKED",
+            "commitLogConsistency": _scan(call, reference.hash, scanned)
+            if scanned > 0
+            else "NOT_CHECKED",
         }
     )
 

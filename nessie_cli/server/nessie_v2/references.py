@@ -11,18 +11,34 @@ from nessie_cli.server import listings
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.extensions import message_given
 from nessie_cli.server.streams import listing
-from nessie_cli.server.targets import DETACHED, Target, check_name, commit, expected, named, parse_segment, parse_spec
+from nessie_cli.server.targets import (
+    DETACHED,
+    Target,
+    check_name,
+    commit,
+    expected,
+    named,
+    parse_segment,
+    parse_spec,
+)
 from nessie_cli.wire.decode import ReferenceBody, decode_reference
 from nessie_cli.wire.encode import encode_reference, encode_single_reference
 
-_TYPES = {"branch": ReferenceType.BRANCH, "BRANCH": ReferenceType.BRANCH, "tag": ReferenceType.TAG, "TAG": ReferenceType.TAG}
+_TYPES = {
+    "branch": ReferenceType.BRANCH,
+    "BRANCH": ReferenceType.BRANCH,
+    "tag": ReferenceType.TAG,
+    "TAG": ReferenceType.TAG,
+}
 _TYPE_RULE = "Reference type name must be either 'branch' or 'tag'"
 
 
 def list_references(call: Call) -> Answer:
     """Branches, then tags, by name."""
     found = listings.references(call, call.number("max-records"), call.text("page-token"))
-    return Answer(listing("references", map(encode_reference, found), found.token, search=found.search()))
+    return Answer(
+        listing("references", map(encode_reference, found), found.token, search=found.search())
+    )
 
 
 def plain_name(call: Call, forbidden: str) -> str:
@@ -37,7 +53,9 @@ def plain_name(call: Call, forbidden: str) -> str:
 def get_reference(call: Call) -> Answer:
     """One reference by its name."""
     name = plain_name(call, "a reference by name")
-    return Answer(encode_single_reference(call.repository.reference(name, metadata=call.fetches_all())))
+    return Answer(
+        encode_single_reference(call.repository.reference(name, metadata=call.fetches_all()))
+    )
 
 
 def reference_type(call: Call, place: str) -> ReferenceType | None:
@@ -58,7 +76,9 @@ def create_reference(call: Call) -> Answer:
     check_name(name, "createReference.name")
     body = call.json()
     source = None if body is None else decode_reference(body)
-    return Answer(encode_single_reference(create(call, kind, name, source, message_given(call, body))))
+    return Answer(
+        encode_single_reference(create(call, kind, name, source, message_given(call, body)))
+    )
 
 
 def create(
@@ -73,7 +93,9 @@ def create(
     if source is not None and source.name == "-":
         # Only a creation takes the alias of the default branch.
         source = structs.replace(source, name=call.default_branch)
-    created: Reference = call.submit(CreateReference(kind, name, commit_of_body(call, source), message))
+    created: Reference = call.submit(
+        CreateReference(kind, name, commit_of_body(call, source), message)
+    )
     return created
 
 
@@ -101,7 +123,9 @@ def assign_reference(call: Call) -> Answer:
     return Answer(encode_single_reference(assign(call, target, kind, source)))
 
 
-def assign(call: Call, target: Target, kind: ReferenceType | None, source: ReferenceBody) -> Reference:
+def assign(
+    call: Call, target: Target, kind: ReferenceType | None, source: ReferenceBody
+) -> Reference:
     """Point a reference at the commit that a body names."""
     if target.name is None:
         raise InvalidInput("Assignment target must be a branch or a tag.")
@@ -116,8 +140,12 @@ def assign(call: Call, target: Target, kind: ReferenceType | None, source: Refer
 def check_type(found: Reference, kind: ReferenceType | None) -> None:
     """The type that a request demands of a reference."""
     if kind is not None and found.type is not kind:
-        described = f"{'Branch' if found.type is ReferenceType.BRANCH else 'Tag'}Name{{name={found.name}}}"
-        raise InvalidInput(f"Expected reference type {kind.value} does not match existing reference {described}")
+        described = (
+            f"{'Branch' if found.type is ReferenceType.BRANCH else 'Tag'}Name{{name={found.name}}}"
+        )
+        raise InvalidInput(
+            f"Expected reference type {kind.value} does not match existing reference {described}"
+        )
 
 
 def delete_reference(call: Call) -> Answer:

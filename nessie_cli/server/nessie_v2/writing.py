@@ -9,21 +9,54 @@ from typing import Any
 from msgspec import structs
 
 from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
-from nessie_cli.model import NO_ANCESTOR, CommitMeta, CommitResult, MergeBehavior, MergeDetail, MergeResult, Reference, ReferenceType
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    CommitResult,
+    MergeBehavior,
+    MergeDetail,
+    MergeResult,
+    Reference,
+    ReferenceType,
+)
 from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.commit_meta import merged_with_headers
-from nessie_cli.server.extensions import accepts_any_order, expected_or_head, is_ours, merge_detail, wants_dry_run
-from nessie_cli.server.targets import DETACHED, Target, absolute, commit, named, parse_segment, parse_spec
+from nessie_cli.server.extensions import (
+    accepts_any_order,
+    expected_or_head,
+    is_ours,
+    merge_detail,
+    wants_dry_run,
+)
+from nessie_cli.server.targets import (
+    DETACHED,
+    Target,
+    absolute,
+    commit,
+    named,
+    parse_segment,
+    parse_spec,
+)
 from nessie_cli.wire.bodies import MISSPELT
-from nessie_cli.wire.decode import MergeBody, TransplantBody, decode_merge, decode_operations, decode_transplant
+from nessie_cli.wire.decode import (
+    MergeBody,
+    TransplantBody,
+    decode_merge,
+    decode_operations,
+    decode_transplant,
+)
 from nessie_cli.wire.encode import encode_commit_result, encode_merge_detail, encode_merge_result
 from nessie_cli.wire.facts import commit_with_facts
 
 
 def branch_of(call: Call, target: Target, verb: str) -> Reference:
     """The branch that a request writes to."""
-    found = named(call.repository, target.name) if target.name is not None and target.name != DETACHED else None
+    found = (
+        named(call.repository, target.name)
+        if target.name is not None and target.name != DETACHED
+        else None
+    )
     if found is None or found.type is not ReferenceType.BRANCH:
         raise InvalidInput(f"Reference to {verb} into must be a branch.")
     return found
@@ -63,7 +96,9 @@ def post_commit(call: Call) -> Answer:
     def write(branch: str) -> CommitResult:
         where = expected_or_head(call, target)
         whole = merged_with_headers(call, meta) or meta
-        committed: CommitResult = call.submit(Commit(branch, operations, whole, where, wants_dry_run(call, body)))
+        committed: CommitResult = call.submit(
+            Commit(branch, operations, whole, where, wants_dry_run(call, body))
+        )
         return committed
 
     result = commit_to(call, target, write)
@@ -75,7 +110,9 @@ def post_merge(call: Call) -> Answer:
     body = decode_merge(merge_body(call.needed_json("mergeRefIntoBranch.merge")))
     target = parse_segment(call.segments["ref"], call.default_branch)
     result = merge(call, target, body, merged_with_headers(call, body.meta))
-    return Answer(encode_merge_result(result, merge_detail if is_ours(call) else encode_merge_detail))
+    return Answer(
+        encode_merge_result(result, merge_detail if is_ours(call) else encode_merge_detail)
+    )
 
 
 def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) -> MergeResult:
@@ -100,11 +137,22 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
     if unused := _unused_drops(call, body, branch, source_hash):
         # What a namespace has against the merge is told first.
         with suppress(MergeConflict):
-            call.submit(Merge(branch.name, f"{source}@{source_hash}", structs.replace(options, dry_run=True)))
+            call.submit(
+                Merge(
+                    branch.name, f"{source}@{source_hash}", structs.replace(options, dry_run=True)
+                )
+            )
         names = ", ".join(unused)
-        raise InvalidInput(f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{names}]")
+        raise InvalidInput(
+            f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{names}]"
+        )
     try:
-        return _with_untouched(call, call.submit(Merge(branch.name, f"{source}@{source_hash}", options)), body, source_hash)
+        return _with_untouched(
+            call,
+            call.submit(Merge(branch.name, f"{source}@{source_hash}", options)),
+            body,
+            source_hash,
+        )
     except MergeConflict as conflict:
         result = _with_untouched(call, conflict.result, body, source_hash)
         if body.conflict_as_result:
@@ -124,19 +172,30 @@ def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: s
     return [key.plain for key in asked if key not in there]
 
 
-def _with_untouched(call: Call, result: MergeResult, body: MergeBody, source_hash: str) -> MergeResult:
+def _with_untouched(
+    call: Call, result: MergeResult, body: MergeBody, source_hash: str
+) -> MergeResult:
     """The answer of a merge that drops keys: the API lists each of them that the source or the merge base has, touched or not."""
     base = result.common_ancestor
     if base is None or base == source_hash or is_ours(call):
         return result
     if body.default_behavior is MergeBehavior.DROP:
         kept = {one.key for one in body.behaviors if one.behavior is not MergeBehavior.DROP}
-        dropped = {entry.key for at in (base, source_hash) for entry in call.repository.entries(f"@{at}")} - kept
+        dropped = {
+            entry.key for at in (base, source_hash) for entry in call.repository.entries(f"@{at}")
+        } - kept
     else:
         asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
-        dropped = {key for at in (base, source_hash) for key in call.repository.contents(f"@{at}", asked)} if asked else set()
+        dropped = (
+            {key for at in (base, source_hash) for key in call.repository.contents(f"@{at}", asked)}
+            if asked
+            else set()
+        )
     missing = sorted(dropped - {detail.key for detail in result.details})
-    return structs.replace(result, details=(*result.details, *(MergeDetail(key, MergeBehavior.DROP) for key in missing)))
+    return structs.replace(
+        result,
+        details=(*result.details, *(MergeDetail(key, MergeBehavior.DROP) for key in missing)),
+    )
 
 
 def post_transplant(call: Call) -> Answer:
@@ -144,12 +203,23 @@ def post_transplant(call: Call) -> Answer:
     document = call.needed_json("transplantCommitsIntoBranch.transplant")
     body = decode_transplant(merge_body(document))
     target = parse_segment(call.segments["ref"], call.default_branch)
-    meta = merged_with_headers(call, body.meta or (None if body.message is None else CommitMeta(body.message)))
+    meta = merged_with_headers(
+        call, body.meta or (None if body.message is None else CommitMeta(body.message))
+    )
     result = transplant(call, target, body, meta, any_order=accepts_any_order(call, document))
-    return Answer(encode_merge_result(result, merge_detail if is_ours(call) else encode_merge_detail))
+    return Answer(
+        encode_merge_result(result, merge_detail if is_ours(call) else encode_merge_detail)
+    )
 
 
-def transplant(call: Call, target: Target, body: TransplantBody, meta: CommitMeta | None, *, any_order: bool = False) -> MergeResult:
+def transplant(
+    call: Call,
+    target: Target,
+    body: TransplantBody,
+    meta: CommitMeta | None,
+    *,
+    any_order: bool = False,
+) -> MergeResult:
     """Transplant what a body says."""
     if body.source != DETACHED:
         named(call.repository, body.source)

@@ -37,7 +37,12 @@ class AccessLog:
         if self._queue.qsize() >= _MOST_WAITING:
             self._lost += 1
             return
-        self._queue.put({"time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"), **fields})
+        self._queue.put(
+            {
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                **fields,
+            }
+        )
 
     def close(self) -> None:
         """Write what is waiting."""
@@ -54,7 +59,11 @@ class AccessLog:
             lost, self._lost = self._lost, 0
             lines = [_encode(record) for record in records if record is not None]
             if lost:
-                lines.append(_encode({"message": f"{lost} lines of this log were lost: its reader is too slow"}))
+                lines.append(
+                    _encode(
+                        {"message": f"{lost} lines of this log were lost: its reader is too slow"}
+                    )
+                )
             try:
                 self._write(b"".join(line + b"\n" for line in lines))
             except OSError:

@@ -79,7 +79,9 @@ class Answers:
             return None
         return self._kept.get(request)
 
-    def keep(self, request: Hashable, version: Hashable | None, reply: Reply, request_bytes: int = 0) -> None:
+    def keep(
+        self, request: Hashable, version: Hashable | None, reply: Reply, request_bytes: int = 0
+    ) -> None:
         """Remember an answer that was made after the store had been asked for its version; the request has so many bytes."""
         size = len(reply.body) + request_bytes + _OVERHEAD
         if version is None or size > MOST_OF_ONE:

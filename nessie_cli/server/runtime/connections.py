@@ -113,7 +113,12 @@ class Connection(HttpToolsProtocol):
     def _probe(self) -> None:
         """Find out whether a client that sends nothing more is still there, which only a byte to it can tell: a 1xx answer, which means nothing."""
         cycle = self.cycle
-        if not self.pipeline and not cycle.response_started and cycle.scope["method"] == "GET" and cycle.scope["http_version"] == "1.1":
+        if (
+            not self.pipeline
+            and not cycle.response_started
+            and cycle.scope["method"] == "GET"
+            and cycle.scope["http_version"] == "1.1"
+        ):
             self.transport.write(STATUS_LINE[_CONTINUE] + b"\r\n")
         self._timer = self.loop.call_later(PROBE_EVERY, self._probe)
 
@@ -135,7 +140,10 @@ class Connection(HttpToolsProtocol):
         self._feed(data)
         if self._refusal is None and not self.transport.is_closing():
             if self._head_bytes > self.limits.head:
-                self._refuse(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes")
+                self._refuse(
+                    _TOO_LARGE,
+                    f"the request's first line and headers are larger than {self.limits.head} bytes",
+                )
             elif self._in_head and self._timer is None:
                 self._timer = self.loop.call_later(self.limits.head_seconds, self._late)
 
@@ -160,7 +168,10 @@ class Connection(HttpToolsProtocol):
         self.parser = _parser(self)
         if method == b"CONNECT":
             return b""
-        lines = [b"%s %s HTTP/%s" % (method, self.url, version), *(b"%s: %s" % header for header in self.headers if header[0] != b"upgrade")]
+        lines = [
+            b"%s %s HTTP/%s" % (method, self.url, version),
+            *(b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"),
+        ]
         return b"\r\n".join([*lines, b"", b""])
 
     def on_message_begin(self) -> None:
@@ -178,12 +189,19 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         head = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if head > self.limits.head:
-            self.app = refusing(_TOO_LARGE, f"the request's first line and headers are larger than {self.limits.head} bytes", self.limits)
+            self.app = refusing(
+                _TOO_LARGE,
+                f"the request's first line and headers are larger than {self.limits.head} bytes",
+                self.limits,
+            )
         elif len(self.connections) > self.limits.connections:
             self.app = refusing(TOO_MANY, "Too many clients are connected", self.limits)
         super().on_headers_complete()
         self.app = self._answers
-        self.scope["state"] |= {AT_ONCE: partial(send_at_once, ref(self.cycle)), LOST: self.transport.is_closing}
+        self.scope["state"] |= {
+            AT_ONCE: partial(send_at_once, ref(self.cycle)),
+            LOST: self.transport.is_closing,
+        }
         # What comes behind a body is no header of the request, and nobody asks for it.
         self.headers = []
 
@@ -254,7 +272,10 @@ class Connection(HttpToolsProtocol):
             return
         # Nothing at all has come where no request has begun.
         if self.headers is not None:
-            self._refuse(_TOO_SLOW, f"the request's headers did not arrive within {self.limits.head_seconds:g} seconds")
+            self._refuse(
+                _TOO_SLOW,
+                f"the request's headers did not arrive within {self.limits.head_seconds:g} seconds",
+            )
         else:
             self.transport.close()
 
@@ -263,7 +284,13 @@ class Connection(HttpToolsProtocol):
         self._stop_timer()
         self._refusal = status, message
         cycle = self.cycle
-        if cycle is not None and not cycle.response_complete and cycle.more_body and not cycle.response_started and not self.pipeline:
+        if (
+            cycle is not None
+            and not cycle.response_complete
+            and cycle.more_body
+            and not cycle.response_started
+            and not self.pipeline
+        ):
             # It is this request's body that cannot be read.
             cycle.disconnected, cycle.waiting_for_100_continue = True, False
             cycle.message_event.set()

@@ -54,7 +54,12 @@ _CALLS = {
     "trees/{ref}/history/transplant": {"POST": "transplant"},
     "trees/branch/{ref}/transplant": {"POST": "transplant"},
     "namespaces/{ref}": {"GET": "getKeys"},
-    "namespaces/namespace/{ref}/{name}": {"GET": "getValue", "PUT": "commit", "POST": "commit", "DELETE": "commit"},
+    "namespaces/namespace/{ref}/{name}": {
+        "GET": "getValue",
+        "PUT": "commit",
+        "POST": "commit",
+        "DELETE": "commit",
+    },
 }
 """The call of the version store that serves a route, below `/api/v1` or `/api/v2`, by method."""
 
@@ -75,9 +80,17 @@ class _Timer:
     ) -> None:
         every = ("application", *labels)
         self._timer: Histogram | Summary = (
-            Histogram(name, meaning, every, buckets=buckets, registry=registry) if buckets else Summary(name, meaning, every, registry=registry)
+            Histogram(name, meaning, every, buckets=buckets, registry=registry)
+            if buckets
+            else Summary(name, meaning, every, registry=registry)
         )
-        self._max = Gauge(f"{name}_max", f"{meaning} The longest one lately.", every, registry=registry, multiprocess_mode="livemax")
+        self._max = Gauge(
+            f"{name}_max",
+            f"{meaning} The longest one lately.",
+            every,
+            registry=registry,
+            multiprocess_mode="livemax",
+        )
         self._waiting: defaultdict[Labels, Durations] = defaultdict(list)
         self._longest: dict[Labels, tuple[float, float]] = {}
         self._began = monotonic()
@@ -119,9 +132,18 @@ class DashboardMetrics:
             ("method", "outcome", "status", "uri"),
         )
         self._connected: dict[object, float] = {}
-        self._active = _gauge(registry, "http_server_connections_seconds_active_count", "Open connections.")
-        self._durations = _gauge(registry, "http_server_connections_seconds_duration_sum", "Age of all open connections.")
-        self._oldest = _gauge(registry, "http_server_connections_seconds_max", "Age of the oldest open connection.", "livemax")
+        self._active = _gauge(
+            registry, "http_server_connections_seconds_active_count", "Open connections."
+        )
+        self._durations = _gauge(
+            registry, "http_server_connections_seconds_duration_sum", "Age of all open connections."
+        )
+        self._oldest = _gauge(
+            registry,
+            "http_server_connections_seconds_max",
+            "Age of the oldest open connection.",
+            "livemax",
+        )
         self._usage = _gauge(registry, "process_cpu_usage", "Recent use of all processors, 0 to 1.")
         self._measured, self._used = monotonic(), _processor_time()
 
@@ -162,7 +184,9 @@ def _gauge(
     meaning: str,
     of_all: Literal["livesum", "livemax"] = "livesum",
 ) -> Gauge:
-    return Gauge(name, meaning, ("application",), registry=registry, multiprocess_mode=of_all).labels(APPLICATION)
+    return Gauge(
+        name, meaning, ("application",), registry=registry, multiprocess_mode=of_all
+    ).labels(APPLICATION)
 
 
 def _processor_time() -> float:

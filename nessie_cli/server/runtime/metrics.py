@@ -13,7 +13,15 @@ from pathlib import Path
 from time import time
 from typing import Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest, values
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+    values,
+)
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from nessie_cli.server.runtime.dashboard_metrics import DashboardMetrics
@@ -46,7 +54,9 @@ class Metrics:
         self._received = self._sent = 0
         self._used = 0.0
         self._registry = CollectorRegistry()
-        self._requests = self._counter("nessie_http_requests_total", "Requests answered.", "method", "route", "status")
+        self._requests = self._counter(
+            "nessie_http_requests_total", "Requests answered.", "method", "route", "status"
+        )
         self._durations = Histogram(
             "nessie_http_request_duration_seconds",
             "Time from the first line of a request to the last byte of its answer.",
@@ -56,13 +66,25 @@ class Metrics:
         )
         # Asking prometheus_client for the counter of some labels costs more than counting.
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram, list[list[float]]]] = {}
-        self._running = self._gauge("nessie_http_requests_running", "Requests that are being answered.")
-        self._received_total = self._counter("nessie_http_received_bytes_total", "Bytes of request bodies.")
-        self._sent_total = self._counter("nessie_http_sent_bytes_total", "Bytes of answers' bodies.")
+        self._running = self._gauge(
+            "nessie_http_requests_running", "Requests that are being answered."
+        )
+        self._received_total = self._counter(
+            "nessie_http_received_bytes_total", "Bytes of request bodies."
+        )
+        self._sent_total = self._counter(
+            "nessie_http_sent_bytes_total", "Bytes of answers' bodies."
+        )
         self._gauge("nessie_processes", "Processes that answer requests.").set(1)
         self._processor = self._counter("process_cpu_seconds_total", "Processor time used.")
-        self._memory = self._gauge("process_max_resident_memory_bytes", "The most memory that was used.")
-        began = self._gauge("process_start_time_seconds", "When the server began, in seconds since 1970.", of_all="min")
+        self._memory = self._gauge(
+            "process_max_resident_memory_bytes", "The most memory that was used."
+        )
+        began = self._gauge(
+            "process_start_time_seconds",
+            "When the server began, in seconds since 1970.",
+            of_all="min",
+        )
         began.set(time())
         self._dashboard = DashboardMetrics(self._registry, BUCKETS)
         self.connected, self.disconnected = self._dashboard.connected, self._dashboard.disconnected
@@ -71,7 +93,9 @@ class Metrics:
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
         return Counter(name, meaning, labels, registry=self._registry)
 
-    def _gauge(self, name: str, meaning: str, of_all: Literal["livesum", "min"] = "livesum") -> Gauge:
+    def _gauge(
+        self, name: str, meaning: str, of_all: Literal["livesum", "min"] = "livesum"
+    ) -> Gauge:
         return Gauge(name, meaning, registry=self._registry, multiprocess_mode=of_all)
 
     def observe(
@@ -88,7 +112,11 @@ class Metrics:
         key = (method, route, status)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._requests.labels(*key), self._durations.labels(route), self._dashboard.durations(*key)
+            known = self._known[key] = (
+                self._requests.labels(*key),
+                self._durations.labels(route),
+                self._dashboard.durations(*key),
+            )
         requests, durations, sampled = known
         requests.inc()
         durations.observe(seconds)

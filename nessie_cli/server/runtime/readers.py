@@ -37,20 +37,31 @@ class Readers:
     # A thread pool of the standard library does the same with two futures, three locks and four more calls for each function; here most functions
     # take less time than that.
 
-    def __init__(self, threads: int, *, name: str = "reader", most_waiting: int | None = None) -> None:
+    def __init__(
+        self, threads: int, *, name: str = "reader", most_waiting: int | None = None
+    ) -> None:
         self._most_waiting = most_waiting
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
-        self._threads = [threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)]
+        self._threads = [
+            threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True)
+            for number in range(threads)
+        ]
         for thread in self._threads:
             thread.start()
 
-    def submit(self, do: Callable[[], T], lost: Callable[[], bool] | None = None, *, begun: bool = False) -> asyncio.Future[T]:
+    def submit(
+        self, do: Callable[[], T], lost: Callable[[], bool] | None = None, *, begun: bool = False
+    ) -> asyncio.Future[T]:
         """Run a function on one of the threads; to be called on the event loop.
 
         If `lost` is true by then, the function is not run and the future raises `ClientGone`. Raises `Unavailable` if too many functions
         wait, unless the request has `begun` before.
         """
-        if self._most_waiting is not None and not begun and self._queue.qsize() >= self._most_waiting:
+        if (
+            self._most_waiting is not None
+            and not begun
+            and self._queue.qsize() >= self._most_waiting
+        ):
             raise Unavailable(_BUSY)
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put(_Job(do, future, lost))

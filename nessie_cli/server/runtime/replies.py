@@ -23,7 +23,13 @@ def send_at_once(answered: ref[RequestResponseCycle], headers: Headers, body: by
     The request leads to this function, so a strong reference back would keep it until the garbage collector runs.
     """
     cycle = answered()
-    if cycle is None or cycle.disconnected or cycle.response_started or not cycle.keep_alive or cycle.flow.write_paused:
+    if (
+        cycle is None
+        or cycle.disconnected
+        or cycle.response_started
+        or not cycle.keep_alive
+        or cycle.flow.write_paused
+    ):
         return False
     lines = [b"%s: %s\r\n" % header for header in (*cycle.default_headers, *headers)]
     cycle.transport.write(b"".join((STATUS_LINE[_OK], *lines, b"\r\n", body)))
@@ -38,14 +44,25 @@ def refusal(status: int, message: str) -> tuple[list[tuple[bytes, bytes]], bytes
     """The headers and the body of a refusal in Nessie's form, after which the connection is closed."""
     code = "SERVICE_UNAVAILABLE" if status == TOO_MANY else "BAD_REQUEST"
     body = json.encode(error_body(HttpFault(status, message, code), ""))
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
-    return [*headers, (b"retry-after", RETRY_AFTER.encode())] if status == TOO_MANY else headers, body
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"connection", b"close"),
+    ]
+    return [
+        *headers,
+        (b"retry-after", RETRY_AFTER.encode()),
+    ] if status == TOO_MANY else headers, body
 
 
 def refusing(status: int, message: str, limits: Limits) -> Callable[..., Awaitable[None]]:
     """An application that refuses a request when its client has been heard out."""
 
-    async def answer(scope: MutableMapping[str, Any], receive: Receive, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
+    async def answer(
+        scope: MutableMapping[str, Any],
+        receive: Receive,
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    ) -> None:
         await drain(scope["headers"], receive, limits)
         headers, body = refusal(status, message)
         await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -58,7 +58,11 @@ class Settings(NamedTuple):
         # Who has to show a token cannot be impersonated by a page, under whichever name.
         every = self.security.asks and not self.security.anonymous and not self.allowed_hosts
         wildcard = self.host in ("", "0", "0.0.0.0", "::")  # noqa: S104 - compared, not listened on
-        return Hosts(self.allowed_hosts if wildcard else (*self.allowed_hosts, self.host), addresses=not self.allowed_hosts, every=every)
+        return Hosts(
+            self.allowed_hosts if wildcard else (*self.allowed_hosts, self.host),
+            addresses=not self.allowed_hosts,
+            every=every,
+        )
 
 
 class Listeners(NamedTuple):
@@ -83,7 +87,9 @@ def is_loopback(host: str) -> bool:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM) if host else []
     except (OSError, UnicodeError):
         return host == "localhost"
-    return bool(found) and all(ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found)
+    return bool(found) and all(
+        ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found
+    )
 
 
 def application(repository: Repository, parts: Parts | None = None) -> Server:
@@ -94,12 +100,19 @@ def application(repository: Repository, parts: Parts | None = None) -> Server:
 
 
 def _content(repository: Repository) -> tuple[Catalog, RouteTable]:
-    return Catalog(repository, repository.config().default_branch, Pieces()), RouteTable((*ROUTES, *EXTENSIONS))
+    return Catalog(repository, repository.config().default_branch, Pieces()), RouteTable(
+        (*ROUTES, *EXTENSIONS)
+    )
 
 
 def check_address(settings: Settings) -> None:
     """Raise `NotAllowed` for an address that others reach where everybody may do everything, unless the settings say that this is meant."""
-    if settings.insecure or settings.allowed_hosts or settings.security.keeps_strangers_out or is_loopback(settings.host):
+    if (
+        settings.insecure
+        or settings.allowed_hosts
+        or settings.security.keeps_strangers_out
+        or is_loopback(settings.host)
+    ):
         return
     raise NotAllowed(
         f"{settings.host} is reached by other machines, and nobody would be asked who they are; --tokens asks, --allowed-host NAME or --insecure"
@@ -109,7 +122,9 @@ def check_address(settings: Settings) -> None:
 
 def cannot_listen(settings: Settings) -> StoreUnavailable:
     """The error for an address that cannot be listened on."""
-    return StoreUnavailable(f"cannot listen on {settings.host}:{settings.port}; is the port taken, or the address not this machine's?")
+    return StoreUnavailable(
+        f"cannot listen on {settings.host}:{settings.port}; is the port taken, or the address not this machine's?"
+    )
 
 
 def url_of(address: tuple[Any, ...], *, tls: bool) -> str:
@@ -126,13 +141,17 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
     """
     check_address(settings)
     if settings.security.asks and settings.tls is None and not is_loopback(settings.host):
-        tell_stderr(f"tokens for {settings.host} travel unencrypted; --tls-cert, or a proxy in front that speaks TLS, protects them")
+        tell_stderr(
+            f"tokens for {settings.host} travel unencrypted; --tls-cert, or a proxy in front that speaks TLS, protects them"
+        )
     if settings.workers > 1:
         _serve_together(opened, settings, listeners)
         return
     with opened() as repository:
         app = application(repository, _parts(settings, listeners, repository))
-        server = Uvicorn(configuration(app, host=settings.host, port=settings.port), listeners.started)
+        server = Uvicorn(
+            configuration(app, host=settings.host, port=settings.port), listeners.started
+        )
         # uvicorn leaves the process when it cannot listen.
         with suppress(SystemExit):
             server.run()
@@ -148,7 +167,9 @@ def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> 
     return Parts(settings.limits, log, gate, tls=tls, hosts=settings.hosts)
 
 
-def _serve_together(opened: Callable[[], Repository], settings: Settings, listeners: Listeners) -> None:
+def _serve_together(
+    opened: Callable[[], Repository], settings: Settings, listeners: Listeners
+) -> None:
     """Serve with `settings.workers` processes beside this one."""
     with opened() as repository:
         if repository.url == "memory:":
@@ -162,7 +183,10 @@ def _serve_together(opened: Callable[[], Repository], settings: Settings, listen
     url = url_of(listener.getsockname(), tls=settings.tls is not None)
     # Each worker takes its share of the connections and of the writes that may wait.
     each = settings._replace(limits=settings.limits.shared_by(settings.workers))
-    with tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as name, listener:
+    with (
+        tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as name,
+        listener,
+    ):
         folder = Path(name)
         config = configuration(
             Work(opened, each, listeners, folder, os.getpid()),
@@ -243,4 +267,6 @@ class Uvicorn(uvicorn.Server):
         """As the base."""
         await super().startup(sockets)
         if self.started:
-            self._told(url_of(self.servers[0].sockets[0].getsockname(), tls=self.config.ssl is not None))
+            self._told(
+                url_of(self.servers[0].sockets[0].getsockname(), tls=self.config.ssl is not None)
+            )

@@ -40,9 +40,13 @@ class Tls(NamedTuple):
             context.load_cert_chain(self.certificate, key, lambda: password)
         except ssl.SSLError as error:
             reason = _reason(error, encrypted=encrypted, given=bool(password))
-            raise InvalidInput(f"TLS certificate {self.certificate} with key {key}: {reason}") from None
+            raise InvalidInput(
+                f"TLS certificate {self.certificate} with key {key}: {reason}"
+            ) from None
         except OSError as error:
-            raise InvalidInput(f"TLS certificate {self.certificate}: cannot be read: {error.strerror}") from None
+            raise InvalidInput(
+                f"TLS certificate {self.certificate}: cannot be read: {error.strerror}"
+            ) from None
         if self.client_ca is not None:
             self._demand_certificates(context, self.client_ca)
         return context
@@ -57,9 +61,13 @@ class Tls(NamedTuple):
         try:
             context.load_verify_locations(client_ca)
         except ssl.SSLError:
-            raise InvalidInput(f"TLS client CA {client_ca}: holds no certificates in PEM form") from None
+            raise InvalidInput(
+                f"TLS client CA {client_ca}: holds no certificates in PEM form"
+            ) from None
         except OSError as error:
-            raise InvalidInput(f"TLS client CA {client_ca}: cannot be read: {error.strerror}") from None
+            raise InvalidInput(
+                f"TLS client CA {client_ca}: cannot be read: {error.strerror}"
+            ) from None
         context.verify_mode = ssl.CERT_REQUIRED
 
 
@@ -87,7 +95,9 @@ class RenewedContext(ssl.SSLContext):
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
         """As the base; event loops begin every connection with it."""
-        return self._current.value().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+        return self._current.value().wrap_bio(
+            incoming, outgoing, server_side, server_hostname, session
+        )
 
 
 def _reason(error: ssl.SSLError, *, encrypted: bool, given: bool) -> str:

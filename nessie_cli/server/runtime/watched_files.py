@@ -43,7 +43,9 @@ def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
             raise InvalidInput(f"{what} {path}: is no file")
         if found.st_mode & forbidden:
             fix = "chmod 600" if forbidden & stat.S_IROTH else "chmod o-w"
-            raise NotAllowed(f"{what} {path}: others may read or change it (mode {stat.S_IMODE(found.st_mode):03o}); `{fix} {path}`")
+            raise NotAllowed(
+                f"{what} {path}: others may read or change it (mode {stat.S_IMODE(found.st_mode):03o}); `{fix} {path}`"
+            )
         if found.st_size > _MOST_BYTES:
             raise InvalidInput(f"{what} {path}: is larger than {_MOST_BYTES} bytes")
         with open(descriptor, "rb", closefd=False) as file:
@@ -58,7 +60,9 @@ class Watched(Generic[T]):
     `make` raises a `NessieError` for files that cannot be used: at first to whoever makes this, later `tell` is told.
     """
 
-    def __init__(self, paths: Sequence[Path], make: Callable[[], T], tell: Tell = tell_stderr) -> None:
+    def __init__(
+        self, paths: Sequence[Path], make: Callable[[], T], tell: Tell = tell_stderr
+    ) -> None:
         self._paths, self._make, self._tell = paths, make, tell
         self._lock = threading.Lock()
         # Looked at before they are read: what changes in between is read again.
@@ -89,7 +93,14 @@ class Watched(Generic[T]):
 class WatchedFile(Watched[T]):
     """A value that `read` makes from the bytes of one file, which must not be open to what is `forbidden`. `what` names it in messages."""
 
-    def __init__(self, path: Path, forbidden: int, what: str, read: Callable[[bytes], T], tell: Tell = tell_stderr) -> None:
+    def __init__(
+        self,
+        path: Path,
+        forbidden: int,
+        what: str,
+        read: Callable[[bytes], T],
+        tell: Tell = tell_stderr,
+    ) -> None:
         def make() -> T:
             data = read_guarded(path, forbidden, what)
             try:

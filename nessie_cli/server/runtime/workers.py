@@ -82,7 +82,9 @@ class Workers(Multiprocess):
         """As the base; kills workers that take too long, and all at a second signal to stop."""
         deadline = time.monotonic() + GRACE + PATIENCE
         while any(process.process.is_alive() for process in self.processes):
-            late = time.monotonic() > deadline or {signal.SIGTERM, signal.SIGINT} & set(self.signal_queue)
+            late = time.monotonic() > deadline or {signal.SIGTERM, signal.SIGINT} & set(
+                self.signal_queue
+            )
             for process in self.processes:
                 if late:
                     process.process.kill()
@@ -105,7 +107,9 @@ def are_ready(folder: Path, pids: Iterable[int | None]) -> bool:
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; raises `OSError`."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    family, _, _, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
     return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
 
 

@@ -96,7 +96,9 @@ class Writer:
         """Everything that waits, or the first that comes; None stands for the end."""
         taken = [first]
         # Nobody else takes from the queue: where it is not empty now, something will be there.
-        while taken[-1] is not None and len(taken) < self._most_together and not self._queue.empty():
+        while (
+            taken[-1] is not None and len(taken) < self._most_together and not self._queue.empty()
+        ):
             taken.append(self._queue.get())
         return taken
 
@@ -107,13 +109,18 @@ class Writer:
                 refused[number] = error
         writes = [one.write for number, one in enumerate(group) if number not in refused]
         found = iter(self._committed(writes, lease) if writes else ())
-        return [_outcome(one, refused[number] if number in refused else next(found)) for number, one in enumerate(group)]
+        return [
+            _outcome(one, refused[number] if number in refused else next(found))
+            for number, one in enumerate(group)
+        ]
 
     def _committed(self, writes: list[Write], lease: Lease) -> list[Any]:
         """What each plan has answered or raised; everything that they drafted is durable."""
         begin = list(dict.fromkeys(one.begin for one in writes if one.begin is not None))
         try:
-            return self._repository.commit_all([one.plan for one in writes], begin=begin, lease=lease)
+            return self._repository.commit_all(
+                [one.plan for one in writes], begin=begin, lease=lease
+            )
         except Exception as error:  # noqa: BLE001 - every waiting request gets an answer
             return [error] * len(writes)
 

@@ -23,7 +23,16 @@ from nessie_cli.store.postgres.errors import RETRIED, failure, is_about_text, un
 from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
 from nessie_cli.store.postgres.pool import Connection, Pool
 from nessie_cli.store.postgres.rows import pack_objects
-from nessie_cli.store.records import Done, Outcome, Repeated, Request, Requirement, Stale, StoredReference, Write
+from nessie_cli.store.records import (
+    Done,
+    Outcome,
+    Repeated,
+    Request,
+    Requirement,
+    Stale,
+    StoredReference,
+    Write,
+)
 
 REFRESH_AFTER = 3600
 """Seconds after which an object that is written again is marked as young. A grace period is longer."""
@@ -86,7 +95,9 @@ class Committer:
 
     # -- lost answers --
 
-    def _resolved(self, writes: Sequence[Write], attempt: bytes, cause: psycopg.Error) -> list[Outcome] | None:
+    def _resolved(
+        self, writes: Sequence[Write], attempt: bytes, cause: psycopg.Error
+    ) -> list[Outcome] | None:
         """Returns the outcomes of a call whose answer was lost, or None if nothing was written."""
         first_id = writes[0].request.id
         unknown = OutcomeUnknown(
@@ -116,7 +127,9 @@ class Committer:
                 outcomes.append(Repeated(request))
         return self._decided_again(writes, outcomes, unknown)
 
-    def _decided_again(self, writes: Sequence[Write], outcomes: list[Outcome | None], unknown: OutcomeUnknown) -> list[Outcome]:
+    def _decided_again(
+        self, writes: Sequence[Write], outcomes: list[Outcome | None], unknown: OutcomeUnknown
+    ) -> list[Outcome]:
         """Fills in the outcomes of writes that were refused for a reason that was lost."""
         refused = [write for write, outcome in zip(writes, outcomes, strict=True) if not outcome]
         try:
@@ -126,7 +139,9 @@ class Committer:
             raise unknown from error
         return [outcome or next(again) for outcome in outcomes]
 
-    def _exclude(self, ids: Sequence[str], attempt: bytes) -> dict[str, tuple[bytes | None, Request]]:
+    def _exclude(
+        self, ids: Sequence[str], attempt: bytes
+    ) -> dict[str, tuple[bytes | None, Request]]:
         """Inserts tombstones; returns the requests that are recorded, each with its attempt."""
         deadline = time.monotonic() + self._pool.patience
         while True:
@@ -165,7 +180,9 @@ def _call(connection: Connection, parameters: Parameters) -> list[tuple[Any, ...
         raise _AnswerLost(error) from error
 
 
-def _insert_tombstones(connection: Connection, ids: Sequence[str], attempt: bytes, now: int) -> dict[str, tuple[bytes | None, Request]]:
+def _insert_tombstones(
+    connection: Connection, ids: Sequence[str], attempt: bytes, now: int
+) -> dict[str, tuple[bytes | None, Request]]:
     with connection.transaction():
         for id_ in ids:
             connection.execute(_TOMBSTONE, (id_, now, attempt, attempt))
@@ -257,7 +274,9 @@ def _outcomes(rows: Iterable[tuple[Any, ...]]) -> list[Outcome]:
     return [_outcome(*row) for row in rows]
 
 
-def _outcome(word: str, name: str | None, kind: str | None, target: bytes | None, *request: Any) -> Outcome:
+def _outcome(
+    word: str, name: str | None, kind: str | None, target: bytes | None, *request: Any
+) -> Outcome:
     if word == "done":
         return Done()
     if word == "repeated":

@@ -31,7 +31,9 @@ _MOVES = sql.SQL(
     """SELECT name, kind, before, after, time, who, operation, message, request_id
     FROM reflog ORDER BY number"""
 )
-_REQUESTS = sql.SQL("""SELECT id, caller, digest, result, time FROM requests WHERE result IS NOT NULL ORDER BY id""")
+_REQUESTS = sql.SQL(
+    """SELECT id, caller, digest, result, time FROM requests WHERE result IS NOT NULL ORDER BY id"""
+)
 # The index by kind and number gives the objects of each kind in order, and the server merges them.
 _OF_KIND = sql.SQL("(SELECT number, id, kind, data FROM objects WHERE kind = {} ORDER BY number)")
 _OBJECTS = sql.SQL(

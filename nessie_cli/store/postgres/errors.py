@@ -67,7 +67,9 @@ def unstorable(url: str) -> InvalidInput:
 def is_about_text(error: Exception) -> bool:
     """Returns whether an error means that a parameter holds text that PostgreSQL cannot hold."""
     # psycopg refuses a NUL itself, before anything is sent.
-    return isinstance(error, TEXT) or (isinstance(error, psycopg.DataError) and error.sqlstate is None)
+    return isinstance(error, TEXT) or (
+        isinstance(error, psycopg.DataError) and error.sqlstate is None
+    )
 
 
 def reason(error: Exception) -> str:

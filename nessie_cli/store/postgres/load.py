@@ -53,7 +53,9 @@ def load(pool: Pool, dump: Dump, now: int, progress: Progress | None) -> None:
             raise failure(url, error) from error
 
 
-def _write(connection: Connection, url: str, dump: Dump, now: int, progress: Progress | None) -> None:
+def _write(
+    connection: Connection, url: str, dump: Dump, now: int, progress: Progress | None
+) -> None:
     connection.execute(_LOCK, prepare=False)
     [[*counts, version]] = connection.execute(_COUNTS).fetchall()
     require_empty(url, Counts(*counts), version)
@@ -87,7 +89,21 @@ def _write_reflog(connection: Connection, dump: Dump, tally: Tally) -> None:
     types = ("int8", "text", "text", "bytea", "bytea", "int8", "text", "text", "text", "text")
     for moves in batches(dump.moves()):
         numbered = enumerate(moves, _first_number(connection))
-        rows = ((n, m.name, m.kind, m.before, m.after, m.time, m.who, m.operation, m.message, m.request_id) for n, m in numbered)
+        rows = (
+            (
+                n,
+                m.name,
+                m.kind,
+                m.before,
+                m.after,
+                m.time,
+                m.who,
+                m.operation,
+                m.message,
+                m.request_id,
+            )
+            for n, m in numbered
+        )
         _copy(connection, _REFLOG, types, rows)
         tally.add(len(moves))
 
@@ -108,7 +124,12 @@ def _first_number(connection: Connection) -> int:
     return int(number)
 
 
-def _copy(connection: Connection, statement: LiteralString, types: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+def _copy(
+    connection: Connection,
+    statement: LiteralString,
+    types: Sequence[str],
+    rows: Iterable[tuple[Any, ...]],
+) -> None:
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         copy.set_types(types)
         for row in rows:

@@ -17,7 +17,9 @@ POOL_SIZE = 16
 _SMALLEST_POOL = 2  # one connection is kept for reading
 _LARGEST_POOL = 1000
 _LONGEST_NAME = 63  # bytes of an identifier in PostgreSQL
-_SECRETS = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
+_SECRETS = frozenset(
+    {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
+)
 
 # Without these a connection whose network went away silently would be waited for without end.
 _DEFAULTS = {

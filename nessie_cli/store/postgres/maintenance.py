@@ -85,7 +85,9 @@ class PostgresMaintenance:
 
         return self._write(read)
 
-    def delete(self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached) -> Deleted:
+    def delete(
+        self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached
+    ) -> Deleted:
         """See `Maintenance`."""
 
         def delete(connection: Connection) -> Deleted:
@@ -98,28 +100,42 @@ class PostgresMaintenance:
 
         return self._write(delete)
 
-    def expire(self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False) -> Expired:
+    def expire(
+        self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False
+    ) -> Expired:
         """See `Maintenance`."""
         if dry_run:
-            return Expired(self._count(_COUNT_MOVES, moves_before, last_move), self._count(_COUNT_REQUESTS, requests_before))
-        return Expired(self._delete_rows(_DELETE_MOVES, moves_before, last_move), self._delete_rows(_DELETE_REQUESTS, requests_before))
+            return Expired(
+                self._count(_COUNT_MOVES, moves_before, last_move),
+                self._count(_COUNT_REQUESTS, requests_before),
+            )
+        return Expired(
+            self._delete_rows(_DELETE_MOVES, moves_before, last_move),
+            self._delete_rows(_DELETE_REQUESTS, requests_before),
+        )
 
     def _count(self, query: LiteralString, *limits: int) -> int:
         return int(self._rows(query, limits)[0][0])
 
     def _delete_rows(self, query: LiteralString, *limits: int) -> int:
         count = 0
-        while gone := self._write(lambda connection: connection.execute(query, (*limits, _BATCH)).rowcount):
+        while gone := self._write(
+            lambda connection: connection.execute(query, (*limits, _BATCH)).rowcount
+        ):
             count += gone
         return count
 
     def compact(self, *, full: bool = False) -> None:
         """See `Maintenance`: VACUUM, which PostgreSQL also does by itself in time. `full` locks each table meanwhile."""
         options: LiteralString = "FULL, ANALYZE" if full else "ANALYZE"
-        self._write(lambda connection: connection.execute(f"VACUUM ({options}) {_TABLES}", prepare=False))
+        self._write(
+            lambda connection: connection.execute(f"VACUUM ({options}) {_TABLES}", prepare=False)
+        )
 
     def _rows(self, query: LiteralString, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        return self._write(lambda connection: connection.execute(query, values, binary=True).fetchall())
+        return self._write(
+            lambda connection: connection.execute(query, values, binary=True).fetchall()
+        )
 
     def _write(self, act: Callable[[Connection], T]) -> T:
         with self._pool.connection(writing=True) as connection:

@@ -121,7 +121,9 @@ class Pool:
 
     def _enter(self, writing: bool) -> None:
         with self._changed:
-            free = self._changed.wait_for(lambda: self.closed or self._has_room(writing), self.patience)
+            free = self._changed.wait_for(
+                lambda: self.closed or self._has_room(writing), self.patience
+            )
             if self.closed:
                 raise self._closed_error()
             if not free:

@@ -41,13 +41,17 @@ def create_schema(connection: Connection, location: Location) -> None:
         if not _exists(connection, location.schema):
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(identifier))
         elif not _is_empty(connection, location.schema):
-            raise UnsupportedFormat(f"store {location.url}: schema {location.schema} holds other tables; choose another one by ?schema=NAME")
+            raise UnsupportedFormat(
+                f"store {location.url}: schema {location.schema} holds other tables; choose another one by ?schema=NAME"
+            )
         connection.execute(_script("tables.sql"))
         connection.execute(_script("functions.sql"))
         connection.execute("INSERT INTO store (format) VALUES (%s)", (STORE_FORMAT,))
 
 
-def check_schema(connection: Connection, location: Location, format_: int, migrations: Migrations) -> None:
+def check_schema(
+    connection: Connection, location: Location, format_: int, migrations: Migrations
+) -> None:
     """Migrates an older store; raises `StoreNotFound`, `UnsupportedFormat`, `StoreUnavailable`."""
     _check_server(connection, location)
     found = _format(connection, location)
@@ -81,16 +85,22 @@ def _format(connection: Connection, location: Location) -> int:
     return int(rows[0][0])
 
 
-def _migrate(connection: Connection, location: Location, format_: int, migrations: Migrations) -> None:
+def _migrate(
+    connection: Connection, location: Location, format_: int, migrations: Migrations
+) -> None:
     with connection.transaction():
         connection.execute(_LOCK, (location.schema,))
         # Another process may have done it while this one waited for the lock.
         found = _format(connection, location)
         if found > format_:
-            raise UnsupportedFormat(f"store {location.url}: has format {found}, this program knows formats up to {format_}; upgrade nessie-cli")
+            raise UnsupportedFormat(
+                f"store {location.url}: has format {found}, this program knows formats up to {format_}; upgrade nessie-cli"
+            )
         for step in range(found, format_):
             if step not in migrations:
-                raise UnsupportedFormat(f"store {location.url}: has the unknown format {step}; restore it from a backup")
+                raise UnsupportedFormat(
+                    f"store {location.url}: has the unknown format {step}; restore it from a backup"
+                )
             migrations[step](connection)
             connection.execute("UPDATE store SET format = %s", (step + 1,))
 

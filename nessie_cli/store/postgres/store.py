@@ -36,7 +36,18 @@ from nessie_cli.store.postgres.rows import (
     unpack_objects,
 )
 from nessie_cli.store.postgres.schema import MIGRATIONS, Migrations, check_schema, create_schema
-from nessie_cli.store.records import STORE_FORMAT, Basis, DamagedId, Outcome, ReflogRow, Request, Settings, StoredObject, StoredReference, Write
+from nessie_cli.store.records import (
+    STORE_FORMAT,
+    Basis,
+    DamagedId,
+    Outcome,
+    ReflogRow,
+    Request,
+    Settings,
+    StoredObject,
+    StoredReference,
+    Write,
+)
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
@@ -111,7 +122,9 @@ def open_postgres(
     )
 
 
-def create_postgres(url: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE) -> PostgresStore:
+def create_postgres(
+    url: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE
+) -> PostgresStore:
     """Opens a store, creating its schema and tables if there are none.
 
     The database must exist. Two processes may create a store at once. Raises what `open_postgres`
@@ -251,7 +264,9 @@ class PostgresStore:
         rows = self._rows(_REFERENCE, (name,)) if is_storable(name) else []
         return a_reference(rows[0]) if rows else None
 
-    def references(self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None) -> list[StoredReference]:
+    def references(
+        self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
+    ) -> list[StoredReference]:
         """See `View`."""
         if not is_storable(prefix, start, kind or ""):
             return []
@@ -266,7 +281,9 @@ class PostgresStore:
         rows = self._rows(query + " ORDER BY name LIMIT %s", (*values, limit))
         return [StoredReference(*row) for row in rows]
 
-    def reflog(self, name: str | None = None, before: int | None = None, limit: int | None = None) -> list[ReflogRow]:
+    def reflog(
+        self, name: str | None = None, before: int | None = None, limit: int | None = None
+    ) -> list[ReflogRow]:
         """See `View`."""
         query, values = _REFLOG, [_LAST if before is None else before]
         if name is not None:
@@ -275,7 +292,9 @@ class PostgresStore:
             return self._reflog(query + " AND name = %s", (*values, name), limit)
         return self._reflog(query, values, limit)
 
-    def _reflog(self, query: LiteralString, values: Sequence[object], limit: int | None) -> list[ReflogRow]:
+    def _reflog(
+        self, query: LiteralString, values: Sequence[object], limit: int | None
+    ) -> list[ReflogRow]:
         rows = self._rows(query + " ORDER BY number DESC LIMIT %s", (*values, limit))
         return [a_reflog_row(row) for row in rows]
 
@@ -300,7 +319,10 @@ class PostgresStore:
     def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
         """See `View`."""
         # NULL is equal to nothing.
-        names, ids = (Texts(text if is_storable(text) else None for text in texts) for texts in zip(*wanted, strict=True))
+        names, ids = (
+            Texts(text if is_storable(text) else None for text in texts)
+            for texts in zip(*wanted, strict=True)
+        )
         rows = self._rows(_BASES, (names, ids))
         settings = _settings(rows[0])
         return [Basis(a_reference(row[3:6]), settings, a_request(row[6:])) for row in rows]
@@ -396,4 +418,6 @@ def _settings(row: Sequence[Any]) -> Settings:
 
 
 def _without_objects(write: Write) -> Write:
-    return Write(write.request, (), write.moves, write.settings, write.required, write.settings_version)
+    return Write(
+        write.request, (), write.moves, write.settings, write.required, write.settings_version
+    )
