@@ -10,7 +10,8 @@
 #   make lint    ruff and mypy
 #   make bench   speed and size, as ratios measured in this run; what bench-serving does comes last
 #   make bench-serving  the server beside the original server and the floors, about 14 minutes
-#   make docs    write what is generated: completions, the manual, the transcript in README.md
+#   make docs    write what is generated: completions, the manual, outputs and pictures of the documents
+#   make site    build the site of the documents in build/site; a warning is an error
 #   make clean   remove .venv and what tools have left behind
 #
 # Another Python: make PYTHON=python3.13 test. Other options for pytest: make test PYTEST='-k tree -x'.
@@ -25,7 +26,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo example test test-suite test-spark test-original test-plain lint bench bench-serving docs clean
+.PHONY: help demo example test test-suite test-spark test-original test-plain lint bench bench-serving docs site clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -82,6 +83,10 @@ bench-serving: .venv/.ready-dev
 docs: .venv/.ready-dev
 	$(BIN)/python -m manual
 	$(BIN)/python -m demo.transcript
+
+site: .venv/.ready-dev
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --nitpicky --quiet docs build/site
+	@echo "the site is in build/site/index.html"
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,4 +1,4 @@
-"""Pages as Markdown for `docs/reference/`, with links between them."""
+"""Pages as Markdown for `docs/reference/commands/`, with links between them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,21 @@ def page(of: Page) -> str:
 
 
 def index(pages: Sequence[Page]) -> str:
-    """The list of all pages."""
+    """The list of all pages, with the table of contents of the site."""
     lines = [
         NOTE,
-        "# Reference",
+        "# Commands",
         "",
         "Every page is also a manual page: `nessie help log`, `nessie help revisions`, `man nessie-log`.",
         "",
+        "```{toctree}",
+        ":hidden:",
+        "",
+        *(f"{p.name.replace('-', ' ')} <{p.name}>" if p.number == 1 else p.name for p in pages),
+        "```",
+        "",
     ]
-    for number, title in ((1, "Commands"), (7, "Concepts")):
+    for number, title in ((1, "Commands"), (7, "Topics")):
         lines += [f"## {title}", ""]
         lines += [
             f"- [{p.title}]({p.name}.md): {linked(p.summary)}" for p in pages if p.number == number

@@ -19,7 +19,7 @@ from nessie_cli.wire.documents import ErrorAnswer
 from nessie_cli.wire.shape import attributes
 
 Schema = dict[str, Any]
-FOLDER = "docs/json"
+FOLDER = "docs/reference/json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 WIDTH = 150
 DEFINITIONS = "definitions.json"
@@ -127,7 +127,7 @@ def files() -> dict[str, str]:
         "title": "Definitions of nessie's JSON",
         "$defs": dict(sorted(definitions().items())),
     }
-    return {**found, f"{FOLDER}/{DEFINITIONS}": written(shared), f"{FOLDER}/README.md": _page()}
+    return {**found, f"{FOLDER}/{DEFINITIONS}": written(shared), f"{FOLDER}/index.md": _page()}
 
 
 def _shared(schema: Schema) -> Schema:

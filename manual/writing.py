@@ -8,7 +8,7 @@ from manual import completion_scripts, markdown, roff, schemas, tree
 from manual.pages import every_page
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("completions", "man", "docs/reference", "docs/json")
+FOLDERS = ("completions", "man", "docs/reference/commands", "docs/reference/json")
 """Folders that hold nothing but generated files; what does not belong there any more is removed."""
 
 
@@ -17,9 +17,9 @@ def files() -> dict[str, str]:
     commands = tree.read()
     pages = every_page(commands)
     found = {**completion_scripts.scripts(commands), **schemas.files()}
-    found["docs/reference/README.md"] = markdown.index(pages)
+    found["docs/reference/commands/index.md"] = markdown.index(pages)
     for page in pages:
-        found[f"docs/reference/{page.name}.md"] = markdown.page(page)
+        found[f"docs/reference/commands/{page.name}.md"] = markdown.page(page)
         found[f"man/man{page.number}/{page.name}.{page.number}"] = roff.page(page)
         for name in page.aliases:
             found[f"man/man{page.number}/{name}.{page.number}"] = roff.alias(page)

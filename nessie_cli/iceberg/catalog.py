@@ -1,7 +1,7 @@
 """PyIceberg's catalog over a repository: `load_catalog("lake", **{"py-catalog-impl": "nessie_cli.iceberg.catalog.NessieCatalog", "uri": ...})`.
 
 Every change is one commit on the branch that `ref` names, in an embedded store without any server, or on a server. Concurrent commits to one table
-fail as PyIceberg expects it and are retried by it; those to different tables never meet. docs/iceberg.md has examples.
+fail as PyIceberg expects it and are retried by it; those to different tables never meet. docs/guides/pyiceberg.md has examples.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from nessie_cli.repository.access import checked_url
 
 ALL_REFERENCES = "*"
 ROWS_PER_PARTITION = 25_000
-"""Spark's own Python spends a quarter of a second on each task before it reads; a commit takes 30 microseconds (docs/performance.md)."""
+"""Spark's own Python spends a quarter of a second on each task before it reads; a commit takes 30 microseconds (docs/reference/performance.md)."""
 _SECRET = r"(?i)auth|token|passw|pwd|secret|credential|api.?key|access.?key"  # noqa: S105 - a pattern of names
 _COMMON = frozenset({"url", "table", "rowsperpartition"})
 _SPELLING = {

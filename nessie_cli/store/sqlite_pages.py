@@ -2,7 +2,7 @@
 
 Each page of a store file carries a check sum that is verified when the page is read from the file.
 A changed byte anywhere in the file is an error then, never a row that is missing or wrong. Reading
-and writing cost the same within the noise of a measurement (docs/performance.md).
+and writing cost the same within the noise of a measurement (docs/reference/performance.md).
 """
 
 from __future__ import annotations

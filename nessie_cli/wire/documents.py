@@ -1,6 +1,6 @@
 """The JSON of the command line beyond REST: attributes that it adds to the shapes of `shapes`, and shapes of its own.
 
-Attributes are added, never renamed or removed. The schemas in `docs/json/` are made of these classes
+Attributes are added, never renamed or removed. The schemas in `docs/reference/json/` are made of these classes
 and of the results of the commands. `facts` writes them; a test holds it against them.
 """
 # ruff: noqa: N815 (attributes of JSON)

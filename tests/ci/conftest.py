@@ -1,4 +1,4 @@
-"""A catalog to load into, as a file and behind a server, and the scripts of docs/ci.md as a runner would run them."""
+"""A catalog to load into, as a file and behind a server, and the scripts of docs/guides/ci.md as a runner would run them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nessie_cli import (
 )
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/guides/ci.md").read_text(encoding="utf-8")
 ORDERS = ContentKey.parse("sales.orders")
 PATIENCE = 120
 

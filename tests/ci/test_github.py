@@ -1,4 +1,4 @@
-"""The GitHub workflow of docs/ci.md, step by step, with each end that it can take."""
+"""The GitHub workflow of docs/guides/ci.md, step by step, with each end that it can take."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The exchanges recorded from the original server, replayed against ours: every answer agrees, but for the differences in `exceptions.json`.
 
 The recordings and their replayer are no part of this project. Their folder is what NESSIE_CONFORMANCE says, else beside the checkout
-(`../shared/conformance`); elsewhere these tests are skipped and say so. Each exception carries the reason that `docs/differences.md` explains.
+(`../shared/conformance`); elsewhere these tests are skipped and say so. Each exception carries the reason that `docs/reference/differences.md` explains.
 """
 
 from __future__ import annotations

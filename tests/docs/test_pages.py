@@ -14,7 +14,7 @@ from nessie_cli.store import STORE_FORMAT, codec, sqlite_schema
 from tests import test_architecture as architecture
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _PLACES = ("", "nessie_cli", "nessie_cli/cli", "nessie_cli/kernel", "docs")
 
 
@@ -70,8 +70,10 @@ def test_every_library_has_its_reason() -> None:
         *project["project"]["optional-dependencies"].values(),
         *project["dependency-groups"].values(),
     ]
-    names = {re.match(r"[\w-]+", line)[0] for group in groups for line in group} - {"nessie-cli"}  # type: ignore[index]
-    page = _text("docs/dependencies.md")
+    names = {
+        re.match(r"[\w-]+", line)[0] for group in groups for line in group if isinstance(line, str)
+    } - {"nessie-cli"}  # type: ignore[index]
+    page = _text("docs/reference/dependencies.md")
     assert (
         sorted(name for name in names if not re.search(rf"(?<![\w-]){name}(?![\w-])", page)) == []
     )
@@ -93,4 +95,4 @@ def test_every_library_has_its_reason() -> None:
     ],
 )
 def test_the_page_of_formats_has_the_numbers_of_the_code(said: str) -> None:
-    assert said in _text("docs/formats.md")
+    assert said in _text("docs/reference/formats.md")

@@ -1,4 +1,4 @@
-"""The hooks of docs/hooks.md do what the page says."""
+"""The hooks of docs/guides/hooks.md do what the page says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.hooks.conftest import RUN
 
-PAGE = Path(__file__).parents[2] / "docs" / "hooks.md"
+PAGE = Path(__file__).parents[2] / "docs/guides/hooks.md"
 
 
 @pytest.fixture

@@ -82,6 +82,6 @@ def test_the_source_distribution_builds_the_same_wheel(released, tmp_path):
         "tests/conftest.py",
         "completions/nessie.bash",
         "man/man1/nessie.1",
-        "docs/reference/nessie.md",
+        "docs/reference/commands/nessie.md",
     ):
         assert (source / name).read_bytes() == (ROOT / name).read_bytes()

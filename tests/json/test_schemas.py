@@ -141,7 +141,7 @@ def test_the_command_line_has_every_attribute_of_the_rest_api(name):
 
 
 def test_the_index_names_every_file():
-    page = (ROOT / schemas.FOLDER / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / schemas.FOLDER / "index.md").read_text(encoding="utf-8")
 
     assert [
         path.name for path in (ROOT / schemas.FOLDER).glob("*.json") if f"({path.name})" not in page

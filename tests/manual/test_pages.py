@@ -55,11 +55,11 @@ def test_a_file_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):
         shutil.copy(ROOT / name, copy / name)
     (copy / "man/man1/nessie-log.1").write_text("changed")
     (copy / "man/man1/nessie-gone.1").write_text("left over")
-    (copy / "docs/reference/nessie.md").unlink()
+    (copy / "docs/reference/commands/nessie.md").unlink()
     monkeypatch.setattr(writing, "ROOT", copy)
 
     assert writing.outdated() == [
-        "docs/reference/nessie.md",
+        "docs/reference/commands/nessie.md",
         "man/man1/nessie-gone.1",
         "man/man1/nessie-log.1",
     ]
@@ -208,7 +208,7 @@ def test_every_page_that_is_mentioned_is_there():
 
 
 def test_links_of_the_reference_lead_somewhere():
-    folder = ROOT / "docs/reference"
+    folder = ROOT / "docs/reference/commands"
     links = [
         (file.name, link)
         for file in folder.glob("*.md")

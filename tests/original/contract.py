@@ -40,7 +40,7 @@ RETYPED = (
 
 class TestOriginal(Plain):
     """The released original. What it has no words for, or answers otherwise, is named here, each with its reason; D1, D2 ... are rows of
-    `docs/differences.md`.
+    `docs/reference/differences.md`.
     """
 
     EMPTY_SOURCE = "D10: merging a source at the empty history deletes everything"

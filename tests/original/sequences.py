@@ -1,6 +1,6 @@
 """Random requests for two servers: a small catalog with a few branches and keys, so that they meet.
 
-What the two are known to answer differently is not asked; each of these limits names its row of `docs/differences.md`.
+What the two are known to answer differently is not asked; each of these limits names its row of `docs/reference/differences.md`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The examples of docs/spark.md and docs/engines.md, in the one session that there is."""
+"""The examples of docs/reference/spark-data-source.md and docs/guides/spark-sql.md, in the one session that there is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def examples_hold(page: str, **replaced: str) -> int:
 
 def test_the_examples_of_the_data_source(spark: SparkSession) -> None:
     assert spark.version.startswith("4.1.")
-    assert examples_hold("spark.md") > 20
+    assert examples_hold("reference/spark-data-source.md") > 20
 
 
 @pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
@@ -42,4 +42,4 @@ def test_the_examples_of_engines(spark: SparkSession, tmp_path: Path) -> None:
     create(store).close()
     here = {"sqlite:////data/catalog.sqlite": store, "/data/warehouse": str(tmp_path / "warehouse")}
     with started("--store", store) as (_, url):
-        assert examples_hold("engines.md", **here, **{"http://127.0.0.1:19120": url}) > 20
+        assert examples_hold("guides/spark-sql.md", **here, **{"http://127.0.0.1:19120": url}) > 20
