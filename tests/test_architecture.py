@@ -41,7 +41,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "store": _VALUES,
     "wire": _VALUES,
     "repository": _VALUES | {"commitspec", "kernel", "store", "wire"},
-    "server": _VALUES | {"repository", "wire"},
+    "server": _VALUES | {"repository", "wire", "iceberg"},
     "workspace": _VALUES | {"wire"},
     "reaching": _VALUES | {"repository", "workspace"},
     "iceberg": _VALUES | {"repository", "reaching"},

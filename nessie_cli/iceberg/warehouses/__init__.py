@@ -1,0 +1,1 @@
+"""Warehouses: the named places in which a server keeps tables, and the metadata files there."""

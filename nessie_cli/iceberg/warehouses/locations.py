@@ -1,0 +1,209 @@
+"""Which locations a warehouse allows, and where new tables, views and metadata files lie.
+
+A location is input: anybody who may commit can write any text into a table. Every check here is
+made on all readings of a location (as written, and percent-decoded), because the server, Spark and
+object stores read one text differently. A location is allowed only if all its readings are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Iterable, Mapping
+from posixpath import normpath
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from nessie_cli.errors import InvalidInput, NotAllowed
+from nessie_cli.iceberg.files import scheme_of, shown
+
+LOCAL = "file"
+SCHEMES = {
+    "file": LOCAL,
+    "s3": "s3", "s3a": "s3", "s3n": "s3",
+    "gs": "gs",
+    "abfs": "abfs", "abfss": "abfs", "wasb": "wasb", "wasbs": "wasb",
+    "oss": "oss",
+    "hdfs": "hdfs",
+}  # fmt: skip
+"""The schemes of locations, with the one that stands for those that name the same files."""
+PATH_PROPERTIES = ("write.metadata.path", "write.data.path", "write.object-storage.path")
+"""Properties of tables and views that name folders to write to."""
+
+_SLASHES = re.compile(r"/{2,}")
+_MOST_DECODINGS = 4
+_MOST_CHARACTERS = 4096
+_NOT_FOR_FOLDERS = re.compile(r"[^\w.-]|^\.+")
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_ISSUED_FOLDER = re.compile(rf"[^/]*_({_UUID})")
+_METADATA_FILE = re.compile(r"(?:.*/)?v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+
+
+class LocationRefused(NotAllowed):
+    """A location lies outside of the places that a warehouse allows, or belongs to another table."""
+
+
+class Place(NamedTuple):
+    """A location taken apart: its scheme (one for all that name the same files), its authority (the bucket), its path."""
+
+    scheme: str
+    authority: str
+    path: str
+
+    @property
+    def normal(self) -> str:
+        """The text by which locations are compared: a path if it is local, otherwise a URI."""
+        local = self.scheme == LOCAL
+        return self.path if local else f"{self.scheme}://{self.authority}{self.path}"
+
+
+def parse(location: str) -> Place:
+    """Returns a location taken apart. Raises `LocationRefused` unless it is an absolute location of a known scheme.
+
+    The path begins with a slash and does not end with one. It is neither decoded nor resolved. No I/O.
+    """
+    if not location.isprintable() or len(location) > _MOST_CHARACTERS:
+        raise LocationRefused(
+            f"location {shown(location[:100])}: has characters that cannot be printed, or too many"
+        )
+    given = scheme_of(location)
+    scheme = SCHEMES.get(given or LOCAL)
+    if scheme is None:
+        raise LocationRefused(
+            f"location {location}: {given}: is not a scheme of a warehouse. Schemes: {', '.join(SCHEMES)}"
+        )
+    rest = location[len(given) + 1 :] if given else location
+    authority = ""
+    if given and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        rest = slash + path
+    if scheme == LOCAL:
+        _check_local(location, authority, rest)
+        authority = ""
+    else:
+        _check_remote(location, scheme, authority, rest)
+    path = rest.rstrip("/")
+    return Place(scheme, authority, path or "/" if scheme == LOCAL else path)
+
+
+def _check_local(location: str, authority: str, path: str) -> None:
+    if authority not in ("", "localhost"):
+        raise LocationRefused(f"location {location}: names the host {authority!r}")
+    if not path.startswith("/"):
+        raise LocationRefused(f"location {location}: is not absolute")
+
+
+def _check_remote(location: str, scheme: str, authority: str, path: str) -> None:
+    if not authority or (scheme == "s3" and not re.fullmatch(r"[A-Za-z0-9._-]+", authority)):
+        raise LocationRefused(f"location {location}: names no bucket")
+    if "?" in path or "#" in path:
+        # Some readers take what follows for a part of the name, others do not.
+        raise LocationRefused(f"location {location}: must not contain '?' or '#'")
+
+
+def readings(path: str) -> tuple[str, ...]:
+    """Returns a path as it is written, and as programs read it that decode it once or more often.
+
+    Raises `LocationRefused` for a path that decodes to other paths again and again.
+    """
+    found = [path]
+    while "%" in found[-1] and (decoded := unquote(found[-1])) != found[-1]:
+        if len(found) > _MOST_DECODINGS or not decoded.isprintable():
+            raise LocationRefused(f"location {path}: is percent-encoded more than once")
+        found.append(decoded)
+    return tuple(found)
+
+
+def is_inside(normal: str, base: str) -> bool:
+    """Whether a normal location is a base or lies below it; never by half a name."""
+    return normal == base or normal.startswith(base if base.endswith("/") else f"{base}/")
+
+
+class Base(NamedTuple):
+    """A place that a warehouse allows: as it is written, and with symbolic links resolved."""
+
+    written: Place
+    resolved: Place
+
+    @classmethod
+    def of(cls, location: str) -> Base:
+        """Returns the base of a location. Raises `LocationRefused`."""
+        place = parse(location)
+        return cls(place._replace(path=_without_dots(place.path)), _resolved(place))
+
+    def holds(self, place: Place) -> bool:
+        """Whether a location lies here by all its readings. Symbolic links are looked at only if its text is here."""
+        mine = self.written
+        if (place.scheme, place.authority) != (mine.scheme, mine.authority):
+            return False
+        return all(map(self._holds_path, readings(place.path)))
+
+    def _holds_path(self, path: str) -> bool:
+        resolved = _without_dots(path)
+        if self.written.scheme != LOCAL:
+            return is_inside(path, self.written.path) and is_inside(resolved, self.written.path)
+        bases = (self.written.path, self.resolved.path)
+        # Behind a symbolic link, `..` is not the folder above in the text: programs read it as either.
+        return any(is_inside(resolved, base) for base in bases) and all(
+            is_inside(os.path.realpath(one), self.resolved.path) for one in {path, resolved}
+        )
+
+
+def _without_dots(path: str) -> str:
+    return _SLASHES.sub("/", normpath(path)) if path else path
+
+
+def _resolved(place: Place) -> Place:
+    return place._replace(path=os.path.realpath(place.path)) if place.scheme == LOCAL else place
+
+
+class Allowed:
+    """The places that a warehouse allows."""
+
+    def __init__(self, locations: Iterable[str]) -> None:
+        self.bases = tuple(map(Base.of, locations))
+
+    def find(self, location: str) -> tuple[Place, Base]:
+        """Returns where a location lies, with symbolic links resolved, and the base that holds it.
+
+        Raises `LocationRefused` if none does. There is no I/O except for looking at symbolic links.
+        """
+        place = parse(location)
+        base = next((one for one in self.bases if one.holds(place)), None)
+        if base is None:
+            raise LocationRefused(f"location {location}: is not allowed in this warehouse")
+        return _resolved(place), base
+
+
+# -- where new tables and files lie ------------------------------------------------------------------
+
+
+def folder_for(base: str, names: tuple[str, ...], own_uuid: str) -> str:
+    """Returns a folder of its own for a new table or view: `BASE/names/NAME_UUID`."""
+    folders = (_NOT_FOR_FOLDERS.sub("_", name) for name in names)
+    return "/".join((base.rstrip("/"), *folders)) + f"_{own_uuid}"
+
+
+def issued_uuid(location: str) -> str | None:
+    """Returns the UUID of the folder `NAME_UUID` in which a location lies; the outermost one counts."""
+    found = (_ISSUED_FOLDER.fullmatch(folder) for folder in location.split("/"))
+    return next((match[1] for match in found if match), None)
+
+
+def next_metadata_file(
+    table_location: str, properties: Mapping[str, str], current: str | None
+) -> str:
+    """Returns the name of a table's or view's next metadata file: `.../metadata/NNNNN-UUID.metadata.json`."""
+    folder = properties.get("write.metadata.path") or f"{table_location.rstrip('/')}/metadata"
+    found = _METADATA_FILE.fullmatch(current) if current else None
+    number = int(found[1]) + 1 if found else 0
+    return f"{folder.rstrip('/')}/{number:05}-{uuid.uuid4()}.metadata.json"
+
+
+def text_of(document: Mapping[str, Any], name: str) -> str:
+    """Returns a member of a document that must be text. Raises `InvalidInput`."""
+    value = document.get(name)
+    if not isinstance(value, str) or not value:
+        raise InvalidInput(f"{name}: must be a text that is not empty")
+    return value

@@ -1,0 +1,259 @@
+"""Metadata files of a warehouse: read, written once, removed. The only place where a server opens a file that a client named."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+
+from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.iceberg.files import MissingFile, is_no_answer
+from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefused, Place
+from nessie_cli.iceberg.warehouses.warehouse import Warehouse
+
+MAX_BYTES = 64 * 2**20
+"""The largest metadata file, as it is and decompressed. With ten thousand snapshots one has about 10 MB."""
+MAX_DEPTH = 200
+"""Levels of JSON. A level of a nested column takes three."""
+
+_GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A pipe would hold the server up until somebody writes to it.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+logger = logging.getLogger(__name__)
+
+
+class MetadataFiles:
+    """The metadata files of one warehouse. Threads may share it; it keeps connections.
+
+    File systems get their settings from the warehouse alone, never from tables, namespaces or clients.
+    """
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self.warehouse = warehouse
+        self._allowed = Allowed(warehouse.allowed)
+        self._remote: dict[str, Any] = {}
+
+    def check(self, location: str) -> str:
+        """Returns the normal form of a location, with symbolic links resolved. Raises `LocationRefused` unless it is allowed."""
+        return self._allowed.find(location)[0].normal
+
+    def read(self, location: str) -> dict[str, Any]:
+        """Returns the parsed metadata of a file, plain or compressed by gzip.
+
+        Raises `LocationRefused` before any I/O, `MissingFile`, `InvalidInput` for what is no metadata
+        or exceeds a limit, `StoreUnavailable`. Messages never quote the file. Cost: one read.
+        """
+        place, base = self._allowed.find(location)
+        if place.scheme == LOCAL:
+            data = _read_local(place, base.resolved, location)
+        else:
+            data = self._read_remote(place.scheme, location)
+        if len(data) > MAX_BYTES:
+            raise _too_large(location)
+        return _parsed(data, location)
+
+    def write(self, location: str, document: Mapping[str, Any]) -> None:
+        """Write a new file, durably. Raises `LocationRefused`, `StoreUnavailable`; never overwrites."""
+        place, base = self._allowed.find(location)
+        data = _encode(document)
+        if len(data) > MAX_BYTES:
+            raise _too_large(location)
+        if place.scheme == LOCAL:
+            _write_local(place, base.resolved, location, data)
+        else:
+            self._write_remote(place.scheme, location, data)
+
+    def remove(self, location: str) -> None:
+        """Remove a file that no commit names. One that stays does no harm: failures are logged."""
+        try:
+            place, base = self._allowed.find(location)
+            if place.scheme == LOCAL:
+                with _folder_of(place, base.resolved, create=False) as folder:
+                    os.unlink(PurePosixPath(place.path).name, dir_fd=folder)
+            else:
+                self._file_io(place.scheme, location).delete(location)
+        except Exception:  # noqa: BLE001 - each file system has its own errors; none may hide the commit's
+            logger.warning("the metadata file %s could not be removed", location)
+
+    # -- remote ------------------------------------------------------------------------------------
+
+    def _file_io(self, scheme: str, location: str) -> Any:
+        found = self._remote.get(scheme)
+        if found is None:
+            try:
+                from pyiceberg.io import load_file_io
+            except ImportError:
+                raise InvalidInput(
+                    f"{location}: PyIceberg reads files in {scheme}:."
+                    " Hint: `pip install 'nessie-cli[iceberg]'`"
+                ) from None
+            found = self._remote[scheme] = load_file_io(dict(self.warehouse.storage), location)
+        return found
+
+    def _read_remote(self, scheme: str, location: str) -> bytes:
+        with _remote_errors(location, "read"):
+            file_io = self._file_io(scheme, location)
+            with file_io.new_input(location).open(seekable=False) as stream:
+                return bytes(stream.read(MAX_BYTES + 1))
+
+    def _write_remote(self, scheme: str, location: str, data: bytes) -> None:
+        with _remote_errors(location, "written"):
+            file_io = self._file_io(scheme, location)
+            with file_io.new_output(location).create(overwrite=False) as stream:
+                stream.write(data)
+
+
+@contextmanager
+def _remote_errors(location: str, done: str) -> Iterator[None]:
+    """Raise our errors for those of a remote file system. Their own texts are logged, not sent: they may name hosts and keys."""
+    try:
+        yield
+    except (InvalidInput, StoreUnavailable):
+        raise
+    except FileNotFoundError:
+        raise MissingFile(f"{location}: there is no such file") from None
+    except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
+        logger.warning("%s could not be %s: %s", location, done, error)
+        why = "the storage does not answer" if is_no_answer(error) else "the storage refuses it"
+        raise StoreUnavailable(f"{location}: cannot be {done}: {why}") from None
+
+
+# -- local -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _folder_of(place: Place, base: Place, *, create: bool) -> Iterator[int]:
+    """An open descriptor of the folder of a resolved path, reached from a base without following any symbolic link.
+
+    A link that somebody puts into the way after the path was checked makes this fail.
+    """
+    folders = PurePosixPath(place.path).relative_to(base.path).parts[:-1]
+    if place.path == base.path:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if create:
+        os.makedirs(base.path, exist_ok=True)  # noqa: PTH103 - configured by the administrator
+    descriptor = os.open(base.path, _FOLDER)
+    try:
+        for name in folders:
+            if create:
+                _make_folder(name, descriptor)
+            inner = os.open(name, _FOLDER, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _make_folder(name: str, parent: int) -> None:
+    try:
+        os.mkdir(name, dir_fd=parent)
+    except FileExistsError:
+        return
+    os.fsync(parent)
+
+
+def _read_local(place: Place, base: Place, location: str) -> bytes:
+    with _local_errors(location, "read"), _folder_of(place, base, create=False) as folder:
+        descriptor = os.open(PurePosixPath(place.path).name, _READ, dir_fd=folder)
+        with os.fdopen(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise InvalidInput(f"{location}: is no regular file")
+            return b"" if found.st_size == 0 else file.read(MAX_BYTES + 1)
+
+
+def _write_local(place: Place, base: Place, location: str, data: bytes) -> None:
+    with _local_errors(location, "written"), _folder_of(place, base, create=True) as folder:
+        name = PurePosixPath(place.path).name
+        descriptor = os.open(name, _NEW, 0o666, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                # The commit that names this file will be durable.
+                os.fsync(descriptor)
+            os.fsync(folder)
+        except OSError:
+            os.unlink(name, dir_fd=folder)
+            raise
+
+
+@contextmanager
+def _local_errors(location: str, done: str) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFile(f"{location}: there is no such file") from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise LocationRefused(f"location {location}: is a symbolic link") from None
+        if done == "read":
+            raise InvalidInput(f"{location}: cannot be read: {error.strerror}") from None
+        raise StoreUnavailable(f"{location}: cannot be {done}: {error.strerror}") from None
+
+
+# -- bytes to JSON ---------------------------------------------------------------------------------
+
+
+def _too_large(location: str) -> InvalidInput:
+    return InvalidInput(f"{location}: is larger than {MAX_BYTES // 2**20} MiB")
+
+
+def _parsed(data: bytes, location: str) -> dict[str, Any]:
+    if data.startswith(_GZIP):
+        data = _decompressed(data, location)
+    try:
+        document = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        document = None
+    except RecursionError:
+        raise _too_deep(location) from None
+    if not isinstance(document, dict) or "format-version" not in document:
+        raise InvalidInput(f"{location}: is no Iceberg metadata file")
+    _check_depth(document, location)
+    return document
+
+
+def _decompressed(data: bytes, location: str) -> bytes:
+    unpacking = zlib.decompressobj(_GZIP_WINDOW)
+    try:
+        plain = unpacking.decompress(data, MAX_BYTES + 1)
+    except zlib.error:
+        raise InvalidInput(f"{location}: its compressed data is damaged") from None
+    if len(plain) > MAX_BYTES:
+        raise _too_large(location)
+    if not unpacking.eof:
+        raise InvalidInput(f"{location}: its compressed data is cut off")
+    return plain
+
+
+def _too_deep(location: str) -> InvalidInput:
+    return InvalidInput(f"{location}: its JSON has more than {MAX_DEPTH} levels")
+
+
+def _check_depth(document: dict[str, Any], location: str) -> None:
+    level: list[Any] = [document]
+    for _ in range(MAX_DEPTH):
+        level = [
+            value
+            for one in level
+            for value in (one.values() if type(one) is dict else one)
+            if type(value) in (dict, list)
+        ]
+        if not level:
+            return
+    raise _too_deep(location)

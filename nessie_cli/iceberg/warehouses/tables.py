@@ -1,0 +1,82 @@
+"""Whether the locations in a table's or view's metadata, and in a namespace, are those it may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.warehouses.locations import (
+    PATH_PROPERTIES,
+    LocationRefused,
+    folder_for,
+    is_inside,
+    issued_uuid,
+    parse,
+    text_of,
+)
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.warehouse import Warehouse
+from nessie_cli.model import ContentKey
+
+LOCATION = "location"
+
+
+def new_location(
+    warehouse: Warehouse, namespace_location: str | None, key: ContentKey, uuid: str
+) -> str:
+    """Returns a location of its own for a new table or view.
+
+    It is `BASE/NAME_UUID`, below the location of the namespace or, if that has none, below a
+    folder for the namespace in the warehouse.
+    """
+    if namespace_location:
+        return folder_for(namespace_location, key.elements[-1:], uuid)
+    return folder_for(warehouse.location, key.elements, uuid)
+
+
+def check_table_locations(
+    files: MetadataFiles, document: Mapping[str, Any], issued: str | None, *, may_choose: bool
+) -> None:
+    """Check each location in the metadata of a table or view.
+
+    `issued` is the location that the table has, or that the server made for it just now. Without
+    `may_choose` no other is accepted, and all paths have to lie in it. Another table's folder
+    `NAME_UUID` is refused always. Raises `LocationRefused`, `InvalidInput`.
+    """
+    location = text_of(document, LOCATION)
+    files.check(location)
+    own = parse(location).normal
+    if issued is None or own != parse(issued).normal:
+        if not may_choose:
+            raise LocationRefused(
+                f"location {location}: the server did not issue it for this table, and the caller"
+                " may not choose locations. Hint: create the table without a location"
+            )
+        _refuse_issued(location, document)
+    properties = document.get("properties") or {}
+    for name in PATH_PROPERTIES:
+        path = properties.get(name)
+        if path is None:
+            continue
+        if not isinstance(path, str) or not path:
+            raise InvalidInput(f"{name}: must be a text that is not empty")
+        files.check(path)
+        if is_inside(parse(path).normal, own):
+            continue
+        if not may_choose:
+            raise LocationRefused(f"{name} {path}: is outside of the table's location {location}")
+        _refuse_issued(path, document)
+
+
+def check_namespace_location(files: MetadataFiles, location: str) -> None:
+    """Check the location of a namespace. Raises `LocationRefused` if it is not allowed or lies in a table's folder."""
+    files.check(location)
+    _refuse_issued(location, {})
+
+
+def _refuse_issued(location: str, document: Mapping[str, Any]) -> None:
+    """Refuse a folder that the server issued, unless its UUID is the table's own."""
+    found = issued_uuid(parse(location).normal)
+    if found and found not in (document.get("table-uuid"), document.get("view-uuid")):
+        raise LocationRefused(f"location {location}: lies in the folder of another table")

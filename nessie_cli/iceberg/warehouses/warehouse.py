@@ -1,0 +1,247 @@
+"""Warehouses as the administrator configures them: by options of the command, or by a TOML file."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from nessie_cli.errors import InvalidInput, NotFound
+from nessie_cli.iceberg.files import scheme_of
+from nessie_cli.iceberg.warehouses.locations import Allowed, LocationRefused
+from nessie_cli.model import Secret
+
+VENDED_CREDENTIALS = "vended-credentials"
+REMOTE_SIGNING = "remote-signing"
+DELEGATIONS = (VENDED_CREDENTIALS, REMOTE_SIGNING)
+DEFAULT_NAME = "warehouse"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
+_SHORTEST_SECRET = 32
+_FOR_CLIENTS = (
+    "s3.endpoint", "s3.region", "s3.path-style-access", "client.region", "s3.force-virtual-addressing",
+)  # fmt: skip
+"""Settings of the server's own file system that clients are told, unless the file says otherwise."""
+_OPEN_SETTINGS = frozenset(
+    {*_FOR_CLIENTS, "s3.connect-timeout", "s3.request-timeout", "s3.role-arn", "client.role-arn"}
+)
+"""Settings of the server's file system that are no secrets."""
+
+
+class UnknownWarehouse(NotFound):
+    """No warehouse has this name."""
+
+
+class Vending(Struct, frozen=True, kw_only=True):
+    """How the server gets temporary credentials for clients from STS."""
+
+    role_arn: str
+    external_id: str = ""
+    sts_endpoint: str = ""
+    seconds: int = 3600
+
+
+class Warehouse(Struct, frozen=True, kw_only=True):
+    """A place for tables. `storage` holds the server's own settings of FileIO, `client_config` those that clients are told.
+
+    `allowed` are locations as configured, the warehouse's own first. If `choose_locations` is false, callers need a right of
+    their own to choose the location of a table and to register one.
+    """
+
+    name: str
+    location: str
+    allowed: tuple[str, ...]
+    storage: Mapping[str, str] = {}
+    client_config: Mapping[str, str] = {}
+    delegation: frozenset[str] = frozenset()
+    vending: Vending | None = None
+    choose_locations: bool = True
+
+    def __repr__(self) -> str:
+        """Without the settings, which may be secret."""
+        return f"Warehouse({self.name!r}, {self.location!r})"
+
+    @property
+    def is_s3(self) -> bool:
+        """Whether its files lie in S3."""
+        return scheme_of(self.location) in ("s3", "s3a", "s3n")
+
+
+class Warehouses:
+    """The warehouses of a server. The first one is the default. `secret` authenticates what the server issues."""
+
+    def __init__(self, warehouses: Iterable[Warehouse], secret: Secret | None = None) -> None:
+        self._by_name = {one.name: one for one in warehouses}
+        if not self._by_name:
+            raise InvalidInput("there is no warehouse")
+        self.secret = secret or Secret(secrets.token_urlsafe(_SHORTEST_SECRET))
+        """Random unless configured: servers that answer for one catalog have to share it."""
+
+    @property
+    def all(self) -> tuple[Warehouse, ...]:
+        """All of them, the default first."""
+        return tuple(self._by_name.values())
+
+    def named(self, name: str | None) -> Warehouse:
+        """Returns the warehouse of a name or location; the default for None or an empty text. Raises `UnknownWarehouse`."""
+        if not name:
+            return self.all[0]
+        found = self._by_name.get(name) or next(
+            (one for one in self.all if one.location == name.rstrip("/")), None
+        )
+        if found is None:
+            raise UnknownWarehouse(
+                f"there is no warehouse '{name}'. Warehouses: {', '.join(self._by_name)}", name
+            )
+        return found
+
+    def holding(self, location: str) -> Warehouse | None:
+        """Returns the first warehouse that allows a location, None if no one does."""
+        for one in self.all:
+            try:
+                Allowed(one.allowed).find(location)
+            except LocationRefused:
+                continue
+            return one
+        return None
+
+
+# -- options of the command ----------------------------------------------------------------------------
+
+
+def from_options(uris: Iterable[str], allowed: Iterable[str] = ()) -> Warehouses:
+    """Returns the warehouses that options name as `[NAME=]URI`; each of them allows its own location and `allowed`.
+
+    Raises `InvalidInput` that names the option.
+    """
+    more = tuple(_location(uri, "--allow-location") for uri in allowed)
+    found: dict[str, Warehouse] = {}
+    for text in uris:
+        named = _NAMED.fullmatch(text)
+        name, uri = (named[1], named[2]) if named else (DEFAULT_NAME, text)
+        if name in found:
+            hint = "" if named else ". Hint: write --warehouse NAME=URI to name each of them"
+            raise InvalidInput(f"--warehouse {text}: there are two warehouses '{name}'{hint}")
+        _check_name(name, f"--warehouse {text}")
+        location = _location(uri, "--warehouse")
+        found[name] = Warehouse(name=name, location=location, allowed=(location, *more))
+    return Warehouses(found.values())
+
+
+def _check_name(name: str, where: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{where}: the name of a warehouse has letters, digits, '.', '_' and '-', at most 64"
+        )
+
+
+def _location(uri: str, where: str) -> str:
+    """A location without a slash at its end, a plain path as an absolute `file:` URI. Raises `InvalidInput`."""
+    if not uri.strip():
+        raise InvalidInput(f"{where}: the location is empty")
+    # Path.resolve would follow symbolic links, and clients would see another location than was configured.
+    text = uri if scheme_of(uri) else f"file://{os.path.abspath(uri)}"  # noqa: PTH100
+    try:
+        Allowed((text,))
+    except LocationRefused as error:
+        raise InvalidInput(f"{where}: {error.message}") from None
+    return text.rstrip("/")
+
+
+# -- the file ------------------------------------------------------------------------------------------
+
+
+class _Entry(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """A table `[warehouse.NAME]` of the file."""
+
+    location: str
+    allowed_locations: tuple[str, ...] = ()
+    choose_locations: bool | None = None
+    access_delegation: tuple[str, ...] = ()
+    role_arn: str = ""
+    external_id: str = ""
+    sts_endpoint: str = ""
+    credentials_seconds: int = 3600
+    storage: dict[str, str | int | bool] = field(default_factory=dict)
+    client: dict[str, str | int | bool] = field(default_factory=dict)
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    warehouse: dict[str, _Entry]
+    secret: str = ""
+
+
+def from_toml(data: bytes) -> tuple[Warehouses, bool]:
+    """Returns the warehouses of a TOML file, and whether the file holds secrets. Raises `InvalidInput` that names the place."""
+    try:
+        file = msgspec.convert(tomllib.loads(data.decode()), _File)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidInput(f"is no TOML: {error}") from None
+    except msgspec.ValidationError as error:
+        raise InvalidInput(str(error)) from None
+    if file.secret and len(file.secret) < _SHORTEST_SECRET:
+        raise InvalidInput(f"secret: must have at least {_SHORTEST_SECRET} characters")
+    found = [_warehouse(name, entry) for name, entry in file.warehouse.items()]
+    secret = Secret(file.secret) if file.secret else None
+    holds_secrets = bool(file.secret) or any(one.storage.keys() - _OPEN_SETTINGS for one in found)
+    return Warehouses(found, secret), holds_secrets
+
+
+def _warehouse(name: str, entry: _Entry) -> Warehouse:
+    where = f"warehouse.{name}"
+    _check_name(name, where)
+    location = _location(entry.location, f"{where}.location")
+    more = (_location(one, f"{where}.allowed-locations") for one in entry.allowed_locations)
+    storage = _texts(entry.storage)
+    for_clients = {key: storage[key] for key in _FOR_CLIENTS if key in storage}
+    delegation = frozenset(entry.access_delegation)
+    choose = not delegation if entry.choose_locations is None else entry.choose_locations
+    made = Warehouse(
+        name=name,
+        location=location,
+        allowed=(location, *more),
+        storage=storage,
+        client_config=for_clients | _texts(entry.client),
+        delegation=delegation,
+        vending=_vending(entry) if entry.role_arn else None,
+        choose_locations=choose,
+    )
+    _check_delegation(made, where)
+    return made
+
+
+def _vending(entry: _Entry) -> Vending:
+    return Vending(
+        role_arn=entry.role_arn,
+        external_id=entry.external_id,
+        sts_endpoint=entry.sts_endpoint,
+        seconds=entry.credentials_seconds,
+    )
+
+
+def _check_delegation(made: Warehouse, where: str) -> None:
+    if unknown := made.delegation - set(DELEGATIONS):
+        raise InvalidInput(
+            f"{where}.access-delegation: '{min(unknown)}' is unknown; write {' or '.join(DELEGATIONS)}"
+        )
+    if made.delegation and not made.is_s3:
+        raise InvalidInput(f"{where}.access-delegation: works for locations in S3 only")
+    if VENDED_CREDENTIALS in made.delegation and made.vending is None:
+        raise InvalidInput(f"{where}.role-arn: is missing; {VENDED_CREDENTIALS} need it")
+    if made.vending is not None and not 900 <= made.vending.seconds <= 43200:  # noqa: PLR2004 - the limits of STS
+        raise InvalidInput(f"{where}.credentials-seconds: must be between 900 and 43200")
+
+
+def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Settings as FileIO takes them: all values are text."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in settings.items()
+    }
