@@ -1,8 +1,9 @@
 """Commit specs: the text that names a commit, `main@2e1c~2^1*2026-01-01T00:00:00Z`, to a value and back.
 
-Grammar: `[name][@hash]` or a bare hash, then any of `~N` (Nth predecessor), `^N` (Nth parent), `*TIME` (newest commit not after TIME). What a bare
-word names, a reference or a shortened hash, only a repository can tell: `CommitSpec.name` holds it until then. Sources:
-reference 3.2 to 3.4 and the command line's contract (Words).
+Grammar: `[name][@hash]` or a bare hash, then any of `~N` (Nth predecessor), `^N` (Nth parent),
+`*TIME` (newest commit not after TIME). What a bare word names, a reference or a shortened hash,
+only a repository can tell: `CommitSpec.name` holds it until then. Sources: reference 3.2 to 3.4 and
+the command line's contract (Words).
 """
 
 from __future__ import annotations
@@ -55,7 +56,11 @@ class Step(Struct, frozen=True):
 
 
 class CommitSpec(Struct, frozen=True):
-    """A parsed commit spec. `name` is a reference name, HEAD or (for a bare word) a shortened hash; `hash` what stood behind the `@`."""
+    """A parsed commit spec.
+
+    `name` is a reference name, HEAD or (for a bare word) a shortened hash; `hash` what stood behind
+    the `@`.
+    """
 
     name: str | None
     hash: str | None = None
@@ -71,7 +76,10 @@ class CommitSpec(Struct, frozen=True):
 
 
 class CommitRange(Struct, frozen=True):
-    """`A..B`, or `A...B` with `symmetric`: from the merge base on. An end that is left out is HEAD."""
+    """`A..B`, or `A...B` with `symmetric`: from the merge base on.
+
+    An end that is left out is HEAD.
+    """
 
     start: CommitSpec
     end: CommitSpec
@@ -139,7 +147,10 @@ def parse_range(text: str, now: datetime | None = None) -> CommitRange | CommitS
 
 
 def parse_time(text: str, now: datetime | None = None) -> datetime:
-    """An ISO instant (UTC where it names no zone), epoch milliseconds, `N hours ago`, `N.hours`, `today` and its like; raises `InvalidInput`."""
+    """Returns the time of an ISO instant, epoch milliseconds, `2 hours ago`, `2.hours` or `today`.
+
+    A time without a zone is in UTC. Raises `InvalidInput`.
+    """
     text = text.strip()
     now = now or datetime.now(UTC)
     if text in ("now", "today", "yesterday"):
@@ -160,5 +171,8 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
 
 
 def format_time(when: datetime) -> str:
-    """An ISO instant in UTC ending in `Z`, to the microsecond: the original server 0.99.0 takes none without a fraction in a revision."""
+    """Returns an ISO instant in UTC with microseconds.
+
+    The original server 0.99.0 requires a fraction in a revision.
+    """
     return when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
