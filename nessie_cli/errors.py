@@ -35,7 +35,7 @@ def no_resolutions(_: Any) -> Sequence[str]:
 
 
 class InvalidInput(NessieError):
-    """The input is invalid in any state: a malformed name, key, hash, content, batch or argument."""
+    """The input is always invalid: a malformed name, key, hash, content, batch or argument."""
 
     code = "BAD_REQUEST"
     status = 400

@@ -234,7 +234,7 @@ class AncestryIndex:
         return lines
 
     def _forks(self, line: _Line, merges: Merges) -> dict[tuple[Id, Id], Id]:
-        """Returns the commits at which the parents of merges on a line left it, looked up together."""
+        """Returns the commits at which the parents of merges on a line left that line."""
         objects = self._objects
         heights = {id_: objects.commit(id_).height for id_, _ in merges}
         beside = objects.find_commits([parent for _, parents in merges for parent in parents])

@@ -29,7 +29,7 @@ def root_of(objects: Objects, commit: Id) -> Id:
 
 
 def operations_of(objects: Objects, commit: Commit) -> list[tuple[bytes, bytes]]:
-    """Returns a commit's operations: keys with the record put, or the deleted one with `DELETED`."""
+    """Returns a commit's operations: key and record, which has the flag `DELETED` if deleted."""
     stored = commit.operations
     if not stored:
         return []

@@ -154,7 +154,7 @@ class _Cursor:
         return all(index == len(node.keys) - 1 for node, index in self._path)
 
     def seek(self, key: bytes) -> None:
-        """Moves to the node that contains or would contain a key: the last one if it is beyond all."""
+        """Moves to the node that contains a key or would contain it, if need be the last one."""
         self._path = []
         node = self._objects.node(self._root)
         while node.level > self._level:

@@ -193,7 +193,7 @@ def common_first_parent(objects: Objects, a: Id, b: Id) -> Id:
 
 
 def common_first_parents(objects: Objects, pairs: Iterable[tuple[Id, Id]]) -> list[Id]:
-    """Returns `common_first_parent` for many pairs of equal height, in O(log commits) round trips."""
+    """Returns `common_first_parent` for pairs of equal height, in O(log commits) round trips."""
     found = list(pairs)
     apart = [place for place, (a, b) in enumerate(found) if a != b]
     while apart:

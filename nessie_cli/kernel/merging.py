@@ -92,7 +92,7 @@ class KeyChoices:
         return self._by_key.get(key, self._default)
 
     def check_all_used(self) -> None:
-        """Raises `InvalidInput` if a behavior was chosen for a key that the source did not change."""
+        """Raises `InvalidInput` if a behavior is for a key that the source did not change."""
         if self.unused:
             keys = ", ".join(sorted(decode_key(key).plain for key in self.unused))
             raise InvalidInput(

@@ -75,7 +75,7 @@ class Renames:
                 )
 
     def _onto_existing(self, outcome: Outcome) -> None:
-        """A rename to a key that exists on the target is a conflict, whatever the caller expected."""
+        """Makes a rename to a key that exists on the target a conflict, whatever was expected."""
         for new in self.source.values():
             here, change = outcome.details.get(new), self._changes[new]
             if here and here.conflict and change.before is None and change.target is not None:

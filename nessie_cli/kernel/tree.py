@@ -153,7 +153,7 @@ def _children(node: Node, start: bytes, stop: bytes | None) -> list[Id]:
 
 
 def child_range(node: Node, start: bytes, stop: bytes | None) -> tuple[int, int]:
-    """Returns the half-open range of indexes of children that may contain keys of a range of keys."""
+    """Returns the half-open range of indexes of children that may contain keys of a range."""
     last = len(node.keys) if stop is None else bisect_left(node.keys, stop) + 1
     return bisect_left(node.keys, start), last
 
