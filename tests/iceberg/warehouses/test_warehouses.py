@@ -50,7 +50,7 @@ def test_options_name_warehouses_and_what_all_of_them_allow(tmp_path: Path) -> N
     assert found.named("b").location == f"file://{tmp_path}/b"
     assert found.named("c").allowed == ("file:///c", "s3://old", "file:///more")
     assert found.named("s3://a/x/").name == "warehouse"
-    with pytest.raises(UnknownWarehouse, match="no warehouse 'd'.*: warehouse, b, c"):
+    with pytest.raises(UnknownWarehouse, match=r"no warehouse 'd'.*: warehouse, b, c"):
         found.named("d")
     holding = found.holding("s3://a/x/t")
     assert holding is not None
