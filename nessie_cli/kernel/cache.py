@@ -1,4 +1,4 @@
-"""A cache of decoded objects that is bounded in memory."""
+"""Decoded objects, kept between reads within bounds of memory."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from operator import methodcaller
 from typing import Generic, Protocol, TypeVar
 
 LIMIT = 24 << 20
-"""Approximate bytes of the recently used half of the cache. The older half takes as many again."""
+"""Bytes of memory, about, of those used last; as many again wait to be forgotten."""
 
 
 class Weighed(Protocol):
-    """An object that a cache can keep."""
+    """What can be kept."""
 
     def weight(self) -> int:
-        """Returns the approximate size in memory, in bytes."""
+        """The bytes of memory that it takes, about."""
 
 
 _LARGE = 4
-"""Objects that need more than this fraction of the cache belong to a load and are not cached."""
+"""Objects that take more than this fraction of the cache are a load, which nobody reads as a whole next."""
 
 T = TypeVar("T", bound=Weighed)
 
@@ -27,10 +27,7 @@ _weight = methodcaller("weight")
 
 
 class Cache(Generic[T]):
-    """Decoded objects, shared by all readers of one store.
-
-    The cache drops an object that was not used while `limit` bytes of others were.
-    """
+    """Decoded objects, bounded: what was not used while `limit` bytes of others were is forgotten. Shared by all readers of one store."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
@@ -39,7 +36,7 @@ class Cache(Generic[T]):
         self._old: dict[bytes, T] = {}
 
     def get(self, id_: bytes) -> T | None:
-        """Returns a cached object, or None."""
+        """A decoded object that was put here before, or None."""
         found = self._young.get(id_)
         if found is None:
             found = self._old.get(id_)
@@ -48,8 +45,8 @@ class Cache(Generic[T]):
         return found
 
     def put(self, id_: bytes, decoded: T) -> None:
-        """Caches an object."""
-        # Concurrent threads may drop objects a little too early or too late.
+        """Remember a decoded object."""
+        # Threads that do this at once may forget a little too early or too late.
         self._room -= decoded.weight()
         if self._room < 0:
             self._old, self._young = self._young, {}
@@ -57,7 +54,7 @@ class Cache(Generic[T]):
         self._young[id_] = decoded
 
     def put_all(self, found: Mapping[bytes, T]) -> None:
-        """Caches objects that belong together, unless they would replace most others."""
+        """Remember some decoded objects that belong together, unless they would take the place of most others."""
         weight = sum(map(_weight, found.values()))
         if weight > self._limit // _LARGE:
             return
@@ -74,10 +71,7 @@ class Cache(Generic[T]):
 
 
 class Layered(Cache[T]):
-    """A cache with some decoded objects on top that are not stored yet.
-
-    What is put goes to the cache below.
-    """
+    """A cache with some decoded objects on top that are not stored yet. What is put goes to the cache below."""
 
     def __init__(self, below: Cache[T], on_top: Mapping[bytes, T]) -> None:
         super().__init__()

@@ -1,10 +1,9 @@
-"""The boundaries between the nodes of one level of the key tree.
+"""Where a level of the key tree is cut into nodes.
 
-A node ends after a key if the hash of the key falls below a hazard that grows with the cube of the
-node's logical size (Weibull, shape 4). So sizes stay close to the target, and a boundary depends
-only on the keys since the last one. At about twice the target every key is a boundary, so no set
-of keys can make nodes large. Values have a fixed size, and changing one moves no boundary. The
-arithmetic is part of the format: if a number here changes, equal catalogs get different ids.
+A node ends after a key when the hash of the key falls below a hazard that grows with the cube of the node's logical size (Weibull, shape 4): sizes
+stay narrow around the target, a boundary depends on nothing but the keys since the last one, and at about twice the target every
+key is a boundary, so no key set can make nodes large. Values have a fixed size and do not count: changing a value moves no boundary. All of it
+is integer arithmetic and part of the format: changing a number here makes equal catalogs look different.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ INNER_TARGET = 4096
 """Scale of the size distribution in bytes; the mean is 0.9 of it."""
 
 PARAMETERS = f"weibull4 leaf={LEAF_TARGET} inner={INNER_TARGET}"
-"""The parameters as a repository records them. Trees with other parameters share no nodes."""
+"""What a repository remembers of how its trees were cut: trees cut otherwise share nothing with them."""
 
 _SCALE = [LEAF_TARGET**4, INNER_TARGET**4]
 _ENTRY_OVERHEAD = [RECORD_SIZE + 2, CHILD_SIZE + 2]
@@ -36,17 +35,17 @@ class _Hash(Protocol):
 
 @cache
 def _key_hash(level: int) -> _Hash:
-    """Returns the hash that decides the boundaries of a level.
-
-    Each level has its own, because the hash of the level below selected its keys.
-    """
+    """The hash that decides boundaries. Another one for each level: the keys of a level were chosen by the hash of the level below."""
     from hashlib import blake2b
 
     return blake2b(digest_size=4, person=b"nessie%d" % level)
 
 
 class Chunker:
-    """Takes the entries of one level in key order and emits nodes."""
+    """Takes the entries of one level in key order and emits nodes.
+
+    `open` tells whether entries are waiting for their boundary.
+    """
 
     def __init__(self, level: int, emit: Emit) -> None:
         self._level = level
@@ -66,7 +65,7 @@ class Chunker:
         return bool(self._keys)
 
     def add(self, key: bytes, payload: bytes) -> None:
-        """Appends an entry, and emits a node if the entry is a boundary."""
+        """Append one entry; emits a node when it is a boundary."""
         self._keys.append(key)
         self._slices.append(payload)
         entry = len(key) + self._overhead
@@ -81,7 +80,7 @@ class Chunker:
             self.finish()
 
     def finish(self) -> None:
-        """Emits the remaining entries as the last node of the level."""
+        """Emit what is waiting as a node, boundary or not: the end of the level."""
         if self._keys:
             node = Node(self._level, tuple(self._keys), b"".join(self._slices))
             self._keys = []

@@ -1,4 +1,4 @@
-"""Conflicts between states of a key, and the messages of the REST API for them."""
+"""When two states of a key conflict, and the sentences of the REST API for it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,18 @@ from nessie_cli.model import CommitMeta, Conflict, ConflictType, ContentKey, Ren
 _TEXT = {
     ConflictType.KEY_EXISTS: "key '{}' already exists",
     ConflictType.KEY_DOES_NOT_EXIST: "key '{}' does not exist",
-    ConflictType.PAYLOAD_DIFFERS: "payload of existing and expected content"
-    " for key '{}' are different",
-    ConflictType.CONTENT_ID_DIFFERS: "content IDs of existing and expected content"
-    " for key '{}' are different",
-    ConflictType.VALUE_DIFFERS: "values of existing and expected content"
-    " for key '{}' are different",
+    ConflictType.PAYLOAD_DIFFERS: "payload of existing and expected content for key '{}' are different",
+    ConflictType.CONTENT_ID_DIFFERS: "content IDs of existing and expected content for key '{}' are different",
+    ConflictType.VALUE_DIFFERS: "values of existing and expected content for key '{}' are different",
     ConflictType.NAMESPACE_ABSENT: "namespace '{}' must exist",
-    ConflictType.NOT_A_NAMESPACE: "expecting the key '{}' to be a namespace, but is not a"
-    " namespace (using a content object that is not a namespace as a namespace is forbidden)",
+    ConflictType.NOT_A_NAMESPACE: "expecting the key '{}' to be a namespace, but is not a namespace "
+    "(using a content object that is not a namespace as a namespace is forbidden)",
     ConflictType.NAMESPACE_NOT_EMPTY: "namespace '{}' is not empty",
 }
 
 
 class KeyConflict(Struct, frozen=True):
-    """A conflict in terms of records. `describe` converts it into a `model.Conflict`."""
+    """A conflict as the rules find it, in records; `describe` turns it into the model's value when somebody has to read it."""
 
     type: ConflictType
     key: bytes
@@ -43,7 +40,7 @@ ChangedBy = Callable[[bytes], CommitMeta | None]
 
 
 def difference(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
-    """Returns the conflict between an expected and an actual record, or None if they are equal."""
+    """What is in the way when a caller saw the record `expected` and `actual` is there now; None where both are the same."""
     if expected == actual:
         return None
     if expected is None:
@@ -59,8 +56,8 @@ def difference(expected: bytes | None, actual: bytes | None) -> ConflictType | N
     )
 
 
-def difference_if_required(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
-    """Returns `difference` for an operation that requires the key to exist (Delete, Unchanged)."""
+def demanded(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
+    """As `difference`, for an operation that needs the key to exist (Delete, Unchanged)."""
     if expected is None:
         return ConflictType.KEY_DOES_NOT_EXIST if actual is None else ConflictType.PAYLOAD_DIFFERS
     return difference(expected, actual)
@@ -72,9 +69,9 @@ def describe(
     source_change: ChangedBy,
     target_change: ChangedBy,
 ) -> tuple[Conflict, ...]:
-    """Returns the conflicts with their contents and the commits that caused them.
+    """The conflicts with their contents and the commits that made them, for diagnostics.
 
-    `target_change` and `source_change` return the commit that last changed a key on that side.
+    `target_change` names the commit that last changed a key where the operation should go, `source_change` the one on the side that it came from.
     """
     records = [r for c in conflicts for r in (c.expected, c.actual, c.proposed) if r]
     contents = dict(zip(records, objects.contents(records), strict=True))
@@ -104,7 +101,7 @@ def describe(
 
 
 def conflict_text(type_: ConflictType, key: ContentKey) -> str:
-    """Returns the message of the REST API for a conflict."""
+    """The REST API's sentence for a conflict."""
     return _TEXT[type_].format(key.plain)
 
 
@@ -116,7 +113,7 @@ def _rename_text(conflict: KeyConflict) -> str:
 
 
 def commit_message(conflicts: Sequence[Conflict]) -> str:
-    """Returns the message of the REST API for the conflicts of a commit."""
+    """The one-line message of a commit's conflicts."""
     if len(conflicts) == 1:
         text = conflicts[0].message
         return text[:1].upper() + text[1:] + "."
@@ -128,7 +125,7 @@ def commit_message(conflicts: Sequence[Conflict]) -> str:
 
 
 def merge_message(conflicts: Sequence[Conflict]) -> str:
-    """Returns the message of the REST API for the conflicts of a merge or transplant."""
+    """The one-line message of a merge's or transplant's conflicts."""
     keys = sorted(c.key for c in conflicts if c.key)
     return "The following keys have been changed in conflict: " + ", ".join(
         f"'{key.plain}'" for key in keys

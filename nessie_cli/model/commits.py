@@ -14,11 +14,10 @@ NO_ANCESTOR = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
 
 
 class CommitMeta(Struct, frozen=True):
-    """The metadata of a commit.
+    """What is said about a commit.
 
-    A client sets `message`, `authors`, `signed_off_by`, `author_time` and `properties`; the rest is
-    None or empty until the repository has written the commit. Times are aware datetimes in UTC with
-    microseconds. Each property holds a list of texts.
+    A client sets `message`, `authors`, `signed_off_by`, `author_time` and `properties`; the rest is None or empty until the repository has
+    written the commit. Times are aware datetimes in UTC with microseconds. Each property holds a list of texts.
     """
 
     message: str
@@ -43,7 +42,7 @@ class CommitMeta(Struct, frozen=True):
 
 
 def lower_names(properties: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Returns properties as a commit stores them: names that differ only in case are merged."""
+    """Properties as a commit keeps them: names that differ only in case are one."""
     found: dict[str, tuple[str, ...]] = {}
     for name, values in properties.items():
         found[name.lower()] = (*found.get(name.lower(), ()), *values)
@@ -51,10 +50,9 @@ def lower_names(properties: Mapping[str, Sequence[str]]) -> dict[str, tuple[str,
 
 
 class LogEntry(Struct, frozen=True):
-    """A commit of a log.
+    """One commit of a log. `operations` is None where it was not asked for: Deletes sorted by key, then Puts sorted by key.
 
-    `operations` is None if it was not requested; otherwise Deletes sorted by key, then Puts sorted
-    by key. `height` counts the commits along first parents, including this one.
+    `height` counts the commits from the empty history along first parents, this one included.
     """
 
     meta: CommitMeta

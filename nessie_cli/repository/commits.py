@@ -70,7 +70,7 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
     if basis.request is not None:
         batch = submission.batch(objects, change.operations, context.progress)
         done = recorded(at.view, basis.request)
-        refuse = reused(basis.request, context.who, _digest(name, change, batch))
+        refuse = reused(basis.request, context.who, _digest(name, change, batch, submission))
         return Draft(
             change,
             reference_changes(done.moves),
@@ -123,15 +123,17 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
         objects,
         branch=branch,
         head=new,
-        digest=lambda: _digest(name, change, batch),
+        digest=lambda: _digest(name, change, batch, submission),
         settings_version=basis.settings.version,
     )
     result = CommitResult(branch_at(name, new), AddedIds(applied.added))
     return Draft(change, reference_changes(write.moves), answer=result, write=write, effect=effect)
 
 
-def _digest(name: str, change: Commit, batch: Batch) -> bytes:
-    return digest_of_batch(name, (change.expected_hash, change.meta, change.dry_run), batch)
+def _digest(name: str, change: Commit, batch: Batch, submission: Submission) -> bytes:
+    return submission.digest or digest_of_batch(
+        name, (change.expected_hash, change.meta, change.dry_run), batch
+    )
 
 
 def result_of(objects: Objects, done: Recorded) -> CommitResult:

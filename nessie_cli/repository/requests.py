@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct, msgpack, structs
 
+from nessie_cli.commitspec import parse
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.kernel.committing import Batch
 from nessie_cli.kernel.objects import Objects, Values
@@ -19,7 +20,6 @@ from nessie_cli.model import NO_ANCESTOR, Operation, Reference, ReferenceType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.changes import Change, Merge
 from nessie_cli.repository.context import Context
-from nessie_cli.revisions import parse
 from nessie_cli.store.base import View
 from nessie_cli.store.records import Request
 
@@ -62,11 +62,12 @@ class Submission:
     """One submission of one change, over all its drafts.
 
     `request_id` is the id that the client chose, or None. New content ids stay the same over all drafts, and operations
-    are read once.
+    are read once. `digest` stands for the request if its repetitions may make other operations.
     """
 
-    def __init__(self, request_id: str | None = None) -> None:
+    def __init__(self, request_id: str | None = None, digest: bytes | None = None) -> None:
         self.given = request_id is not None
+        self.digest = digest
         self._id = request_id
         self._content_ids: Mapping[bytes, bytes] = {}
         self._operations: Iterable[Operation] | None = None

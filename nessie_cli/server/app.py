@@ -11,7 +11,7 @@ import ssl
 import traceback
 from collections.abc import Awaitable, Callable, Hashable, MutableMapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import NessieError
 from nessie_cli.repository.base import Repository
@@ -46,6 +46,10 @@ from nessie_cli.server.runtime.writer import Write, Writer
 from nessie_cli.server.table import Match, RouteTable
 from nessie_cli.wire.extensions import HEADER
 
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.warehouse import Warehouses
+    from nessie_cli.server.iceberg_rest.api import IcebergRest
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -53,6 +57,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 API = b"/api/v"
 """What the paths of the API begin with."""
+ICEBERG = b"/iceberg"
+"""What the paths of the Iceberg REST catalog begin with."""
 READERS = 2
 """Reading threads. Python runs one at a time; the other is for the moments in which the store reads its file."""
 LONG_READERS = 1
@@ -67,6 +73,7 @@ UNPACKERS = 1
 _OURS = HEADER.lower().encode()
 _NOTHING: dict[str, Any] = {}
 _NO_CONTENT = 204
+_WITHOUT_BODY = frozenset({_NO_CONTENT, 304})
 _OK = 200
 _TOO_LARGE = 413
 
@@ -75,7 +82,8 @@ class Parts(NamedTuple):
     """What a server is made of beside the catalog.
 
     Limits; the access log; the gate (without one everybody is let in); the TLS context if the
-    server speaks TLS; the metrics if other processes count as well; and the names of the server.
+    server speaks TLS; the metrics if other processes count as well; the names of the server; and
+    the warehouses of its Iceberg REST catalog.
     """
 
     limits: Limits = Limits()
@@ -84,6 +92,7 @@ class Parts(NamedTuple):
     tls: ssl.SSLContext | None = None
     metrics: Metrics | None = None
     hosts: Hosts = Hosts()
+    warehouses: Warehouses | None = None
 
 
 class Server:
@@ -110,9 +119,16 @@ class Server:
         self._checkers = Readers(1, name="checker")
         self._unpackers = Readers(UNPACKERS, name="unpacker")
         self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
+        self._warehouses = parts.warehouses
+        self._iceberg: IcebergRest | None = None
+        if parts.warehouses is not None:
+            self._open_iceberg()
 
     def close(self) -> None:
         """Let what runs come to its end, and let go of the threads."""
+        if self._iceberg is not None:
+            # Its threads wait for the writing thread.
+            self._iceberg.close()
         self._writer.close()
         for threads in (
             self._unpackers,
@@ -145,12 +161,15 @@ class Server:
         exchange = Exchange(scope)
         self.metrics.running += 1
         try:
-            if (
+            if is_iceberg(scope["raw_path"]):
+                iceberg = self._open_iceberg()
+                await self._answer_api(exchange, receive, send, iceberg.reply, iceberg.failure)
+            elif (
                 scope["raw_path"].startswith(API)
                 or self.beside is None
                 or self._is_foreign(exchange)
             ):
-                await self._answer_api(exchange, receive, send)
+                await self._answer_api(exchange, receive, send, self._reply, failure)
             else:
                 await self._answer_beside(exchange, receive, send)
         finally:
@@ -194,19 +213,36 @@ class Server:
 
     # -- the API ------------------------------------------------------------------------------------------------------------------
 
-    async def _answer_api(self, exchange: Exchange, receive: Receive, send: Send) -> None:
+    def _open_iceberg(self) -> IcebergRest:
+        """The Iceberg REST catalog. Who does not use it does not wait for its modules at the start."""
+        if self._iceberg is None:
+            from nessie_cli.server.iceberg_rest.api import IcebergRest, Shared
+
+            shared = Shared(self.catalog, self.gate, self._hosts, self.limits, self._writer)
+            self._iceberg = IcebergRest(self._warehouses, shared)
+        return self._iceberg
+
+    async def _answer_api(
+        self,
+        exchange: Exchange,
+        receive: Receive,
+        send: Send,
+        answer: Callable[[Exchange, Headers, Receive], Awaitable[Reply]],
+        fail: Callable[[Exception, Headers, Exchange], Reply],
+    ) -> None:
+        """Send the answer of `answer`, or of `fail` if it raises."""
         headers: Headers = exchange.scope["headers"]
         try:
-            reply = await self._reply(exchange, headers, receive)
+            reply = await answer(exchange, headers, receive)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
-            reply = failure(error, headers, exchange)
+            reply = fail(error, headers, exchange)
         if reply.status == _TOO_LARGE and not exchange.received:
             await drain(headers, receive, self.limits)
         sent = [*reply.headers, (b"x-request-id", exchange.id.encode())]
         if reply.pieces is not None:
             await self._send_pieces(exchange, reply, sent, send)
             return
-        if reply.status != _NO_CONTENT:
+        if reply.status not in _WITHOUT_BODY:
             sent.append((b"content-length", b"%d" % len(reply.body)))
         at_once = (
             exchange.scope.get("state", _NOTHING).get(AT_ONCE)
@@ -367,6 +403,11 @@ class Server:
         while reply is None:
             reply = await self._long_readers.submit(partial(next, found), lost, begun=True)
         return reply
+
+
+def is_iceberg(path: bytes) -> bool:
+    """Whether a path belongs to the Iceberg REST catalog."""
+    return path == ICEBERG or path.startswith(ICEBERG + b"/")
 
 
 def _lost(exchange: Exchange) -> Callable[[], bool] | None:

@@ -104,7 +104,8 @@ class Call:
         self._catalog = catalog
         self._access: Access | None = None
         self._draft: Draft[Any] | None = None
-        self._submission: Submission | None = None
+        self.repeated = False
+        """Whether the write of this request was committed before."""
         self.default_branch = catalog.default_branch
         self.pieces = catalog.pieces
         self.filter_seconds = catalog.filter_seconds
@@ -143,9 +144,8 @@ class Call:
         policy, drafting = self._access.policy, self._access.drafting
         if policy is not None:
             policy.before(change)
-        if self._submission is None:
-            self._submission = Submission(self.request_id)
-        draft = drafting.draft(change, self._submission)
+        draft = drafting.draft(change, self.submission)
+        self.repeated = draft.repeated
         if policy is not None:
             policy.on(draft)
         try:
@@ -157,6 +157,11 @@ class Call:
         if draft.write is not None or not draft.exact:
             self._draft = draft
         return answer if policy is None else policy.shown(change, answer)
+
+    @cached_property
+    def submission(self) -> Submission:
+        """The submission of the write of this request, over all its drafts."""
+        return Submission(self.request_id)
 
     @cached_property
     def request_id(self) -> str | None:

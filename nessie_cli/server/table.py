@@ -170,7 +170,12 @@ def decode_segment(segment: str) -> str:
     """A path segment, percent-decoded once; bytes that are no UTF-8 become U+FFFD."""
     if "%" not in segment:
         return segment
+    check_escapes(segment)
+    return unquote(segment, errors="replace")
+
+
+def check_escapes(segment: str) -> None:
+    """Raise `InvalidInput` for a percent sign that begins no escape."""
     for escape in segment.split("%")[1:]:
         if len(escape) < 2 or not all(c in "0123456789abcdefABCDEF" for c in escape[:2]):  # noqa: PLR2004 - two digits make a byte
             raise InvalidInput(_BAD_ESCAPE)
-    return unquote(segment, errors="replace")

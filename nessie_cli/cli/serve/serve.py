@@ -13,12 +13,15 @@ from nessie_cli.model import Secret
 from nessie_cli.workspace import environment as env
 
 if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.warehouse import Warehouses
     from nessie_cli.server import JwtSettings, Security, Tls
 
 EXAMPLES = (
     "nessie serve",
     "nessie serve --store sqlite:////srv/catalog.sqlite --port 19120",
     "nessie serve --store memory: --access-log",
+    "nessie serve --warehouse /srv/lake",
+    "nessie serve --warehouse lake=s3://lake/tables --allow-location s3://landing",
     "nessie serve --allowed-host catalog.example.com",
     "nessie serve --tokens tokens --rules rules.toml --open-metrics",
 )
@@ -141,6 +144,30 @@ class Options:
             help="Accept only clients whose certificate this CA has signed.",
         ),
     ] = None
+    warehouse: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--warehouse",
+            metavar="[NAME=]URI",
+            help="Serve Iceberg REST below /iceberg too, with tables at this location; repeatable. The first is the default.",
+        ),
+    ] = None
+    allow_location: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-location",
+            metavar="URI",
+            help="A location beside the warehouses where tables may lie too; repeatable.",
+        ),
+    ] = None
+    warehouses: Annotated[
+        Path | None,
+        typer.Option(
+            "--warehouses",
+            metavar="FILE",
+            help="A TOML file with warehouses: names, locations, settings of their storage.",
+        ),
+    ] = None
     access_log: Annotated[
         bool, typer.Option("--access-log", help="Write one JSON line per request to stdout.")
     ] = False
@@ -156,10 +183,14 @@ def run(options: Options, app: Invocation) -> None:
         raise InvalidInput(
             f"{url} is a server already. Hint: clients can use it directly; or serve the store behind it"
         )
+    warehouses = _warehouses(options)
     stream = sys.stdout.buffer if options.access_log else sys.stderr.buffer
 
     def started(address: str) -> None:
         app.output.note(f"serving {url} at {address}/api/v2, described at {address}/api/docs")
+        if warehouses is not None:
+            names = ", ".join(f"{one.name} ({one.location})" for one in warehouses.all)
+            app.output.note(f"Iceberg REST at {address}/iceberg; warehouses: {names}")
 
     def write(lines: bytes) -> None:
         stream.write(lines)
@@ -173,6 +204,7 @@ def run(options: Options, app: Invocation) -> None:
         security=_security(options),
         tls=_tls(options),
         allowed_hosts=_host_names(options.allowed_host),
+        warehouses=warehouses,
     )
     listeners = Listeners(started, write, faults=not options.access_log)
     serve(lambda: connect(url), settings, listeners)
@@ -180,6 +212,25 @@ def run(options: Options, app: Invocation) -> None:
 
 def show(result: None, output: object) -> None:
     """Prints nothing: the server has stopped."""
+
+
+def _warehouses(options: Options) -> "Warehouses | None":
+    """The warehouses that the options name, None for none."""
+    if options.warehouses is not None:
+        if options.warehouse or options.allow_location:
+            raise InvalidInput(
+                "--warehouses FILE names all warehouses; leave --warehouse and --allow-location out"
+            )
+        from nessie_cli.server import read_warehouses
+
+        return read_warehouses(options.warehouses)
+    if not options.warehouse:
+        if options.allow_location:
+            raise InvalidInput("--allow-location needs --warehouse")
+        return None
+    from nessie_cli.iceberg.warehouses.warehouse import from_options
+
+    return from_options(options.warehouse, options.allow_location or ())
 
 
 def _security(options: Options) -> "Security":

@@ -1,7 +1,4 @@
-"""The requirements of an Iceberg REST commit, checked against the metadata that is current.
-
-The messages of requirements that fail are those of Iceberg's own library, for its clients.
-"""
+"""The requirements of an Iceberg REST commit, checked against the metadata that is current."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from typing import Any
 
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.iceberg.builder import values
-from nessie_cli.iceberg.builder.document import normalized
 from nessie_cli.iceberg.builder.values import Document
 
 
@@ -30,8 +26,6 @@ def check(
     that does not hold, and `InvalidInput` for an unknown one.
     """
     known = _OF_VIEW if of_view else _OF_TABLE
-    if metadata is not None and not of_view:
-        metadata = normalized(metadata)
     for one in requirements:
         kind = values.text(one, "type", "requirement")
         holds = known.get(kind)
@@ -61,7 +55,7 @@ def _uuid(member: str, what: str) -> Callable[[Document, Document], None]:
         wanted, found = values.text(one, "uuid", "requirement"), metadata.get(member) or ""
         if wanted.lower() != str(found).lower():
             raise RequirementFailed(
-                f"Requirement failed: {what} does not match: expected {wanted} != {found}"
+                f"Requirement failed: {what} does not match: expected {wanted}, found {found}"
             )
 
     return check_uuid
@@ -84,8 +78,7 @@ def _ref(one: Document, metadata: Document) -> None:
         )
     elif wanted != found["snapshot-id"]:
         raise RequirementFailed(
-            f"Requirement failed: {found['type']} {name} has changed: "
-            f"expected id {wanted} != {found['snapshot-id']}"
+            f"Requirement failed: {found['type']} {name} has changed: expected snapshot {wanted}, found {found['snapshot-id']}"
         )
 
 
@@ -94,8 +87,7 @@ def _number(wanted: str, member: str, what: str) -> Callable[[Document, Document
         expected = values.integer(one, wanted, "requirement")
         if metadata.get(member) != expected:
             raise RequirementFailed(
-                f"Requirement failed: {what} changed: "
-                f"expected id {expected} != {metadata.get(member)}"
+                f"Requirement failed: {what} has changed: expected {expected}, found {metadata.get(member)}"
             )
 
     return check_number
@@ -104,7 +96,7 @@ def _number(wanted: str, member: str, what: str) -> Callable[[Document, Document
 _Check = Callable[[Document, Document], Any]
 _OF_TABLE: Mapping[str, _Check] = {
     "assert-create": _create,
-    "assert-table-uuid": _uuid("table-uuid", "UUID"),
+    "assert-table-uuid": _uuid("table-uuid", "table UUID"),
     "assert-ref-snapshot-id": _ref,
     "assert-last-assigned-field-id": _number(
         "last-assigned-field-id", "last-column-id", "last assigned field id"

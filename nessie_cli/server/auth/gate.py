@@ -123,6 +123,19 @@ class Gate:
             raise Unauthenticated(_WHO)
         return Admission(caller, self._rules.value() if self._rules else None)
 
+    @property
+    def knows_tokens(self) -> bool:
+        """Whether there is a file of tokens."""
+        return self._tokens is not None
+
+    def expiry_of(self, given: Credentials) -> datetime | None:
+        """When a token of the file expires, None for never; raises `Unauthenticated` for one that is not valid."""
+        now = datetime.now(UTC)
+        tokens = self._tokens.value() if self._tokens is not None else None
+        if tokens is None or tokens.caller(given, now) is None:
+            raise Unauthenticated(_WRONG, refused=True)
+        return tokens.expiry(given)
+
     async def _caller(self, given: Credentials) -> Caller:
         found = None
         if is_ours(given.token):

@@ -78,6 +78,12 @@ class Tokens:
             return None
         return Caller(entry.name, entry.roles) if given.name in (None, "", entry.name) else None
 
+    def expiry(self, given: Credentials) -> datetime | None:
+        """When a token that is valid expires; None for never."""
+        found = _TOKEN.fullmatch(given.token)
+        entry = self._by_id.get(found[1]) if found else None
+        return entry.expires if entry else None
+
 
 def is_ours(token: str) -> bool:
     """Whether a token has the form of those that this module makes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
@@ -16,7 +17,9 @@ from nessie_cli.server.failures import ClientGone, Unavailable
 
 T = TypeVar("T")
 _BUSY = "Too many requests are waiting; come again later"
-Outcome = tuple["asyncio.Future[Any]", Any, Exception | None]
+Waiter = asyncio.Future[Any] | Future[Any]
+"""What the event loop, or a thread, waits for."""
+Outcome = tuple[Waiter, Any, Exception | None]
 """Who waits, what is answered, or which error."""
 
 
@@ -89,9 +92,12 @@ class Readers:
 
 def deliver(outcomes: list[Outcome]) -> None:
     """Tell those who wait; from another thread than theirs."""
+    _tell([one for one in outcomes if isinstance(one[0], Future)])
+    on_loop = [one for one in outcomes if isinstance(one[0], asyncio.Future)]
     # An event loop that has been closed since: nobody waits any more.
     with suppress(RuntimeError):
-        outcomes[0][0].get_loop().call_soon_threadsafe(_tell, outcomes)
+        if on_loop:
+            on_loop[0][0].get_loop().call_soon_threadsafe(_tell, on_loop)  # type: ignore[union-attr]
 
 
 def _tell(outcomes: list[Outcome]) -> None:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import uvicorn
 
 from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavailable
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.app import Parts, Server
 from nessie_cli.server.auth.browsers import Hosts
@@ -39,7 +40,11 @@ from nessie_cli.server.table import RouteTable
 
 
 class Settings(NamedTuple):
-    """Where the server listens, how much it takes from its clients, how many processes answer them, who its clients are, and its names."""
+    """The settings of a server.
+
+    Where it listens, how much it takes from its clients, how many processes answer them, who its
+    clients are, its names, and the warehouses of its Iceberg REST catalog.
+    """
 
     host: str = "127.0.0.1"
     port: int = 19120
@@ -49,6 +54,7 @@ class Settings(NamedTuple):
     security: Security = Security()
     tls: Tls | None = None
     allowed_hosts: tuple[str, ...] = ()
+    warehouses: Warehouses | None = None
 
     @property
     def hosts(self) -> Hosts:
@@ -164,7 +170,9 @@ def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> 
     gate = open_gate(settings.security, repository)
     tls = RenewedContext(settings.tls) if settings.tls else None
     log = AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None
-    return Parts(settings.limits, log, gate, tls=tls, hosts=settings.hosts)
+    return Parts(
+        settings.limits, log, gate, tls=tls, hosts=settings.hosts, warehouses=settings.warehouses
+    )
 
 
 def _serve_together(

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.writing import Lease, Planned
 from nessie_cli.server.failures import Unavailable
-from nessie_cli.server.runtime.readers import Outcome, deliver
+from nessie_cli.server.runtime.readers import Outcome, Waiter, deliver
 
 MOST_TOGETHER = 64
 """Writes in one transaction: none waits for more than so many others' work before its own is made durable."""
@@ -40,7 +41,7 @@ class Write(NamedTuple):
 
 class _Waiting(NamedTuple):
     write: Write
-    future: asyncio.Future[Any]
+    future: Waiter
 
 
 class Writer:
@@ -62,11 +63,20 @@ class Writer:
 
     def submit(self, write: Write) -> asyncio.Future[Any]:
         """Put a write in line; to be called on the event loop. Raises `Unavailable` when the line is too long."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._put(_Waiting(write, future))
+        return future
+
+    def run(self, write: Write) -> Any:
+        """Put a write in line and wait until it is answered; for other threads than the event loop's. Raises as `submit`."""
+        future: Future[Any] = Future()
+        self._put(_Waiting(write, future))
+        return future.result()
+
+    def _put(self, waiting: _Waiting) -> None:
         if self._queue.qsize() >= self._most_waiting:
             raise Unavailable(_BUSY)
-        future = asyncio.get_running_loop().create_future()
-        self._queue.put(_Waiting(write, future))
-        return future
+        self._queue.put(waiting)
 
     def close(self) -> None:
         """Write what waits, and let the thread end."""

@@ -1,1 +1,0 @@
-"""Checks of the language of this project, run by `make lint-language`."""

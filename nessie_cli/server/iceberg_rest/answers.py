@@ -1,0 +1,19 @@
+"""Answers as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import json
+
+from nessie_cli.server.http import JSON, Reply
+
+_CONTENT_TYPE = (b"content-type", JSON)
+_encode = json.Encoder().encode
+NO_CONTENT = Reply(204, [])
+
+
+def answer(body: Mapping[str, Any], *headers: tuple[bytes, bytes]) -> Reply:
+    """Returns an answer of status 200."""
+    return Reply(200, [_CONTENT_TYPE, *headers], _encode(body))

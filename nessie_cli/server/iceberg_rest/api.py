@@ -1,0 +1,145 @@
+"""The catalog as a part of the server: from a request to its endpoint, on threads of its own.
+
+Requests read and write metadata files, so they run on neither the event loop nor the writing
+thread. While one waits for its commit, its thread waits with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
+from nessie_cli.server.auth.browsers import Hosts
+from nessie_cli.server.auth.gate import Gate
+from nessie_cli.server.auth.identity import Caller
+from nessie_cli.server.call import Catalog
+from nessie_cli.server.exchange import Exchange
+from nessie_cli.server.failures import HttpFault
+from nessie_cli.server.http import (
+    ARRIVED,
+    LOST,
+    Headers,
+    Limits,
+    Receive,
+    Reply,
+    accepts_json,
+    check_content_type,
+    compressed,
+    decompress,
+    read_body,
+)
+from nessie_cli.server.iceberg_rest import errors, oauth, routes
+from nessie_cli.server.iceberg_rest.delegating import NoDelegation
+from nessie_cli.server.iceberg_rest.endpoints import Endpoint
+from nessie_cli.server.iceberg_rest.idempotency import Idempotency
+from nessie_cli.server.iceberg_rest.session import IcebergCall, Services, Session
+from nessie_cli.server.runtime.readers import Readers
+from nessie_cli.server.runtime.writer import Writer
+
+THREADS = 16
+"""Threads that run requests. Those that write wait for their commit, so that many share one."""
+_NOTHING: dict[str, Any] = {}
+
+
+class Shared(NamedTuple):
+    """The parts of the server that the catalog uses."""
+
+    catalog: Catalog
+    gate: Gate | None
+    hosts: Hosts
+    limits: Limits
+    writer: Writer
+
+
+class NoWarehouse(errors.Refused):
+    """The server has no warehouse, so it has no Iceberg REST catalog."""
+
+    status = 404
+    type = "NotFoundException"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this server has no warehouse for Iceberg tables. Hint: start it with"
+            " `nessie serve --warehouse URI`"
+        )
+
+
+class IcebergRest:
+    """Answers requests below `/iceberg`. Without warehouses it tells that they are missing."""
+
+    def __init__(self, warehouses: Warehouses | None, shared: Shared) -> None:
+        self._shared = shared
+        self._threads = Readers(THREADS, name="iceberg", most_waiting=shared.limits.reads)
+        self._services = None if warehouses is None else _services(warehouses, shared.writer)
+
+    def close(self) -> None:
+        """Finish what waits, and let the threads end."""
+        self._threads.close()
+
+    async def reply(self, exchange: Exchange, headers: Headers, receive: Receive) -> Reply:
+        """Returns the answer of a request. Raises what `failure` makes an answer of."""
+        scope = exchange.scope
+        self._shared.hosts.check(exchange.method, scope["raw_path"], headers)
+        if self._services is None:
+            raise NoWarehouse
+        match = routes.match(exchange.method, scope["raw_path"].decode("latin-1"))
+        exchange.route = routes.BELOW + match.endpoint.path
+        if match.endpoint.handler is None:
+            body = await self._body(exchange, headers, receive)
+            return await oauth.token(self._shared.gate, headers, body)
+        catalog, caller = self._shared.catalog, Caller()
+        if self._shared.gate is not None:
+            admission = await self._shared.gate.admit(headers)
+            caller = admission.caller
+            exchange.principal = caller.name
+            catalog = admission.catalog(catalog, scope["raw_path"])
+        if not accepts_json(headers):
+            raise HttpFault(
+                406, "This API answers JSON only, and the header Accept does not take it"
+            )
+        body = b""
+        if match.endpoint.has_body:
+            check_content_type(headers)
+            body = await self._body(exchange, headers, receive)
+        call = IcebergCall(
+            catalog, match.segments, scope["query_string"].decode("latin-1"), headers, body
+        )
+        call.who = caller.name
+        call.target = f"{exchange.method} {scope['raw_path']!r} {scope['query_string']!r}"
+        session = Session(call, catalog, match.prefix, self._services)
+        run = partial(self._run, session, match.endpoint, headers)
+        lost = None if match.endpoint.writes else scope.get("state", _NOTHING).get(LOST)
+        return await self._threads.submit(run, lost)
+
+    @staticmethod
+    def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:  # noqa: ARG004 - as the other API
+        """Returns the answer for a failure."""
+        return errors.failure(error, exchange)
+
+    async def _body(self, exchange: Exchange, headers: Headers, receive: Receive) -> bytes:
+        arrived = ARRIVED in exchange.scope.get("state", _NOTHING)
+        body = await read_body(headers, receive, self._shared.limits, arrived=arrived)
+        exchange.received = len(body)
+        return body
+
+    def _run(self, session: Session, endpoint: Endpoint, headers: Headers) -> Reply:
+        """Runs the handler of an endpoint; on a thread of the catalog."""
+        call = session.call
+        if endpoint.has_body:
+            call.sent = call.body
+            call.take(decompress(call.body, headers, self._shared.limits))
+        assert endpoint.handler is not None
+        handle: Callable[[], Reply] = partial(endpoint.handler, session)
+        return compressed(session.once(handle) if endpoint.writes else handle(), headers)
+
+
+def _services(warehouses: Warehouses, writer: Writer) -> Services:
+    files = {one.name: MetadataFiles(one) for one in warehouses.all}
+
+    def files_of(warehouse: Warehouse) -> MetadataFiles:
+        return files[warehouse.name]
+
+    return Services(warehouses, files_of, writer, NoDelegation(), Idempotency())

@@ -1,0 +1,28 @@
+"""The configuration that clients ask for first: the prefix of their paths, and what the server can do."""
+
+from __future__ import annotations
+
+from nessie_cli.server.http import Reply
+from nessie_cli.server.iceberg_rest import idempotency
+from nessie_cli.server.iceberg_rest.answers import answer
+from nessie_cli.server.iceberg_rest.endpoints import endpoints
+from nessie_cli.server.iceberg_rest.prefix import announced
+from nessie_cli.server.iceberg_rest.session import Session
+
+
+def configuration(session: Session) -> Reply:
+    """`GET /v1/config`. On a tag or a commit only endpoints that read are announced."""
+    warehouse = session.warehouse
+    reference = session.state().reference
+    named = warehouse.name if session.names_warehouse else None
+    return answer(
+        {
+            "defaults": {
+                **warehouse.client_config,
+                "prefix": announced(session.reference_text, named),
+            },
+            "overrides": {},
+            "endpoints": endpoints(writable=session.may_write_to(reference)),
+            "idempotency-key-lifetime": idempotency.LIFETIME_TEXT,
+        }
+    )

@@ -1,0 +1,75 @@
+"""The table of endpoints that the configuration announces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from nessie_cli.server.http import Reply
+from nessie_cli.server.iceberg_rest import (
+    metrics_reports,
+    namespaces,
+    table_commits,
+    tables,
+    transactions,
+    views,
+)
+from nessie_cli.server.iceberg_rest.session import Session
+
+_NAMESPACES = "/v1/{prefix}/namespaces"
+_NAMESPACE = f"{_NAMESPACES}/{{namespace}}"
+_TABLE = f"{_NAMESPACE}/tables/{{table}}"
+_VIEW = f"{_NAMESPACE}/views/{{view}}"
+
+
+class Endpoint(NamedTuple):
+    """One line of the table, with the path of the specification.
+
+    `writes`: it changes the branch, so it is neither offered nor taken on a tag or a commit. The
+    endpoint for tokens has no handler, because its callers have no session yet.
+    """
+
+    method: str
+    path: str
+    handler: Callable[[Session], Reply] | None
+    writes: bool = False
+
+    @property
+    def has_body(self) -> bool:
+        """Whether its requests have a body."""
+        return self.method == "POST"
+
+
+ENDPOINTS = (
+    Endpoint("GET", _NAMESPACES, namespaces.list_namespaces),
+    Endpoint("POST", _NAMESPACES, namespaces.create_namespace, writes=True),
+    Endpoint("GET", _NAMESPACE, namespaces.load_namespace),
+    Endpoint("HEAD", _NAMESPACE, namespaces.namespace_exists),
+    Endpoint("DELETE", _NAMESPACE, namespaces.drop_namespace, writes=True),
+    Endpoint("POST", f"{_NAMESPACE}/properties", namespaces.update_properties, writes=True),
+    Endpoint("GET", f"{_NAMESPACE}/tables", tables.list_tables),
+    Endpoint("POST", f"{_NAMESPACE}/tables", table_commits.create_table, writes=True),
+    Endpoint("POST", f"{_NAMESPACE}/register", table_commits.register_table, writes=True),
+    Endpoint("GET", _TABLE, tables.load_table),
+    Endpoint("HEAD", _TABLE, tables.table_exists),
+    Endpoint("POST", _TABLE, table_commits.commit_table, writes=True),
+    Endpoint("DELETE", _TABLE, tables.drop_table, writes=True),
+    Endpoint("GET", f"{_TABLE}/credentials", tables.load_credentials),
+    Endpoint("POST", f"{_TABLE}/metrics", metrics_reports.report_metrics),
+    Endpoint("POST", "/v1/{prefix}/tables/rename", tables.rename_table, writes=True),
+    Endpoint("POST", "/v1/{prefix}/transactions/commit", transactions.commit, writes=True),
+    Endpoint("GET", f"{_NAMESPACE}/views", views.list_views),
+    Endpoint("POST", f"{_NAMESPACE}/views", views.create_view, writes=True),
+    Endpoint("POST", f"{_NAMESPACE}/register-view", views.register_view, writes=True),
+    Endpoint("GET", _VIEW, views.load_view),
+    Endpoint("HEAD", _VIEW, views.view_exists),
+    Endpoint("POST", _VIEW, views.replace_view, writes=True),
+    Endpoint("DELETE", _VIEW, views.drop_view, writes=True),
+    Endpoint("POST", "/v1/{prefix}/views/rename", views.rename_view, writes=True),
+)
+"""The endpoints that the configuration announces."""
+
+
+def endpoints(*, writable: bool) -> list[str]:
+    """Returns the endpoints that work on a branch, or on a tag or commit."""
+    return [f"{one.method} {one.path}" for one in ENDPOINTS if writable or not one.writes]

@@ -1,0 +1,55 @@
+"""ETags of tables: what an answer depends on, so that a conditional load is answered without reading a file.
+
+An ETag is a digest, and behind a dot the second until which a client can go on with the credentials
+that it got with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import msgpack, structs
+
+from nessie_cli.model import IcebergTable
+
+MARGIN = 300
+"""Seconds before the expiry of its credentials in which a client gets new ones instead of a 304."""
+_ONE = re.compile(r'\s*(?:W/)?"([^"]*)"\s*(?:,|$)')
+_EXPIRES = "s3.session-token-expires-at-ms"
+_DIGITS = 32
+_encode = msgpack.Encoder(order="sorted").encode
+
+
+def digest_of(
+    content: IcebergTable, snapshots: str, config: Mapping[str, str], delegation: str
+) -> str:
+    """Returns the digest of an answer that loads a table."""
+    what = (structs.astuple(content), snapshots, dict(config), delegation)
+    return hashlib.sha256(_encode(what)).hexdigest()[:_DIGITS]
+
+
+def etag(digest: str, config: Mapping[str, str], credentials: Sequence[Mapping[str, Any]]) -> bytes:
+    """Returns the ETag of an answer with a configuration and storage credentials."""
+    expiries = [
+        int(one[_EXPIRES]) // 1000
+        for one in (config, *(found["config"] for found in credentials))
+        if _EXPIRES in one
+    ]
+    return f'"{digest}.{min(expiries)}"'.encode() if expiries else f'"{digest}"'.encode()
+
+
+def is_known(header: str | None, digest: str) -> bool:
+    """Whether a header `If-None-Match` says that the client has this answer, and can go on with it."""
+    if header is None:
+        return False
+    if header.strip() == "*":
+        return True
+    for known in _ONE.findall(header):
+        found, _, expires = known.partition(".")
+        if found == digest:
+            return not expires or (expires.isdecimal() and int(expires) - MARGIN > time.time())
+    return False

@@ -1,0 +1,86 @@
+"""Answers that load a table or view, and the state of its metadata that a content names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.model import ContentKey, IcebergTable, IcebergView
+from nessie_cli.server.http import Reply
+from nessie_cli.server.iceberg_rest.answers import answer
+from nessie_cli.server.iceberg_rest.etag import digest_of, etag
+from nessie_cli.server.iceberg_rest.session import Session
+from nessie_cli.server.iceberg_rest.state import State
+
+ALL, REFS = "all", "refs"
+
+
+def read_table(session: Session, content: IcebergTable) -> Document:
+    """Returns the metadata of a table in the state that its content names.
+
+    A metadata file holds many states of a table. The content says which one is current.
+    """
+    document = session.read(content.metadata_location)
+    members = (
+        ("current-schema-id", content.schema_id, "schemas", "schema-id"),
+        ("default-spec-id", content.spec_id, "partition-specs", "spec-id"),
+        ("default-sort-order-id", content.sort_order_id, "sort-orders", "order-id"),
+        ("current-snapshot-id", content.snapshot_id, "snapshots", "snapshot-id"),
+    )
+    changed: dict[str, Any] = {
+        member: id_
+        for member, id_, known, id_member in members
+        if id_ != document.get(member)
+        and any(one.get(id_member) == id_ for one in document.get(known) or ())
+    }
+    if "current-snapshot-id" in changed:
+        main = {"snapshot-id": content.snapshot_id, "type": "branch"}
+        changed["refs"] = {**(document.get("refs") or {}), "main": main}
+    return {**document, **changed} if changed else document
+
+
+def table_answer(
+    session: Session, state: State, key: ContentKey, content: IcebergTable, snapshots: str = ALL
+) -> Reply:
+    """Returns the answer that loads a table."""
+    document = read_table(session, content)
+    config, credentials = session.access_of(key, document["location"], state)
+    digest = digest_of(content, snapshots, session.warehouse.client_config, session.delegation)
+    body: dict[str, Any] = {
+        "metadata-location": content.metadata_location,
+        "metadata": _with_refs_only(document) if snapshots == REFS else document,
+        "config": config,
+    }
+    if credentials:
+        body["storage-credentials"] = credentials
+    return answer(body, (b"etag", etag(digest, config, credentials)))
+
+
+def _with_refs_only(document: Document) -> Document:
+    """Returns metadata with the snapshots that a branch or tag of the table refers to."""
+    referenced = {one["snapshot-id"] for one in (document.get("refs") or {}).values()}
+    referenced.add(document.get("current-snapshot-id"))
+    kept = [one for one in document.get("snapshots") or () if one["snapshot-id"] in referenced]
+    return {**document, "snapshots": kept} if "snapshots" in document else document
+
+
+def view_answer(session: Session, content: IcebergView) -> Reply:
+    """Returns the answer that loads a view."""
+    return answer(
+        {
+            "metadata-location": content.metadata_location,
+            "metadata": read_view(session, content),
+            "config": {},
+        }
+    )
+
+
+def read_view(session: Session, content: IcebergView) -> Document:
+    """Returns the metadata of a view in the version that its content names."""
+    document = session.read(content.metadata_location)
+    versions = document.get("versions") or ()
+    if document.get("current-version-id") != content.version_id and any(
+        one.get("version-id") == content.version_id for one in versions
+    ):
+        return {**document, "current-version-id": content.version_id}
+    return document

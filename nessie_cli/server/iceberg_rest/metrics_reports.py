@@ -1,0 +1,19 @@
+"""Reports of engines about scans and commits. They are counted by their route in `/q/metrics`, not kept."""
+
+from __future__ import annotations
+
+from nessie_cli.iceberg.builder import values
+from nessie_cli.server.http import Reply
+from nessie_cli.server.iceberg_rest.answers import NO_CONTENT
+from nessie_cli.server.iceberg_rest.names import need_table
+from nessie_cli.server.iceberg_rest.session import Session
+from nessie_cli.server.iceberg_rest.tables import key_in_path
+
+_REQUEST = "ReportMetricsRequest"
+
+
+def report_metrics(session: Session) -> Reply:
+    """`POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics`."""
+    values.text(session.body(_REQUEST), "report-type", _REQUEST)
+    need_table(session.state(), key_in_path(session))
+    return NO_CONTENT

@@ -1,0 +1,105 @@
+"""What names in requests stand for: namespaces, tables and views as keys, and the contents under them."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder import values
+from nessie_cli.model import (
+    Content,
+    ContentKey,
+    IcebergTable,
+    IcebergView,
+    Namespace,
+    type_label,
+)
+from nessie_cli.server.iceberg_rest.errors import (
+    Exists,
+    NoSuchNamespace,
+    NoSuchTable,
+    NoSuchView,
+)
+from nessie_cli.server.iceberg_rest.state import State
+
+SEPARATOR = "\x1f"
+"""What separates the levels of a namespace in a path."""
+
+
+def namespace_in(text: str) -> ContentKey:
+    """Returns the key of a namespace in a path or query."""
+    return ContentKey(tuple(text.split(SEPARATOR)))
+
+
+def namespace_of(body: dict[str, Any], where: str) -> ContentKey:
+    """Returns the key of the namespace in a body. Raises `InvalidInput`, also for the root."""
+    levels = values.texts(body, "namespace", where)
+    if not levels:
+        raise InvalidInput(
+            f"{where}: namespace is empty. Contents at the root have no namespace; Iceberg REST cannot address them"
+        )
+    return ContentKey(tuple(levels))
+
+
+def identifier_of(body: dict[str, Any], member: str, where: str) -> ContentKey:
+    """Returns the key of a table or view identifier in a body."""
+    identifier, place = values.object_(body, member, where), f"{where}: {member}"
+    return child(namespace_of(identifier, place), values.text(identifier, "name", place))
+
+
+def child(namespace: ContentKey, name: str) -> ContentKey:
+    """Returns the key of a name in a namespace."""
+    return ContentKey((*namespace.elements, name))
+
+
+def need_namespace(state: State, key: ContentKey) -> Namespace:
+    """Returns a namespace. Raises `NoSuchNamespace`."""
+    found = state.content(key)
+    if not isinstance(found, Namespace):
+        raise NoSuchNamespace(f"Namespace does not exist: {key}{_but(found)}")
+    return found
+
+
+def need_table(state: State, key: ContentKey) -> IcebergTable:
+    """Returns a table. Raises `NoSuchTable`."""
+    found = state.content(key)
+    if not isinstance(found, IcebergTable):
+        raise NoSuchTable(f"Table does not exist: {key}{_but(found)}")
+    return found
+
+
+def need_view(state: State, key: ContentKey) -> IcebergView:
+    """Returns a view. Raises `NoSuchView`."""
+    found = state.content(key)
+    if not isinstance(found, IcebergView):
+        raise NoSuchView(f"View does not exist: {key}{_but(found)}")
+    return found
+
+
+def need_free(state: State, key: ContentKey) -> Namespace:
+    """Returns the namespace of a new table or view. Raises `Exists`, `NoSuchNamespace`."""
+    assert key.parent is not None, "names at the root are refused before"
+    contents = state.contents([key, key.parent])
+    if (there := contents.get(key)) is not None:
+        raise_existing(key, there)
+    parent = contents.get(key.parent)
+    if not isinstance(parent, Namespace):
+        raise NoSuchNamespace(f"Namespace does not exist: {key.parent}{_but(parent)}")
+    return parent
+
+
+def raise_existing(key: ContentKey, there: Content) -> NoReturn:
+    """Raises `Exists` for a key that is taken."""
+    names = {IcebergTable: "Table", IcebergView: "View", Namespace: "Namespace"}
+    name = names.get(type(there))
+    if name is not None:
+        raise Exists(
+            f"{name} already exists: {key}"
+            if name != "View"
+            else f"{name} with same name already exists: {key}"
+        )
+    raise Exists(f"{key} already exists with type {type_label(there.type_name)}")
+
+
+def _but(there: Content | None) -> str:
+    return "" if there is None else f" (its type is {type_label(there.type_name)})"

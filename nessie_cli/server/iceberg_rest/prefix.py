@@ -1,0 +1,52 @@
+"""The reference and the warehouse of a request, from its path: `/iceberg/{ref}/v1/{prefix}/...`.
+
+The prefix is `ref` or `ref|warehouse`. The server announces it percent-encoded once. Some clients
+encode it again and some decode it, so it is read in all these forms.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from nessie_cli.errors import InvalidInput
+
+_WHOLE_HASH = re.compile(r"[0-9a-fA-F]{64}")
+
+
+class Prefix(NamedTuple):
+    """The reference as text (a name, `name@hash` or `@hash`) and the name of the warehouse; None is the default."""
+
+    reference: str | None = None
+    warehouse: str | None = None
+
+
+def announced(reference: str, warehouse: str | None) -> str:
+    """Returns the prefix that clients put into paths, percent-encoded once."""
+    return quote(f"{reference}|{warehouse}" if warehouse else reference, safe="")
+
+
+def read(from_path: str | None, given: str | None) -> Prefix:
+    """Returns what a request names in front of `v1` and as its prefix, both decoded once.
+
+    Raises `InvalidInput` if both name different references.
+    """
+    front, prefix = _parsed(from_path), _parsed(given)
+    if None not in (front.reference, prefix.reference) and front.reference != prefix.reference:
+        raise InvalidInput(
+            f"the path names the reference {front.reference!r}, its prefix {prefix.reference!r}"
+        )
+    return Prefix(prefix.reference or front.reference, prefix.warehouse or front.warehouse)
+
+
+def _parsed(text: str | None) -> Prefix:
+    if text is None:
+        return Prefix()
+    if "%" in text:
+        # A client has encoded it again. No reference has a percent sign in its name.
+        text = unquote(text, errors="replace")
+    reference, _, warehouse = text.partition("|")
+    if _WHOLE_HASH.fullmatch(reference):
+        reference = f"@{reference}"
+    return Prefix(reference or None, warehouse or None)

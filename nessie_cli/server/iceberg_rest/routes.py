@@ -1,0 +1,93 @@
+"""The endpoint, reference and warehouse that a path names.
+
+Paths are matched raw, each segment decoded once, so an encoded slash stays inside a name. As Java's
+clients encode names as forms do, a `+` is a space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.server.iceberg_rest.config import configuration
+from nessie_cli.server.iceberg_rest.endpoints import ENDPOINTS, Endpoint
+from nessie_cli.server.iceberg_rest.prefix import Prefix, read
+from nessie_cli.server.table import NoRoute, check_escapes
+
+BELOW = "/iceberg"
+
+
+CONFIG = Endpoint("GET", "/v1/config", configuration)
+_ALL = (CONFIG, Endpoint("POST", "/v1/oauth/tokens", None), *ENDPOINTS)
+_PATTERNS = tuple((one, tuple(one.path.split("/")[2:])) for one in _ALL)
+"""Each endpoint with the segments behind `v1`."""
+
+
+class Match(NamedTuple):
+    """The endpoint of a request, the reference and warehouse that it names, and the segments of its path."""
+
+    endpoint: Endpoint
+    prefix: Prefix
+    segments: Mapping[str, str]
+
+
+def match(method: str, raw_path: str) -> Match:
+    """Returns the endpoint of a request. Raises `NoRoute`, and `InvalidInput` for a wrong path."""
+    segments = raw_path.removeprefix(BELOW).strip("/").split("/")
+    allowed: set[str] = set()
+    for front, rest in _splits(segments):
+        for endpoint, pattern in _PATTERNS:
+            bound = _bind(pattern, rest)
+            if bound is not None:
+                if endpoint.method == method:
+                    return _matched(endpoint, front, bound)
+                allowed.add(endpoint.method)
+        if allowed:
+            break
+    raise NoRoute(allowed)
+
+
+def _splits(segments: Sequence[str]) -> Iterator[tuple[str | None, list[str]]]:
+    """Yields the reference in front of `v1`, and the segments behind it.
+
+    A name may have slashes that its client did not encode. The shortest reading comes first: so a
+    branch `v1` can be named on both sides of the segment `v1`.
+    """
+    places = [place for place, segment in enumerate(segments) if segment == "v1"]
+    readings = [
+        ("/".join(segments[:place]) or None, list(segments[place + 1 :])) for place in places
+    ]
+    yield from readings
+    for front, rest in readings:
+        for end in range(2, len(rest)):
+            yield front, ["/".join(rest[:end]), *rest[end:]]
+
+
+def _bind(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
+    if len(pattern) != len(segments):
+        return None
+    bound = {}
+    for wanted, segment in zip(pattern, segments, strict=True):
+        if wanted[:1] == "{":
+            bound[wanted[1:-1]] = segment
+        elif wanted != segment:
+            return None
+    return bound
+
+
+def _matched(endpoint: Endpoint, front: str | None, bound: Mapping[str, str]) -> Match:
+    segments = {name: _decoded(text) for name, text in bound.items()}
+    prefix = read(front and _decoded(front), segments.pop("prefix", None))
+    for name, text in segments.items():
+        if not text:
+            raise InvalidInput(
+                f"{name}: is empty. Tables and views at the root have no namespace; Iceberg REST cannot address them"
+            )
+    return Match(endpoint, prefix, segments)
+
+
+def _decoded(segment: str) -> str:
+    check_escapes(segment)
+    return unquote(segment.replace("+", " "), errors="replace")

@@ -1,0 +1,373 @@
+"""One request of one caller on one reference: what it reads, and how it changes the branch.
+
+A change is worked out on a state that was read once. Its metadata files are written before the
+commit is drafted, on the thread of the request and never under a transaction of the store. If
+somebody else has changed the same key meanwhile, the files are removed and the change is worked
+out again, so requirements are checked on what is there now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any, NamedTuple, NoReturn
+
+from nessie_cli.errors import (
+    CommitNotFound,
+    InvalidInput,
+    NessieError,
+    NotAllowed,
+    OutcomeUnknown,
+    ReferenceConflict,
+)
+from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
+from nessie_cli.model import (
+    CommitMeta,
+    CommitResult,
+    Content,
+    ContentKey,
+    Operation,
+    Put,
+    Reference,
+    ReferenceType,
+)
+from nessie_cli.repository.changes import Commit
+from nessie_cli.repository.requests import Submission
+from nessie_cli.server import targets
+from nessie_cli.server.call import Access, Call, Catalog
+from nessie_cli.server.commit_meta import merged_with_headers
+from nessie_cli.server.iceberg_rest import idempotency
+from nessie_cli.server.iceberg_rest.delegating import Delegation
+from nessie_cli.server.iceberg_rest.prefix import Prefix
+from nessie_cli.server.iceberg_rest.state import State
+from nessie_cli.server.runtime.writer import Write, Writer
+
+MOST_TRIES = 20
+"""How often a change is worked out anew after lost races."""
+_APPLICATION = {"application-type": ("iceberg",)}
+"""A property of each commit, as Iceberg's own catalogs for Nessie write it."""
+_DIGEST = 16
+_DELEGATION = b"x-iceberg-access-delegation"
+
+
+class Services(NamedTuple):
+    """The parts of the server that sessions share."""
+
+    warehouses: Warehouses
+    files: Callable[[Warehouse], MetadataFiles]
+    writer: Writer
+    delegation: Delegation
+    idempotency: idempotency.Idempotency
+
+
+class Proposal(NamedTuple):
+    """A change of the branch: nothing if there are no operations. `files` are new metadata files."""
+
+    message: str = ""
+    operations: Sequence[Operation] = ()
+    files: Sequence[tuple[str, Document]] = ()
+
+
+class Changed(NamedTuple):
+    """The states before and after a change."""
+
+    before: State
+    after: State
+
+
+class IcebergCall(Call):
+    """A request as the catalog reads it. Its idempotency key is the request id of its write."""
+
+    who = ""
+    """The caller."""
+    target = ""
+    """The method, path and query as they were sent."""
+    sent = b""
+    """The body as it was sent."""
+
+    @cached_property
+    def request_id(self) -> str | None:
+        """The idempotency key."""
+        given = self.headers(b"idempotency-key")
+        return idempotency.checked(given[0]) if given else None
+
+    @cached_property
+    def submission(self) -> Submission:
+        """The submission of the write. The names of metadata files are random, so it is known by its request."""
+        return Submission(self.request_id, self.digest)
+
+    @cached_property
+    def digest(self) -> bytes | None:
+        """What a repetition has in common with the first request; None without a key."""
+        if self.request_id is None:
+            return None
+        hasher = hashlib.sha256(f"{self.who}\0{self.target}\0".encode())
+        hasher.update(self.sent)
+        return hasher.digest()[:_DIGEST]
+
+
+class Session:
+    """One request: what its caller may read, and how it changes the branch."""
+
+    def __init__(
+        self, call: IcebergCall, catalog: Catalog, prefix: Prefix, services: Services
+    ) -> None:
+        self.call = call
+        self.services = services
+        self._catalog = catalog
+        self._prefix = prefix
+        self._written: dict[str, Document] = {}
+
+    # -- what the request names --------------------------------------------------------------------
+
+    @cached_property
+    def warehouse(self) -> Warehouse:
+        """The warehouse that the request names. Raises `UnknownWarehouse`."""
+        return self.services.warehouses.named(self._named_warehouse)
+
+    @cached_property
+    def files(self) -> MetadataFiles:
+        """The metadata files of the warehouse."""
+        return self.services.files(self.warehouse)
+
+    @cached_property
+    def target(self) -> targets.Target:
+        """The branch, tag or commit."""
+        return targets.parse_segment(
+            self._prefix.reference or self._catalog.default_branch, self._catalog.default_branch
+        )
+
+    @property
+    def reference_text(self) -> str:
+        """The reference as the prefix names it."""
+        return self._prefix.reference or self._catalog.default_branch
+
+    @property
+    def names_warehouse(self) -> bool:
+        """Whether the request names its warehouse."""
+        return bool(self._named_warehouse)
+
+    @property
+    def _named_warehouse(self) -> str | None:
+        """The warehouse in the prefix, or the parameter of a client that asks for the configuration."""
+        return self._prefix.warehouse or self.call.text("warehouse")
+
+    def header(self, name: bytes) -> str | None:
+        """Returns a header, its values joined to one list; None if there is none."""
+        return ", ".join(self.call.headers(name)) or None
+
+    def body(self, where: str) -> Document:
+        """Returns the body. Raises `InvalidInput` if it is not a JSON object."""
+        found = self.call.json()
+        if not isinstance(found, dict):
+            raise InvalidInput(f"{where}: must be a JSON object")
+        return found
+
+    def may_write_to(self, reference: Reference) -> bool:
+        """Whether requests with this prefix can change the reference: it is a branch and no commit is named."""
+        return self.target.is_plain and reference.type is ReferenceType.BRANCH
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def _open(self) -> Access:
+        return self._catalog.open(self._catalog.repository)
+
+    def state(self) -> State:
+        """Returns the state of the reference now."""
+        reading = self._open().reading
+        return State(reading, targets.read_at(reading, self.target, "The reference"))
+
+    def state_at(self, hash_: str) -> State:
+        """Returns the state of a commit of the reference."""
+        reading = self._open().reading
+        name = self.target.name or ""
+        kind = ReferenceType.BRANCH if name else ReferenceType.DETACHED
+        return State(reading, Reference(kind, name, hash_))
+
+    def read(self, location: str) -> Document:
+        """Returns the document of a metadata file. One that this request has written is not read again."""
+        return self._written.get(location) or self.files.read(location)
+
+    # -- access to files ---------------------------------------------------------------------------
+
+    @cached_property
+    def delegation(self) -> str:
+        """How the client gets access to files."""
+        return self.services.delegation.modes(self.header(_DELEGATION))
+
+    def access_of(
+        self, key: ContentKey, location: str, state: State
+    ) -> tuple[dict[str, str], list[dict[str, Any]]]:
+        """Returns the configuration of a table for the client, and its storage credentials."""
+        return self.services.delegation.table_config(
+            self.header(_DELEGATION),
+            self.warehouse,
+            location,
+            ref=self.reference_text,
+            key=key,
+            caller=self.call.who,
+            writable=self.may_write_to(state.reference) and self._may_update(key),
+        )
+
+    def credentials_of(self, key: ContentKey, location: str, state: State) -> list[dict[str, Any]]:
+        """Returns new storage credentials of a table for the client."""
+        return self.access_of(key, location, state)[1]
+
+    def may_choose_location(self, key: ContentKey, type_: str) -> bool:
+        """Whether the caller may choose the location of a table or view, and register one."""
+        if self.warehouse.choose_locations:
+            return True
+        policy = self._open().policy
+        return policy is not None and policy.may_choose_location(self.target.name or "", key, type_)
+
+    def _may_update(self, key: ContentKey) -> bool:
+        policy = self._open().policy
+        return policy is None or policy.may_update_table(self.target.name or "", key)
+
+    def check_may_put(self, state: State, key: ContentKey, content: Content) -> None:
+        """Raises `NotAllowed` if the caller may not put a content of this type on the branch."""
+        self._check_writable(state.reference)
+        self._check_rights(Commit(state.reference.name, [Put(key, content)], CommitMeta("")))
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    def change(self, make: Callable[[State], Proposal]) -> Changed:
+        """Commits what `make` proposes on the state of the branch, and returns the states around it.
+
+        `make` raises the refusals that clients are told. It is called again after a lost race.
+        """
+        if (done := self._done_before()) is not None:
+            return done
+        for number in range(1, MOST_TRIES + 1):
+            state = self.state()
+            self._check_writable(state.reference)
+            proposal = make(state)
+            if not proposal.operations:
+                return Changed(state, state)
+            change = self._commit_of(state, proposal)
+            self._check_rights(change)
+            try:
+                with self._writing(proposal.files):
+                    result = self._submit(change)
+                    if self.call.repeated:
+                        # Another server has carried out this request in the meantime.
+                        return self._replayed(result)
+            except (ReferenceConflict, CommitNotFound):
+                if number == MOST_TRIES:
+                    raise
+            else:
+                return Changed(state, self.state_at(result.reference.hash))
+        raise AssertionError
+
+    def _check_writable(self, reference: Reference) -> None:
+        if not self.may_write_to(reference):
+            kind = "a tag" if reference.type is ReferenceType.TAG else "a commit"
+            raise NotAllowed(
+                f"{self.reference_text} is {kind} and can only be read; name a branch to write"
+            )
+
+    def _commit_of(self, state: State, proposal: Proposal) -> Commit:
+        meta = CommitMeta(proposal.message, properties=_APPLICATION)
+        return Commit(
+            state.reference.name,
+            proposal.operations,
+            merged_with_headers(self.call, meta) or meta,
+            state.reference.hash,
+        )
+
+    def _check_rights(self, change: Commit) -> None:
+        """Raises `NotAllowed` if the caller may not ask for a change: before any file is written."""
+        policy = self._open().policy
+        if policy is not None:
+            policy.before(change)
+
+    @contextmanager
+    def _writing(self, files: Sequence[tuple[str, Document]]) -> Iterator[None]:
+        """Writes metadata files, and removes them if the commit fails or somebody else has made it."""
+        self._written = {}
+        try:
+            for location, document in files:
+                self._written[location] = document
+                self.files.write(location, document)
+            yield
+        except OutcomeUnknown:
+            # The commit may have been made, and then it needs them.
+            raise
+        except BaseException:
+            self._remove_written()
+            raise
+
+    def _remove_written(self) -> None:
+        written, self._written = self._written, {}
+        for location in written:
+            self.files.remove(location)
+
+    def _submit(self, change: Commit) -> CommitResult:
+        """Commits together with other writes of the server."""
+
+        def plan(repository: Any) -> Any:
+            return self.call.plan(repository, lambda call: call.submit(change))
+
+        write = Write(_nothing, plan, _raised, begin=(change.branch, self.call.request_id or ""))
+        try:
+            result: CommitResult = self.services.writer.run(write)
+        except OutcomeUnknown as error:
+            found = None
+            with suppress(NessieError):
+                found = self._open().drafting.find_request(error.request_id, branch=change.branch)
+            if found is None:
+                raise
+            return found
+        return result
+
+    # -- repetitions -------------------------------------------------------------------------------
+
+    def once(self, run: Callable[[], Any]) -> Any:
+        """Runs a request that writes. Under an idempotency key it happens once."""
+        key, digest = self.call.request_id, self.call.digest
+        if key is None or digest is None:
+            return run()
+        return self.services.idempotency.once(key, digest, self._check_may_write, run)
+
+    def _check_may_write(self) -> None:
+        """Raises `NotAllowed` if the caller may not commit to the branch any more."""
+        self._check_rights(Commit(self.target.name or "", (), CommitMeta("")))
+
+    def _done_before(self) -> Changed | None:
+        """Returns the states around the commit of this very request, None if it was not made.
+
+        Raises `NotAllowed` if its caller may not make it any more.
+        """
+        key = self.call.request_id
+        if key is None or not self.target.is_plain or self.target.name is None:
+            return None
+        access = self._open()
+        if access.drafting.find_request(key) is None:
+            return None
+        again = Commit(self.target.name, (), CommitMeta(""))
+        if access.policy is not None:
+            access.policy.before(again)
+        draft = access.drafting.draft(again, self.call.submission)
+        if access.policy is not None:
+            access.policy.on(draft)
+        result: CommitResult = draft.answer()
+        made = access.drafting.commit_at(f"@{result.reference.hash}")
+        self._check_rights(Commit(self.target.name, made.operations or (), CommitMeta("")))
+        return self._replayed(result)
+
+    def _replayed(self, result: CommitResult) -> Changed:
+        self._remove_written()
+        after = self.state_at(result.reference.hash)
+        return Changed(after.before(), after)
+
+
+def _nothing() -> None:
+    """The body has been read."""
+
+
+def _raised(error: Exception) -> NoReturn:
+    raise error

@@ -1,0 +1,251 @@
+"""Tables: create, staged create, register, and commits of updates."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder import requirements, values
+from nessie_cli.iceberg.builder.table import new_table, updated
+from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.metadata import content_of
+from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES, next_metadata_file
+from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
+from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put
+from nessie_cli.server.http import Reply
+from nessie_cli.server.iceberg_rest import messages
+from nessie_cli.server.iceberg_rest.answers import answer
+from nessie_cli.server.iceberg_rest.loading import read_table, table_answer
+from nessie_cli.server.iceberg_rest.names import child, namespace_in, need_free, need_table
+from nessie_cli.server.iceberg_rest.session import Proposal, Session
+from nessie_cli.server.iceberg_rest.state import State
+from nessie_cli.server.iceberg_rest.tables import key_in_path
+
+GC_ENABLED = "gc.enabled"
+"""The property that allows engines to delete files.
+
+It is false for new tables, because other branches, tags and older commits need their files.
+"""
+_CREATE, _REGISTER, _COMMIT = "CreateTableRequest", "RegisterTableRequest", "CommitTableRequest"
+
+
+def now() -> int:
+    """Returns the time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+# -- create ----------------------------------------------------------------------------------------
+
+
+def create_table(session: Session) -> Reply:
+    """`POST /v1/{prefix}/namespaces/{namespace}/tables`."""
+    body = session.body(_CREATE)
+    key = child(
+        namespace_in(session.call.segments["namespace"]), values.text(body, "name", _CREATE)
+    )
+    table_uuid = str(uuid.uuid4())
+    if body.get("stage-create") is True:
+        return _staged(session, key, body, table_uuid)
+
+    def make(state: State) -> Proposal:
+        document = _new_document(session, state, key, body, table_uuid)
+        file = next_metadata_file(document["location"], document["properties"], None)
+        content = content_of(document, file)
+        return Proposal(messages.created(key), [Put(key, content)], [(file, document)])
+
+    after = session.change(make).after
+    return table_answer(session, after, key, need_table(after, key))
+
+
+def _staged(session: Session, key: ContentKey, body: Document, table_uuid: str) -> Reply:
+    """Returns the metadata of a table that a later commit will create. Nothing is stored."""
+    state = session.state()
+    session.check_may_put(state, key, IcebergTable(metadata_location="staged"))
+    document = _new_document(session, state, key, body, table_uuid)
+    config, credentials = session.access_of(key, document["location"], state)
+    shown: dict[str, Any] = {"metadata": document, "config": config}
+    return answer(shown | ({"storage-credentials": credentials} if credentials else {}))
+
+
+def _new_document(
+    session: Session, state: State, key: ContentKey, body: Document, table_uuid: str
+) -> Document:
+    issued = issued_location(session, key, need_free(state, key), table_uuid)
+    location = values.text(body, LOCATION, _CREATE).rstrip("/") if body.get(LOCATION) else issued
+    properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
+    request = {**body, "properties": {GC_ENABLED: "false", **properties}}
+    document = {**new_table(request, location, now()), "table-uuid": table_uuid}
+    may_choose = session.may_choose_location(key, IcebergTable.type)
+    check_table_locations(session.files, document, issued, may_choose=may_choose)
+    return document
+
+
+def issued_location(session: Session, key: ContentKey, namespace: Namespace, own_uuid: str) -> str:
+    """Returns the location that the server gives to a new table or view with this UUID."""
+    return new_location(session.warehouse, namespace.properties.get(LOCATION), key, own_uuid)
+
+
+# -- register --------------------------------------------------------------------------------------
+
+
+def register_table(session: Session) -> Reply:
+    """`POST /v1/{prefix}/namespaces/{namespace}/register`.
+
+    With `overwrite`, another state of the same table keeps its content id; another table gets a new one.
+    """
+    body = session.body(_REGISTER)
+    key = child(
+        namespace_in(session.call.segments["namespace"]), values.text(body, "name", _REGISTER)
+    )
+    location = values.text(body, "metadata-location", _REGISTER)
+    overwrite = body.get("overwrite") is True
+
+    def make(state: State) -> Proposal:
+        there = state.content(key)
+        if not (overwrite and isinstance(there, IcebergTable)):
+            need_free(state, key)
+        session.check_may_put(state, key, IcebergTable(metadata_location=location))
+        content, document = registered(session, key, location, IcebergTable)
+        if not isinstance(there, IcebergTable):
+            return Proposal(f"register table {key}", [Put(key, content)])
+        same = _uuid_of(session, there) == document.get("table-uuid")
+        put = Put(key, content.with_id(there.id if same else str(uuid.uuid4())), there)
+        return Proposal(f"register table {key} again", [put])
+
+    after = session.change(make).after
+    return table_answer(session, after, key, need_table(after, key))
+
+
+def registered(
+    session: Session, key: ContentKey, location: str, type_: type[Any]
+) -> tuple[Any, Document]:
+    """Returns the content and the metadata of a file that is registered.
+
+    Raises `InvalidInput` if it holds metadata of another type, `NotAllowed` if the caller may not
+    choose its location.
+    """
+    document = session.files.read(location)
+    try:
+        content = content_of(document, location)
+    except InvalidInput as error:
+        raise InvalidInput(f"{location}: {error.message}") from None
+    if not isinstance(content, type_):
+        kind = "table" if isinstance(content, IcebergTable) else "view"
+        raise InvalidInput(f"{location}: is the metadata of a {kind}")
+    may_choose = session.may_choose_location(key, type_.type)
+    check_table_locations(session.files, document, None, may_choose=may_choose)
+    return content, document
+
+
+def _uuid_of(session: Session, content: IcebergTable) -> object:
+    """Returns the UUID of a table. That of a table whose file cannot be read equals nothing."""
+    try:
+        return session.read(content.metadata_location).get("table-uuid")
+    except InvalidInput:
+        return object()
+
+
+# -- commit ----------------------------------------------------------------------------------------
+
+
+class Made(NamedTuple):
+    """A table as a commit changes it: its content before, if there is one, its new metadata, and the message."""
+
+    key: ContentKey
+    there: IcebergTable | None
+    base: Document | None
+    document: Document
+    message: str
+
+    @property
+    def changes(self) -> bool:
+        """Whether the commit changes anything."""
+        return self.document is not self.base
+
+
+class Changes(NamedTuple):
+    """The requirements and updates of one table."""
+
+    requirements: Sequence[Document]
+    updates: Sequence[Document]
+
+
+def changes_of(body: Document, where: str) -> Changes:
+    """Returns the requirements and updates of a request."""
+    return Changes(
+        values.objects(body, "requirements", where) if body.get("requirements") else [],
+        values.objects(body, "updates", where) if body.get("updates") else [],
+    )
+
+
+def commit_table(session: Session) -> Reply:
+    """`POST /v1/{prefix}/namespaces/{namespace}/tables/{table}`."""
+    key, changes = key_in_path(session), changes_of(session.body(_COMMIT), _COMMIT)
+
+    def make(state: State) -> Proposal:
+        made = made_by(session, state, key, [changes])
+        return proposal_of([made], made.message)
+
+    after = session.change(make).after
+    return table_answer(session, after, key, need_table(after, key))
+
+
+def made_by(session: Session, state: State, key: ContentKey, several: Sequence[Changes]) -> Made:
+    """Returns a table with changes made in order. Each one's requirements are checked on what those before it made.
+
+    Raises `RequirementFailed`, `NoSuchTable`, `InvalidInput`.
+    """
+    creating = requirements.creates(several[0].requirements)
+    there, issued, previous = None, None, None
+    base: Document | None = None
+    if creating:
+        content = state.content(key)
+        if isinstance(content, IcebergTable):
+            requirements.check([{"type": "assert-create"}], read_table(session, content))
+        namespace = need_free(state, key)
+    else:
+        there = need_table(state, key)
+        previous = there.metadata_location
+        base = read_table(session, there)
+    updates: list[Document] = []
+    document = base
+    for changes in several:
+        requirements.check(changes.requirements, document)
+        updates += changes.updates
+        document = updated(base, updates, now(), previous)
+    assert document is not None
+    if creating:
+        issued = issued_location(session, key, namespace, document["table-uuid"])
+    elif base is not None:
+        issued = base["location"]
+    if document is not base and paths_of(document) != paths_of(base or {}):
+        may_choose = session.may_choose_location(key, IcebergTable.type)
+        check_table_locations(session.files, document, issued, may_choose=may_choose)
+    message = (messages.created if creating else messages.changed)(key, updates)
+    return Made(key, there, base, document, message)
+
+
+def paths_of(document: Mapping[str, Any]) -> list[Any]:
+    """Returns the locations in metadata that a client can choose."""
+    properties = document.get("properties") or {}
+    return [document.get(LOCATION), *map(properties.get, PATH_PROPERTIES)]
+
+
+def proposal_of(several: Sequence[Made], message: str) -> Proposal:
+    """Returns the commit of several tables: one new metadata file and one Put for each that changes."""
+    puts, files = [], []
+    for made in several:
+        if not made.changes:
+            continue
+        current = made.there.metadata_location if made.there else None
+        document = made.document
+        file = next_metadata_file(document["location"], document["properties"], current)
+        content = content_of(document, file)
+        puts.append(
+            Put(made.key, content.with_id(made.there.id if made.there else None), made.there)
+        )
+        files.append((file, document))
+    return Proposal(message, puts, files)

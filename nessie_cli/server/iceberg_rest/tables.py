@@ -1,0 +1,95 @@
+"""Tables: list, load, exists, drop, rename, credentials."""
+
+from __future__ import annotations
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import ContentKey, Delete, IcebergTable, Put
+from nessie_cli.server.http import Reply
+from nessie_cli.server.iceberg_rest.answers import NO_CONTENT, answer
+from nessie_cli.server.iceberg_rest.etag import digest_of, is_known
+from nessie_cli.server.iceberg_rest.listing import identifiers
+from nessie_cli.server.iceberg_rest.loading import ALL, REFS, read_table, table_answer
+from nessie_cli.server.iceberg_rest.names import (
+    child,
+    identifier_of,
+    namespace_in,
+    need_free,
+    need_table,
+)
+from nessie_cli.server.iceberg_rest.session import Proposal, Session
+from nessie_cli.server.iceberg_rest.state import State
+
+_RENAME = "RenameTableRequest"
+
+
+def key_in_path(session: Session) -> ContentKey:
+    """Returns the key of the table that the path names."""
+    segments = session.call.segments
+    return child(namespace_in(segments["namespace"]), segments["table"])
+
+
+def list_tables(session: Session) -> Reply:
+    """`GET /v1/{prefix}/namespaces/{namespace}/tables`."""
+    return identifiers(session, IcebergTable.type)
+
+
+def load_table(session: Session) -> Reply:
+    """`GET /v1/{prefix}/namespaces/{namespace}/tables/{table}`."""
+    key = key_in_path(session)
+    snapshots = session.call.text("snapshots") or ALL
+    if snapshots not in (ALL, REFS):
+        raise InvalidInput(f"snapshots: must be {ALL} or {REFS}, not {snapshots!r}")
+    state = session.state()
+    content = need_table(state, key)
+    if known := session.header(b"if-none-match"):
+        config = session.warehouse.client_config
+        digest = digest_of(content, snapshots, config, session.delegation)
+        if is_known(known, digest):
+            return Reply(304, [(b"etag", known.encode("latin-1"))] if known != "*" else [])
+    return table_answer(session, state, key, content, snapshots)
+
+
+def table_exists(session: Session) -> Reply:
+    """`HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}`."""
+    need_table(session.state(), key_in_path(session))
+    return NO_CONTENT
+
+
+def load_credentials(session: Session) -> Reply:
+    """`GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials`."""
+    key, state = key_in_path(session), session.state()
+    location = read_table(session, need_table(state, key))["location"]
+    return answer({"storage-credentials": session.credentials_of(key, location, state)})
+
+
+def drop_table(session: Session) -> Reply:
+    """`DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}`.
+
+    No file is deleted, even if the client asks for it: other branches, tags and older commits may
+    need them. Garbage collection deletes those that nothing needs.
+    """
+    key = key_in_path(session)
+
+    def make(state: State) -> Proposal:
+        need_table(state, key)
+        return Proposal(f"drop table {key}", [Delete(key)])
+
+    session.change(make)
+    return NO_CONTENT
+
+
+def rename_table(session: Session) -> Reply:
+    """`POST /v1/{prefix}/tables/rename`. The table keeps its content id, so a merge knows it again."""
+    body = session.body(_RENAME)
+    old = identifier_of(body, "source", _RENAME)
+    new = identifier_of(body, "destination", _RENAME)
+
+    def make(state: State) -> Proposal:
+        there = need_table(state, old)
+        if old == new:
+            return Proposal()
+        need_free(state, new)
+        return Proposal(f"rename table {old} to {new}", [Delete(old), Put(new, there)])
+
+    session.change(make)
+    return NO_CONTENT

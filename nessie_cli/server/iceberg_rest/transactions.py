@@ -1,0 +1,37 @@
+"""Commits of several tables at once: one commit of the branch, or none."""
+
+from __future__ import annotations
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder import values
+from nessie_cli.model import ContentKey
+from nessie_cli.server.http import Reply
+from nessie_cli.server.iceberg_rest.answers import NO_CONTENT
+from nessie_cli.server.iceberg_rest.names import identifier_of
+from nessie_cli.server.iceberg_rest.session import Proposal, Session
+from nessie_cli.server.iceberg_rest.state import State
+from nessie_cli.server.iceberg_rest.table_commits import Changes, changes_of, made_by, proposal_of
+
+_REQUEST = "CommitTransactionRequest"
+
+
+def commit(session: Session) -> Reply:
+    """`POST /v1/{prefix}/transactions/commit`. Changes of one table are made in order and put once."""
+    by_key: dict[ContentKey, list[Changes]] = {}
+    for number, body in enumerate(
+        values.objects(session.body(_REQUEST), "table-changes", _REQUEST)
+    ):
+        where = f"{_REQUEST}: table-changes[{number}]"
+        key = identifier_of(body, "identifier", where)
+        by_key.setdefault(key, []).append(changes_of(body, where))
+    if not by_key:
+        raise InvalidInput(f"{_REQUEST}: table-changes is empty")
+
+    def make(state: State) -> Proposal:
+        several = [made_by(session, state, key, changes) for key, changes in by_key.items()]
+        changed = [made.message for made in several if made.changes]
+        message = f"change {len(changed)} tables\n\n" + "\n".join(changed)
+        return proposal_of(several, changed[0] if len(changed) == 1 else message)
+
+    session.change(make)
+    return NO_CONTENT

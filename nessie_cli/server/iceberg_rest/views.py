@@ -1,0 +1,157 @@
+"""Views: list, create, register, load, exists, replace, drop, rename."""
+
+from __future__ import annotations
+
+import uuid
+
+from nessie_cli.iceberg.builder import requirements, values
+from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.builder.view import new_view, updated
+from nessie_cli.iceberg.metadata import content_of
+from nessie_cli.iceberg.warehouses.locations import next_metadata_file
+from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations
+from nessie_cli.model import ContentKey, Delete, IcebergView, Put
+from nessie_cli.server.http import Reply
+from nessie_cli.server.iceberg_rest.answers import NO_CONTENT
+from nessie_cli.server.iceberg_rest.listing import identifiers
+from nessie_cli.server.iceberg_rest.loading import read_view, view_answer
+from nessie_cli.server.iceberg_rest.names import (
+    child,
+    identifier_of,
+    namespace_in,
+    need_free,
+    need_view,
+)
+from nessie_cli.server.iceberg_rest.session import Proposal, Session
+from nessie_cli.server.iceberg_rest.state import State
+from nessie_cli.server.iceberg_rest.table_commits import (
+    changes_of,
+    issued_location,
+    now,
+    paths_of,
+    registered,
+)
+
+_CREATE, _REGISTER = "CreateViewRequest", "RegisterViewRequest"
+_COMMIT, _RENAME = "CommitViewRequest", "RenameTableRequest"
+
+
+def _key_in_path(session: Session) -> ContentKey:
+    segments = session.call.segments
+    return child(namespace_in(segments["namespace"]), segments["view"])
+
+
+def list_views(session: Session) -> Reply:
+    """`GET /v1/{prefix}/namespaces/{namespace}/views`."""
+    return identifiers(session, IcebergView.type)
+
+
+def create_view(session: Session) -> Reply:
+    """`POST /v1/{prefix}/namespaces/{namespace}/views`."""
+    body = session.body(_CREATE)
+    key = child(
+        namespace_in(session.call.segments["namespace"]), values.text(body, "name", _CREATE)
+    )
+    schema = values.object_(body, "schema", _CREATE)
+    version = values.object_(body, "view-version", _CREATE)
+    properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
+    view_uuid = str(uuid.uuid4())
+
+    def make(state: State) -> Proposal:
+        issued = issued_location(session, key, need_free(state, key), view_uuid)
+        location = (
+            values.text(body, LOCATION, _CREATE).rstrip("/") if body.get(LOCATION) else issued
+        )
+        made = new_view(schema, version, location, properties, now())
+        document = {**made, "view-uuid": view_uuid}
+        _check_locations(session, key, document, issued)
+        file = next_metadata_file(location, properties, None)
+        put = Put(key, content_of(document, file))
+        return Proposal(f"create view {key}", [put], [(file, document)])
+
+    return view_answer(session, need_view(session.change(make).after, key))
+
+
+def _check_locations(session: Session, key: ContentKey, document: Document, issued: str) -> None:
+    may_choose = session.may_choose_location(key, IcebergView.type)
+    check_table_locations(session.files, document, issued, may_choose=may_choose)
+
+
+def register_view(session: Session) -> Reply:
+    """`POST /v1/{prefix}/namespaces/{namespace}/register-view`."""
+    body = session.body(_REGISTER)
+    key = child(
+        namespace_in(session.call.segments["namespace"]), values.text(body, "name", _REGISTER)
+    )
+    location = values.text(body, "metadata-location", _REGISTER)
+
+    def make(state: State) -> Proposal:
+        need_free(state, key)
+        session.check_may_put(
+            state, key, IcebergView(metadata_location=location, version_id=1, schema_id=0)
+        )
+        content, _ = registered(session, key, location, IcebergView)
+        return Proposal(f"register view {key}", [Put(key, content)])
+
+    return view_answer(session, need_view(session.change(make).after, key))
+
+
+def load_view(session: Session) -> Reply:
+    """`GET /v1/{prefix}/namespaces/{namespace}/views/{view}`."""
+    return view_answer(session, need_view(session.state(), _key_in_path(session)))
+
+
+def view_exists(session: Session) -> Reply:
+    """`HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}`."""
+    need_view(session.state(), _key_in_path(session))
+    return NO_CONTENT
+
+
+def replace_view(session: Session) -> Reply:
+    """`POST /v1/{prefix}/namespaces/{namespace}/views/{view}`."""
+    key, changes = _key_in_path(session), changes_of(session.body(_COMMIT), _COMMIT)
+
+    def make(state: State) -> Proposal:
+        there = need_view(state, key)
+        base = read_view(session, there)
+        requirements.check(changes.requirements, base, of_view=True)
+        document = updated(base, changes.updates, now())
+        if document is base:
+            return Proposal()
+        if paths_of(document) != paths_of(base):
+            _check_locations(session, key, document, base[LOCATION])
+        properties = document["properties"]
+        file = next_metadata_file(document[LOCATION], properties, there.metadata_location)
+        put = Put(key, content_of(document, file).with_id(there.id), there)
+        return Proposal(f"replace view {key}", [put], [(file, document)])
+
+    return view_answer(session, need_view(session.change(make).after, key))
+
+
+def drop_view(session: Session) -> Reply:
+    """`DELETE /v1/{prefix}/namespaces/{namespace}/views/{view}`."""
+    key = _key_in_path(session)
+
+    def make(state: State) -> Proposal:
+        need_view(state, key)
+        return Proposal(f"drop view {key}", [Delete(key)])
+
+    session.change(make)
+    return NO_CONTENT
+
+
+def rename_view(session: Session) -> Reply:
+    """`POST /v1/{prefix}/views/rename`. The view keeps its content id."""
+    body = session.body(_RENAME)
+    old = identifier_of(body, "source", _RENAME)
+    new = identifier_of(body, "destination", _RENAME)
+
+    def make(state: State) -> Proposal:
+        there = need_view(state, old)
+        if old == new:
+            return Proposal()
+        need_free(state, new)
+        return Proposal(f"rename view {old} to {new}", [Delete(old), Put(new, there)])
+
+    session.change(make)
+    return NO_CONTENT
