@@ -7,7 +7,8 @@
 #   make test-spark  the tests of Spark, in one process with one Java
 #   make test-original  the original server and ours compared, and released Java tests against ours
 #   make test-plain  the repository contract once more, in plain REST v2
-#   make lint    ruff and mypy
+#   make lint    ruff, mypy and lint-language
+#   make lint-language  wording, line lengths, spelling; LANGUAGE='docs nessie_cli/gc' checks these even if exempt
 #   make bench   speed and size, as ratios measured in this run; what bench-serving does comes last
 #   make bench-serving  the server beside the original server and the floors, about 14 minutes
 #   make docs    write what is generated: completions, the manual, outputs and pictures of the documents
@@ -18,6 +19,7 @@
 
 PYTHON ?= python3
 PYTEST ?=
+LANGUAGE ?=
 BIN := .venv/bin
 # Tests wait a good part of their time, for the disk and for other processes: one worker more than there are processors, at most four.
 WORKERS = $(shell n=$$(( $$(getconf _NPROCESSORS_ONLN) + 1 )); echo $$(( n < 4 ? n : 4 )))
@@ -26,7 +28,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo example test test-suite test-spark test-original test-plain lint bench bench-serving docs site clean
+.PHONY: help demo example test test-suite test-spark test-original test-plain lint lint-language bench bench-serving docs site clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -70,7 +72,12 @@ lint: .venv/.ready-dev .venv/.ready-spark
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy bench demo manual examples/pipeline/pipeline.py
+	$(BIN)/mypy bench demo lint manual examples/pipeline/pipeline.py
+	@$(MAKE) lint-language
+
+lint-language: .venv/.ready-dev
+	$(BIN)/python -m lint $(LANGUAGE)
+	$(BIN)/codespell
 
 bench: .venv/.ready-dev .venv/.ready-spark
 	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }

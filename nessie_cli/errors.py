@@ -1,8 +1,8 @@
 """One tree of errors, ordered by what a caller would do about them.
 
-Every error is a `NessieError` with a stable `code` (the REST API's `errorCode` where it has one) and carries its facts as attributes, never only
-in its text: diagnostics, the REST server and scripts read the attributes. Messages are one line and name the place. Hints that name
-commands are added by the command line, the only room that knows command names.
+Every error is a `NessieError` with a stable `code` (the `errorCode` of the REST API if it has one).
+Facts are attributes, not only text, for diagnostics, the server and scripts. A message is one line
+and names the place. The command line adds hints that name commands.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ def no_resolutions(_: Any) -> Sequence[str]:
     return ()
 
 
-# -- mend the input -----------------------------------------------------------------------------------------------------------------
+# -- correct the input -----------------------------------------------------------------------------
 
 
 class InvalidInput(NessieError):
-    """The caller gave something that can never work: a malformed name, key, hash, content, batch or argument."""
+    """The input is always invalid: a malformed name, key, hash, content, batch or argument."""
 
     code = "BAD_REQUEST"
     status = 400
 
 
 class AmbiguousHash(InvalidInput):
-    """A shortened hash that several commits share; `candidates` are (hash, subject) pairs, at most ten."""
+    """Several commits share an abbreviated hash. `candidates` are up to ten (hash, subject) pairs."""
 
     def __init__(self, message: str, candidates: Sequence[tuple[str, str]]) -> None:
         super().__init__(message)
         self.candidates = tuple(candidates)
 
 
-# -- name something that exists -----------------------------------------------------------------------------------------------------
+# -- name something that exists --------------------------------------------------------------------
 
 
 class NotFound(NessieError):
-    """What was named does not exist. `name` is the missing thing as text."""
+    """The named thing does not exist. `name` is its name."""
 
     code = "REFERENCE_NOT_FOUND"
     status = 404
@@ -68,7 +68,7 @@ class ReferenceNotFound(NotFound):
 
 
 class CommitNotFound(NotFound):
-    """No commit has this hash, or it is not on the branch where it has to be, or two histories share no commit."""
+    """No commit has this hash, it is not on the required branch, or two histories are unrelated."""
 
 
 class ContentNotFound(NotFound):
@@ -100,16 +100,16 @@ class SettingNotFound(NotFound):
 
 
 class RunNotFound(NotFound):
-    """There is no run of the garbage collection of this name."""
+    """There is no run of the garbage collection with this name."""
 
     code = "RUN_NOT_FOUND"
 
 
-# -- look again, then decide --------------------------------------------------------------------------------------------------------
+# -- read the state again, then decide -------------------------------------------------------------
 
 
 class AlreadyExists(NessieError):
-    """A reference of this name exists already."""
+    """A reference with this name exists already."""
 
     code = "REFERENCE_ALREADY_EXISTS"
     status = 409
@@ -120,30 +120,31 @@ class AlreadyExists(NessieError):
 
 
 class ContentExists(AlreadyExists):
-    """A content of this key exists already, where the caller insists on a new one."""
+    """A content with this key exists already, although the caller requires a new one."""
 
     code = "CONTENT_ALREADY_EXISTS"
 
 
 class FileExists(AlreadyExists):
-    """A file of this name exists already."""
+    """A file with this name exists already."""
 
     code = "FILE_ALREADY_EXISTS"
 
 
 class StoreNotEmpty(AlreadyExists):
-    """A store that has to be empty contains something. `name` is its URL."""
+    """A store that must be empty is not. `name` is its URL."""
 
     code = "STORE_NOT_EMPTY"
 
 
 class ReferenceConflict(NessieError):
-    """A commit, merge or transplant is not possible as the branch now stands.
+    """A commit, merge or transplant conflicts with the current state of the branch.
 
-    `conflicts` holds every one of them at once (`model.Conflict`). `reference` and `head` say where, `expected_hash` where the caller started.
-    `is_merge` is true if the three states are base, ours and theirs, as those of a merge, transplant or revert; otherwise they are expected,
-    current and proposed. The command line sets `resolutions`, `resolver` (the command line that asks about one conflict after the other), and
-    `source` (the name of their side).
+    `conflicts` contains all of them (`model.Conflict`). `reference` and `head` are where the branch
+    is, `expected_hash` is where the caller started. `is_merge` is true if the three states are
+    base, ours and theirs, as in a merge, transplant or revert; otherwise they are expected, current
+    and proposed. The command line sets `resolutions`, `resolver` (the command that resolves one
+    conflict after the other), and `source` (the name of their side).
     """
 
     code = "REFERENCE_CONFLICT"
@@ -170,9 +171,9 @@ class ReferenceConflict(NessieError):
 
 
 class MergeConflict(ReferenceConflict):
-    """Keys of a merge or transplant are in conflict. `result` is the whole `model.MergeResult`.
+    """Keys of a merge or transplant conflict. `result` is the whole `model.MergeResult`.
 
-    `expected_hash` is the caller's, else the merge base: where both sides still agreed.
+    `expected_hash` is the caller's, otherwise the merge base.
     """
 
     is_merge = True
@@ -189,37 +190,43 @@ class MergeConflict(ReferenceConflict):
 
 
 class ReferenceMoved(ReferenceConflict):
-    """A reference is not where the caller said it has to be (conflict type UNEXPECTED_HASH), or lost every race for it."""
+    """A reference is not at its expected hash (conflict type UNEXPECTED_HASH), or kept moving."""
 
 
-# -- ask somebody ---------------------------------------------------------------------------------------------------------------------
+# -- get permission --------------------------------------------------------------------------------
 
 
 class NotAllowed(NessieError):
-    """A rule of the repository or the missing rights of the caller forbid this."""
+    """A rule of the repository forbids this, or the caller lacks permission."""
 
     code = "FORBIDDEN"
     status = 403
 
 
-# -- try later, or look after the store -----------------------------------------------------------------------------------------------
+# -- try later, or repair the store ----------------------------------------------------------------
 
 
 class StoreUnavailable(NessieError):
-    """The store cannot be used now: not reachable, locked for too long, disk full, no permission. Nothing was written."""
+    """The store is unavailable: not reachable, locked, disk full, no permission.
+
+    Nothing was written.
+    """
 
     code = "SERVICE_UNAVAILABLE"
     status = 503
 
 
 class UnsupportedFormat(StoreUnavailable):
-    """The file is no store of ours, or one of a newer format than this program knows."""
+    """The file is not a store, or its format is newer than this program supports."""
 
     code = "UNSUPPORTED_FORMAT"
 
 
 class DamagedObject(StoreUnavailable):
-    """Stored bytes are not what their id says, or an object is missing. `object_id` is hex. `nessie fsck` lists all of them."""
+    """An object is missing, or its bytes do not match its id. `nessie fsck` lists all of them.
+
+    `object_id` is hexadecimal.
+    """
 
     code = "DAMAGED_OBJECT"
     status = 500
@@ -230,7 +237,10 @@ class DamagedObject(StoreUnavailable):
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """The connection was lost after a write was sent. `request_id` finds out later whether it happened."""
+    """The connection was lost after a write was sent.
+
+    `request_id` serves to look up its outcome.
+    """
 
     code = "OUTCOME_UNKNOWN"
 
@@ -239,11 +249,11 @@ class OutcomeUnknown(StoreUnavailable):
         self.request_id = request_id
 
 
-# -- the user's own doing --------------------------------------------------------------------------------------------------------------
+# -- interrupted by the user -----------------------------------------------------------------------
 
 
 class Interrupted(NessieError):
-    """The user has interrupted the program (Ctrl-C). What was acknowledged is done, nothing else is."""
+    """The user interrupted the program (Ctrl-C). Only acknowledged writes happened."""
 
     code = "INTERRUPTED"
     status = 499

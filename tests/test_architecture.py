@@ -21,7 +21,7 @@ ROOT = "nessie_cli"
 
 _VALUES = frozenset({"errors", "model"})
 _EVERYTHING = _VALUES | {
-    "commitspec",
+    "revisions",
     "kernel",
     "store",
     "repository",
@@ -36,11 +36,11 @@ _EVERYTHING = _VALUES | {
 ALLOWED: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
     "model": frozenset({"errors"}),
-    "commitspec": _VALUES,
+    "revisions": _VALUES,
     "kernel": _VALUES,
     "store": _VALUES,
     "wire": _VALUES,
-    "repository": _VALUES | {"commitspec", "kernel", "store", "wire"},
+    "repository": _VALUES | {"revisions", "kernel", "store", "wire"},
     "server": _VALUES | {"repository", "wire", "iceberg"},
     "workspace": _VALUES | {"wire"},
     "reaching": _VALUES | {"repository", "workspace"},
@@ -102,7 +102,7 @@ LAZY_FOLDER = f"{ROOT}.repository.remote"
 FACTS = frozenset({"__version__", "__file__"})
 """What any room may ask of the bare package."""
 
-PURE = frozenset({"errors", "model", "commitspec", "kernel"})
+PURE = frozenset({"errors", "model", "revisions", "kernel"})
 IMPURE = frozenset(
     {
         "os",
@@ -416,7 +416,7 @@ def test_files_and_functions_stay_small() -> None:
 BAD_FILES = {
     "kernel/a.py": ("def f():\n    from nessie_cli.store import base\n", forbidden_imports),
     "model/b.py": (
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nessie_cli import commitspec\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nessie_cli import revisions\n",
         forbidden_imports,
     ),
     "server/c.py": ("from nessie_cli import connect\n", forbidden_imports),
@@ -450,7 +450,7 @@ def test_each_rule_finds_what_breaks_it(name: str, tmp_path: Path) -> None:
     for package in ("", "store", "repository", "server"):
         (tmp_path / package).mkdir(exist_ok=True)
         (tmp_path / package / "__init__.py").write_text("")
-    for module in ("commitspec.py", "store/base.py", "repository/base.py", "server/app.py"):
+    for module in ("revisions.py", "store/base.py", "repository/base.py", "server/app.py"):
         (tmp_path / module).write_text("")
     (tmp_path / "store/i.py").write_text("def f():\n    from nessie_cli.store import h\n")
     (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -6,9 +6,10 @@ fail as PyIceberg expects it and are retried by it; those to different tables ne
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pyiceberg.catalog import (
@@ -32,9 +33,9 @@ from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, StagedTable, Table, TableProperties
 from pyiceberg.table.locations import load_location_provider
-from pyiceberg.table.metadata import TableMetadata, new_table_metadata
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
-from pyiceberg.table.update import AssertCreate, TableRequirement, TableUpdate
+from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 from pyiceberg.types import transform_dict_value_to_str
 from pyiceberg.view import View
@@ -42,9 +43,12 @@ from pyiceberg.view.metadata import ViewVersion
 
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg import messages, namespaces, options, tables, views
-from nessie_cli.iceberg.failures import as_pyiceberg_says, reading_metadata
+from nessie_cli.iceberg.builder import requirements as table_requirements
+from nessie_cli.iceberg.builder import table as table_builder
+from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.failures import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.line import Change, Line, State
-from nessie_cli.iceberg.metadata import read_content, read_document
+from nessie_cli.iceberg.metadata import content_of, read_content, read_document
 from nessie_cli.iceberg.names import key_of, location_in, namespace_key
 from nessie_cli.model import (
     Content,
@@ -80,7 +84,7 @@ class NessieCatalog(MetastoreCatalog):
 
     def __init__(self, name: str, **properties: str) -> None:
         """Open the repository; raises `ValueError` for options that can never work, and what `connect` raises."""
-        with as_pyiceberg_says():
+        with pyiceberg_errors():
             super().__init__(name, **options.checked(properties))
             author, repository = options.author(self.properties), options.opened(self.properties)
         try:
@@ -118,23 +122,26 @@ class NessieCatalog(MetastoreCatalog):
         properties: Properties = EMPTY_DICT,
     ) -> Table:
         """See PyIceberg. Raises `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
-        staged = self._create_staged_table(
-            identifier, schema, location, partition_spec, sort_order, properties
+        key = key_of(identifier)
+        document, file = self._new_table(
+            key, schema, location, partition_spec, sort_order, properties
         )
-        key, made = key_of(identifier), tables.content_of(staged.metadata, staged.metadata_location)
+        table, content = self._table(key, document, file), content_of(document, file)
 
         def make(state: State) -> Change[None]:
             self._check_free(state, key)
-            return self._written(staged, Change(messages.created(key), [Put(key, made)], None))
+            change = Change(messages.created(key), [Put(key, content)], None)
+            return self._written(document, table.io, file, change)
 
         self._line.change(make)
-        return self._table(key, made)
+        return table
 
     def register_table(
         self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False
     ) -> Table:
         """See PyIceberg. With `overwrite` another state of the same table keeps its content id, another table gets a new one."""
         key, content = key_of(identifier), self._read(metadata_location, IcebergTable)
+        table = self._load(key, content)
 
         def make(state: State) -> Change[None]:
             there = state.content(key)
@@ -149,12 +156,12 @@ class NessieCatalog(MetastoreCatalog):
             return Change(f"register table {key}", [Put(key, content)], None)
 
         self._line.change(make)
-        return self._table(key, content)
+        return table
 
     def load_table(self, identifier: str | Identifier) -> Table:
         """See PyIceberg. Costs two reads of the repository and one of the metadata file."""
         key = key_of(identifier, NoSuchTableError)
-        return self._table(key, self._need_table(self._line.state(), key))
+        return self._load(key, self._need_table(self._line.state(), key))
 
     def table_exists(self, identifier: str | Identifier) -> bool:
         """See PyIceberg; reads no metadata file."""
@@ -200,28 +207,36 @@ class NessieCatalog(MetastoreCatalog):
     ) -> CommitTableResponse:
         """See PyIceberg. What others commit meanwhile is no conflict as long as the requirements hold on it: then the updates are made on that."""
         key = key_of(table.name(), NoSuchTableError)
+        required, changes = (
+            [tables.as_json(one) for one in given] for given in (requirements, updates)
+        )
 
         def make(state: State) -> Change[CommitTableResponse]:
-            current = self._to_change(state, key, requirements)
-            base = self._table(key, current) if current else None
-            staged = self._update_and_stage_table(base, key.elements, requirements, updates)
-            if base is not None and staged.metadata == base.metadata:
-                return Change("", (), _response(base))
-            made = tables.content_of(
-                staged.metadata, staged.metadata_location, current.id if current else None
-            )
-            message = messages.changed(key, updates) if current else messages.created(key, updates)
+            current = self._to_change(state, key, required)
+            base = tables.read(current, self.properties) if current else None
+            with pyiceberg_errors():
+                table_requirements.check(required, base)
+                document = table_builder.updated(
+                    base, changes, tables.now(), current.metadata_location if current else None
+                )
+            if current and document is base:
+                return Change("", (), _response(document, current.metadata_location))
+            file = self._next_file(document, current)
+            answer = _response(document, file)
+            content = content_of(document, file).with_id(current.id if current else None)
+            message = (messages.changed if current else messages.created)(key, changes)
+            change = Change(message, [Put(key, content, current)], answer)
             return self._written(
-                staged, Change(message, [Put(key, made, current)], _response(staged))
+                document, self._load_file_io(answer.metadata.properties, file), file, change
             )
 
         return self._line.change(make)
 
     def _to_change(
-        self, state: State, key: ContentKey, requirements: tuple[TableRequirement, ...]
+        self, state: State, key: ContentKey, required: Sequence[Document]
     ) -> IcebergTable | None:
-        """The table that updates are made on, None for one that they create."""
-        if not any(isinstance(requirement, AssertCreate) for requirement in requirements):
+        """Returns the table that updates apply to, None for a table that they create."""
+        if not table_requirements.creates(required):
             return self._need_table(state, key)
         there = state.content(key)
         if isinstance(there, IcebergTable):
@@ -246,38 +261,36 @@ class NessieCatalog(MetastoreCatalog):
         """See PyIceberg. Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
         key, given = key_of(identifier), transform_dict_value_to_str(properties)
         place = self._location(key, location)
-        metadata = views.new_metadata(
-            self._convert_schema_if_needed(schema), view_version, place, given
-        )
+        document = views.new(self._convert_schema_if_needed(schema), view_version, place, given)
         file = load_location_provider(place, given).new_table_metadata_file_location()
         io = self._load_file_io(given, file)
-        content = views.content(metadata, file)
+        content = content_of(document, file)
+        view = views.loaded(key, document, file)
 
         def make(state: State) -> Change[None]:
             self._check_free(state, key, view=True)
-            views.write(metadata, io, file)
-            return Change(
-                f"create view {key}", [Put(key, content)], None, lambda: self._remove(io, file)
-            )
+            change = Change(f"create view {key}", [Put(key, content)], None)
+            return self._written(document, io, file, change)
 
         self._line.change(make)
-        return views.read(key, content, self.properties)
+        return view
 
     def register_view(self, identifier: str | Identifier, metadata_location: str) -> View:
         """See PyIceberg. Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
         key, content = key_of(identifier), self._read(metadata_location, IcebergView)
+        view = views.load(key, content, self.properties)
 
         def make(state: State) -> Change[None]:
             self._check_free(state, key, view=True)
             return Change(f"register view {key}", [Put(key, content)], None)
 
         self._line.change(make)
-        return views.read(key, content, self.properties)
+        return view
 
     def load_view(self, identifier: str | Identifier) -> View:
         """See PyIceberg."""
         key = key_of(identifier, NoSuchViewError)
-        return views.read(key, self._need_view(self._line.state(), key), self.properties)
+        return views.load(key, self._need_view(self._line.state(), key), self.properties)
 
     def view_exists(self, identifier: str | Identifier) -> bool:
         """See PyIceberg; reads no metadata file."""
@@ -397,17 +410,40 @@ class NessieCatalog(MetastoreCatalog):
         sort_order: SortOrder = UNSORTED_SORT_ORDER,
         properties: Properties = EMPTY_DICT,
     ) -> StagedTable:
-        """As PyIceberg's, for namespaces of any depth; nothing is written."""
-        key, given = key_of(identifier), {tables.GC_ENABLED: "false", **properties}
-        version = int(
-            given.get(TableProperties.FORMAT_VERSION, TableProperties.DEFAULT_FORMAT_VERSION)
+        """As PyIceberg's, for namespaces of any depth. Writes nothing."""
+        key = key_of(identifier)
+        document, file = self._new_table(
+            key, schema, location, partition_spec, sort_order, properties
         )
-        converted = self._convert_schema_if_needed(schema, version)  # type: ignore[arg-type]
+        made = self._table(key, document, file)
+        return StagedTable(key.elements, made.metadata, file, made.io, self)
+
+    def _new_table(  # noqa: PLR0917 - PyIceberg's arguments
+        self,
+        key: ContentKey,
+        schema: Schema | pa.Schema,
+        location: str | None,
+        spec: PartitionSpec,
+        order: SortOrder,
+        properties: Properties,
+    ) -> tuple[Document, str]:
+        """Returns the metadata of a new table and the location of its file."""
+        given = transform_dict_value_to_str({tables.GC_ENABLED: "false", **properties})
+        version = given.get(TableProperties.FORMAT_VERSION, TableProperties.DEFAULT_FORMAT_VERSION)
+        converted = self._convert_schema_if_needed(schema, int(version))  # type: ignore[arg-type]
         self._check_free(self._line.state(), key)
         place = self._location(key, location)
-        file = load_location_provider(place, given).new_table_metadata_file_location()
-        metadata = new_table_metadata(converted, partition_spec, sort_order, place, given)
-        return StagedTable(key.elements, metadata, file, self._load_file_io(given, file), self)
+        document = tables.new(converted, spec, order, place, given)
+        return document, self._next_file(document, None)
+
+    @staticmethod
+    def _next_file(document: Document, current: IcebergTable | None) -> str:
+        """Returns a location for a metadata file, numbered after the current one."""
+        number = 0
+        if current:
+            number = NessieCatalog._parse_metadata_version(current.metadata_location) + 1
+        provider = load_location_provider(document["location"], document["properties"])
+        return provider.new_table_metadata_file_location(number)
 
     def _location(self, key: ContentKey, given: str | None) -> str:
         """Where a new table or view lies: as given, else below its namespace's `location`, else below the warehouse."""
@@ -423,17 +459,16 @@ class NessieCatalog(MetastoreCatalog):
             "No default path is set, please specify a location when creating a table, or the option warehouse"
         )
 
-    def _table(self, key: ContentKey, content: IcebergTable) -> Table:
-        """The table that a content stands for."""
-        location = content.metadata_location
-        metadata = tables.read(content, self.properties)
-        return Table(
-            key.elements,
-            metadata,
-            location,
-            self._load_file_io(metadata.properties, location),
-            self,
-        )
+    def _load(self, key: ContentKey, content: IcebergTable) -> Table:
+        """Returns the table of a content."""
+        document = tables.read(content, self.properties)
+        return self._table(key, document, content.metadata_location)
+
+    def _table(self, key: ContentKey, document: Document, file: str) -> Table:
+        """Returns a table by its metadata and its metadata file."""
+        metadata = tables.parsed(document, file)
+        io = self._load_file_io(metadata.properties, file)
+        return Table(key.elements, metadata, file, io, self)
 
     def _read(self, metadata_location: str, type_: type[C]) -> C:
         """The content that a metadata file stands for; raises `ValidationError` where it is one of another type."""
@@ -453,10 +488,15 @@ class NessieCatalog(MetastoreCatalog):
         except NessieError:
             return object()
 
-    def _written(self, staged: StagedTable, change: Change[T]) -> Change[T]:
-        """A change whose metadata file is written, and is removed when nothing was committed."""
-        self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
-        return change._replace(undo=lambda: self._remove(staged.io, staged.metadata_location))
+    def _written(self, document: Document, io: FileIO, file: str, change: Change[T]) -> Change[T]:
+        """Writes a metadata file. Returns the change, which removes the file if it fails."""
+        self._write_document(document, io, file)
+        return change._replace(undo=lambda: self._remove(io, file))
+
+    @staticmethod
+    def _write_document(document: Document, io: FileIO, file: str) -> None:
+        with io.new_output(file).create() as output:
+            output.write(json.dumps(document).encode())
 
     @staticmethod
     def _remove(io: FileIO, file: str) -> None:
@@ -478,9 +518,9 @@ def _opened_again(
     return kind(name, **properties)
 
 
-def _response(table: Table) -> CommitTableResponse:
+def _response(document: Document, location: str) -> CommitTableResponse:
     return CommitTableResponse.model_validate(
-        {"metadata": table.metadata, "metadata-location": table.metadata_location}
+        {"metadata": tables.parsed(document, location), "metadata-location": location}
     )
 
 

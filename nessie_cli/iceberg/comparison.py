@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nessie_cli.errors import NessieError
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.iceberg.files import shown
 from nessie_cli.iceberg.metadata import Document, read_document
 from nessie_cli.model import Content, IcebergTable, IcebergView
@@ -61,6 +61,26 @@ def compare(
             dict.fromkeys(shown(side.content.metadata_location) for side in sides if side)
         )
         return Comparison(problems=(f"{where}: is no sound Iceberg metadata file",))
+
+
+def figures_of(content: IcebergTable | IcebergView, document: Document) -> dict[str, str]:
+    """Returns rows, files and columns by their labels, as one metadata file gives them.
+
+    Raises `InvalidInput` for a file that is not sound.
+    """
+    side = _Side(content, document)
+    try:
+        summary = _summary(side)
+        counts = {
+            what: f"{int(summary[attribute]):,}"
+            for what, attribute in _COUNTS
+            if what != "bytes" and attribute in summary
+        }
+        return counts | {f"column {path}": text for path, text in _columns(side).values()}
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
+        raise InvalidInput(
+            f"{shown(content.metadata_location)}: is no sound Iceberg metadata file"
+        ) from None
 
 
 def _side(

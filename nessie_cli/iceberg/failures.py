@@ -1,4 +1,4 @@
-"""Errors of a repository as PyIceberg knows them; those that it has no word for stay what they are."""
+"""Errors of a repository as errors of PyIceberg, where PyIceberg has one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyiceberg.exceptions import (
+    CommitFailedException,
     CommitStateUnknownException,
     ForbiddenError,
     ServiceUnavailableError,
@@ -13,14 +14,20 @@ from pyiceberg.exceptions import (
 )
 
 from nessie_cli.errors import InvalidInput, NotAllowed, OutcomeUnknown, StoreUnavailable
+from nessie_cli.iceberg.builder.requirements import RequirementFailed
 from nessie_cli.iceberg.files import MissingFile, first_line, shown
 
 
 @contextmanager
-def as_pyiceberg_says() -> Iterator[None]:
-    """Raise PyIceberg's error where it has one for what a repository raises; the original error is its cause."""
+def pyiceberg_errors() -> Iterator[None]:
+    """Raises PyIceberg's error for an error of a repository, which becomes its cause.
+
+    Errors for which PyIceberg has no class pass through.
+    """
     try:
         yield
+    except RequirementFailed as error:
+        raise CommitFailedException(error.message) from error
     except OutcomeUnknown as error:
         raise CommitStateUnknownException(error.message) from error
     except StoreUnavailable as error:
@@ -33,8 +40,8 @@ def as_pyiceberg_says() -> Iterator[None]:
 
 @contextmanager
 def reading_metadata(location: str) -> Iterator[None]:
-    """As `as_pyiceberg_says`; what is wrong with a metadata file names it: missing is `FileNotFoundError`, unsound PyIceberg's `ValidationError`."""
-    with as_pyiceberg_says():
+    """Names the metadata file in each error: `FileNotFoundError` or `ValidationError`."""
+    with pyiceberg_errors():
         try:
             yield
         except MissingFile as error:
@@ -49,14 +56,14 @@ def reading_metadata(location: str) -> Iterator[None]:
             AttributeError,
             RecursionError,
         ) as error:
-            # PyIceberg's models have looked at all of it, and do not know where it comes from.
+            # PyIceberg's models validate the whole file, but do not know its name.
             raise ValidationError(
-                f"{shown(location)}: is no sound Iceberg metadata file: {_first_fault(error)}"
+                f"{shown(location)}: PyIceberg cannot load this metadata: {_first_fault(error)}"
             ) from error
 
 
 def _first_fault(error: Exception) -> str:
-    """What an error says in one line; of the faults that pydantic has found, where the first one is and what it is."""
+    """Returns an error in one line: of pydantic's faults, where the first one is and why."""
     lines = str(error).splitlines()
     return (
         f"{lines[1].strip()}: {lines[2].strip().partition(' [type=')[0]}"

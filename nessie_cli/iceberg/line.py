@@ -17,7 +17,7 @@ from nessie_cli.errors import (
     OutcomeUnknown,
     ReferenceConflict,
 )
-from nessie_cli.iceberg.failures import as_pyiceberg_says
+from nessie_cli.iceberg.failures import pyiceberg_errors
 from nessie_cli.model import (
     CommitMeta,
     Content,
@@ -68,7 +68,7 @@ class State:
 
     def contents(self, keys: Sequence[ContentKey]) -> dict[ContentKey, Content]:
         """The contents of those keys that exist."""
-        with as_pyiceberg_says():
+        with pyiceberg_errors():
             return self._repository.contents(self._at, keys)
 
     def inside(self, namespace: ContentKey | None) -> Iterator[Entry]:
@@ -100,7 +100,7 @@ class State:
         return next(self.inside(namespace), None) is None
 
     def _entries(self, keys: KeyRange) -> Iterator[Entry]:
-        with as_pyiceberg_says():
+        with pyiceberg_errors():
             yield from self._repository.entries(self._at, keys)
 
 
@@ -120,7 +120,7 @@ class Line:
         """Without `ref`, the default branch. Raises `NotFound` where there is none of this name."""
         self.repository = repository
         self._author = author
-        with as_pyiceberg_says():
+        with pyiceberg_errors():
             self._name = ref or repository.config().default_branch
             self._pinned = self._commit()
 
@@ -139,7 +139,7 @@ class Line:
 
     def state(self) -> State:
         """What stands on the reference now."""
-        with as_pyiceberg_says():
+        with pyiceberg_errors():
             return State(self.repository, self._pinned or self.repository.reference(self._name))
 
     def change(self, make: Callable[[State], Change[T]]) -> T:
@@ -153,7 +153,7 @@ class Line:
             self._check_writable(state.reference)
             change = make(state)
             try:
-                with as_pyiceberg_says():
+                with pyiceberg_errors():
                     self._write(state.reference, change)
             except (ReferenceConflict, CommitNotFound) as error:
                 if number == MOST_TRIES:

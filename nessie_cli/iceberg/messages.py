@@ -1,32 +1,25 @@
-"""What a commit of the catalog says in `nessie log`: `append to sales.orders: 3 rows`, from the updates that PyIceberg commits."""
+"""Commit messages of Iceberg catalogs, such as `append to sales.orders: 3 rows`.
+
+They are made of the updates of a commit, as JSON of the Iceberg REST specification.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.snapshots import Operation, Snapshot
-from pyiceberg.table.update import (
-    AddSnapshotUpdate,
-    RemovePropertiesUpdate,
-    RemoveSnapshotRefUpdate,
-    RemoveSnapshotsUpdate,
-    SetLocationUpdate,
-    SetPropertiesUpdate,
-    SetSnapshotRefUpdate,
-    TableUpdate,
-    UpgradeFormatVersionUpdate,
-)
-
+from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.model import ContentKey
 
 _MOST_NAMES = 5
+_OVERWRITE = "overwrite"
 _VERBS = {
-    Operation.APPEND: "append to",
-    Operation.DELETE: "delete from",
-    Operation.REPLACE: "rewrite files of",
-    Operation.OVERWRITE: "overwrite",
+    "append": "append to",
+    "delete": "delete from",
+    "replace": "rewrite files of",
+    _OVERWRITE: "overwrite",
 }
+"""Verbs by the operation of a snapshot."""
 _PARTS = {
     "schema": ("add-schema", "set-current-schema", "remove-schemas"),
     "partitions": ("add-spec", "set-default-spec", "remove-partition-specs"),
@@ -37,42 +30,46 @@ _PARTS = {
         "set-partition-statistics",
         "remove-partition-statistics",
     ),
+    "encryption keys": ("add-encryption-key", "remove-encryption-key"),
 }
-"""What several updates are about, by their actions."""
+"""The part of a table that several updates change, by their actions."""
 
 
-def created(key: ContentKey, updates: Sequence[TableUpdate] = ()) -> str:
-    """The message of a commit that creates a table, maybe with rows."""
+def created(key: ContentKey, updates: Sequence[Document] = ()) -> str:
+    """Returns the message of a commit that creates a table, perhaps with rows."""
     snapshots = _snapshots(updates)
     return f"create table {key}{f': {_rows(snapshots)}' if snapshots else ''}"
 
 
-def changed(key: ContentKey, updates: Sequence[TableUpdate]) -> str:
-    """The message of a commit that changes a table."""
+def changed(key: ContentKey, updates: Sequence[Document]) -> str:
+    """Returns the message of a commit that changes a table."""
     snapshots, rest = _snapshots(updates), ", ".join(_other(updates))
     if not snapshots:
         return f"change {key}{f': {rest}' if rest else ''}"
-    operations = {_operation(snapshot) for snapshot in snapshots}
-    verb = _VERBS[operations.pop() if len(operations) == 1 else Operation.OVERWRITE]
-    branches = [
-        update.ref_name
-        for update in updates
-        if isinstance(update, SetSnapshotRefUpdate) and update.ref_name != MAIN_BRANCH
-    ]
-    where = f" (branch {branches[0]} of the table)" if branches else ""
+    operations = {_summary(snapshot).get("operation") for snapshot in snapshots}
+    operation = operations.pop() if len(operations) == 1 else _OVERWRITE
+    verb = _VERBS.get(str(operation), _VERBS[_OVERWRITE])
+    branches = [one["ref-name"] for one in _of(updates, "set-snapshot-ref")]
+    other = next((name for name in branches if name != "main"), None)
+    where = f" (branch {other} of the table)" if other else ""
     return f"{verb} {key}{where}: {_rows(snapshots)}{f'; {rest}' if rest else ''}"
 
 
-def _snapshots(updates: Iterable[TableUpdate]) -> list[Snapshot]:
-    return [update.snapshot for update in updates if isinstance(update, AddSnapshotUpdate)]
+def _of(updates: Iterable[Document], action: str) -> Iterator[Document]:
+    return (update for update in updates if update["action"] == action)
 
 
-def _operation(snapshot: Snapshot) -> Operation:
-    return snapshot.summary.operation if snapshot.summary else Operation.OVERWRITE
+def _snapshots(updates: Iterable[Document]) -> list[Document]:
+    return [update["snapshot"] for update in _of(updates, "add-snapshot")]
 
 
-def _rows(snapshots: Sequence[Snapshot]) -> str:
-    """The rows of these snapshots: added, deleted, or both."""
+def _summary(snapshot: Document) -> dict[str, Any]:
+    found = snapshot.get("summary")
+    return found if isinstance(found, dict) else {}
+
+
+def _rows(snapshots: Sequence[Document]) -> str:
+    """Returns how many rows the snapshots add and delete."""
     added, deleted = (
         sum(_count(snapshot, name) for snapshot in snapshots)
         for name in ("added-records", "deleted-records")
@@ -82,38 +79,41 @@ def _rows(snapshots: Sequence[Snapshot]) -> str:
     return _number(added or deleted)
 
 
-def _count(snapshot: Snapshot, name: str) -> int:
-    return int((snapshot.summary and snapshot.summary[name]) or 0)
+def _count(snapshot: Document, name: str) -> int:
+    value = str(_summary(snapshot).get(name, 0))
+    return int(value) if value.isdecimal() else 0
 
 
 def _number(rows: int) -> str:
     return f"{rows:,} row{'' if rows == 1 else 's'}"
 
 
-def _other(updates: Sequence[TableUpdate]) -> Iterator[str]:
-    """What changes besides the rows, in a few words each."""
-    actions = {update.action for update in updates}
-    yield from (what for what, meant in _PARTS.items() if actions.intersection(meant))
-    has_snapshots = bool(_snapshots(updates))
+def _other(updates: Sequence[Document]) -> Iterator[str]:
+    """Yields the changes that are not rows, each in a few words."""
+    actions = {update["action"] for update in updates}
+    yield from (part for part, meant in _PARTS.items() if actions.intersection(meant))
+    has_snapshots = "add-snapshot" in actions
     for update in updates:
-        if isinstance(update, SetPropertiesUpdate):
-            yield f"properties {names(update.updates)}"
-        elif isinstance(update, RemovePropertiesUpdate):
-            yield f"without properties {names(update.removals)}"
-        elif isinstance(update, SetSnapshotRefUpdate) and not has_snapshots:
-            yield f"{update.type.value} {update.ref_name} of the table"
-        elif isinstance(update, RemoveSnapshotRefUpdate):
-            yield f"without {update.ref_name} of the table"
-        elif isinstance(update, RemoveSnapshotsUpdate):
-            yield f"{len(update.snapshot_ids):,} snapshot{'' if len(update.snapshot_ids) == 1 else 's'} expired"
-        elif isinstance(update, SetLocationUpdate):
+        action = update["action"]
+        if action == "set-properties":
+            yield f"properties {names(update['updates'])}"
+        elif action == "remove-properties":
+            yield f"without properties {names(update['removals'])}"
+        elif action == "set-snapshot-ref" and not has_snapshots:
+            yield f"{update['type']} {update['ref-name']} of the table"
+        elif action == "remove-snapshot-ref":
+            yield f"without {update['ref-name']} of the table"
+        elif action == "remove-snapshots":
+            count = len(update["snapshot-ids"])
+            yield f"{count:,} snapshot{'' if count == 1 else 's'} expired"
+        elif action == "set-location":
             yield "location"
-        elif isinstance(update, UpgradeFormatVersionUpdate):
-            yield f"format version {update.format_version}"
+        elif action == "upgrade-format-version":
+            yield f"format version {update['format-version']}"
 
 
 def names(given: Iterable[str]) -> str:
-    """Names for a message, in order; the first few of many."""
+    """Returns names in order, shortened to the first few."""
     found = sorted(given)
     more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
     return ", ".join(found[:_MOST_NAMES]) + more

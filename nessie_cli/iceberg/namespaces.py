@@ -13,7 +13,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.typedef import Properties
 from pyiceberg.types import transform_dict_value_to_str
 
-from nessie_cli.iceberg.failures import as_pyiceberg_says
+from nessie_cli.iceberg.failures import pyiceberg_errors
 from nessie_cli.iceberg.line import Change, State
 from nessie_cli.model import ContentKey, Delete, Namespace, Put, type_label
 
@@ -63,7 +63,7 @@ def creation(state: State, key: ContentKey, properties: Properties) -> Change[No
         for parent in above
         if parent not in contents
     ]
-    with as_pyiceberg_says():
+    with pyiceberg_errors():
         content = Namespace(
             elements=key.elements, properties=transform_dict_value_to_str(properties)
         )
@@ -88,7 +88,7 @@ def replacement(
     """Give a namespace other properties; `names` are those that differ."""
     if properties == there.properties:
         return Change("", (), answer)
-    with as_pyiceberg_says():
+    with pyiceberg_errors():
         content = Namespace(
             id=there.id, elements=there.elements, properties=transform_dict_value_to_str(properties)
         )

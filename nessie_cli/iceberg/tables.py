@@ -1,65 +1,102 @@
-"""Table metadata of PyIceberg and the contents that stand for it, in both directions."""
+"""Tables of PyIceberg's catalog: their metadata as JSON, which the metadata builder changes.
+
+PyIceberg's own classes cannot write format version 3 and drop the members that they do not know.
+So its objects are only made from the JSON, never the other way round.
+"""
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
+from pyiceberg.partitioning import PartitionSpec, assign_fresh_partition_spec_ids
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
-from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
+from pyiceberg.table.sorting import SortOrder, assign_fresh_sort_order_ids
 
-from nessie_cli.iceberg.failures import reading_metadata
+from nessie_cli.iceberg.builder import table
+from nessie_cli.iceberg.builder.document import by_id
+from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.failures import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, read_document
 from nessie_cli.model import IcebergTable
 
 GC_ENABLED = "gc.enabled"
-"""The property that tells engines whether they may delete files. Other branches, tags and older commits need them, so it is false for new tables."""
+"""The property that allows engines to delete files.
+
+It is false for new tables, because other branches, tags and older commits need their files.
+"""
 
 
-def content_of(
-    metadata: TableMetadata, location: str, content_id: str | None = None
-) -> IcebergTable:
-    """The content of a table whose metadata file lies at a location."""
-    snapshot = metadata.current_snapshot_id
-    return IcebergTable(
-        id=content_id,
-        metadata_location=location,
-        snapshot_id=NO_SNAPSHOT if snapshot is None else snapshot,
-        schema_id=metadata.current_schema_id,
-        spec_id=metadata.default_spec_id,
-        sort_order_id=metadata.default_sort_order_id,
-    )
+def now() -> int:
+    """Returns the time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
 
 
-def read(content: IcebergTable, properties: Mapping[str, str]) -> TableMetadata:
-    """The metadata of a table as its content tells it; raises `FileNotFoundError` or `ValidationError` that names the file."""
+def as_json(model: BaseModel) -> Document:
+    """Returns an object of PyIceberg as JSON."""
+    document: Document = json.loads(model.model_dump_json(by_alias=True, exclude_none=True))
+    return document
+
+
+def new(
+    schema: Schema,
+    spec: PartitionSpec,
+    order: SortOrder,
+    location: str,
+    properties: Mapping[str, str],
+) -> Document:
+    """Returns the metadata of a new table."""
+    fresh = assign_fresh_schema_ids(schema)
+    request = {
+        "schema": as_json(fresh),
+        "partition-spec": as_json(assign_fresh_partition_spec_ids(spec, schema, fresh)),
+        "write-order": as_json(assign_fresh_sort_order_ids(order, schema, fresh)),
+        "properties": properties,
+    }
+    with pyiceberg_errors():
+        return table.new_table(request, location, now())
+
+
+def read(content: IcebergTable, properties: Mapping[str, str]) -> Document:
+    """Returns the metadata of a table, in the state that its content names.
+
+    Raises `FileNotFoundError` or `ValidationError`, which name the file.
+    """
     with reading_metadata(content.metadata_location):
-        metadata = TableMetadataUtil.parse_obj(
-            dict(read_document(content.metadata_location, properties))
-        )
-    return _as_told(metadata, content)
+        return _in_state(dict(read_document(content.metadata_location, properties)), content)
 
 
-def _as_told(metadata: TableMetadata, content: IcebergTable) -> TableMetadata:
-    """One file holds many states; which of its schemas, specs, orders and snapshots count is told by the content, as it is for every engine."""
-    told: dict[str, Any] = {}
-    if content.schema_id != metadata.current_schema_id and content.schema_id in {
-        schema.schema_id for schema in metadata.schemas
-    }:
-        told["current_schema_id"] = content.schema_id
-    if content.spec_id != metadata.default_spec_id and content.spec_id in metadata.specs():
-        told["default_spec_id"] = content.spec_id
-    if content.sort_order_id != metadata.default_sort_order_id and metadata.sort_order_by_id(
-        content.sort_order_id
-    ):
-        told["default_sort_order_id"] = content.sort_order_id
-    if content.snapshot_id not in (
-        NO_SNAPSHOT,
-        metadata.current_snapshot_id,
-    ) and metadata.snapshot_by_id(content.snapshot_id):
-        main = SnapshotRef.model_validate(
-            {"snapshot-id": content.snapshot_id, "type": SnapshotRefType.BRANCH}
-        )
-        told["current_snapshot_id"] = content.snapshot_id
-        told["refs"] = {**metadata.refs, MAIN_BRANCH: main}
-    return metadata.model_copy(update=told) if told else metadata
+def parsed(document: Document, location: str) -> TableMetadata:
+    """Returns metadata as PyIceberg's object. `location` is its file, for the error.
+
+    Raises `ValidationError` if PyIceberg does not know a part of it, such as the type variant.
+    """
+    with reading_metadata(location):
+        return TableMetadataUtil.parse_raw(json.dumps(document))
+
+
+def _in_state(document: Document, content: IcebergTable) -> Document:
+    """Returns metadata with the current ids of a content.
+
+    A metadata file holds many states of a table. The content says which one is current.
+    """
+    members = (
+        ("current-schema-id", content.schema_id, "schemas", "schema-id"),
+        ("default-spec-id", content.spec_id, "partition-specs", "spec-id"),
+        ("default-sort-order-id", content.sort_order_id, "sort-orders", "order-id"),
+        ("current-snapshot-id", content.snapshot_id, "snapshots", "snapshot-id"),
+    )
+    changed: dict[str, Any] = {
+        member: id_
+        for member, id_, known, id_member in members
+        if id_ != document.get(member) and id_ in by_id(document.get(known) or (), id_member)
+    }
+    snapshot = changed.get("current-snapshot-id", NO_SNAPSHOT)
+    if snapshot != NO_SNAPSHOT:
+        main = {"snapshot-id": snapshot, "type": "branch"}
+        changed["refs"] = {**(document.get("refs") or {}), "main": main}
+    return {**document, **changed}

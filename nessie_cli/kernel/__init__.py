@@ -1,1 +1,5 @@
-"""The rules of version control over content keys: canonical bytes, the key tree, ancestry, commit and merge rules. No I/O, no clock."""
+"""The rules of version control over content keys.
+
+Canonical bytes, the key tree, ancestry, and the rules of commits and merges. No I/O and no clock
+belong here.
+"""

@@ -1,8 +1,8 @@
-"""Whether a commit is an ancestor of another over any parents, without a walk if merges are rare.
+"""Ancestor tests over any parents, without a walk if merges are rare.
 
-The ancestors of a commit are a few lines of first parents: its own, and one for each merge parent that is on none of
-the others. The commit index finds the commits that merge (commit_index.py). Once the lines are known, a question costs
-O(log commits). The lines of a commit never change.
+The ancestors of a commit are a few lines of first parents: its own, and one for each merge parent
+that is on none of the others. The commit index finds merge commits (commit_index.py). Once the
+lines are known, a test costs O(log commits). The lines of a commit never change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.objects import Objects
 
 NEAR = 64
-"""So many commits are read by a walk before the lines are used: most questions are about neighbours."""
+"""The most commits that a walk reads before the lines are used: most tests are about neighbours."""
 
 _KEPT = 64
 _REMEMBERED = 4096
@@ -32,7 +32,7 @@ Merges = list[tuple[Id, tuple[Id, ...]]]
 class _Line:
     """First parents from `tip` back to above the height `bottom`; older commits are on other lines.
 
-    Caches the commits that were asked for. The next question, mostly about a height near by, starts at the one above.
+    Caches the commits that it has found. The next search starts at the closest one above.
     """
 
     def __init__(self, tip: Id, top: int, bottom: int) -> None:
@@ -43,7 +43,7 @@ class _Line:
         self._known = [(top, tip)]
 
     def at(self, objects: Objects, height: int) -> Id:
-        """The commit of a height up to that of the tip. O(log distance) to the next cached commit above."""
+        """Returns the commit at a height. O(log distance) to the next cached commit above."""
         known = self._known
         place = bisect_left(known, (height, b""))
         above, id_ = known[place]
@@ -55,7 +55,7 @@ class _Line:
         return found
 
     def learn(self, objects: Objects, heights: Iterable[int]) -> None:
-        """Cache the commits of many heights, in few round trips."""
+        """Caches the commits at many heights, in few round trips."""
         known = self._known
         new = sorted(
             {height for height in heights if self.bottom < height < self.top}
@@ -65,7 +65,7 @@ class _Line:
         self._known = sorted([*known, *found.items()])
 
     def holds(self, objects: Objects, id_: Id, height: int) -> bool:
-        """Whether a commit of this height is on the line."""
+        """Returns whether a commit with this height is on the line."""
         return self.bottom < height <= self.top and self.at(objects, height) == id_
 
 
@@ -79,14 +79,14 @@ class _Lines:
         self._others: dict[int, list[_Line]] = {}
 
     def add(self, tip: Id, bottom: int) -> None:
-        """Add a line. Lines do not overlap, so all of them together are in O(commits / _SPAN) lists."""
+        """Adds a line. Lines do not overlap, so together they are in O(commits / _SPAN) lists."""
         line = _Line(tip, self._objects.commit(tip).height, bottom)
         self._tips.add(tip)
         for span in range((bottom + 1) // _SPAN, line.top // _SPAN + 1):
             self._others.setdefault(span, []).append(line)
 
     def hold(self, id_: Id) -> bool:
-        """Whether a commit is on one of the lines."""
+        """Returns whether a commit is on one of the lines."""
         if id_ in self._tips:
             return True
         height = self._objects.commit(id_).height
@@ -97,7 +97,7 @@ class _Lines:
 
 
 class AncestryIndex:
-    """Answers questions about ancestors over one store, and caches the lines of the commits that it was asked about."""
+    """Tests ancestors over one store, and caches the lines of the tested commits."""
 
     def __init__(self, objects: Objects, lookup: IndexLookup, near: int = NEAR) -> None:
         self._objects = objects
@@ -107,11 +107,11 @@ class AncestryIndex:
         self._lines: dict[Id, _Lines] = {}
 
     def is_ancestor(self, ancestor: Id, commit: Id) -> bool:
-        """Whether `ancestor` is reachable over any parents; a commit is its own ancestor.
+        """Returns whether `ancestor` is reachable over any parents; a commit is its own ancestor.
 
-        O(log commits) for first parents and neighbours. Otherwise, once for each `commit`, O(log commits) for each merge
-        of the store. If an object is damaged, every younger ancestor is read; raises `DamagedObject` if the answer may
-        depend on the damaged one.
+        O(log commits) for first parents and neighbours. Otherwise, once for each `commit`,
+        O(log commits) for each merge in the store. If an object is damaged, every younger ancestor
+        is read. Raises `DamagedObject` if the answer may depend on the damaged object.
         """
         if ancestor in (NO_COMMIT, commit):
             return True
@@ -120,8 +120,8 @@ class AncestryIndex:
         try:
             return self._is_ancestor(ancestor, commit)
         except DamagedObject:
-            # The lines need all merges of the store; the damaged object may be none of the ancestors.
-            return bool(history.ancestors_past_damage(self._objects, {ancestor}, commit))
+            # The lines need all merges of the store, and the damaged one may be no ancestor.
+            return bool(history.ancestors_despite_damage(self._objects, {ancestor}, commit))
 
     def _is_ancestor(self, ancestor: Id, commit: Id) -> bool:
         if commit not in self._lines:
@@ -133,7 +133,10 @@ class AncestryIndex:
         return self._known_lines(commit).hold(ancestor)
 
     def ancestors_among(self, ids: Collection[Id], commit: Id) -> set[Id]:
-        """The commits for which `is_ancestor` is true: O(log commits) round trips, and as many for the merges of the store."""
+        """Returns the commits among `ids` that are ancestors of `commit`.
+
+        O(log commits) round trips, and as many for the merges of the store.
+        """
         trivial = {id_ for id_ in ids if id_ in (NO_COMMIT, commit)}
         others = list(set(ids) - trivial) if commit != NO_COMMIT else []
         if len(others) <= _FEW:
@@ -145,18 +148,18 @@ class AncestryIndex:
             )
             return trivial.union(filter(lines.hold, others))
         except DamagedObject:
-            return trivial | history.ancestors_past_damage(self._objects, set(others), commit)
+            return trivial | history.ancestors_despite_damage(self._objects, set(others), commit)
 
     def descendants_among(self, ids: Collection[Id], ancestor: Id) -> set[Id]:
-        """The commits for which `is_ancestor(ancestor, one)` is true.
+        """Returns the commits among `ids` that are descendants of `ancestor`.
 
-        O(log commits) round trips for first parents and neighbours, as many for the merges of the store, and as many for
-        each line of first parents that the ancestor was merged into.
+        O(log commits) round trips for first parents and neighbours, as many for the merges of the
+        store, and as many for each line of first parents that the ancestor was merged into.
         """
         if ancestor == NO_COMMIT:
             return set(ids)
         rest = set(ids) - {NO_COMMIT}
-        found = history.passing(self._objects, rest, ancestor)
+        found = history.descendants_on_first_parents(self._objects, rest, ancestor)
         rest -= found
         oldest = self._objects.commit(ancestor).generation
         for id_ in list(rest):
@@ -167,14 +170,17 @@ class AncestryIndex:
                     rest.remove(id_)
                     found.update([id_] if near else [])
         for entry in self._entries(ancestor) if rest else ():
-            found |= (reached := history.passing(self._objects, rest, entry))
+            found |= (reached := history.descendants_on_first_parents(self._objects, rest, entry))
             rest -= reached
             if not rest:
                 break
         return found
 
     def _entries(self, ancestor: Id) -> Iterator[Id]:
-        """Merges that brought a commit into other lines: its descendants have it or one of these among their first parents."""
+        """Yields the merges that brought a commit into other lines.
+
+        Each descendant has the commit or one of these merges among its first parents.
+        """
         objects = self._objects
         oldest = objects.commit(ancestor).generation
         merges = {
@@ -189,8 +195,8 @@ class AncestryIndex:
             asked = {*merges, *(parent for parents in merges.values() for parent in parents)} - {
                 NO_COMMIT
             }
-            reached = history.passing(objects, asked, entry)
-            # Merges that have this entry among their first parents bring nothing new to its line.
+            reached = history.descendants_on_first_parents(objects, asked, entry)
+            # Merges with this entry among their first parents add nothing to its line.
             merges = {id_: parents for id_, parents in merges.items() if id_ not in reached}
             entries = {
                 id_
@@ -216,7 +222,7 @@ class AncestryIndex:
         lines = _Lines(objects, tip)
         for merges in self._merges_newest_first():
             forks = self._forks(lines.first, merges)
-            # A merge is written before its descendants, so the lines that can lead to it are complete here.
+            # A merge is written before its descendants, so all lines that can lead to it are known.
             for id_, parents in merges:
                 if lines.hold(id_):
                     for parent in parents:
@@ -228,7 +234,7 @@ class AncestryIndex:
         return lines
 
     def _forks(self, line: _Line, merges: Merges) -> dict[tuple[Id, Id], Id]:
-        """The commits where the merge parents of the merges on a line left it, looked up together."""
+        """Returns the commits at which the parents of merges on a line left that line."""
         objects = self._objects
         heights = {id_: objects.commit(id_).height for id_, _ in merges}
         beside = objects.find_commits([parent for _, parents in merges for parent in parents])
@@ -249,7 +255,7 @@ class AncestryIndex:
         return dict(zip(pairs, forks, strict=True))
 
     def _merges_newest_first(self) -> Iterator[Merges]:
-        """The commits of the store that merge, each with its merge parents, in batches."""
+        """Yields the merge commits of the store with their merge parents, in batches."""
         self._merges = found = self._refreshed()
         ids = [id_ for _, id_ in reversed(found)]
         for first in range(0, len(ids), _BATCH):
@@ -258,7 +264,10 @@ class AncestryIndex:
             yield [(id_, commits[id_].parents[1:]) for id_ in batch if id_ in commits]
 
     def _refreshed(self) -> list[tuple[int, Id]]:
-        """The merges of the store, oldest first. Known ones are compared from the end: numbers of a failed write are reused."""
+        """Returns the merges of the store, oldest first.
+
+        Compares the known ones from the end, because numbers of a failed write are used again.
+        """
         known, new = list(self._merges), []
         for pair in indexed(self._lookup, MERGE_COMMIT):
             while known and known[-1][0] > pair[0]:

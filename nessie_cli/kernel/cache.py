@@ -1,4 +1,4 @@
-"""Decoded objects, kept between reads within bounds of memory."""
+"""A cache of decoded objects that is bounded in memory."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from operator import methodcaller
 from typing import Generic, Protocol, TypeVar
 
 LIMIT = 24 << 20
-"""Bytes of memory, about, of those used last; as many again wait to be forgotten."""
+"""Approximate bytes of the recently used half of the cache. The older half takes as many again."""
 
 
 class Weighed(Protocol):
-    """What can be kept."""
+    """An object that a cache can keep."""
 
     def weight(self) -> int:
-        """The bytes of memory that it takes, about."""
+        """Returns the approximate size in memory, in bytes."""
 
 
 _LARGE = 4
-"""Objects that take more than this fraction of the cache are a load, which nobody reads as a whole next."""
+"""Objects that need more than this fraction of the cache belong to a load and are not cached."""
 
 T = TypeVar("T", bound=Weighed)
 
@@ -27,7 +27,10 @@ _weight = methodcaller("weight")
 
 
 class Cache(Generic[T]):
-    """Decoded objects, bounded: what was not used while `limit` bytes of others were is forgotten. Shared by all readers of one store."""
+    """Decoded objects, shared by all readers of one store.
+
+    The cache drops an object that was not used while `limit` bytes of others were.
+    """
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
@@ -36,7 +39,7 @@ class Cache(Generic[T]):
         self._old: dict[bytes, T] = {}
 
     def get(self, id_: bytes) -> T | None:
-        """A decoded object that was put here before, or None."""
+        """Returns a cached object, or None."""
         found = self._young.get(id_)
         if found is None:
             found = self._old.get(id_)
@@ -45,8 +48,8 @@ class Cache(Generic[T]):
         return found
 
     def put(self, id_: bytes, decoded: T) -> None:
-        """Remember a decoded object."""
-        # Threads that do this at once may forget a little too early or too late.
+        """Caches an object."""
+        # Concurrent threads may drop objects a little too early or too late.
         self._room -= decoded.weight()
         if self._room < 0:
             self._old, self._young = self._young, {}
@@ -54,7 +57,7 @@ class Cache(Generic[T]):
         self._young[id_] = decoded
 
     def put_all(self, found: Mapping[bytes, T]) -> None:
-        """Remember some decoded objects that belong together, unless they would take the place of most others."""
+        """Caches objects that belong together, unless they would replace most others."""
         weight = sum(map(_weight, found.values()))
         if weight > self._limit // _LARGE:
             return
@@ -71,7 +74,10 @@ class Cache(Generic[T]):
 
 
 class Layered(Cache[T]):
-    """A cache with some decoded objects on top that are not stored yet. What is put goes to the cache below."""
+    """A cache with some decoded objects on top that are not stored yet.
+
+    What is put goes to the cache below.
+    """
 
     def __init__(self, below: Cache[T], on_top: Mapping[bytes, T]) -> None:
         super().__init__()

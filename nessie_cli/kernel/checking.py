@@ -1,4 +1,4 @@
-"""Verification of a whole store: every object is what its id says, every link leads somewhere, every derived field is right.
+"""Verification of a whole store: ids, links and derived fields of every object.
 
 Memory grows with the number of objects (some dozens of bytes each), not with their size.
 """
@@ -34,13 +34,13 @@ from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.model.progress import Progress, with_progress
 
 Scanned = tuple[Id, int, bytes | str]
-"""An object's id, kind and raw bytes; a text instead of bytes is the reason why they could not be read."""
+"""An object's id, kind and raw bytes, or the reason (text) why the bytes cannot be read."""
 
 Scan = Callable[[], Iterable[Scanned]]
 
 
 class _CommitFacts(Struct):
-    """What the checks of other commits need of one."""
+    """The fields of a commit that the checks of other commits need."""
 
     height: int
     generation: int
@@ -50,7 +50,7 @@ class _CommitFacts(Struct):
 
 
 class _NodeFacts(Struct):
-    """What the checks of a parent need of a node."""
+    """The fields of a node that the check of its parent needs."""
 
     level: int
     last: bytes
@@ -58,7 +58,7 @@ class _NodeFacts(Struct):
 
 
 class _Known:
-    """What a first pass over the store finds."""
+    """The objects that the first pass over the store finds."""
 
     def __init__(self) -> None:
         self.values: set[Id] = set()
@@ -78,16 +78,17 @@ def check(
     progress: Progress | None = None,
     count: int = 0,
 ) -> Iterator[Problem]:
-    """Everything wrong with the objects that `scan` yields and the references (name, commit); nothing for a healthy store.
+    """Yields every problem of the objects from `scan` and of the references (name, commit).
 
-    The state of every commit is computed again from its first parent's state and its operations: O(log keys) for each operation in history.
-    Each object is looked at twice; `count` is how many there are, and `progress` is called with how many of these looks are done.
+    Computes the state of every commit again from its first parent's state and its operations:
+    O(log keys) for each operation in history. Visits each of the `count` objects twice, and calls
+    `progress` with the number of visits.
     """
     known = _Known()
     cache = Decoded()
     indexed = {term + id_ for term, id_ in index}
     for id_, kind, data in with_progress(scan(), progress, 2 * count):
-        if problem := _take(known, id_, kind, data):
+        if problem := _register(known, id_, kind, data):
             known.bad.add(id_)
             yield problem
     for id_, kind, data in with_progress(scan(), progress, 2 * count, count):
@@ -104,7 +105,7 @@ def check(
             yield Problem(
                 ProblemKind.BAD_REFERENCE,
                 name,
-                f"reference '{name}' points at {_short(target)}, which is no commit of this store",
+                f"reference '{name}' points at {_short(target)}, which is not a commit here",
             )
 
 
@@ -112,7 +113,8 @@ def _short(id_: Id) -> str:
     return id_.hex()[:16]
 
 
-def _take(known: _Known, id_: Id, kind: int, data: bytes | str) -> Problem | None:
+def _register(known: _Known, id_: Id, kind: int, data: bytes | str) -> Problem | None:
+    """Records an object for the checks of others, or returns what is wrong with it alone."""
     try:
         name = Kind(kind).name.lower()
     except ValueError:
@@ -133,7 +135,9 @@ def _take(known: _Known, id_: Id, kind: int, data: bytes | str) -> Problem | Non
         _remember(known, id_, Kind(kind), data)
     except (MsgspecError, NessieError, ValueError, LookupError, TypeError, AttributeError) as fault:
         return Problem(
-            ProblemKind.WRONG_SHAPE, id_.hex(), f"{name} {_short(id_)} is not understood: {fault}"
+            ProblemKind.WRONG_SHAPE,
+            id_.hex(),
+            f"{name} {_short(id_)} cannot be decoded: {fault}",
         )
     return None
 
@@ -159,7 +163,7 @@ def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
         return Problem(kind, id_.hex(), f"node {_short(id_)}: {text}")
 
     if any(a >= b for a, b in zip(node.keys, node.keys[1:], strict=False)):
-        yield wrong("keys are not in order")
+        yield wrong("the keys are not in order")
     if node.level == 0:
         for index, key in enumerate(node.keys):
             if value_id_of(node.slice(index)) not in known.values:
@@ -174,7 +178,10 @@ def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
             node.keys[index],
             node.count_of(index),
         ):
-            yield wrong(f"child {_short(child)} is not what is said of it", ProblemKind.BROKEN_LINK)
+            yield wrong(
+                f"level, last key or count of child {_short(child)} are wrong",
+                ProblemKind.BROKEN_LINK,
+            )
 
 
 def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
@@ -193,17 +200,17 @@ def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
     if commit.height != parents[0].height + 1 or commit.generation != 1 + max(
         p.generation for p in parents
     ):
-        yield wrong("height or generation do not follow from the parents")
+        yield wrong("height or generation do not match the parents")
     if commit.time <= max(p.time for p in parents):
-        yield wrong("is not younger than its parents")
-    if commit.jump != _right_jump(known, commit):
+        yield wrong("the commit time is not later than those of its parents")
+    if commit.jump != _expected_jump(known, commit):
         yield wrong("the jump pointer leads to the wrong ancestor")
 
 
 def _check_state(
     objects: Objects, id_: Id, commit: Commit, indexed: Container[bytes]
 ) -> Iterator[Problem]:
-    """Whether a commit's state is its first parent's with its operations done, and whether it is found by the keys it touched."""
+    """Checks that a commit's state follows from its first parent, and that the index finds it."""
     try:
         edits = {
             key: None if is_deletion(record) else record
@@ -213,20 +220,20 @@ def _check_state(
             yield Problem(
                 ProblemKind.BROKEN_LINK,
                 id_.hex(),
-                f"commit {_short(id_)}: its state is not its parent's with its operations done",
+                f"commit {_short(id_)}: the state is not its parent's with its operations applied",
             )
         if any(term + id_ not in indexed for term in terms_of(edits, commit.parents)):
             yield Problem(
                 ProblemKind.MISSING,
                 id_.hex(),
-                f"commit {_short(id_)}: the index of keys and merges does not lead to it",
+                f"commit {_short(id_)}: the index of keys and merges does not contain it",
             )
     except (NessieError, MsgspecError, LookupError, ValueError, TypeError) as fault:
         # Nodes of the wrong shape are problems of their own.
         yield Problem(
             ProblemKind.MISSING,
             id_.hex(),
-            f"commit {_short(id_)}: its state cannot be read: {fault}",
+            f"commit {_short(id_)}: the state cannot be read: {fault}",
         )
 
 
@@ -243,7 +250,7 @@ def _check_operations(
         try:
             node = decode_node(stored)
         except MsgspecError:
-            yield wrong("the list of operations is not understood", ProblemKind.WRONG_SHAPE)
+            yield wrong("the list of operations cannot be decoded", ProblemKind.WRONG_SHAPE)
             return
         if len(node.keys) != commit.operation_count:
             yield wrong("the number of operations is wrong", ProblemKind.BROKEN_LINK)
@@ -255,8 +262,8 @@ def _check_operations(
                 )
 
 
-def _right_jump(known: _Known, commit: Commit) -> Id | None:
-    """Where the jump pointer of a commit has to lead, given those of its ancestors."""
+def _expected_jump(known: _Known, commit: Commit) -> Id | None:
+    """Returns the correct jump pointer of a commit, given those of its ancestors."""
     parent = known.commits[commit.parents[0]]
     if jump_height(commit.height) == parent.height:
         return commit.parents[0]

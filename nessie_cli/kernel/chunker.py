@@ -1,9 +1,10 @@
-"""Where a level of the key tree is cut into nodes.
+"""The boundaries between the nodes of one level of the key tree.
 
-A node ends after a key when the hash of the key falls below a hazard that grows with the cube of the node's logical size (Weibull, shape 4): sizes
-stay narrow around the target, a boundary depends on nothing but the keys since the last one, and at about twice the target every
-key is a boundary, so no key set can make nodes large. Values have a fixed size and do not count: changing a value moves no boundary. All of it
-is integer arithmetic and part of the format: changing a number here makes equal catalogs look different.
+A node ends after a key if the hash of the key falls below a hazard that grows with the cube of the
+node's logical size (Weibull, shape 4). So sizes stay close to the target, and a boundary depends
+only on the keys since the last one. At about twice the target every key is a boundary, so no set
+of keys can make nodes large. Values have a fixed size, and changing one moves no boundary. The
+arithmetic is part of the format: if a number here changes, equal catalogs get different ids.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ INNER_TARGET = 4096
 """Scale of the size distribution in bytes; the mean is 0.9 of it."""
 
 PARAMETERS = f"weibull4 leaf={LEAF_TARGET} inner={INNER_TARGET}"
-"""What a repository remembers of how its trees were cut: trees cut otherwise share nothing with them."""
+"""The parameters as a repository records them. Trees with other parameters share no nodes."""
 
 _SCALE = [LEAF_TARGET**4, INNER_TARGET**4]
 _ENTRY_OVERHEAD = [RECORD_SIZE + 2, CHILD_SIZE + 2]
@@ -35,17 +36,17 @@ class _Hash(Protocol):
 
 @cache
 def _key_hash(level: int) -> _Hash:
-    """The hash that decides boundaries. Another one for each level: the keys of a level were chosen by the hash of the level below."""
+    """Returns the hash that decides the boundaries of a level.
+
+    Each level has its own, because the hash of the level below selected its keys.
+    """
     from hashlib import blake2b
 
     return blake2b(digest_size=4, person=b"nessie%d" % level)
 
 
 class Chunker:
-    """Takes the entries of one level in key order and emits nodes.
-
-    `open` tells whether entries are waiting for their boundary.
-    """
+    """Takes the entries of one level in key order and emits nodes."""
 
     def __init__(self, level: int, emit: Emit) -> None:
         self._level = level
@@ -65,7 +66,7 @@ class Chunker:
         return bool(self._keys)
 
     def add(self, key: bytes, payload: bytes) -> None:
-        """Append one entry; emits a node when it is a boundary."""
+        """Appends an entry, and emits a node if the entry is a boundary."""
         self._keys.append(key)
         self._slices.append(payload)
         entry = len(key) + self._overhead
@@ -80,7 +81,7 @@ class Chunker:
             self.finish()
 
     def finish(self) -> None:
-        """Emit what is waiting as a node, boundary or not: the end of the level."""
+        """Emits the remaining entries as the last node of the level."""
         if self._keys:
             node = Node(self._level, tuple(self._keys), b"".join(self._slices))
             self._keys = []

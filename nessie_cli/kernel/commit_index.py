@@ -1,8 +1,9 @@
-"""The commit index: finds the commits that changed a key, and those that merge, without walking history.
+"""The commit index: finds the commits that changed a key, and merges, without walking history.
 
-A commit is stored with one index term for each key that it has an operation on, 8 bytes of the key's hash. A term is a
-hint: the commit that it leads to is checked. A commit of more than `INDEXED_OPERATIONS` operations has one term for
-all of them instead. A commit with merge parents has one more term.
+A commit is stored with one index term for each key that it has an operation on, 8 bytes of the
+key's hash. A term is a hint: the commit that it leads to is checked. A commit of more than
+`INDEXED_OPERATIONS` operations has one term for all of them instead. A commit with merge parents
+has one more term.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from nessie_cli.kernel.history import ancestor_at
 from nessie_cli.kernel.objects import Objects
 
 IndexLookup = Callable[[bytes, int | None, int], list[tuple[int, Id]]]
-"""Looks up a term in the index of a store: (term, numbers below this or None, limit) -> commits, last written first."""
+"""Looks up a term in the index of a store: (term, numbers below this or None, limit) -> commits,
+last written first."""
 
 INDEXED_OPERATIONS = 1000
 LARGE_COMMIT = bytes(8)
@@ -29,13 +31,13 @@ MERGE_COMMIT = bytes(7) + b"\x01"
 
 _PAGE, _LONGEST_PAGE = 16, 1024
 _FIRST = 2
-"""Mostly only the last commit of a key is wanted."""
+"""The size of the first page: most callers need only the last commit of a key."""
 
 
 @cache
 def _hasher() -> Any:
     try:
-        # hashlib loads OpenSSL; a command that only reads does without.
+        # hashlib loads OpenSSL, which a command that only reads does not need.
         from _blake2 import blake2b
     except ImportError:
         from hashlib import blake2b
@@ -44,7 +46,7 @@ def _hasher() -> Any:
 
 
 def term_of(key: bytes) -> bytes:
-    """The term of commits that have an operation on a key."""
+    """Returns the term of commits with an operation on a key."""
     hasher = _hasher().copy()
     hasher.update(key)
     digest: bytes = hasher.digest()
@@ -52,7 +54,7 @@ def term_of(key: bytes) -> bytes:
 
 
 def terms_of(keys: Collection[bytes], parents: Sequence[Id]) -> tuple[bytes, ...]:
-    """The terms of a commit with operations on these keys and with these parents."""
+    """Returns the terms of a commit with operations on these keys and with these parents."""
     of_keys = (LARGE_COMMIT,) if len(keys) > INDEXED_OPERATIONS else tuple(map(term_of, keys))
     return (*of_keys, MERGE_COMMIT) if len(parents) > 1 else of_keys
 
@@ -60,9 +62,9 @@ def terms_of(keys: Collection[bytes], parents: Sequence[Id]) -> tuple[bytes, ...
 def commits_of_key(
     objects: Objects, lookup: IndexLookup, head: Id, key: bytes
 ) -> Iterator[tuple[Id, Commit]]:
-    """The commits with an operation on a key, from `head` on along first parents, newest first.
+    """Yields the commits with an operation on a key, from `head` along first parents, newest first.
 
-    O(log commits) for each commit that has the term, also for those elsewhere in history.
+    O(log commits) for each commit that has the term, including those elsewhere in history.
     """
     candidates = merge(
         *(indexed(lookup, term, _FIRST) for term in (term_of(key), LARGE_COMMIT)), reverse=True
@@ -78,14 +80,17 @@ def commits_of_key(
             or ancestor_at(objects, head, commit.height) != id_
         ):
             continue
-        # Ancestors of a commit are always written before it, so the search never has to go up again.
+        # Ancestors of a commit are always written before it, so the search only goes down.
         head = id_
         if key in operations_on(objects, commit, [key]):
             yield id_, commit
 
 
 def indexed(lookup: IndexLookup, term: bytes, size: int = _PAGE) -> Iterator[tuple[int, Id]]:
-    """The commits with a term, each with its number, last written first; read in growing pages, the first of `size`."""
+    """Yields the commits with a term, each with its number, last written first.
+
+    Reads pages of growing size, beginning with `size`.
+    """
     before = None
     while page := lookup(term, before, size):
         yield from page

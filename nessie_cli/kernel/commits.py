@@ -1,4 +1,4 @@
-"""What a stored commit says, read back: its state, its own operations, its metadata."""
+"""Reads a stored commit: its state, its operations, its metadata."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def micros(when: datetime) -> int:
-    """Microseconds since 1970 of an aware datetime."""
+    """Returns the microseconds since 1970 of an aware datetime."""
     return (when - _EPOCH) // timedelta(microseconds=1)
 
 
 def from_micros(time: int) -> datetime:
-    """The datetime in UTC of microseconds since 1970."""
+    """Returns the datetime in UTC of microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=time)
 
 
 def root_of(objects: Objects, commit: Id) -> Id:
-    """The root of a commit's state."""
+    """Returns the root of a commit's state."""
     return tree.EMPTY if commit == NO_COMMIT else objects.commit(commit).root
 
 
 def operations_of(objects: Objects, commit: Commit) -> list[tuple[bytes, bytes]]:
-    """A commit's own operations by key: the record put, or the one deleted with the mark `DELETED`."""
+    """Returns a commit's operations: key and record, which has the flag `DELETED` if deleted."""
     stored = commit.operations
     if not stored:
         return []
@@ -40,7 +40,7 @@ def operations_of(objects: Objects, commit: Commit) -> list[tuple[bytes, bytes]]
 
 
 def operations_on(objects: Objects, commit: Commit, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-    """Those of a commit's operations that are on the given keys."""
+    """Returns a commit's operations on the given keys."""
     stored = commit.operations
     if len(stored) == len(NO_COMMIT):
         return tree.get(objects, stored, keys)
@@ -48,17 +48,17 @@ def operations_on(objects: Objects, commit: Commit, keys: Sequence[bytes]) -> di
 
 
 def deletion(record: bytes) -> bytes:
-    """The record of an operation that deleted what this record says."""
+    """Returns the record of an operation that deletes the content of `record`."""
     return bytes([record[0] | DELETED]) + record[1:]
 
 
 def is_deletion(record: bytes) -> bool:
-    """Whether an operation's record is that of a deletion."""
+    """Returns whether the record of an operation is a deletion."""
     return bool(record[0] & DELETED)
 
 
 def meta_of(commit_id: Id, commit: Commit) -> CommitMeta:
-    """A commit's metadata as callers see it."""
+    """Returns a commit's metadata for callers."""
     return CommitMeta(
         message=commit.message,
         authors=commit.authors,

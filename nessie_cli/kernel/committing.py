@@ -1,7 +1,8 @@
-"""The commit rules: from operations to a new state, or to every conflict at once.
+"""The commit rules: from operations to a new state, or to all conflicts at once.
 
-Works in two steps. `Batch` reads the operations once, validates them and stores their values; it can be a stream of millions and keeps a few
-dozen bytes for each. `apply_batch` judges the batch against the expected state and HEAD; when another writer was faster it is simply called again.
+There are two steps. `Batch` reads the operations once, validates them and adds their values. It may
+be a stream of millions, and keeps a few dozen bytes for each. `apply_batch` compares the batch with
+the expected state and HEAD. After a lost race, only that step is repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from msgspec import Struct
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import deletion
-from nessie_cli.kernel.conflicts import KeyConflict, demanded, difference
+from nessie_cli.kernel.conflicts import KeyConflict, difference, difference_if_required
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import (
     NO_ID,
@@ -40,39 +41,42 @@ from nessie_cli.model import (
 from nessie_cli.model.progress import Progress, with_progress
 
 NewId = Callable[[bytes], bytes]
-"""From an encoded key to its new content id: the 16 bytes of a UUID, the same each time for one key."""
+"""Maps an encoded key to its new content id, the 16 bytes of a UUID; always the same for a key."""
 
 _UUID_LENGTH = 36
 
 
 def parse_content_id(text: str) -> bytes:
-    """The 16 bytes of a content id; raises `InvalidInput` unless it is a UUID in the usual form."""
+    """Returns the 16 bytes of a content id. Raises `InvalidInput` if it is not a UUID."""
     try:
         raw = bytes.fromhex(text.replace("-", ""))
     except ValueError:
         raw = b""
-    # `fromhex` passes over spaces: with any, or with another dash, there would be fewer bytes.
+    # `fromhex` ignores spaces; the length excludes them.
     if len(raw) != len(NO_ID) or len(text) != _UUID_LENGTH or text[8:24:5] != "----":
         raise InvalidInput(f"content id {text!r} is not a UUID")
     return raw
 
 
 class Action(IntEnum):
-    """What a batch does to a key. AGAIN: deleted and put anew in one commit."""
+    """The effect of a batch on a key. RECREATE: deleted and put again in one commit."""
 
     PUT = 0
     DELETE = 1
     UNCHANGED = 2
-    AGAIN = 3
+    RECREATE = 3
 
 
-_PUT, _DELETE, _UNCHANGED, _AGAIN = (
-    Action  # looking a member up takes longer than what is done with it
-)
+# Looking an enum member up takes longer than what is done with it.
+_PUT, _DELETE, _UNCHANGED, _RECREATE = Action
 
 
 class Change(Struct, frozen=True, gc=False):
-    """One key of a batch. `record` is what is put, `has_id` whether it came with a content id; `expected` the expected content."""
+    """The change of one key by a batch.
+
+    `record` is the new content, `has_id` whether it came with a content id, `expected` the expected
+    content.
+    """
 
     action: Action
     record: bytes | None = None
@@ -80,7 +84,7 @@ class Change(Struct, frozen=True, gc=False):
     has_id: bool = False
 
     def displaces(self, state: bytes) -> bool:
-        """Whether the content of this record no longer is under the key after the change."""
+        """Returns whether the content of a record is no longer under the key after the change."""
         if self.action is _PUT:
             return (
                 self.expected is not None
@@ -92,14 +96,14 @@ class Change(Struct, frozen=True, gc=False):
 
 
 class Batch:
-    """Operations, validated one by one and reduced to records; their values are pending in `objects`."""
+    """Validated operations, reduced to records. Their values are pending in `objects`."""
 
     def __init__(
         self, objects: Objects, operations: Iterable[Operation], progress: Progress | None = None
     ) -> None:
         self._objects = objects
         self.changes: dict[bytes, Change] = {}
-        # Each is read now and judged later.
+        # Each operation is read now and checked later.
         total = (
             2 * len(operations) if progress is not None and isinstance(operations, Sized) else None
         )
@@ -118,8 +122,9 @@ class Batch:
             if earlier is not None:
                 if earlier.action is not _DELETE or operation.content.id is not None:
                     raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
-                change = Change(_AGAIN, change.record)
-                del self.changes[key]  # It takes the place of its Put among the others.
+                change = Change(_RECREATE, change.record)
+                # The change takes the position of its Put.
+                del self.changes[key]
         elif earlier is not None:
             raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
         elif isinstance(operation, Delete):
@@ -144,7 +149,7 @@ def _id_of(content: Content) -> bytes:
 
 
 class Applied(NamedTuple):
-    """A batch judged: the new state and the commit's operations, or the conflicts that prevent it.
+    """The result of a batch: the new state and the operations of the commit, or the conflicts.
 
     `added` maps each created key to its new content id.
     """
@@ -155,8 +160,8 @@ class Applied(NamedTuple):
     conflicts: list[KeyConflict]
 
 
-class _Judge:
-    """One batch against one expected state and one HEAD."""
+class _BatchCheck:
+    """Compares a batch with an expected state and HEAD."""
 
     def __init__(
         self,
@@ -179,7 +184,7 @@ class _Judge:
         self._new_id = new_id
         self._demand_expected = demand_expected
         self._validate_namespaces = validate_namespaces
-        # The contents that this batch takes from their keys: another key may take them over.
+        # Contents that this batch removes from their keys. Other keys may take their ids over.
         self._dropped = {
             content_id_of(state): state
             for key, state in self._expected_state.items()
@@ -192,13 +197,13 @@ class _Judge:
         self.added: dict[bytes, bytes] = {}
         self.conflicts: list[KeyConflict] = []
 
-    def judge(self, progress: Progress | None) -> None:
+    def run(self, progress: Progress | None) -> None:
         self._refuse_recreation_after_rename()
         rules = {
             _PUT: self._put,
             _DELETE: self._delete,
             _UNCHANGED: self._unchanged,
-            _AGAIN: self._again,
+            _RECREATE: self._recreate,
         }
         for key, change in with_progress(
             self._in_order(), progress, 2 * len(self._changes), len(self._changes)
@@ -211,7 +216,9 @@ class _Judge:
         spaces = [key for key in self.edits if is_namespace(self._head_state.get(key))]
         if self._created or spaces:
             gone = {
-                key for key, change in self._changes.items() if change.action in (_DELETE, _AGAIN)
+                key
+                for key, change in self._changes.items()
+                if change.action in (_DELETE, _RECREATE)
             }
             removed = [key for key in spaces if key in gone or not is_namespace(self.edits[key])]
             self.conflicts[:0] = namespace_conflicts(
@@ -224,8 +231,11 @@ class _Judge:
             )
 
     def _refuse_recreation_after_rename(self) -> None:
-        """A Put that takes the content of a deleted key over makes the deletion a rename: no later Put creates that key again."""
-        if not any(change.action is _AGAIN for change in self._changes.values()):
+        """Refuses to create a key again that was renamed away before.
+
+        A Put that takes the content id of a deleted key over makes the deletion a rename.
+        """
+        if not any(change.action is _RECREATE for change in self._changes.values()):
             return
         taken: set[bytes] = set()
         for key, change in self._changes.items():
@@ -238,7 +248,7 @@ class _Judge:
             ):
                 taken.add(content_id_of(change.record))
             elif (
-                change.action is _AGAIN
+                change.action is _RECREATE
                 and expected is not None
                 and content_id_of(expected) in taken
             ):
@@ -247,8 +257,8 @@ class _Judge:
                 )
 
     def _in_order(self) -> Iterator[tuple[bytes, Change]]:
-        """The changes in the order in which the original reports conflicts."""
-        for action in (_DELETE, _UNCHANGED, _AGAIN, _PUT):
+        """Yields the changes in the order in which the original server reports conflicts."""
+        for action in (_DELETE, _UNCHANGED, _RECREATE, _PUT):
             for key, change in self._changes.items():
                 if change.action is action:
                     yield key, change
@@ -268,7 +278,7 @@ class _Judge:
         self.edits[key] = self.operations[key] = record
 
     def _create(self, key: bytes, record: bytes, content_id: bytes) -> None:
-        """Write a key that is new, under this content id."""
+        """Writes a new key with this content id."""
         self._created.append(key)
         self._write(key, with_content_id(record, content_id))
 
@@ -284,7 +294,8 @@ class _Judge:
         if change.has_id:
             if content_id in self._ids_put:
                 raise InvalidInput(
-                    f"content id {format_content_id(content_id)} is put under two keys, the second is '{_plain(key)}'"
+                    f"content id {format_content_id(content_id)} is put under two keys,"
+                    f" the second is '{_plain(key)}'"
                 )
             self._ids_put.add(content_id)
         if expected is None:
@@ -304,8 +315,9 @@ class _Judge:
             self._create(key, record, content_id)
         else:
             raise InvalidInput(
-                f"Key '{_plain(key)}' already exists with content ID {format_content_id(content_id_of(expected))}, "
-                f"which is different from the content ID {format_content_id(content_id)} in the operation"
+                f"Key '{_plain(key)}' already exists with content ID"
+                f" {format_content_id(content_id_of(expected))}, which is different from the"
+                f" content ID {format_content_id(content_id)} in the operation"
             )
 
     def _put_new(self, key: bytes, change: Change, record: bytes, head: bytes | None) -> None:
@@ -315,7 +327,8 @@ class _Judge:
         elif content_id in self._dropped:
             if not self._same_type(record, self._dropped[content_id]):
                 raise InvalidInput(
-                    f"Key '{_plain(key)}' cannot take over content ID {format_content_id(content_id)}: its type is another"
+                    f"Key '{_plain(key)}' cannot take over content ID"
+                    f" {format_content_id(content_id)}: the types are different"
                 )
             self._create(key, record, content_id)
         else:
@@ -332,11 +345,13 @@ class _Judge:
     ) -> None:
         if change.expected is None and self._demand_expected:
             raise InvalidInput(
-                f"Put of existing key '{_plain(key)}' must carry expectedContent (repository setting require-expected-content)"
+                f"Put of existing key '{_plain(key)}' must have expectedContent"
+                " (repository setting require-expected-content)"
             )
         if not self._same_type(record, expected):
             raise InvalidInput(
-                f"Key '{_plain(key)}' already exists with another type than that of the content in the operation"
+                f"Key '{_plain(key)}' already exists with a different type than"
+                " the content in the operation"
             )
         seen = expected if change.expected is None else change.expected
         type_ = (
@@ -351,7 +366,7 @@ class _Judge:
         payload = payload_of(record)
         if payload != payload_of(existing) or payload:
             return payload == payload_of(existing)
-        # Two types that this program does not know share a payload number; their values tell them apart.
+        # Unknown types share a payload number; their values contain the name.
         new, old = self._objects.contents([record, existing])
         return new.type_name == old.type_name
 
@@ -361,21 +376,21 @@ class _Judge:
             expected = with_content_id(expected, content_id_of(head))
         return difference(expected, head)
 
-    def _again(
+    def _recreate(
         self, key: bytes, change: Change, expected: bytes | None, head: bytes | None
     ) -> None:
         assert change.record is not None
         self._assign_id(key, change.record)
-        self._conflict(demanded(expected, head), key, expected, head, change.record)
+        self._conflict(difference_if_required(expected, head), key, expected, head, change.record)
 
     def _delete(self, key: bytes, _: Change, expected: bytes | None, head: bytes | None) -> None:
-        self._conflict(demanded(expected, head), key, expected, head, None)
+        self._conflict(difference_if_required(expected, head), key, expected, head, None)
         self.edits[key] = None
         if head is not None:
             self.operations[key] = deletion(head)
 
     def _unchanged(self, key: bytes, _: Change, expected: bytes | None, head: bytes | None) -> None:
-        self._conflict(demanded(expected, head), key, expected, head, expected)
+        self._conflict(difference_if_required(expected, head), key, expected, head, expected)
 
 
 def _plain(key: bytes) -> str:
@@ -393,11 +408,12 @@ def apply_batch(
     validate_namespaces: bool = True,
     progress: Progress | None = None,
 ) -> Applied:
-    """Judge a batch against the roots of the expected state and of HEAD; without conflicts the new state is drafted.
+    """Compares a batch with the expected state and HEAD, given by their roots.
 
-    Raises `InvalidInput` for what no state of the branch could make right. O(operations · log keys).
+    Drafts the new state if there are no conflicts. Raises `InvalidInput` for operations that no
+    state of the branch could make valid. O(operations · log keys).
     """
-    judge = _Judge(
+    check = _BatchCheck(
         objects,
         batch,
         expected,
@@ -406,6 +422,6 @@ def apply_batch(
         demand_expected=demand_expected,
         validate_namespaces=validate_namespaces,
     )
-    judge.judge(progress)
-    root = head if judge.conflicts else edit(objects, head, judge.edits)
-    return Applied(root, judge.operations, judge.added, judge.conflicts)
+    check.run(progress)
+    root = head if check.conflicts else edit(objects, head, check.edits)
+    return Applied(root, check.operations, check.added, check.conflicts)

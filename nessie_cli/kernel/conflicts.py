@@ -1,4 +1,4 @@
-"""When two states of a key conflict, and the sentences of the REST API for it."""
+"""Conflicts between states of a key, and the messages of the REST API for them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from nessie_cli.model import CommitMeta, Conflict, ConflictType, ContentKey, Ren
 _TEXT = {
     ConflictType.KEY_EXISTS: "key '{}' already exists",
     ConflictType.KEY_DOES_NOT_EXIST: "key '{}' does not exist",
-    ConflictType.PAYLOAD_DIFFERS: "payload of existing and expected content for key '{}' are different",
-    ConflictType.CONTENT_ID_DIFFERS: "content IDs of existing and expected content for key '{}' are different",
-    ConflictType.VALUE_DIFFERS: "values of existing and expected content for key '{}' are different",
+    ConflictType.PAYLOAD_DIFFERS: "payload of existing and expected content"
+    " for key '{}' are different",
+    ConflictType.CONTENT_ID_DIFFERS: "content IDs of existing and expected content"
+    " for key '{}' are different",
+    ConflictType.VALUE_DIFFERS: "values of existing and expected content"
+    " for key '{}' are different",
     ConflictType.NAMESPACE_ABSENT: "namespace '{}' must exist",
-    ConflictType.NOT_A_NAMESPACE: "expecting the key '{}' to be a namespace, but is not a namespace "
-    "(using a content object that is not a namespace as a namespace is forbidden)",
+    ConflictType.NOT_A_NAMESPACE: "expecting the key '{}' to be a namespace, but is not a"
+    " namespace (using a content object that is not a namespace as a namespace is forbidden)",
     ConflictType.NAMESPACE_NOT_EMPTY: "namespace '{}' is not empty",
 }
 
 
 class KeyConflict(Struct, frozen=True):
-    """A conflict as the rules find it, in records; `describe` turns it into the model's value when somebody has to read it."""
+    """A conflict in terms of records. `describe` converts it into a `model.Conflict`."""
 
     type: ConflictType
     key: bytes
@@ -40,7 +43,7 @@ ChangedBy = Callable[[bytes], CommitMeta | None]
 
 
 def difference(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
-    """What is in the way when a caller saw the record `expected` and `actual` is there now; None where both are the same."""
+    """Returns the conflict between an expected and an actual record, or None if they are equal."""
     if expected == actual:
         return None
     if expected is None:
@@ -56,8 +59,8 @@ def difference(expected: bytes | None, actual: bytes | None) -> ConflictType | N
     )
 
 
-def demanded(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
-    """As `difference`, for an operation that needs the key to exist (Delete, Unchanged)."""
+def difference_if_required(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
+    """Returns `difference` for an operation that requires the key to exist (Delete, Unchanged)."""
     if expected is None:
         return ConflictType.KEY_DOES_NOT_EXIST if actual is None else ConflictType.PAYLOAD_DIFFERS
     return difference(expected, actual)
@@ -69,9 +72,9 @@ def describe(
     source_change: ChangedBy,
     target_change: ChangedBy,
 ) -> tuple[Conflict, ...]:
-    """The conflicts with their contents and the commits that made them, for diagnostics.
+    """Returns the conflicts with their contents and the commits that caused them.
 
-    `target_change` names the commit that last changed a key where the operation should go, `source_change` the one on the side that it came from.
+    `target_change` and `source_change` return the commit that last changed a key on that side.
     """
     records = [r for c in conflicts for r in (c.expected, c.actual, c.proposed) if r]
     contents = dict(zip(records, objects.contents(records), strict=True))
@@ -101,7 +104,7 @@ def describe(
 
 
 def conflict_text(type_: ConflictType, key: ContentKey) -> str:
-    """The REST API's sentence for a conflict."""
+    """Returns the message of the REST API for a conflict."""
     return _TEXT[type_].format(key.plain)
 
 
@@ -113,7 +116,7 @@ def _rename_text(conflict: KeyConflict) -> str:
 
 
 def commit_message(conflicts: Sequence[Conflict]) -> str:
-    """The one-line message of a commit's conflicts."""
+    """Returns the message of the REST API for the conflicts of a commit."""
     if len(conflicts) == 1:
         text = conflicts[0].message
         return text[:1].upper() + text[1:] + "."
@@ -125,7 +128,7 @@ def commit_message(conflicts: Sequence[Conflict]) -> str:
 
 
 def merge_message(conflicts: Sequence[Conflict]) -> str:
-    """The one-line message of a merge's or transplant's conflicts."""
+    """Returns the message of the REST API for the conflicts of a merge or transplant."""
     keys = sorted(c.key for c in conflicts if c.key)
     return "The following keys have been changed in conflict: " + ", ".join(
         f"'{key.plain}'" for key in keys

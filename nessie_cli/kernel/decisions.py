@@ -1,4 +1,4 @@
-"""What a merge decides for each key, between the table that decides it and those that look at it again."""
+"""The decisions of a merge for each key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nessie_cli.model import MergeBehavior
 
 
 class ThreeWay(Struct, frozen=True):
-    """One key that the source changed: its records before, on the target, and after."""
+    """A key that the source changed: its records before, on the target, and after."""
 
     key: bytes
     before: bytes | None
@@ -21,7 +21,7 @@ class ThreeWay(Struct, frozen=True):
 
 
 class Detail(Struct, frozen=True):
-    """One key of the answer: its behavior, the records on both sides, and the conflict, if any."""
+    """A key of the answer: its behavior, the records on both sides, and the conflict, if any."""
 
     behavior: MergeBehavior
     source: bytes | None
@@ -30,7 +30,10 @@ class Detail(Struct, frozen=True):
 
 
 class Outcome(Struct):
-    """What is to be written on the target, what is answered for each key, and what was at the merge base under the keys that go."""
+    """The edits of the target, the details for the answer, and the removed records.
+
+    `removed` contains the records of the merge base for keys that the source deleted.
+    """
 
     edits: dict[bytes, bytes | None] = {}
     details: dict[bytes, Detail] = {}
@@ -43,24 +46,27 @@ class Outcome(Struct):
         return [detail.conflict for detail in self.details.values() if detail.conflict]
 
     def edits_if_source_wins(self) -> dict[bytes, bytes | None]:
-        """The edits if the source wins every conflict. Later checks use them, so that one fault is reported once."""
+        """Returns the edits if the source wins every conflict.
+
+        Later checks use them, so that one problem is reported once.
+        """
         return self.edits | {
             key: detail.source for key, detail in self.details.items() if detail.conflict
         }
 
-    def settle(self, key: bytes, edits: Mapping[bytes, bytes | None]) -> None:
-        """Take the conflict off a key and write these edits instead."""
+    def resolve(self, key: bytes, edits: Mapping[bytes, bytes | None]) -> None:
+        """Removes the conflict of a key and adds these edits instead."""
         self.details[key] = structs.replace(self.details[key], conflict=None)
         self.edits.update(edits)
 
-    def blame(self, conflict: KeyConflict) -> None:
-        """Put another conflict in the place of a key's."""
+    def replace_conflict(self, conflict: KeyConflict) -> None:
+        """Replaces the conflict of a key."""
         self.details[conflict.key] = structs.replace(self.details[conflict.key], conflict=conflict)
 
     def operations(self, target: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-        """The operations of the new commit, given the target's records of the edited keys.
+        """Returns the operations of the new commit, given the target's records of edited keys.
 
-        A forced removal is an operation even where the key is gone already.
+        A forced deletion is an operation even if the key does not exist.
         """
         put = {key: record for key, record in self.edits.items() if record is not None}
         before = {**self.removed, **target}

@@ -1,4 +1,4 @@
-"""Where to cut a map of the key tree into parts of about equal size: its inner nodes know how many keys lie below each child."""
+"""Divides a key tree into parts of about equal size, by the key counts in its inner nodes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from nessie_cli.kernel.objects import Objects
 def divide(
     objects: Objects, root: Id, most: int, start: bytes = b"", stop: bytes | None = None
 ) -> list[bytes]:
-    """Keys that cut a range into pieces of at most `most` keys, and of no fewer than half as many where nodes are small beside that.
+    """Returns the last key of each piece but the final one, for pieces of at most `most` keys.
 
-    A cut is the last key of its piece. Only nodes that hold more than `most` keys are read: O(pieces + log N), one round trip per level.
+    Pieces have at least half as many keys if nodes are small in comparison. Only nodes with more
+    than `most` keys are read: O(pieces + log N), one round trip per level.
     """
     pieces = _pieces(tree.root_node(objects, root), start, stop)
     while large := [piece.node for piece in pieces if piece.node and piece.held > most]:
@@ -35,7 +36,7 @@ def divide(
 
 
 class _Piece(NamedTuple):
-    """Some keys of a map: the node that holds them, empty for a single key, the last of them, and how many they are."""
+    """Some keys of a map: their node (empty for a single key), the last key, and their number."""
 
     node: Id
     last: bytes
@@ -43,7 +44,7 @@ class _Piece(NamedTuple):
 
 
 def _pieces(node: Node, start: bytes, stop: bytes | None) -> list[_Piece]:
-    """What lies below a node in a range, child by child, or key by key."""
+    """Returns the children of an inner node, or the keys of a leaf, that lie in a range."""
     if not node.level:
         return [
             _Piece(b"", key, 1)

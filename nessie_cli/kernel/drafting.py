@@ -1,4 +1,4 @@
-"""Making a commit object from a new state: ancestry fields, time, metadata, and the list of its operations."""
+"""Creates a commit object: ancestry fields, time, metadata, and its list of operations."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from nessie_cli.model import CommitMeta
 from nessie_cli.model.commits import lower_names
 
 INLINE_OPERATIONS = 16
-"""Up to this many operations stand inside the commit, more in a tree of their own. Part of the format."""
+"""The most operations that a commit contains itself; more get a tree. Part of the format."""
 
 
 class Stamp(Struct, frozen=True):
-    """Who commits and when (microseconds since 1970)."""
+    """The committer and the commit time (microseconds since 1970)."""
 
     committer: str
     time: int
 
 
 def check_client_meta(meta: CommitMeta) -> None:
-    """Refuse metadata that only the repository sets."""
+    """Raises `InvalidInput` for metadata that only the repository sets, and for invalid text."""
     if meta.committer is not None:
         raise _set_by_server("committer")
     if meta.commit_time is not None:
@@ -44,7 +44,7 @@ def check_client_meta(meta: CommitMeta) -> None:
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
-        raise InvalidInput("the commit's metadata holds text that is not valid Unicode") from None
+        raise InvalidInput("the commit metadata contains text that is not valid Unicode") from None
     if meta.author_time is not None and meta.author_time.tzinfo is None:
         raise InvalidInput(f"author time {meta.author_time}: has no time zone")
 
@@ -62,7 +62,10 @@ def draft_commit(
     meta: CommitMeta,
     stamp: Stamp,
 ) -> Id:
-    """Add a commit with this state and these operations; its time is later than those of all its parents. Returns its id."""
+    """Adds a commit with this state and these operations. Returns its id.
+
+    Its time is later than the times of all its parents.
+    """
     known = [objects.commit(parent) for parent in parents if parent != NO_COMMIT]
     first = known[0] if parents[0] != NO_COMMIT else None
     time, generation = stamp.time, 1
@@ -98,7 +101,11 @@ def draft_commit(
 def _encode_operations(
     objects: Objects, operations: Mapping[bytes, bytes], first_state: Id | None
 ) -> bytes:
-    """`first_state` is the new state where the one before was empty: the operations that made it are the same map, and need no tree again."""
+    """Encodes operations for a commit.
+
+    `first_state` is the new state if the one before was empty. If the operations are the same map,
+    they share its tree.
+    """
     if (
         first_state is not None
         and len(operations) > INLINE_OPERATIONS

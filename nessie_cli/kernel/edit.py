@@ -1,8 +1,9 @@
-"""Making key trees: from sorted items, and from an existing tree by a batch of edits.
+"""Builds key trees from sorted items, and edits existing ones.
 
-Both end in the same tree for the same map, which is what makes ids comparable; the law is tested. One routine serves every level: edits of the
-entries of one level become edits of the entries of the level above. Cutting goes on past the edited node only until a cut falls on the end of
-an old node: from there on the level is as it was.
+Both give the same tree for the same map, which makes ids comparable; tests prove it. One routine
+serves every level: edits of the entries of one level become edits of the level above. New
+boundaries are searched past the edited node only until one coincides with the end of an old node.
+From there on the level is unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ WINDOW = 1000
 
 
 class _Level:
-    """One level of a tree under construction. Its first node waits: only a second one makes it an entry of a level above."""
+    """One level of a tree under construction.
+
+    Its first node waits, because only a second one makes it an entry of a level above.
+    """
 
     def __init__(self, chunker: Chunker) -> None:
         self.chunker = chunker
@@ -31,7 +35,7 @@ class _Level:
 
 
 class _Builder:
-    """Builds a tree upwards from the entries of one level; memory does not grow with their number."""
+    """Builds a tree upwards from the entries of one level, in constant memory."""
 
     def __init__(self, objects: Objects, level: int) -> None:
         self._objects = objects
@@ -69,17 +73,20 @@ class _Builder:
 
 
 def child_entry(objects: Objects, node: Node) -> Item:
-    """Add a node; returns the entry that names it in the level above."""
+    """Adds a node. Returns its entry for the level above."""
     return node.keys[-1], child_slice(objects.add_node(node), node.count())
 
 
 def build(objects: Objects, items: Iterable[Item]) -> Id:
-    """The root of a map given as ascending, distinct items. Streams: memory does not grow with the number of items."""
+    """Returns the root of a map of ascending, distinct items, in constant memory."""
     return _Builder(objects, 0).root(items)
 
 
 def edit(objects: Objects, root: Id, edits: Mapping[bytes, bytes | None]) -> Id:
-    """The root of the map after the edits (None: the key is gone). O(k log N) nodes read and written, whatever N is."""
+    """Returns the root of the map after the edits; None deletes a key.
+
+    O(k log N) nodes read and written.
+    """
     changes = sorted(edits.items())
     if len(changes) == 1 and (replaced := _replace_one(objects, root, *changes[0])):
         return replaced
@@ -99,7 +106,10 @@ def edit(objects: Objects, root: Id, edits: Mapping[bytes, bytes | None]) -> Id:
 
 
 def _replace_one(objects: Objects, root: Id, key: bytes, record: bytes | None) -> Id | None:
-    """The commonest commit, one key that gets another record: no boundary and no count changes. None where it is something else."""
+    """Handles the most common commit, one existing key with a new record.
+
+    No boundary and no count changes. Returns None for other edits.
+    """
     path = path_to(objects, root, key) if record is not None else None
     if path is None:
         return None
@@ -113,13 +123,13 @@ def _replace_one(objects: Objects, root: Id, key: bytes, record: bytes | None) -
         root = objects.add_node(
             Node(node.level, node.keys, payload[:start] + replacement + payload[end:])
         )
-        # The number of keys behind the child's id stays as it is.
+        # The number of keys, which follows the child's id, stays the same.
         replacement, size = root, CHILD_SIZE
     return root
 
 
 def _lowest_single(objects: Objects, root: Id) -> Id:
-    """The root below a chain of inner nodes that have one child: the same map must not have two roots."""
+    """Returns the root below inner nodes with one child: a map must not have two roots."""
     node = objects.node(root)
     while node.level and len(node.keys) == 1:
         objects.discard_node(root)
@@ -129,7 +139,7 @@ def _lowest_single(objects: Objects, root: Id) -> Id:
 
 
 class _Cursor:
-    """A place among the nodes of one level of an existing tree."""
+    """A position among the nodes of one level of an existing tree."""
 
     def __init__(self, objects: Objects, root: Id, level: int) -> None:
         self._objects = objects
@@ -144,7 +154,7 @@ class _Cursor:
         return all(index == len(node.keys) - 1 for node, index in self._path)
 
     def seek(self, key: bytes) -> None:
-        """Go to the node that holds or would hold a key: the last one for a key beyond all."""
+        """Moves to the node that contains a key or would contain it, if need be the last one."""
         self._path = []
         node = self._objects.node(self._root)
         while node.level > self._level:
@@ -154,7 +164,7 @@ class _Cursor:
         self.node = node
 
     def advance(self) -> None:
-        """Go to the next node of the level."""
+        """Moves to the next node of the level."""
         while self._path[-1][1] == len(self._path[-1][0].keys) - 1:
             self._path.pop()
         parent, index = self._path.pop()
@@ -167,7 +177,7 @@ class _Cursor:
 
 
 class _LevelEdit:
-    """Applies sorted edits to the entries of one level; answers the edits of the level above."""
+    """Applies sorted edits to the entries of one level. Returns the edits of the level above."""
 
     def __init__(self, objects: Objects, root: Id, level: int) -> None:
         self._objects = objects
@@ -186,17 +196,18 @@ class _LevelEdit:
         while position < len(edits):
             if self._level == 0 and position >= fetched and len(edits) > 1:
                 fetched = position + WINDOW
-                # Warms the cache, a level per round trip; the cursor then finds its nodes without asking the store.
+                # Fills the cache with one round trip per level for the cursor.
                 get(self._objects, self._root, [key for key, _ in edits[position:fetched]])
             self._cursor.seek(edits[position][0])
             end = self._end_of_node(edits, position)
             if end == position:
                 key = edits[position][0]
                 raise DamagedObject(
-                    f"a node of the key tree ends before key {key!r}, which its parent puts into it; nessie fsck lists what is affected"
+                    f"a node of the key tree ends before key {key!r}, although its parent assigns"
+                    " the key to it; nessie fsck lists what is affected"
                 )
             if not self._replace(edits[position:end]):
-                end = self._cut_again(edits, position, end)
+                end = self._rechunk(edits, position, end)
             position = end
         return sorted(self._above.items())
 
@@ -209,7 +220,7 @@ class _LevelEdit:
         return position
 
     def _replace(self, edits: Sequence[Edit]) -> bool:
-        """The everyday case: every edit gives an existing key another payload, so no boundary moves."""
+        """Handles the common case: every edit replaces the payload of an existing key."""
         node = self._cursor.node
         size = CHILD_SIZE if node.level else RECORD_SIZE
         payload = bytearray(node.payload)
@@ -222,11 +233,11 @@ class _LevelEdit:
             self._emit(Node(node.level, node.keys, bytes(payload)))
         return True
 
-    def _cut_again(self, edits: Sequence[Edit], position: int, end: int) -> int:
-        """Send this node's entries, edited, through the chunker, and those of the next nodes until a cut falls on an old end."""
+    def _rechunk(self, edits: Sequence[Edit], position: int, end: int) -> int:
+        """Chunks this node's edited entries, and the next nodes' until a boundary is an old one."""
         while True:
             node = self._cursor.node
-            # A node that comes out with the same last key replaces this mark.
+            # A new node with the same last key replaces this deletion.
             self._above.setdefault(node.keys[-1], None)
             self._feed(node, edits[position:end])
             position = end

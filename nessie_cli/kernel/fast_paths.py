@@ -1,7 +1,8 @@
-"""Fast paths through history over merge parents: from merge to merge, and to the commits of a given time.
+"""Fast paths through history over merge parents.
 
-Over first parents, jump pointers skip what is not needed (history.py). Over merge parents, the commit index finds the
-commits that merge (commit_index.py). The answers are those of a walk. A function returns None if a walk is as fast.
+Over first parents, jump pointers skip commits (history.py). Over merge parents, the commit index
+finds merge commits (commit_index.py). The results are those of a walk. A function returns None if a
+walk is as fast.
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
 from nessie_cli.kernel.objects import Objects
 
 IsAncestor = Callable[[Id, Id], bool]
-"""Whether a commit is an ancestor of another over any parents."""
+"""Tests whether the first commit is an ancestor of the second over any parents."""
 Found = tuple[Id, Commit]
 
 _PAGE = 64
-"""About so many commits are read for a page of a log."""
+"""The approximate number of commits that a page of a log reads."""
 SHORT = 512
-"""A walk over so many commits is as fast as a fast path."""
+"""The number of commits up to which a walk is as fast as a fast path."""
 _BATCH = 32
 
 
 def newest_first(found: Found) -> tuple[int, Id]:
-    """The order of a walk: by time, then by id."""
+    """Returns the sort key of a walk: time, then id."""
     return -found[1].time, found[0]
 
 
 def merges_of_store(objects: Objects, lookup: IndexLookup, height: int) -> list[Found] | None:
-    """All commits of a store that merge, newest first.
+    """Returns all merge commits of a store, newest first.
 
-    None if there are so many that in a history of this height a walk finds a page of them sooner. None as well if one
-    is damaged, because a walk may not meet it.
+    Returns None if there are so many that a walk through a history of this height finds a page of
+    them sooner. Returns None also if one is damaged, because a walk may not meet it.
     """
     ids: list[Id] = []
     for _, id_ in indexed(lookup, MERGE_COMMIT):
@@ -51,10 +52,13 @@ def merges_of_store(objects: Objects, lookup: IndexLookup, height: int) -> list[
     )
 
 
-def those_in(
+def reachable_among(
     objects: Objects, is_ancestor: IsAncestor, start: Id, found: Sequence[Found]
 ) -> Iterator[Found]:
-    """The commits that are reachable from `start` over all parents, in their order. O(log commits) for each on first parents."""
+    """Yields those commits of `found` that are reachable from `start` over all parents, in order.
+
+    O(log commits) for each commit on first parents.
+    """
     line = start
     top = history.height_of(objects, start)
     for first in range(0, len(found), _BATCH):
@@ -65,14 +69,17 @@ def those_in(
         for id_, commit in batch:
             if at.get(commit.height) == id_:
                 yield id_, commit
-                # The next ones are older, so the search goes on from here; a higher one is on another line.
+                # The next ones are older, so the search continues here.
                 line, top = id_, commit.height
             elif is_ancestor(id_, start):
                 yield id_, commit
 
 
 def at_height(objects: Objects, commits: Iterable[Id], height: int) -> dict[Id, Id]:
-    """The result of `ancestor_at` for each of many commits at or above this height: their paths soon join."""
+    """Returns `ancestor_at` for each of many commits at or above this height.
+
+    Their paths soon join, so this costs few round trips.
+    """
     found: dict[Id, Id] = {}
     ways = {id_: [id_] for id_ in commits}
     while ways:
@@ -94,10 +101,10 @@ def at_height(objects: Objects, commits: Iterable[Id], height: int) -> dict[Id, 
 def heads_at(
     objects: Objects, is_ancestor: IsAncestor, start: Id, merges: Sequence[Found], time: int
 ) -> list[Id]:
-    """Commits not younger than `time` that reach all such commits that `start` reaches; `merges` are all, newest first.
+    """Returns commits not younger than `time` that reach all such commits that `start` reaches.
 
-    A younger merge matters only if its merge parent left the first parents of `start` before that time. Most did not,
-    which one lookup shows.
+    `merges` are all merges, newest first. A younger merge matters only if its merge parent left the
+    first parents of `start` before that time. One lookup shows that most did not.
     """
     first = history.at_time(objects, start, time)
     if first == start:
@@ -125,9 +132,10 @@ def heads_at(
 def near_merge_base(
     objects: Objects, lookup: IndexLookup, a: Id, b: Id, short: int = SHORT
 ) -> Id | None:
-    """The result of `history.merge_base` if first parents part at that commit and one of the two is near it; otherwise None.
+    """Returns `history.merge_base` if it is the fork of first parents and near `a` or `b`.
 
-    The commits of the nearer one since then must not be merges, and must not be merged into the other.
+    Otherwise returns None. The commits from the fork to the nearer one must not be merges, and must
+    not be merged into the other.
     """
     fork = history.common_first_parent(objects, a, b)
     if fork in (a, b):
@@ -137,7 +145,7 @@ def near_merge_base(
     above, beyond = (history.height_of(objects, id_) - level for id_ in (near, far))
     if above > short or beyond < short:
         return None
-    history.stretch(objects, near, above)
+    history.read_ahead(objects, near, above)
     lowest = near
     for id_, commit in history.first_parents(objects, near):
         if id_ == fork:
@@ -164,5 +172,5 @@ def near_merge_base(
         ]
         return None if lowest in at_height(objects, high, level + 1).values() else fork
     except DamagedObject:
-        # The damaged commit may be on a branch that a walk does not meet.
+        # The damaged commit may be on a branch that a walk does not visit.
         return None

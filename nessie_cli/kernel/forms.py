@@ -1,10 +1,11 @@
 """Canonical bytes and ids of the three kinds of objects.
 
-An id is the SHA-256 of a domain prefix (format and kind) and the object's raw bytes; raw bytes are MessagePack arrays, so every field is framed
-by its length. How the bytes are packed on disk is the store's business.
+An id is the SHA-256 of a domain prefix (format and kind) and the object's raw bytes. Raw bytes are
+MessagePack arrays, so every field is framed by its length. The store decides how it packs the
+bytes.
 """
 
-# No postponed annotations here: msgspec would have to evaluate those of every field at each start.
+# No postponed annotations: msgspec would evaluate those of every field at each start.
 from collections.abc import Callable
 from enum import IntEnum
 from functools import cache
@@ -28,7 +29,7 @@ class _Digest(Protocol):
 
 
 class Kind(IntEnum):
-    """What an object is. The number is part of every id."""
+    """The kind of an object. The number is part of every id."""
 
     VALUE = 1
     NODE = 2
@@ -39,28 +40,31 @@ _DOMAIN = [b"nessie\x00\x01" + bytes([kind]) for kind in range(len(Kind) + 1)]
 
 
 def object_id(kind: Kind, data: bytes) -> Id:
-    """The id of an object of this kind with these raw bytes."""
+    """Returns the id of an object of this kind with these raw bytes."""
     return _sha256()(_DOMAIN[kind] + data).digest()
 
 
 @cache
 def _sha256() -> Callable[[bytes], _Digest]:
-    # hashlib loads OpenSSL; a command that only reads does without.
+    # hashlib loads OpenSSL, which a command that only reads does not need.
     from hashlib import sha256
 
     return sha256
 
 
-# -- values -----------------------------------------------------------------------------------------------------------------------------
+# -- values ----------------------------------------------------------------------------------------
 
 
 def encode_value(content: Content) -> bytes:
-    """Canonical JSON of a content without its id: two contents that differ only in their id have the same value."""
+    """Returns the canonical JSON of a content without its id.
+
+    Two contents that differ only in their id have the same value.
+    """
     attributes = content.attributes()
     attributes["type"] = content.type_name
     if content.payload:
         return _encode_json(attributes)
-    # A foreign type may hold numbers that only Python's own encoder writes without loss.
+    # An unknown type may contain numbers that only Python's own encoder writes without loss.
     import json
 
     return json.dumps(
@@ -69,7 +73,7 @@ def encode_value(content: Content) -> bytes:
 
 
 def decode_value(data: bytes, content_id: str | None, payload: int = 0) -> Content:
-    """The content of a value under the given content id; a known payload number makes it faster."""
+    """Returns the content of a value under a content id; a known payload number makes it faster."""
     if payload:
         attributes = _decode_json(data)
     else:
@@ -84,70 +88,75 @@ _encode_json = msgspec_json.Encoder(order="deterministic").encode
 _decode_json = msgspec_json.Decoder(dict[str, Any]).decode
 
 
-# -- records: what a leaf of the key tree holds for a key ---------------------------------------------------------------------------------
+# -- records: the entry of a key in a leaf of the key tree -----------------------------------------
 
 RECORD_SIZE = 49
 """Bytes of a record: payload number 1, content id 16, value id 32."""
 
 DELETED = 0x80
-"""Set in the payload number of a record in a commit's list of operations: the key was deleted; the rest says what was there."""
+"""Flag in the payload number of a record of a commit's operations: the key was deleted.
+
+The rest of the record describes the deleted content.
+"""
 
 
 NO_ID = bytes(16)
-"""Stands for a content id that is still to be given."""
+"""Stands for a content id that is not assigned yet."""
 
 
 def record_of(payload: int, content_id: bytes, value_id: Id) -> bytes:
-    """A record with these fields."""
+    """Returns a record with these fields."""
     return bytes((payload,)) + content_id + value_id
 
 
 def payload_of(record: bytes) -> int:
-    """The payload number of a record: the type of its content."""
+    """Returns the payload number of a record, which stands for the type of its content."""
     return record[0] & ~DELETED
 
 
 def content_id_of(record: bytes) -> bytes:
-    """The content id of a record."""
+    """Returns the content id of a record."""
     return record[1:17]
 
 
 def value_id_of(record: bytes) -> Id:
-    """The id of the value of a record."""
+    """Returns the id of the value of a record."""
     return record[17:]
 
 
 def with_content_id(record: bytes, content_id: bytes) -> bytes:
-    """The record with another content id."""
+    """Returns the record with another content id."""
     return record[:1] + content_id + record[17:]
 
 
 def with_value_of(record: bytes, other: bytes) -> bytes:
-    """The record with the value of another record."""
+    """Returns the record with the value of another record."""
     return record[:17] + other[17:]
 
 
 def format_content_id(raw: bytes) -> str:
-    """The text form of a content id, a UUID."""
+    """Returns the text form of a content id, a UUID."""
     digits = raw.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def type_name(record: bytes, value: Callable[[], Content]) -> str:
-    """The content type of a record. `value` is called only for a type that this program does not know."""
+    """Returns the content type of a record. `value` is called only for an unknown type."""
     return TYPE_OF_PAYLOAD.get(payload_of(record)) or value().type_name
 
 
-# -- commits ------------------------------------------------------------------------------------------------------------------------------
+# -- commits ---------------------------------------------------------------------------------------
 
 
 class Commit(Struct, frozen=True, array_like=True, gc=False):
     """A commit as stored. Times are microseconds since 1970.
 
-    `parents` holds the first parent (`NO_COMMIT` for a first commit), then merge parents. `height` counts commits along first parents,
-    `generation` is one more than the largest generation of all parents. `jump` is the skew-binary jump pointer: an ancestor along first parents
-    whose height depends on `height` alone. `operations` is the root of a key tree of records: a small one stands inside, as the bytes of its
-    only node, a large one is named by its id (32 bytes); nothing for no operations.
+    `parents` contains the first parent (`NO_COMMIT` for a first commit), then merge parents.
+    `height` counts commits along first parents. `generation` is one more than the largest
+    generation of all parents. `jump` is the skew-binary jump pointer: an ancestor along first
+    parents whose height depends on `height` alone. `operations` is a key tree of records: the
+    bytes of its only node if it is small, the id of its root (32 bytes) if it is large, and empty
+    if there are no operations.
     """
 
     parents: tuple[Id, ...]
@@ -166,28 +175,29 @@ class Commit(Struct, frozen=True, array_like=True, gc=False):
     properties: tuple[tuple[str, tuple[str, ...]], ...]
 
     def weight(self) -> int:
-        """The bytes of memory that it takes, about."""
+        """Returns the approximate size in memory, in bytes."""
         return 1000 + len(self.operations) + len(self.message)
 
 
 _encode = msgpack.Encoder().encode
 
 decode_commit = msgpack.Decoder(Commit).decode
-"""The commit of raw bytes; raises `msgspec.MsgspecError` for bytes that are none."""
+"""Decodes a commit; raises `msgspec.MsgspecError` for other bytes."""
 
 
 def encode_commit(commit: Commit) -> bytes:
-    """Canonical bytes of a commit."""
+    """Returns the canonical bytes of a commit."""
     return _encode(commit)
 
 
-# -- nodes --------------------------------------------------------------------------------------------------------------------------------
+# -- nodes -----------------------------------------------------------------------------------------
 
 
 class Node(Struct, frozen=True, array_like=True, gc=False):
-    """A node of the key tree. `keys` ascend; `payload` holds one fixed-size slice per key.
+    """A node of the key tree. `keys` ascend; `payload` contains one slice of fixed size per key.
 
-    At level 0 a slice is a record. Above, a key is the last key of a child, and the slice the child's id and the number of keys below it.
+    At level 0, a slice is a record. Above, each key is the last key of a child, and its slice
+    contains the child's id and the number of keys below the child.
     """
 
     level: int
@@ -195,30 +205,30 @@ class Node(Struct, frozen=True, array_like=True, gc=False):
     payload: bytes
 
     def weight(self) -> int:
-        """The bytes of memory that it takes, about."""
+        """Returns the approximate size in memory, in bytes."""
         return 200 + len(self.payload) + 80 * len(self.keys)
 
     def slice(self, index: int) -> bytes:
-        """The payload slice of one key."""
+        """Returns the payload slice of one key."""
         size = RECORD_SIZE if self.level == 0 else CHILD_SIZE
         return self.payload[index * size : (index + 1) * size]
 
     def child(self, index: int) -> Id:
-        """The id of a child of an inner node."""
+        """Returns the id of a child of an inner node."""
         start = index * CHILD_SIZE
         return self.payload[start : start + 32]
 
     def children(self) -> list[Id]:
-        """The ids of all children of an inner node."""
+        """Returns the ids of all children of an inner node."""
         payload = self.payload
         return [payload[i : i + 32] for i in range(0, len(payload), CHILD_SIZE)]
 
     def count_of(self, index: int) -> int:
-        """How many keys lie below a child of an inner node."""
+        """Returns the number of keys below a child of an inner node."""
         return int.from_bytes(self.payload[index * CHILD_SIZE + 32 : (index + 1) * CHILD_SIZE])
 
     def count(self) -> int:
-        """How many keys lie at or below this node."""
+        """Returns the number of keys in or below this node."""
         return (
             sum(chain.from_iterable(_COUNTS.iter_unpack(self.payload)))
             if self.level
@@ -233,19 +243,19 @@ _COUNTS = Packing(">32xI")
 
 
 def child_slice(child: Id, count: int) -> bytes:
-    """The payload slice of an inner node for a child with so many keys at or below it."""
+    """Returns the payload slice for a child with `count` keys in or below it."""
     return child + count.to_bytes(4, "big")
 
 
 def child_id_of(child: bytes) -> Id:
-    """The id in the payload slice of an inner node."""
+    """Returns the id in the payload slice of an inner node."""
     return child[:32]
 
 
 def encode_node(node: Node) -> bytes:
-    """Canonical bytes of a node."""
+    """Returns the canonical bytes of a node."""
     return _encode(node)
 
 
 decode_node = msgpack.Decoder(Node).decode
-"""The node of raw bytes; raises `msgspec.MsgspecError` for bytes that are none."""
+"""Decodes a node; raises `msgspec.MsgspecError` for other bytes."""

@@ -1,8 +1,9 @@
 """History: ancestors along first parents without a walk, and walks over all parents.
 
-Every commit has its height along first parents and one jump pointer, an older ancestor chosen so that any ancestor is
-O(log commits) steps away (a skew-binary list). Walks over all parents visit commits by generation or time, each once.
-No commit is newer than its descendants, because its time is later than the times of all its parents.
+Every commit has its height along first parents and one jump pointer, an older ancestor chosen so
+that any ancestor is O(log commits) steps away (a skew-binary list). Walks over all parents visit
+commits by generation or time, each once. No commit is newer than its descendants, because its time
+is later than the times of all its parents.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
 from nessie_cli.kernel.objects import Objects
 
 _BOTH = 3
-"""Seen from both of two sides, which are 1 and 2."""
+"""The flag of a commit that was reached from both sides, which have the flags 1 and 2."""
 
 
 def height_of(objects: Objects, commit: Id) -> int:
-    """Commits along first parents, the commit included; 0 for the empty history."""
+    """Returns the number of commits along first parents, including this one."""
     return 0 if commit == NO_COMMIT else objects.commit(commit).height
 
 
 def jump_height(height: int) -> int:
-    """The height that the jump pointer of a commit at this height leads to.
+    """Returns the height of the target of the jump pointer of a commit at this height.
 
-    Written as a sum of numbers 2^k - 1, each the largest that fits, a height loses its last summand.
+    If a height is written as a sum of numbers 2^k - 1, each the largest that fits, the target's
+    height lacks the last summand.
     """
     rest = height
     summand = 0
@@ -38,7 +40,7 @@ def jump_height(height: int) -> int:
 
 
 def jump_of_child(objects: Objects, parent: Id) -> Id:
-    """The jump pointer of a commit whose first parent is `parent`. At most two commits are read."""
+    """Returns the jump pointer of a commit whose first parent is `parent`. Reads two commits."""
     if parent == NO_COMMIT:
         return NO_COMMIT
     commit = objects.commit(parent)
@@ -48,7 +50,7 @@ def jump_of_child(objects: Objects, parent: Id) -> Id:
 
 
 def ancestor_at(objects: Objects, commit: Id, height: int) -> Id:
-    """The ancestor along first parents that has this height. O(log commits)."""
+    """Returns the ancestor along first parents with this height. O(log commits)."""
     if height <= 0:
         return NO_COMMIT
     here = objects.commit(commit)
@@ -64,7 +66,7 @@ def ancestor_at(objects: Objects, commit: Id, height: int) -> Id:
 
 
 def ancestors_at(objects: Objects, commit: Id, heights: Iterable[int]) -> dict[int, Id]:
-    """What `ancestor_at` answers for each of many heights, the commits on the way to all of them read together: O(log commits) round trips."""
+    """Returns `ancestor_at` for each of many heights, in O(log commits) round trips."""
     top = height_of(objects, commit)
     found = {height: NO_COMMIT if height <= 0 else commit for height in heights}
     waiting = {commit: sorted(height for height in found if 0 < height < top)}
@@ -83,13 +85,16 @@ def ancestors_at(objects: Objects, commit: Id, heights: Iterable[int]) -> dict[i
             if wanted and wanted[-1] == reached:
                 found[wanted.pop()] = id_
             if wanted:
-                # Two ways may lead to one commit: what is asked of it is then merged.
+                # Two paths may meet at one commit.
                 waiting[id_] = sorted([*waiting[id_], *wanted]) if id_ in waiting else wanted
     return found
 
 
 def at_time(objects: Objects, commit: Id, time: int) -> Id:
-    """The newest commit along first parents, from this one on, that is not younger than `time` (microseconds). O(log commits)."""
+    """Returns the newest commit along first parents that is not younger than `time`.
+
+    `time` is in microseconds. O(log commits).
+    """
     while commit != NO_COMMIT:
         here = objects.commit(commit)
         if here.time <= time:
@@ -103,7 +108,7 @@ def at_time(objects: Objects, commit: Id, time: int) -> Id:
 
 
 def parent_number(objects: Objects, commit: Id, number: int) -> Id:
-    """Parent 1 is the first parent, 2 the first merge parent; the empty history where there is none."""
+    """Returns a parent: 1 is the first parent. Returns the empty history if there is none."""
     if commit == NO_COMMIT:
         return NO_COMMIT
     parents = objects.commit(commit).parents
@@ -111,7 +116,7 @@ def parent_number(objects: Objects, commit: Id, number: int) -> Id:
 
 
 def on_first_parents(objects: Objects, ancestor: Id, commit: Id) -> bool:
-    """Whether `ancestor` is the commit or one of its ancestors along first parents. O(log commits)."""
+    """Returns whether `ancestor` is the commit or on its first parents. O(log commits)."""
     return ancestor in (NO_COMMIT, commit) or (
         commit != NO_COMMIT
         and ancestor_at(objects, commit, objects.commit(ancestor).height) == ancestor != NO_COMMIT
@@ -119,7 +124,10 @@ def on_first_parents(objects: Objects, ancestor: Id, commit: Id) -> bool:
 
 
 def is_near_ancestor(objects: Objects, ancestor: Id, commit: Id, most: int) -> bool | None:
-    """Whether `ancestor` is reachable over any parents; None where more than `most` commits younger than it would have to be read."""
+    """Returns whether `ancestor` is reachable over any parents.
+
+    Returns None if more than `most` commits younger than it must be read to know.
+    """
     limit = objects.commit(ancestor).generation
     seen = {commit}
     waiting = [commit]
@@ -139,10 +147,11 @@ def is_near_ancestor(objects: Objects, ancestor: Id, commit: Id, most: int) -> b
     return False
 
 
-def ancestors_past_damage(objects: Objects, ids: Collection[Id], commit: Id) -> set[Id]:
-    """Those of `ids` that are reachable over any parents, by a visit of every ancestor younger than they are: where something is damaged.
+def ancestors_despite_damage(objects: Objects, ids: Collection[Id], commit: Id) -> set[Id]:
+    """Returns the commits among `ids` that are reachable, in a store with damaged objects.
 
-    Raises `DamagedObject` only where one that is not found could be behind what cannot be read.
+    Visits every ancestor younger than they are. Raises `DamagedObject` only if one that was not
+    found may be an ancestor of a commit that cannot be read.
     """
     limit = min((found.generation for found in objects.commits(list(ids))), default=0)
     found: set[Id] = set()
@@ -169,7 +178,7 @@ def ancestors_past_damage(objects: Objects, ids: Collection[Id], commit: Id) -> 
 
 
 def common_first_parent(objects: Objects, a: Id, b: Id) -> Id:
-    """The newest commit that both have along first parents. O(log commits)."""
+    """Returns the newest common commit along first parents. O(log commits)."""
     height = min(height_of(objects, a), height_of(objects, b))
     a, b = ancestor_at(objects, a, height), ancestor_at(objects, b, height)
     while a != b:
@@ -184,7 +193,7 @@ def common_first_parent(objects: Objects, a: Id, b: Id) -> Id:
 
 
 def common_first_parents(objects: Objects, pairs: Iterable[tuple[Id, Id]]) -> list[Id]:
-    """What `common_first_parent` answers for each of many pairs, both of a pair being of one height: O(log commits) round trips."""
+    """Returns `common_first_parent` for pairs of equal height, in O(log commits) round trips."""
     found = list(pairs)
     apart = [place for place, (a, b) in enumerate(found) if a != b]
     while apart:
@@ -201,11 +210,11 @@ def common_first_parents(objects: Objects, pairs: Iterable[tuple[Id, Id]]) -> li
     return [a for a, _ in found]
 
 
-def passing(objects: Objects, ids: Iterable[Id], ancestor: Id) -> set[Id]:
-    """Those commits for which `on_first_parents(ancestor, one)` is true: O(log commits) round trips."""
+def descendants_on_first_parents(objects: Objects, ids: Iterable[Id], ancestor: Id) -> set[Id]:
+    """Returns the commits that have `ancestor` on first parents, in O(log commits) round trips."""
     height = height_of(objects, ancestor)
     found: set[Id] = set()
-    # From where somebody has come to where a line has been followed.
+    # Maps each reached commit to the commits whose first parents led there.
     waiting: dict[Id, list[Id]] = {id_: [id_] for id_ in ids}
     while waiting:
         found.update(waiting.pop(ancestor, ()))
@@ -219,10 +228,11 @@ def passing(objects: Objects, ids: Iterable[Id], ancestor: Id) -> set[Id]:
     return found
 
 
-def gained(objects: Objects, commit: Id, before: Id, most: int) -> set[Id] | None:
-    """The ancestors of a commit that one of its first parents, `before`, has not, the commit itself among them, and perhaps some that it has.
+def new_ancestors(objects: Objects, commit: Id, before: Id, most: int) -> set[Id] | None:
+    """Returns the commits that `commit` reaches and its first-parent ancestor `before` does not.
 
-    None where there are more than `most`. O(log commits) for each merge among them.
+    The result may also contain some that `before` reaches. Returns None if there are more than
+    `most`. O(log commits) for each merge among them.
     """
     found: set[Id] = set()
     lines = [(commit, height_of(objects, before))]
@@ -232,7 +242,7 @@ def gained(objects: Objects, commit: Id, before: Id, most: int) -> set[Id] | Non
             if len(found) >= most:
                 return None
             found.add(id_)
-            # What leads on from a first parent of the commit is an ancestor of `before`, or found on the first line.
+            # A line that joins the first parents of the commit is followed there.
             beside = [parent for parent in here.parents[1:] if parent != NO_COMMIT]
             lines += [
                 (parent, height_of(objects, common_first_parent(objects, parent, commit)))
@@ -245,9 +255,10 @@ def gained(objects: Objects, commit: Id, before: Id, most: int) -> set[Id] | Non
 
 
 def merge_base(objects: Objects, a: Id, b: Id) -> Id:
-    """The best common ancestor over all parents: of the highest generation, then of the smaller id (criss-cross merges have several).
+    """Returns the best common ancestor over all parents.
 
-    One read for each commit since it; the empty history is an ancestor of everything.
+    That is the one of the highest generation, then of the smallest id (criss-cross merges have
+    several). One read for each commit since it. The empty history is an ancestor of everything.
     """
     sides = {a: 1}
     sides[b] = sides.get(b, 0) | 2
@@ -270,41 +281,41 @@ def _generation(objects: Objects, commit: Id) -> int:
     return 0 if commit == NO_COMMIT else objects.commit(commit).generation
 
 
-class Ahead:
-    """Reads commits for a walk that goes back along first parents: some neighbours with each that is not known yet, more the longer the walk.
+class ReadAhead:
+    """Reads commits ahead for a walk along first parents, more of them the longer the walk.
 
-    Commits of one line are mostly written one after the other, so those written before are read; where most of them are of no use, as among many
-    writers, the line is followed by its jump pointers.
+    Commits of one branch are usually written one after the other, so the commits written before are
+    read. If most of these are useless, as with many writers, jump pointers are followed instead.
     """
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._known = objects.known_commit
-        self._size = _FIRST_STRETCH
+        self._size = _FIRST_BATCH
         self._asked = 0
         self._read = 0
         self._neighbours = True
 
     def commit(self, id_: Id) -> Commit:
-        """One commit."""
+        """Returns a commit."""
         self._asked += 1
         found = self._known(id_)
         if found is None:
-            useful = self._neighbours and self._read < _WASTED + 3 * self._asked
+            useful = self._neighbours and self._read < _WASTED_READS + 3 * self._asked
             self._neighbours = useful and self._objects.read_commits_before(id_, self._size - 1)
             if not self._neighbours:
-                stretch(self._objects, id_, self._size - 1)
+                read_ahead(self._objects, id_, self._size - 1)
             self._read += self._size
-            self._size = min(2 * self._size, _LONGEST_STRETCH)
+            self._size = min(2 * self._size, _LARGEST_BATCH)
             found = self._objects.commit(id_)
         return found
 
 
-_FIRST_STRETCH, _LONGEST_STRETCH, _WASTED = 8, 128, 300
+_FIRST_BATCH, _LARGEST_BATCH, _WASTED_READS = 8, 128, 300
 
 
-def stretch(objects: Objects, commit: Id, count: int) -> None:
-    """Read a commit and the `count` before it along first parents, so that they are known: O(log count) round trips."""
+def read_ahead(objects: Objects, commit: Id, count: int) -> None:
+    """Caches a commit and `count` commits before it along first parents, in O(log count) trips."""
     bottom = objects.commit(commit).height - count
     waiting = {commit}
     seen = {commit, NO_COMMIT}
@@ -321,8 +332,8 @@ def stretch(objects: Objects, commit: Id, count: int) -> None:
 
 
 def first_parents(objects: Objects, commit: Id) -> Iterator[tuple[Id, Commit]]:
-    """The commit and its ancestors along first parents, newest first."""
-    ahead = Ahead(objects)
+    """Yields the commit and its ancestors along first parents, newest first."""
+    ahead = ReadAhead(objects)
     while commit != NO_COMMIT:
         here = ahead.commit(commit)
         yield commit, here
@@ -337,12 +348,12 @@ def reachable(
     most: int | None = None,
     times: Mapping[Id, int] | None = None,
 ) -> Iterator[tuple[Id, Commit]]:
-    """Commits reachable over all parents from `starts` and from none of `exclude`, newest first, each once.
+    """Yields commits reachable from `starts` but not from `exclude`, newest first, each once.
 
-    Only the first `most` parents of each are followed, where that is said. Ends as soon as only excluded commits are left to visit. Those of the
-    starts whose commit time stands in `times` are not read before it is their turn.
+    Follows the first `most` parents of each commit, or all. Ends when only excluded commits are
+    left. Starts with a commit time in `times` are read only when it is their turn.
     """
-    read = Ahead(objects).commit
+    read = ReadAhead(objects).commit
     excluded = set(exclude) - {NO_COMMIT}
     seen = (set(starts) | excluded) - {NO_COMMIT}
     known = {id_: times[id_] for id_ in seen if id_ in times} if times else {}
@@ -373,12 +384,12 @@ def reachable(
                 heappush(queue, (-found.time, parent, found))
 
 
-def only_in_one(objects: Objects, a: Id, b: Id) -> Iterator[tuple[Id, Commit]]:
-    """Commits reachable over all parents from one of two commits and not from the other, newest first, each once.
+def symmetric_difference(objects: Objects, a: Id, b: Id) -> Iterator[tuple[Id, Commit]]:
+    """Yields commits reachable from exactly one of two commits, newest first, each once.
 
-    Ends as soon as only commits that both have are left to visit.
+    Ends when only common commits are left.
     """
-    read = Ahead(objects).commit
+    read = ReadAhead(objects).commit
     sides = {a: 1}
     sides[b] = sides.get(b, 0) | 2
     sides.pop(NO_COMMIT, None)

@@ -1,7 +1,7 @@
-"""Merge and transplant: applies net changes of a source to the state of a target, key by key.
+"""The rules of merge and transplant: apply the changes of a source to a target, key by key.
 
-Both decide by three states of a key: before and after the change of the source, and on the target. Only keys that the
-source changed are read, so the cost is that of the differences.
+Both compare three states of a key: before and after the change of the source, and on the target.
+Only keys that the source changed are read, so the cost depends on the differences.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, check_wri
 
 
 class KeyChoice(Struct, frozen=True):
-    """The behavior that the caller chose for a key, with the expected and resolved contents as records (None if not given)."""
+    """The behavior for a key, with the expected and resolved contents as records, if given."""
 
     behavior: MergeBehavior
     expected: bytes | None = None
@@ -32,7 +32,10 @@ class KeyChoice(Struct, frozen=True):
 
 
 class KeyChoices:
-    """The behaviors of a merge or transplant; raises `InvalidInput` for combinations that have no meaning."""
+    """The behaviors of a merge or transplant.
+
+    Raises `InvalidInput` for meaningless combinations.
+    """
 
     def __init__(
         self, objects: Objects, behaviors: Iterable[KeyBehavior], default: MergeBehavior
@@ -42,7 +45,7 @@ class KeyChoices:
         self._objects = objects
         for behavior in behaviors:
             self._add(behavior)
-        # Leaving out what is not there leaves out nothing.
+        # DROP of a key that did not change is harmless.
         self.unused = {
             key for key, choice in self._by_key.items() if choice.behavior is not MergeBehavior.DROP
         }
@@ -54,16 +57,19 @@ class KeyChoices:
             raise InvalidInput(f"Merge behavior for key {wanted.key.plain} is given twice")
         if wanted.resolved is not None and wanted.behavior is not MergeBehavior.NORMAL:
             raise InvalidInput(
-                f"MergeKeyBehavior.resolvedContent must be null for MergeBehavior.{wanted.behavior} for {wanted.key.plain}"
+                "MergeKeyBehavior.resolvedContent must be null for"
+                f" MergeBehavior.{wanted.behavior} for {wanted.key.plain}"
             )
         if wanted.resolved is not None and wanted.expected_target is None:
             raise InvalidInput(
-                f"MergeKeyBehavior.resolvedContent requires setting MergeKeyBehavior.expectedTarget as well for key {wanted.key.plain}"
+                "MergeKeyBehavior.resolvedContent requires setting"
+                f" MergeKeyBehavior.expectedTarget as well for key {wanted.key.plain}"
             )
         expected = resolved = None
         if wanted.resolved is not None and wanted.resolved.id is None:
             raise InvalidInput(
-                f"Content to store must have a non-null content ID: the resolved content of {wanted.key.plain}"
+                "Content to store must have a non-null content ID:"
+                f" the resolved content of {wanted.key.plain}"
             )
         if wanted.expected_target is not None:
             if wanted.expected_target.id is None:
@@ -81,23 +87,25 @@ class KeyChoices:
         self._by_key[key] = KeyChoice(wanted.behavior, expected, resolved)
 
     def of(self, key: bytes) -> KeyChoice:
-        """The choice for a key, or the default."""
+        """Returns the choice for a key, or the default."""
         self.unused.discard(key)
         return self._by_key.get(key, self._default)
 
     def check_all_used(self) -> None:
-        """Raise `InvalidInput` if a behavior was chosen for a key that the source did not change."""
+        """Raises `InvalidInput` if a behavior is for a key that the source did not change."""
         if self.unused:
             keys = ", ".join(sorted(decode_key(key).plain for key in self.unused))
             raise InvalidInput(
-                f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{keys}]"
+                "Not all merge key behaviors specified in the request have been used."
+                f" The following keys were not used: [{keys}]"
             )
 
     def check_resolutions_used(self) -> None:
-        """Raise `InvalidInput` if resolved content was given for a key that is not written."""
+        """Raises `InvalidInput` if resolved content was given for a key that is not written."""
         for key in sorted(self.unresolved - self.unused):
             raise InvalidInput(
-                f"The merge behavior for key {decode_key(key).plain} has an unused resolvedContent attribute."
+                f"The merge behavior for key {decode_key(key).plain}"
+                " has an unused resolvedContent attribute."
             )
 
 
@@ -112,11 +120,11 @@ def combine(
     transplant: bool = False,
     validate_namespaces: bool = True,
 ) -> Outcome:
-    """Decide every changed key, then judge the namespaces of what is left to write.
+    """Decides every changed key, then checks the namespaces of the keys to be written.
 
-    A transplant has three rules of its own. DROP leaves out only what would conflict, and the namespaces of what it leaves out
-    are judged as well. A key that a commit deleted and created again is taken for an update, so that it conflicts wherever the
-    content that it updates is not the one that it brings.
+    A transplant has three rules of its own. DROP leaves out only keys that would conflict. The
+    namespaces of dropped keys are checked as well. A key that a commit deleted and created again
+    counts as an update, so it conflicts if the target has another content.
     """
     outcome = Outcome()
     moved = renames.source.keys() | renames.target.keys()
@@ -129,15 +137,15 @@ def combine(
         renames.follow(outcome)
     if validate_namespaces:
         contested = {t.key for t in changes if t.before is None and t.target is not None}
-        _judge_namespaces(objects, outcome, target, contested, with_dropped=transplant)
+        _check_namespaces(objects, outcome, target, contested, with_dropped=transplant)
     return outcome
 
 
 def _is_done(change: ThreeWay, choice: KeyChoice, *, transplant: bool, moved: bool) -> bool:
-    """Whether the target made the same change, so that nothing is left to do.
+    """Returns whether the target made the same change, so that nothing remains to be done.
 
-    A transplanted commit is done only if it creates: an update is known by the content that it updates. FORCE writes an update again.
-    A key that is gone on both sides because one of them renamed it (`moved`) was not deleted by both.
+    In a transplant, only a creation can be done already. FORCE writes an update again. A key that
+    is missing on both sides because one of them renamed it (`moved`) was not deleted by both.
     """
     if (
         choice.expected is not None
@@ -179,10 +187,11 @@ def _decide(
 def _conflict_type(
     change: ThreeWay, expected: bytes | None, *, transplant: bool
 ) -> ConflictType | None:
-    """What is in the way of a change: the target must have the type and id of the changed content, and the value that was there before.
+    """Returns the conflict between a change and the target, or None.
 
-    A content that the caller expects on the target takes the place of the one from before. Its type and id do not count, under every
-    behavior: no expectation lets one content replace another.
+    The target must have the type and id of the changed content, and its value before the change. A
+    content that the caller expects on the target replaces the value before. Its type and id do not
+    count, so that no expectation lets one content replace another.
     """
     seen = change.before if expected is None else expected
     if seen is None or change.target is None:
@@ -194,7 +203,8 @@ def _conflict_type(
         and change.after
         and content_id_of(change.before) != content_id_of(change.after)
     ):
-        changed = change.before  # deleted, then created again: only the deletion can conflict
+        # Deleted, then created again: only the deletion can conflict.
+        changed = change.before
     assert changed is not None
     return difference(with_value_of(changed, seen), change.target) or (
         difference(seen, change.target) and ConflictType.VALUE_DIFFERS
@@ -210,7 +220,7 @@ def _resolved(
     return with_content_id(choice.resolved, content_id_of(target or after))
 
 
-def _judge_namespaces(
+def _check_namespaces(
     objects: Objects,
     outcome: Outcome,
     target: Id,
@@ -218,7 +228,11 @@ def _judge_namespaces(
     *,
     with_dropped: bool,
 ) -> None:
-    """`contested` are the keys that both sides created: a namespace forced over the target's content does not serve the source's keys below it."""
+    """Checks the namespaces of the keys to be written.
+
+    `contested` are keys that both sides created. A namespace that was forced over other content of
+    the target does not count as the parent of the source's keys.
+    """
     written = outcome.edits_if_source_wins()
     dropped = {
         key: d.source

@@ -1,6 +1,6 @@
-"""Namespaces: the parent of every new key must be one, and one is only deleted empty.
+"""The rules of namespaces: a new key needs its parent, and only an empty namespace is deleted.
 
-Always judged against HEAD together with what the same commit puts and deletes, never against the expected hash.
+They apply to HEAD together with the operations of the same commit, never to the expected hash.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Edits = Mapping[bytes, bytes | None]
 
 
 def is_namespace(record: bytes | None) -> bool:
-    """Whether a record is that of a namespace."""
+    """Returns whether a record is that of a namespace."""
     return record is not None and payload_of(record) == Namespace.payload
 
 
@@ -32,15 +32,16 @@ def namespace_conflicts(
     removed: Sequence[bytes],
     gone: Collection[bytes],
 ) -> list[KeyConflict]:
-    """All violations that the edits of a commit on the state `head` would cause.
+    """Returns all violations by the edits of a commit on the state `head`.
 
-    `created` are the keys that are new, renamed to or made again, `removed` those whose namespace at HEAD goes or becomes something else,
-    `gone` those that are deleted, be it to be made again.
+    `created` are keys that are new, recreated or the target of a rename. `removed` are keys of
+    namespaces at HEAD that the commit deletes or replaces. `gone` are deleted keys, including those
+    that the commit creates again.
     """
     not_empty = _not_empty(objects, head, gone, removed)
     staying = {conflict.key for conflict in not_empty}
     conflicts: dict[tuple[ConflictType, bytes], KeyConflict] = {}
-    # A namespace that cannot go is not missed by what is put below it.
+    # A namespace that cannot be deleted is not missing for the keys below it.
     missing = [c for c in _missing_parents(objects, head, edits, created) if c.key not in staying]
     for conflict in [*missing, *not_empty]:
         conflicts.setdefault((conflict.type, conflict.key), conflict)
@@ -56,13 +57,13 @@ def _missing_parents(
 ) -> list[KeyConflict]:
     parents = dict.fromkeys(parent for key in created if (parent := _parent(key)) is not None)
     new = {key for key in created if is_namespace(edits.get(key))}
-    # A namespace that is only changed has to be there.
-    doubtful = [parent for parent in parents if parent not in new]
-    at_head = tree.get(objects, head, doubtful)
+    # An update of a namespace requires that it exists.
+    unchecked = [parent for parent in parents if parent not in new]
+    at_head = tree.get(objects, head, unchecked)
     conflicts: list[KeyConflict] = []
-    for parent in doubtful:
-        put, there = edits.get(parent), at_head.get(parent)
-        state = there if parent not in edits or there is None else put
+    for parent in unchecked:
+        put, existing = edits.get(parent), at_head.get(parent)
+        state = existing if parent not in edits or existing is None else put
         if state is None:
             conflicts += _absent(objects, head, parent)
         elif not is_namespace(state):
@@ -71,7 +72,7 @@ def _missing_parents(
 
 
 def _absent(objects: Objects, head: Id, key: bytes) -> list[KeyConflict]:
-    """The missing namespace and its missing ancestors, deepest first, up to the first that exists at HEAD."""
+    """Returns conflicts for a missing namespace and its missing ancestors, deepest first."""
     conflicts = [KeyConflict(ConflictType.NAMESPACE_ABSENT, key)]
     ancestor = _parent(key)
     while ancestor is not None:

@@ -1,4 +1,4 @@
-"""The objects below a commit: read through a store, decoded once, and gathered while a draft is made.
+"""The objects of a repository: read through a store, decoded once, and collected by a draft.
 
 Objects never change, so a decoded one may be cached for ever.
 """
@@ -36,30 +36,32 @@ from nessie_cli.model import Content
 
 Fetch = Callable[[Sequence[Id]], Mapping[Id, bytes]]
 WrittenBefore = Callable[[Id, int, int], Mapping[Id, bytes]]
-"""Of a store: (id, kind, limit) to the raw bytes of that object and of some of its kind that were written before it."""
+"""Maps (id, kind, limit) to raw bytes by id: those of the object, and of up to `limit` objects of
+its kind that were written before it."""
 
 N = TypeVar("N", Node, Commit)
 Decoded = Cache[Node | Commit]
-"""What was decoded once, shared by all readers of one store."""
+"""A cache of decoded objects, shared by all readers of one store."""
 
 Values = tuple[dict[Id, tuple[Kind, bytes]], dict[Id, bytes]]
 """Values by id: those to be stored, and those that are only compared."""
 
-_VALUE, _NODE, _COMMIT = Kind  # looking a member up costs as much as hashing a short text
+# Looking an enum member up costs as much as hashing a short text.
+_VALUE, _NODE, _COMMIT = Kind
 
 SPILL_AT = 20_000
-"""Objects that a draft holds in memory before they are handed to the store."""
+"""The number of objects that a draft keeps in memory before the store gets them."""
 
 
 class Objects:
-    """Reads objects through a `fetch` of raw bytes, decodes and caches them, and collects those that a draft adds.
+    """Reads objects through `fetch`, decodes and caches them, and collects those that a draft adds.
 
-    What is added is in `pending` until the caller has stored it, `index_terms` has the terms of the new commits for the
-    commit index; `spill`, where given,
-    is called when much of it has gathered (a large load). Contents that are only compared with what is stored are kept beside.
-    `written_before` reads neighbours together.
-    `last_path` is the way to the last key that was found alone: who looks a key up often goes on to edit it.
-    `node_reads` and `node_writes` count nodes that were fetched and added: the costs of the design are asserted on them.
+    `pending` contains the added objects until the caller has stored them, and `index_terms` the
+    terms of new commits for the commit index. A large load calls `spill` with what is pending.
+    Contents that are only compared with stored ones are kept apart. `written_before` reads
+    neighbours together. `last_path` is the path to the last key that was looked up alone, because
+    an edit of that key often follows. `node_reads` and `node_writes` count fetched and added
+    nodes; tests assert costs with them.
     """
 
     def __init__(
@@ -85,12 +87,12 @@ class Objects:
     # -- reading --
 
     def node(self, id_: Id) -> Node:
-        """One node of the key tree."""
+        """Returns a node of the key tree."""
         found = self._added.get(id_) or self._cache.get(id_)
         return found if type(found) is Node else self.nodes([id_])[0]
 
     def nodes(self, ids: Sequence[Id]) -> list[Node]:
-        """Nodes in the order of their ids, the missing ones fetched in one round trip."""
+        """Returns nodes in the order of `ids`. Those not known yet take one round trip."""
         found, missing = self._known(ids, Node)
         if missing:
             self.node_reads += len(missing)
@@ -98,38 +100,41 @@ class Objects:
         return [found[id_] for id_ in ids]
 
     def commit(self, id_: Id) -> Commit:
-        """One commit."""
+        """Returns a commit."""
         found = self._added.get(id_) or self._cache.get(id_)
         return found if type(found) is Commit else self.commits([id_])[0]
 
     def known_commit(self, id_: Id) -> Commit | None:
-        """One commit, where it needs no read."""
+        """Returns a commit if it needs no read."""
         found = self._added.get(id_) or self._cache.get(id_)
         return found if type(found) is Commit else None
 
     def read_commits_before(self, id_: Id, limit: int) -> bool:
-        """Read a commit and some that were written before it, so that they are known; False where the store has no faster way for that."""
+        """Caches a commit and some that were written before it.
+
+        Returns False if the store has no fast path for that.
+        """
         raw = self._written_before(id_, Kind.COMMIT, limit) if self._written_before else {}
         self.commit_reads += len(raw)
         try:
             self._cache.put_all({near: decode_commit(data) for near, data in raw.items()})
         except MsgspecError:
-            # Raised when the damaged commit itself is read.
+            # Reading the damaged commit itself raises the error.
             return False
         return bool(raw)
 
     def read_nodes_before(self, id_: Id, limit: int) -> None:
-        """Read a node and some that were written before it, so that they are known; nothing if the store has no faster way for that."""
+        """Caches a node and some that were written before it, if the store has a fast path."""
         if self._cache.get(id_) is not None or self._written_before is None:
             return
         raw = self._written_before(id_, Kind.NODE, limit)
         self.node_reads += len(raw)
-        # A damaged node is raised when it is needed.
+        # Reading a damaged node itself raises the error.
         with suppress(MsgspecError):
             self._cache.put_all({near: decode_node(data) for near, data in raw.items()})
 
     def commits(self, ids: Sequence[Id]) -> list[Commit]:
-        """Commits in the order of their ids, the missing ones fetched in one round trip."""
+        """Returns commits in the order of `ids`. Those not known yet take one round trip."""
         found, missing = self._known(ids, Commit)
         if missing:
             self.commit_reads += len(missing)
@@ -137,21 +142,21 @@ class Objects:
         return [found[id_] for id_ in ids]
 
     def find_commit(self, id_: Id) -> Commit | None:
-        """One commit, None where there is none."""
+        """Returns a commit, or None if there is none with this id."""
         return self.find_commits([id_]).get(id_)
 
     def find_commits(self, ids: Sequence[Id]) -> dict[Id, Commit]:
-        """Those of the ids that are commits of this store; unknown ids and ids of other objects are left out."""
+        """Returns the commits among `ids`, without unknown ids and ids of other objects."""
         found, missing = self._known(ids, Commit)
         for id_, raw in self._fetch(missing).items() if missing else ():
-            # No value and no node is an array of as many fields as a commit.
+            # Values and nodes are not arrays of as many fields as a commit.
             with suppress(MsgspecError):
                 found[id_] = commit = decode_commit(raw)
                 self._cache.put(id_, commit)
         return found
 
     def _known(self, ids: Sequence[Id], type_: type[N]) -> tuple[dict[Id, N], list[Id]]:
-        """Those of the ids that are decoded already, and the rest."""
+        """Returns the decoded objects, and the ids that must be fetched."""
         found: dict[Id, N] = {}
         missing = []
         for id_ in ids:
@@ -163,19 +168,20 @@ class Objects:
         return found, missing
 
     def _read(self, ids: Sequence[Id], decode: Callable[[bytes], N], found: dict[Id, N]) -> None:
-        """Fetch and decode objects, adding them to `found`."""
+        """Fetches and decodes objects into `found`."""
         for id_, data in self._raw(ids).items():
             try:
                 found[id_] = decoded = decode(data)
             except MsgspecError:
                 raise DamagedObject(
-                    f"object {id_.hex()[:16]} is not what it should be; nessie fsck lists what is affected",
+                    f"object {id_.hex()[:16]} is not of the expected kind;"
+                    " nessie fsck lists what is affected",
                     id_.hex(),
                 ) from None
             self._cache.put(id_, decoded)
 
     def contents(self, records: Sequence[bytes]) -> list[Content]:
-        """The contents of records (the deleted mark is ignored), their values fetched in one round trip."""
+        """Returns the contents of records, deletions included. Their values take one round trip."""
         values = self._raw(list(set(map(value_id_of, records))))
         return [
             decode_value(values[value_id_of(record)], _shown_id(record), payload_of(record))
@@ -193,7 +199,8 @@ class Objects:
         for id_ in ids:
             if id_ not in found:
                 raise DamagedObject(
-                    f"object {id_.hex()[:16]} is missing from the store; nessie fsck lists what is affected",
+                    f"object {id_.hex()[:16]} is missing from the store;"
+                    " nessie fsck lists what is affected",
                     id_.hex(),
                 )
         return found
@@ -201,27 +208,27 @@ class Objects:
     # -- adding --
 
     def add_node(self, node: Node) -> Id:
-        """Add a node to the draft; returns its id."""
+        """Adds a node to the draft. Returns its id."""
         id_ = self._add(_NODE, encode_node(node))
         self._added[id_] = node
         self.node_writes += 1
         return id_
 
     def add_commit(self, commit: Commit) -> Id:
-        """Add a commit to the draft; returns its id."""
+        """Adds a commit to the draft. Returns its id."""
         data = encode_commit(commit)
         id_ = object_id(_COMMIT, data)
         self._added[id_] = commit
-        # Never handed over early: its index terms come with the write.
+        # A commit never spills: its index terms are part of the write.
         self.pending[id_] = (_COMMIT, data)
         return id_
 
     def add_content(self, content: Content, content_id: bytes) -> bytes:
-        """Add a content's value to the draft; returns the record of a leaf."""
+        """Adds a content's value to the draft. Returns the record for a leaf."""
         return record_of(content.payload, content_id, self._add(_VALUE, encode_value(content)))
 
     def compared(self, content: Content, content_id: bytes) -> bytes:
-        """The record of a content that is not stored, only compared; it can be read for a diagnosis all the same."""
+        """Returns the record of a content that is only compared. Diagnostics can read its value."""
         data = encode_value(content)
         if len(self._compared) < SPILL_AT:
             id_ = object_id(_VALUE, data)
@@ -241,22 +248,22 @@ class Objects:
         return id_
 
     def discard_node(self, id_: Id) -> None:
-        """Take back a node that nothing refers to."""
+        """Removes a node from the draft that nothing refers to."""
         if self.pending.pop(id_, None):
             self._added.pop(id_, None)
             self.node_writes -= 1
 
     @property
     def added(self) -> Mapping[Id, Node | Commit]:
-        """The nodes and commits of this draft, decoded."""
+        """The decoded nodes and commits of this draft."""
         return self._added
 
     def values(self) -> Values:
-        """The values that are pending or only compared: what a later draft of the same operations needs again."""
+        """Returns the values that a later draft of the same operations needs again."""
         return self.pending.copy(), self._compared
 
     def add_values(self, values: Values) -> None:
-        """Begin with the values of an earlier draft of the same operations."""
+        """Starts with the values of an earlier draft of the same operations."""
         self.pending = values[0].copy()
         self._compared = values[1]
 

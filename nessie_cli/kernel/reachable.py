@@ -1,4 +1,4 @@
-"""The objects that some commits need: their ancestors, the trees of all of these, and the values in them."""
+"""The closure of commits: their ancestors, the trees of all of these, and the values in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nessie_cli.kernel.forms import (
 from nessie_cli.kernel.objects import Fetch
 
 _BATCH = 500
-"""Objects that are fetched at a time."""
+"""The number of objects that are fetched together."""
 _NEVER_STORED = frozenset((NO_COMMIT, tree.EMPTY))
 
 
@@ -80,7 +80,7 @@ class Reachable:
                 else:
                     decode_value(data, None)
             except (MsgspecError, ValueError, LookupError, TypeError):
-                raise _damaged(kind, id_, "damaged: it is not understood") from None
+                raise _damaged(kind, id_, "damaged: it cannot be decoded") from None
 
     def _reach(self, kind: Kind, ids: Iterable[Id]) -> None:
         new = [id_ for id_ in ids if id_ not in self._ids]

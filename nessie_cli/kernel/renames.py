@@ -1,6 +1,7 @@
-"""Renames in merges: the content id tells that a key that went and a key that came are one content.
+"""Renames in merges: a content id that left one key and appeared under another.
 
-A rename on one side and a change on the other is one conflict that says so; `follow` combines both instead: the new key with the changed content.
+A rename on one side and a change on the other is one conflict that names both. `follow` combines
+them instead: the new key gets the changed content.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, MergeBehavior
 
 Pairs = Mapping[bytes, bytes]
-"""Old key to new key."""
+"""Maps old keys to new keys."""
 
 
 def _pairs(changes: Iterable[tuple[bytes, bytes | None, bytes | None]]) -> dict[bytes, bytes]:
-    """Of changes (key, before, after): where a content id left one key and came to another."""
+    """Returns the renames in changes (key, before, after), found by content id."""
     gone: dict[bytes, bytes] = {}
     came: dict[bytes, bytes] = {}
     for key, before, after in changes:
@@ -35,9 +36,10 @@ def _pairs(changes: Iterable[tuple[bytes, bytes | None, bytes | None]]) -> dict[
 
 
 class Renames:
-    """The renames of both sides of a merge, and what they make of its conflicts.
+    """The renames on both sides of a merge, and their effect on its conflicts.
 
-    The target's are looked for only when a key that the source changed is gone there: it costs the target's differences since the base.
+    The target's renames are searched only if a key that the source changed is missing there. The
+    search costs the target's differences since the base.
     """
 
     def __init__(self, objects: Objects, changes: Sequence[ThreeWay], base: Id, target: Id) -> None:
@@ -49,7 +51,7 @@ class Renames:
         self._at_target = tree.get(objects, target, self.target.values())
 
     def explain(self, outcome: Outcome) -> None:
-        """Name the renames in the conflicts that come of them, and join what is one conflict under two keys."""
+        """Names the renames in the conflicts, and joins two conflicts that have one cause."""
         self._onto_existing(outcome)
         for key, change in self._changes.items():
             source_new, target_new = self.source.get(key), self.target.get(key)
@@ -62,7 +64,7 @@ class Renames:
                 self._same_rename(outcome, change, source_new)
             else:
                 proposed = self._changes[source_new].after if source_new else change.after
-                outcome.blame(
+                outcome.replace_conflict(
                     structs.replace(
                         conflict,
                         actual=self._at_target.get(target_new) if target_new else change.target,
@@ -73,15 +75,17 @@ class Renames:
                 )
 
     def _onto_existing(self, outcome: Outcome) -> None:
-        """A rename onto a key that the target has meets another content there, whatever the caller expected of it."""
+        """Makes a rename to a key that exists on the target a conflict, whatever was expected."""
         for new in self.source.values():
             here, change = outcome.details.get(new), self._changes[new]
             if here and here.conflict and change.before is None and change.target is not None:
-                outcome.blame(structs.replace(here.conflict, type=ConflictType.KEY_EXISTS))
+                outcome.replace_conflict(
+                    structs.replace(here.conflict, type=ConflictType.KEY_EXISTS)
+                )
 
     def _same_rename(self, outcome: Outcome, change: ThreeWay, new: bytes) -> None:
-        """Both sides renamed alike: no conflict on the old key; on the new one only where the content differs."""
-        outcome.settle(change.key, {})
+        """Handles the same rename on both sides: it conflicts only if the contents differ."""
+        outcome.resolve(change.key, {})
         here = outcome.details.get(new)
         if here is None or here.conflict is None:
             return
@@ -89,11 +93,11 @@ class Renames:
         assert source is not None
         assert target is not None
         if _same_value(target, change.before):
-            outcome.settle(new, {new: source})
+            outcome.resolve(new, {new: source})
         elif _same_value(source, change.before):
-            outcome.settle(new, {})
+            outcome.resolve(new, {})
         else:
-            outcome.blame(
+            outcome.replace_conflict(
                 structs.replace(
                     here.conflict, type=ConflictType.VALUE_DIFFERS, expected=change.before
                 )
@@ -102,7 +106,7 @@ class Renames:
     def _forced(
         self, outcome: Outcome, key: bytes, source_new: bytes | None, target_new: bytes | None
     ) -> None:
-        """The source's state was forced over a rename on the target: one content must not end under two keys."""
+        """Removes the target's new key if FORCE keeps the old one, so no content has two keys."""
         if (
             outcome.details[key].behavior is MergeBehavior.FORCE
             and target_new
@@ -111,7 +115,7 @@ class Renames:
             outcome.edits.setdefault(target_new, None)
 
     def follow(self, outcome: Outcome) -> None:
-        """Settle the conflicts of a rename on one side and a change on the other: the new key with the changed content."""
+        """Resolves conflicts of a rename with a change: the new key gets the changed content."""
         for conflict in outcome.conflicts:
             change = self._changes[conflict.key]
             if change.before is None:
@@ -134,12 +138,12 @@ class Renames:
             and _same_value(renamed, change.before)
             and new in outcome.edits
         ):
-            outcome.settle(change.key, {change.key: None, new: change.target})
+            outcome.resolve(change.key, {change.key: None, new: change.target})
 
     def _follow_target(self, outcome: Outcome, change: ThreeWay, new: bytes) -> None:
         here = self._at_target[new]
         if _same_value(here, change.before):
-            outcome.settle(change.key, {new: change.after})
+            outcome.resolve(change.key, {new: change.after})
 
 
 def _same_value(record: bytes, other: bytes | None) -> bool:

@@ -1,7 +1,8 @@
-"""The key tree: one sorted map of a commit's state as content-addressed nodes, shared between all commits that agree on them.
+"""The key tree: the state of a commit as a sorted map of content-addressed nodes.
 
-The same map has the same root whatever the order of edits (chunker.py says why), so equal subtrees have equal ids, and diff and merge skip them. All
-functions read a level at a time, in one round trip. Costs are in nodes: N keys, k keys asked for or edited, d keys that differ.
+The same map has the same root, whatever the order of edits (see chunker.py). So equal subtrees have
+equal ids, commits share them, and diff and merge skip them. All functions read one level at a time,
+in one round trip. Costs are in nodes, for N keys, k requested or edited keys, d keys that differ.
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ EMPTY: Id = bytes.fromhex("0de271bcf43728c88b40247da82467993e3c757d45794891b8299
 
 _NO_KEYS = Node(0, (), b"")
 READ_AHEAD = 64
-"""Nodes that a long scan reads in one round trip."""
+"""The most nodes that a scan reads in one round trip."""
 
 Item = tuple[bytes, bytes]
 
 
 def root_node(objects: Objects, root: Id) -> Node:
-    """The root's node, also of the empty map."""
+    """Returns the root node, also that of the empty map."""
     return _NO_KEYS if root == EMPTY else objects.node(root)
 
 
 def count(objects: Objects, root: Id) -> int:
-    """How many keys the map has. One node."""
+    """Returns the number of keys in the map. Cost: one node."""
     return root_node(objects, root).count()
 
 
 def get(objects: Objects, root: Id, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-    """The records of those keys that exist. O(k log N) nodes, one round trip per level."""
+    """Returns the records of those keys that exist. O(k log N) nodes, one round trip per level."""
     wanted = sorted(keys)
     if len(wanted) == 1:
         return _get_one(objects, root, wanted[0])
@@ -56,7 +57,10 @@ def get(objects: Objects, root: Id, keys: Iterable[bytes]) -> dict[bytes, bytes]
 
 
 def path_to(objects: Objects, root: Id, key: bytes) -> list[tuple[Node, int]] | None:
-    """The nodes from the root of a map down to the leaf that holds a key, each with the key's place in it; None where it is not there."""
+    """Returns the nodes from the root down to the leaf of a key, each with the key's index in it.
+
+    Returns None if the map does not contain the key.
+    """
     known_root, known_key, path = objects.last_path
     if key == known_key and root == known_root:
         return path
@@ -85,7 +89,10 @@ def _get_one(objects: Objects, root: Id, key: bytes) -> dict[bytes, bytes]:
 
 
 def _by_child(node: Node, keys: Sequence[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Sorted keys by the index of the child that would hold them; keys beyond the last child are left out."""
+    """Groups sorted keys by the index of the child that may contain them.
+
+    Keys beyond the last child are left out.
+    """
     position = 0
     while position < len(keys):
         index = bisect_left(node.keys, keys[position])
@@ -101,7 +108,10 @@ def _by_child(node: Node, keys: Sequence[bytes]) -> Iterator[tuple[int, list[byt
 def scan(
     objects: Objects, root: Id, start: bytes = b"", stop: bytes | None = None
 ) -> Iterator[Item]:
-    """Keys and records from `start` on, before `stop`, ascending. O(log N + what is consumed); constant memory."""
+    """Yields keys and records from `start` to before `stop`, ascending, in constant memory.
+
+    O(log N + consumed keys).
+    """
     for node in _leaves(objects, [root] if root != EMPTY else [], start, stop, _ReadAhead()):
         keys, payload = node.keys, node.payload
         first = bisect_left(keys, start) if keys[0] < start else 0
@@ -111,7 +121,7 @@ def scan(
 
 
 class _ReadAhead:
-    """How many nodes a scan reads at once: a short look reads little, a long one soon reads in large batches."""
+    """Batch sizes of a scan: a short scan reads few nodes, a long one soon reads large batches."""
 
     def __init__(self) -> None:
         self._size = 1
@@ -137,13 +147,13 @@ def _leaves(
 
 
 def _children(node: Node, start: bytes, stop: bytes | None) -> list[Id]:
-    """The children that can hold keys of the half-open range."""
+    """Returns the children that may contain keys of the half-open range."""
     first, last = child_range(node, start, stop)
     return node.children()[first:last]
 
 
 def child_range(node: Node, start: bytes, stop: bytes | None) -> tuple[int, int]:
-    """The children of an inner node that can hold keys of a half-open range: from one index to before the other."""
+    """Returns the half-open range of indexes of children that may contain keys of a range."""
     last = len(node.keys) if stop is None else bisect_left(node.keys, stop) + 1
     return bisect_left(node.keys, start), last
 
@@ -155,7 +165,10 @@ Change = tuple[bytes, bytes | None, bytes | None]
 def diff(
     objects: Objects, a: Id, b: Id, start: bytes = b"", stop: bytes | None = None
 ) -> Iterator[Change]:
-    """Keys whose records differ, with both records (None: absent), ascending. O(d log N): equal subtrees are not read."""
+    """Yields keys whose records differ, with both records (None: absent), ascending.
+
+    O(d log N): equal subtrees are not read.
+    """
     left, right = _unshared_leaves(objects, a, b, start, stop)
     if len(left) == len(right):
         done = 0
@@ -174,7 +187,7 @@ def diff(
 def _pairwise(
     ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: bytes | None
 ) -> Iterator[Change]:
-    """The everyday case: leaves with the same keys, in which some records were replaced."""
+    """The common case: leaves with the same keys, in which some records were replaced."""
     for mine, other in zip(ours, theirs, strict=True):
         for index in _differing(mine.payload, other.payload, RECORD_SIZE):
             key = mine.keys[index]
@@ -209,7 +222,7 @@ def _items(
 
 
 def _differing(ours: bytes, theirs: bytes, size: int) -> list[int]:
-    """The indexes of slices of a size that differ between two payloads of equal length, found by comparing halves."""
+    """Returns the indexes of slices that differ between two payloads, by comparing halves."""
     found: list[int] = []
     waiting = [(0, len(ours) // size)]
     while waiting:
@@ -220,7 +233,7 @@ def _differing(ours: bytes, theirs: bytes, size: int) -> list[int]:
             found.append(first)
             continue
         middle = (first + last) // 2
-        # The lower half is looked at first: the indexes ascend.
+        # The lower half comes first, so the indexes ascend.
         waiting += [(middle, last), (first, middle)]
     return found
 
@@ -228,9 +241,9 @@ def _differing(ours: bytes, theirs: bytes, size: int) -> list[int]:
 def _unshared_leaves(
     objects: Objects, a: Id, b: Id, start: bytes, stop: bytes | None
 ) -> tuple[list[Id], list[Id]]:
-    """The leaves of each map that the other does not have, found a level at a time.
+    """Returns the leaves of each map that the other does not have, found level by level.
 
-    An id occurs in both lists only for the same keys and records, whatever stands around it: such a subtree holds no difference.
+    An id that occurs on both sides stands for the same keys and records: it contains no difference.
     """
     left, right = ([] if root == EMPTY else [root] for root in (a, b))
     while True:
@@ -258,7 +271,7 @@ def _unshared_leaves(
 def _descend(
     ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: bytes | None
 ) -> tuple[list[Id], list[Id]]:
-    """The children of inner nodes that may differ; of two nodes with the same keys only those that do."""
+    """Returns children that may differ; of two nodes with the same keys, those that do differ."""
     partner = {node.keys[-1]: node for node in theirs}
     narrowed: dict[bytes, list[Id]] = {}
     left: list[Id] = []
@@ -283,7 +296,10 @@ def _descend(
 def three_way(
     objects: Objects, base: Id, target: Id, source: Id
 ) -> Iterator[tuple[bytes, bytes | None, bytes | None, bytes | None]]:
-    """For each key that `source` changed since `base`: key and the records in base, target and source. O(d log N)."""
+    """Yields key and records in base, target and source of each key that `source` changed.
+
+    O(d log N).
+    """
     changes = list(diff(objects, base, source))
     at_target = get(objects, target, [key for key, _, _ in changes])
     for key, before, after in changes:

@@ -1,4 +1,4 @@
-"""The values that travel between all rooms: frozen dataclasses without I/O, clock or environment."""
+"""Immutable values that all packages share. No I/O, clock or environment belongs here."""
 
 from nessie_cli.model.commits import NO_ANCESTOR, CommitMeta, LogEntry
 from nessie_cli.model.conflicts import Conflict, ConflictType, Rename

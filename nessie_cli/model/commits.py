@@ -14,10 +14,11 @@ NO_ANCESTOR = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
 
 
 class CommitMeta(Struct, frozen=True):
-    """What is said about a commit.
+    """The metadata of a commit.
 
-    A client sets `message`, `authors`, `signed_off_by`, `author_time` and `properties`; the rest is None or empty until the repository has
-    written the commit. Times are aware datetimes in UTC with microseconds. Each property holds a list of texts.
+    A client sets `message`, `authors`, `signed_off_by`, `author_time` and `properties`; the rest is
+    None or empty until the repository has written the commit. Times are aware datetimes in UTC with
+    microseconds. Each property holds a list of texts.
     """
 
     message: str
@@ -42,7 +43,7 @@ class CommitMeta(Struct, frozen=True):
 
 
 def lower_names(properties: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Properties as a commit keeps them: names that differ only in case are one."""
+    """Returns properties as a commit stores them: names that differ only in case are merged."""
     found: dict[str, tuple[str, ...]] = {}
     for name, values in properties.items():
         found[name.lower()] = (*found.get(name.lower(), ()), *values)
@@ -50,9 +51,10 @@ def lower_names(properties: Mapping[str, Sequence[str]]) -> dict[str, tuple[str,
 
 
 class LogEntry(Struct, frozen=True):
-    """One commit of a log. `operations` is None where it was not asked for: Deletes sorted by key, then Puts sorted by key.
+    """A commit of a log.
 
-    `height` counts the commits from the empty history along first parents, this one included.
+    `operations` is None if it was not requested; otherwise Deletes sorted by key, then Puts sorted
+    by key. `height` counts the commits along first parents, including this one.
     """
 
     meta: CommitMeta

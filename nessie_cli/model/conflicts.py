@@ -1,4 +1,4 @@
-"""Conflicts: why a key cannot be committed or merged, with everything that a diagnosis needs, as data."""
+"""Conflicts: the reasons why a key cannot be committed or merged, as data for diagnostics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nessie_cli.model.keys import ContentKey
 
 
 class ConflictType(StrEnum):
-    """The REST API's vocabulary."""
+    """The conflict types of the REST API."""
 
     KEY_EXISTS = "KEY_EXISTS"
     KEY_DOES_NOT_EXIST = "KEY_DOES_NOT_EXIST"
@@ -28,7 +28,7 @@ class ConflictType(StrEnum):
 
 
 class Rename(Struct, frozen=True):
-    """One side of a merge moved a content to another key: from where, to where, and the commit that did it."""
+    """A rename on one side of a merge: the old key, the new key, and the commit."""
 
     old: ContentKey
     new: ContentKey
@@ -36,10 +36,12 @@ class Rename(Struct, frozen=True):
 
 
 class Conflict(Struct, frozen=True):
-    """One key in conflict.
+    """A key in conflict.
 
-    `expected` is the state the caller started from, `actual` the state at HEAD, `proposed` what the operation wanted; None is "no content".
-    `changed_by` is the commit that made `actual` differ. `source_rename` and `target_rename` are set where one side of a merge renamed the content.
+    `expected` is the state that the caller started from, `actual` the state at HEAD, and `proposed`
+    the state that the operation would store; None means "no content". `changed_by` is the commit
+    that changed `actual`. `source_rename` and `target_rename` are set if a side of a merge renamed
+    the content.
     """
 
     type: ConflictType

@@ -1,8 +1,8 @@
-"""Content objects: what a key of the catalog points at, with all the fields of the specification.
+"""Content objects: the values of keys, with all the fields of the specification.
 
-A content is a value: two contents with equal fields are equal. `id` is its identity across renames, merges and transplants; it is None until the
-repository has given one. Attribute names in JSON are the camel-case form of the field names; `attributes` and `content_from` are the only places
-that know so.
+Two contents with equal fields are equal. `id` is the identity of a content across renames, merges
+and transplants; it is None until the repository assigns one. Attribute names in JSON are the
+camel-case form of the field names. Only `attributes` and `content_from` convert them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _INT64 = range(-(2**63), 2**63)
 
 
 _LABELS = {"DELTA_LAKE_TABLE": "delta-table"}
-"""Types with a shorter word than their name."""
+"""Types whose label is not derived from their name."""
 
 
 def type_label(type_name: str) -> str:
-    """Returns a content type as people read and write it: `iceberg-table` for `ICEBERG_TABLE`."""
+    """Returns the label of a content type for people: `iceberg-table` for `ICEBERG_TABLE`."""
     return _LABELS.get(type_name) or type_name.lower().replace("_", "-")
 
 
@@ -37,7 +37,8 @@ def _camel(name: str) -> str:
 def _int(owner: str, name: str, value: object, allowed: range) -> None:
     if type(value) is not int or value not in allowed:
         raise InvalidInput(
-            f"{owner}.{_camel(name)}: must be a whole number of {allowed.stop.bit_length()} bits, not {value!r}"
+            f"{owner}.{_camel(name)}: must be an integer of {allowed.stop.bit_length()} bits,"
+            f" not {value!r}"
         )
 
 
@@ -63,7 +64,10 @@ def _texts(owner: str, name: str, values: object) -> None:
 
 
 class Content(Struct, frozen=True, kw_only=True):
-    """Base of all contents. `type` is the REST API's discriminator; `payload` the number that the key tree stores for it."""
+    """Base of all contents.
+
+    `type` is the REST API's discriminator; `payload` the number that the key tree stores for it.
+    """
 
     type: ClassVar[str] = ""
     payload: ClassVar[int] = 0
@@ -71,16 +75,16 @@ class Content(Struct, frozen=True, kw_only=True):
     id: str | None = None
 
     def with_id(self, content_id: str | None) -> Content:
-        """The same content under another content id."""
+        """Returns the same content with another content id."""
         return structs.replace(self, id=content_id)
 
     @property
     def type_name(self) -> str:
-        """The discriminator, also of contents of types that this program does not know."""
+        """The discriminator, including those of unknown types."""
         return self.type
 
     def attributes(self) -> dict[str, Any]:
-        """All attributes but `type` and `id`, under their JSON names, None included."""
+        """Returns all attributes but `type` and `id`, by JSON name, including None."""
         names = _attribute_names(type(self))
         return {
             name: list(value) if type(value) is tuple else value
@@ -92,14 +96,17 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {}
 
 
 def _attribute_names(cls: type[Content]) -> tuple[tuple[str, str], ...]:
-    """(field name, JSON name) of each attribute but the id, the first field; looked up for every content, so it is computed once per class."""
+    """Returns (field name, JSON name) of each attribute but the id, which is the first field."""
     if cls.__name__ not in _NAMES:
         _NAMES[cls.__name__] = tuple((name, _camel(name)) for name in cls.__struct_fields__[1:])
     return _NAMES[cls.__name__]
 
 
 class IcebergTable(Content, frozen=True, kw_only=True, gc=False):
-    """An Iceberg table: its current metadata file and the ids in it. `snapshot_id` is -1 where there is no snapshot."""
+    """An Iceberg table: its current metadata file and the ids in it.
+
+    `snapshot_id` is -1 if there is no current snapshot.
+    """
 
     type: ClassVar[str] = "ICEBERG_TABLE"
     payload: ClassVar[int] = 1
@@ -119,7 +126,10 @@ class IcebergTable(Content, frozen=True, kw_only=True, gc=False):
 
 
 class IcebergView(Content, frozen=True, kw_only=True, gc=False):
-    """An Iceberg view. `sql_text` and `dialect` are deprecated; newer clients keep both in the metadata file."""
+    """An Iceberg view.
+
+    `sql_text` and `dialect` are deprecated; newer clients keep both in the metadata file.
+    """
 
     type: ClassVar[str] = "ICEBERG_VIEW"
     payload: ClassVar[int] = 3
@@ -157,7 +167,7 @@ class DeltaLakeTable(Content, frozen=True, kw_only=True, gc=False):
 
 
 class Namespace(Content, frozen=True, kw_only=True):
-    """A namespace: a content that holds other keys. `elements` normally equals its key."""
+    """A namespace: a content that contains other keys. `elements` normally equals its key."""
 
     type: ClassVar[str] = "NAMESPACE"
     payload: ClassVar[int] = 4
@@ -179,7 +189,7 @@ class Namespace(Content, frozen=True, kw_only=True):
             _text(self.type, f"properties[{name}]", value)
 
     def attributes(self) -> dict[str, Any]:
-        """All attributes but `type` and `id`, under their JSON names."""
+        """Returns all attributes but `type` and `id`, by JSON name."""
         return {"elements": list(self.elements), "properties": dict(self.properties)}
 
 
@@ -202,7 +212,7 @@ class UDF(Content, frozen=True, kw_only=True, gc=False):
 
 
 class UnknownContent(Content, frozen=True, kw_only=True):
-    """A content of a type that this program does not know: kept and shown with everything it came with, never interpreted."""
+    """A content of an unknown type, stored and shown with all its attributes."""
 
     payload: ClassVar[int] = 0
 
@@ -210,18 +220,18 @@ class UnknownContent(Content, frozen=True, kw_only=True):
     foreign_attributes: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
-        """Raise `InvalidInput` where the type name is blank."""
+        """Raise `InvalidInput` if the type name is blank."""
         _text("content", "type", self.foreign_type)
         if not self.foreign_type.strip():
             raise InvalidInput("content.type: must not be blank")
 
     @property
     def type_name(self) -> str:
-        """The type name as it came."""
+        """The type name."""
         return self.foreign_type
 
     def attributes(self) -> dict[str, Any]:
-        """The attributes as they came."""
+        """Returns the attributes."""
         return dict(self.foreign_attributes)
 
 
@@ -235,7 +245,10 @@ TYPE_OF_PAYLOAD: Mapping[int, str] = {c.payload: c.type for c in CONTENT_TYPES.v
 
 
 def check_writable(content: Content) -> None:
-    """Raise `InvalidInput` for a namespace whose elements no key may have; one that is stored already stays readable."""
+    """Raises `InvalidInput` for a namespace whose elements are not a valid key.
+
+    Such a namespace stays readable if it is stored already.
+    """
     if isinstance(content, Namespace):
         try:
             ContentKey(content.elements)
@@ -251,9 +264,10 @@ _COLLECTIONS = frozenset(
 
 
 def content_from(type_name: str, content_id: str | None, attributes: Mapping[str, Any]) -> Content:
-    """Build a content from its JSON attributes (without `type` and `id`).
+    """Returns a content from its JSON attributes (without `type` and `id`).
 
-    Attributes that a known type does not have are left out; a missing or wrong one raises `InvalidInput` that names it.
+    Ignores attributes that a known type does not have. Raises `InvalidInput` that names a missing
+    or invalid attribute.
     """
     cls = CONTENT_TYPES.get(type_name)
     if cls is None:
@@ -277,5 +291,8 @@ def content_from(type_name: str, content_id: str | None, attributes: Mapping[str
 
 @cache
 def _required_names(cls: type[Content]) -> tuple[str, ...]:
-    """The fields without a default. `structs.fields` evaluates annotations anew each time (0.4 ms), so it is asked once per class."""
+    """The fields without a default.
+
+    `structs.fields` evaluates annotations anew each time (0.4 ms), so it is asked once per class.
+    """
     return tuple(field.name for field in structs.fields(cls) if field.required)

@@ -12,7 +12,8 @@ LONGEST = timedelta(days=365_000)
 
 _DURATION = re.compile(
     r"(?P<sign>[+-]?)P(?:(?P<days>[+-]?\d{1,15})D)?"
-    r"(?P<time>T(?:(?P<hours>[+-]?\d{1,15})H)?(?:(?P<minutes>[+-]?\d{1,12})M)?(?:(?P<seconds>[+-]?\d{1,12})(?P<fraction>\.\d{0,9})?S)?)?",
+    r"(?P<time>T(?:(?P<hours>[+-]?\d{1,15})H)?(?:(?P<minutes>[+-]?\d{1,12})M)?"
+    r"(?:(?P<seconds>[+-]?\d{1,12})(?P<fraction>\.\d{0,9})?S)?)?",
     re.IGNORECASE,
 )
 _SHORT = re.compile(
@@ -53,7 +54,7 @@ def find_duration(text: str) -> timedelta | None:
 
 
 def duration_nanos(text: str) -> int | None:
-    """Returns the nanoseconds of an ISO 8601 duration of days and smaller units, or None for other text."""
+    """Returns the nanoseconds of an ISO 8601 duration without months, or None for other text."""
     found = _DURATION.fullmatch(text)
     if not found or text.upper().rstrip("+-").endswith(("P", "T")):
         return None

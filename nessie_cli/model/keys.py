@@ -13,7 +13,8 @@ MAX_LENGTH = 500
 """Limits of the specification; the length is the sum over the elements in UTF-16 units."""
 
 _QUOTED = r'"((?:[^"]|"")*)"'
-# A compiled pattern at module level would cost every command's start-up; `re` keeps what a function has compiled.
+# A compiled pattern at module level would cost every command's start-up; `re` keeps what a function
+# has compiled.
 
 
 def _needs_quotes(element: str) -> bool:
@@ -21,10 +22,12 @@ def _needs_quotes(element: str) -> bool:
 
 
 class ContentKey(Struct, frozen=True, order=True, gc=False):
-    """The path of a content, outermost element first. Ordered element by element, a prefix before its extensions.
+    """The path of a content, outermost element first.
 
-    Text form: elements joined with dots. An element with a dot, a double quote, white space or a wildcard (`*`, `?`) is
-    quoted as SQL does.
+    Keys are ordered element by element, a prefix before its extensions.
+
+    Text form: elements joined with dots. An element with a dot, a double quote, white space or a
+    wildcard (`*`, `?`) is quoted as SQL does.
 
     >>> str(ContentKey(("db", "order.lines")))
     'db."order.lines"'
@@ -35,14 +38,16 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
     elements: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what no catalog may hold; raises `InvalidInput`."""
+        """Raise `InvalidInput` for a key that the specification does not allow."""
         elements = self.elements
         if len(elements) > MAX_ELEMENTS:
             raise InvalidInput(
-                f"Key '{'.'.join(elements)}' has {len(elements)} elements, max allowed number of elements: {MAX_ELEMENTS}"
+                f"Key '{'.'.join(elements)}' has {len(elements)} elements,"
+                f" max allowed number of elements: {MAX_ELEMENTS}"
             )
         joined = "".join(elements)
-        # A UTF-16 unit count is never below the code point count and at most twice it; only long keys pay for the exact one.
+        # A UTF-16 unit count is never below the code point count and at most twice it; only long
+        # keys pay for the exact one.
         if (
             2 * len(joined) > MAX_LENGTH
             and len(joined.encode("utf-16-le", "surrogatepass")) > 2 * MAX_LENGTH
@@ -65,7 +70,7 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
 
     @classmethod
     def parse(cls, text: str) -> ContentKey:
-        """Read the text form; raises `InvalidInput` that points at the position."""
+        """Returns the key of a text form. Raises `InvalidInput` that names the position."""
         elements: list[str] = []
         position = 0
         while True:
@@ -83,7 +88,8 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
                 element = text[position:end]
                 if '"' in element:
                     raise InvalidInput(
-                        f"key {text!r}: a quote in the middle of an element; write the whole element in quotes"
+                        f"key {text!r}: a quote in the middle of an element;"
+                        " write the whole element in quotes"
                     )
                 elements.append(element)
                 position = end
@@ -103,14 +109,14 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
 
     @property
     def plain(self) -> str:
-        """Elements joined with dots, nothing quoted: the form of the REST API's messages (not reversible)."""
+        """The elements joined with dots, without quotes, as in messages of the REST API."""
         return ".".join(self.elements)
 
     @property
     def parent(self) -> ContentKey | None:
-        """The key of the namespace that has to hold this one; None for a key of one element."""
+        """The key of the parent namespace; None for a key of one element."""
         return ContentKey(self.elements[:-1]) if len(self.elements) > 1 else None
 
     def starts_with(self, prefix: ContentKey) -> bool:
-        """Whether this is `prefix` or lies below it, element-wise."""
+        """Returns whether this is `prefix` or lies below it, compared by elements."""
         return self.elements[: len(prefix.elements)] == prefix.elements

@@ -8,17 +8,23 @@ from typing import TypeVar
 T = TypeVar("T")
 
 Progress = Callable[[int, int | None], None]
-"""Called with how much is done and how much there is (None: unknown), in any unit. Must be fast and never raise."""
+"""A callback with the amount done and the total (None: unknown), in any unit.
+
+It must be fast and must not raise.
+"""
 
 FEW = 1000
-"""Fewer items are done too soon to be worth a report."""
+"""The number of items from which on progress is reported."""
 _PACE = 100
 
 
 def with_progress(
     items: Iterable[T], progress: Progress | None, total: int | None, before: int = 0
 ) -> Iterable[T]:
-    """The items; `progress` is called with how many of `total` were consumed, counted from `before`. Does nothing if no callback is set."""
+    """Returns the items, and reports how many of `total` were consumed, counted from `before`.
+
+    Does nothing if no callback is set.
+    """
     return (
         items
         if progress is None or (total is not None and total < FEW)

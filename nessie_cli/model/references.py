@@ -1,4 +1,4 @@
-"""References: branches, tags, and the records of where they have been."""
+"""References: branches, tags, and the entries of their reflog."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from nessie_cli.model.commits import CommitMeta
 
 _NAME = r"[A-Za-z](?:(?:(?!\.\.)[A-Za-z0-9./_-])*[A-Za-z0-9_-])?"
 _LOOKS_LIKE_HASH = r"[0-9a-fA-F]{8,64}"
-NAME_RULE = "Reference name must start with a letter, followed by letters, digits, one of the ./_- characters, not end with a slash or dot, not contain '..'"
+NAME_RULE = (
+    "Reference name must start with a letter, followed by letters, digits, one of the ./_-"
+    " characters, not end with a slash or dot, not contain '..'"
+)
 
 
 class ReferenceType(StrEnum):
-    """What a named reference is. DETACHED occurs only in answers, where a bare hash was read."""
+    """The type of a reference. DETACHED occurs only in answers about a bare hash."""
 
     BRANCH = "BRANCH"
     TAG = "TAG"
@@ -25,24 +28,29 @@ class ReferenceType(StrEnum):
 
 
 def check_reference_name(name: str) -> str:
-    """Return a well-formed reference name unchanged, else raise `InvalidInput`."""
+    """Returns a well-formed reference name unchanged, otherwise raises `InvalidInput`."""
     if not re.fullmatch(_NAME, name):
         raise InvalidInput(f"{NAME_RULE} - but was: {name}")
     return name
 
 
 def check_new_reference_name(name: str) -> str:
-    """As `check_reference_name`, and refuse names that could be taken for a hash or a keyword."""
+    """Returns the name like `check_reference_name`, but refuses hashes and keywords."""
     check_reference_name(name)
     if name.upper() in ("HEAD", "DETACHED") or re.fullmatch(_LOOKS_LIKE_HASH, name):
         raise InvalidInput(
-            f"Reference name mut not be HEAD, DETACHED or a potential commit ID representation. - but was {name}"
+            # Sic: the original server's message.
+            "Reference name mut not be HEAD, DETACHED or a potential commit ID representation."
+            f" - but was {name}"
         )
     return name
 
 
 class ReferenceMetadata(Struct, frozen=True):
-    """What is known of a reference beside its hash. Counts are relative to the default branch, None for it and for tags."""
+    """What is known of a reference beside its hash.
+
+    Counts are relative to the default branch, None for it and for tags.
+    """
 
     head: CommitMeta | None = None
     total: int | None = None
@@ -67,7 +75,11 @@ class Tag(Reference, frozen=True):
 
 
 class ReflogEntry(Struct, frozen=True):
-    """One move of a reference. `before` is None for a creation, `after` for a deletion. `number` counts up in the whole repository."""
+    """One move of a reference.
+
+    `before` is None for a creation, `after` for a deletion. `number` counts up in the whole
+    repository.
+    """
 
     number: int
     reference: str

@@ -1,4 +1,4 @@
-"""What the verbs of a repository take and answer."""
+"""Arguments and results of the verbs of a repository."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from nessie_cli.model.references import Reference
 
 
 class MergeBehavior(StrEnum):
-    """What to do with a key of a merge or transplant: merge it or report a conflict; take the source's state; keep the target's."""
+    """How a key is merged or transplanted.
+
+    NORMAL merges it or reports a conflict, FORCE takes the source's state, DROP keeps the target's.
+    """
 
     NORMAL = "NORMAL"
     FORCE = "FORCE"
@@ -23,7 +26,10 @@ class MergeBehavior(StrEnum):
 
 
 class KeyBehavior(Struct, frozen=True):
-    """The behavior of one key. `resolved` replaces the value to be written; it needs NORMAL and `expected_target`."""
+    """The behavior of one key.
+
+    `resolved` replaces the value to be written; it needs NORMAL and `expected_target`.
+    """
 
     key: ContentKey
     behavior: MergeBehavior = MergeBehavior.NORMAL
@@ -32,7 +38,10 @@ class KeyBehavior(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One key of a commit's state. `content` is None where it was not asked for. `value_hash` is the hash of the content."""
+    """A key of a commit's state.
+
+    `content` is None if it was not requested. `value_hash` is the hash of the content.
+    """
 
     key: ContentKey
     type: str
@@ -42,12 +51,12 @@ class Entry(Struct, frozen=True):
 
     @property
     def cache_key(self) -> str:
-        """Names this very content in every commit, branch and repository: `<content id>:<content hash>`."""
+        """Identifies this content in every commit, branch and repository: `<id>:<hash>`."""
         return f"{self.content_id}:{self.value_hash}"
 
 
 class DiffEntry(Struct, frozen=True):
-    """One key whose content differs; `before` or `after` is None where it does not exist on that side."""
+    """A key whose content differs; `before` or `after` is None if it is absent on that side."""
 
     key: ContentKey
     before: Content | None
@@ -55,7 +64,10 @@ class DiffEntry(Struct, frozen=True):
 
 
 class ChangedKey(Struct, frozen=True):
-    """One key that a commit changed, without its contents: whether it existed before and exists after, and its content id, the last one."""
+    """A key that a commit changed, without contents.
+
+    `before` and `after` tell whether the key existed. `content_id` is its last content id.
+    """
 
     key: ContentKey
     content_id: str
@@ -64,7 +76,10 @@ class ChangedKey(Struct, frozen=True):
 
 
 class KeyRange(Struct, frozen=True):
-    """Which keys a listing covers: all of `keys` (if given) that lie in the inclusive bounds, or below `prefix` (the prefix itself included)."""
+    """The keys that a listing covers.
+
+    Those of `keys` (if given) within the inclusive bounds, or at and below `prefix`.
+    """
 
     keys: tuple[ContentKey, ...] | None = None
     minimum: ContentKey | None = None
@@ -73,7 +88,10 @@ class KeyRange(Struct, frozen=True):
 
 
 class CommitResult(Struct, frozen=True):
-    """What a commit did. `added` maps each created key to its new content id. `applied` is False for a dry run."""
+    """The result of a commit.
+
+    `added` maps each created key to its new content id. `applied` is False for a dry run.
+    """
 
     reference: Reference
     added: Mapping[ContentKey, str] = {}
@@ -81,7 +99,7 @@ class CommitResult(Struct, frozen=True):
 
 
 class MergeDetail(Struct, frozen=True):
-    """One key that a merge or transplant touched; `source` and `target` are the contents on both sides before it."""
+    """A key that a merge or transplant touched, with the contents on both sides before it."""
 
     key: ContentKey
     behavior: MergeBehavior
@@ -91,7 +109,10 @@ class MergeDetail(Struct, frozen=True):
 
 
 class MergeResult(Struct, frozen=True):
-    """What a merge or transplant did or would do. `resultant_hash` is None for a conflict or a dry run that would write."""
+    """The result of a merge or transplant, or of its dry run.
+
+    `resultant_hash` is None for a conflict or a dry run that would write.
+    """
 
     target_branch: str
     effective_target_hash: str
@@ -136,7 +157,7 @@ class Problem(Struct, frozen=True):
 
 
 class Reclaimed(Struct, frozen=True):
-    """Objects of one kind that were deleted, or would be: how many, and the bytes that they took."""
+    """The number and bytes of objects of one kind that were deleted, or would be in a dry run."""
 
     objects: int
     size: int
@@ -145,8 +166,9 @@ class Reclaimed(Struct, frozen=True):
 class MaintenanceReport(Struct, frozen=True):
     """What maintenance of a store did, or would do in a dry run.
 
-    `moves` and `requests` count expired entries of the reflog and request ids. `reclaimed` is by the kind of object:
-    `commit`, `node`, `value`. Sizes of the store are in bytes on disk, of which `free` are used again (None: not known).
+    `moves` and `requests` count expired entries of the reflog and request ids. `reclaimed` is by
+    the kind of object: `commit`, `node`, `value`. Sizes of the store are in bytes on disk, of which
+    `free` are used again (None: not known).
     """
 
     moves: int

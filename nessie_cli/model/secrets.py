@@ -1,10 +1,10 @@
-"""A text that must not be seen."""
+"""A text that must not be shown."""
 
 from __future__ import annotations
 
 
 class Secret:
-    """A password or token: no representation, message or traceback shows it; who sends it asks for it by `reveal`.
+    """A password or token that no representation, message or traceback shows.
 
     >>> Secret("s3cret")
     Secret(...)
@@ -16,7 +16,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text itself."""
+        """Returns the text."""
         return self._text
 
     def __repr__(self) -> str:

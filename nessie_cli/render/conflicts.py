@@ -1,31 +1,69 @@
-"""Conflict diagnostics: per key what was expected, what is there now and what was proposed, who changed it, and the commands that resolve it.
+"""Conflicts for people: what happened to each key, its three states, who changed it, and the commands that resolve it.
 
-The same block stands under a failed commit, merge or transplant, under a dry run and in `status`. On a terminal long values are shortened so that
-the block fits; elsewhere they are whole.
+On a terminal, long values are shortened so that the table fits; in a pipe they are whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from nessie_cli.model import CommitMeta, Conflict, Rename
-from nessie_cli.render.fields import TYPE, differences
+from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, Rename
+from nessie_cli.render.fields import TYPE, Difference, differences
 from nessie_cli.render.spans import Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, visible, wrap
 
-_LABELS = 18
+NOTHING = "(none)"
+"""Stands for a content that does not exist."""
+_TITLE = "conflict: "
+_BEFORE_TYPE = "   "
+_INDENT = "  "
+_LABELS = 19
 _GAP = 2
 _LEAST = 10
 _LEAST_SUBJECT = 8
-BATCH_SIDES = ("expected", "current", "proposed")
-MERGE_SIDES = ("base", "ours", "theirs")
-"""The names of the three states of a conflict."""
 _STYLES = ("before", "updated", "after")
-NOTHING = "(none)"
-"""Stands for a content that is not there."""
-_BETWEEN = "   or   "
+_LOCATION = "metadata-location"
+_TOLD_BY_THE_MESSAGE = (
+    ConflictType.NAMESPACE_ABSENT,
+    ConflictType.NOT_A_NAMESPACE,
+    ConflictType.NAMESPACE_NOT_EMPTY,
+    ConflictType.UNEXPECTED_HASH,
+    ConflictType.UNKNOWN,
+)
+"""Types whose message says more than that two sides changed a key."""
+
+
+class Sides(NamedTuple):
+    """The titles of the three states, and where the two changes were made: `on main`."""
+
+    titles: tuple[str, str, str]
+    places: tuple[str, str]
+
+
+def sides_of_batch(branch: str | None) -> Sides:
+    """Returns the sides of a conflict between a branch and a batch."""
+    return Sides(
+        ("expected", "current", "proposed"), (f"on {visible(branch or 'HEAD')}", "in the batch")
+    )
+
+
+def sides_of_merge(branch: str | None, source: str | None) -> Sides:
+    """Returns the sides of a merge or transplant; a revert has no source."""
+    ours = visible(branch or "HEAD")
+    if not source:
+        return Sides(("base", f"ours ({ours})", "theirs"), (f"on {ours}", "by the revert"))
+    theirs = visible(source)
+    return Sides(("base", f"ours ({ours})", f"theirs ({theirs})"), (f"on {ours}", f"on {theirs}"))
+
+
+Figures = Callable[[Conflict], Sequence[Mapping[str, str]]]
+"""Returns rows, files and columns of each of the three states, by label."""
+
+
+def _no_figures(_: Conflict) -> Sequence[Mapping[str, str]]:
+    return ()
 
 
 def _no_commands(_: Conflict) -> Sequence[str]:
@@ -33,155 +71,149 @@ def _no_commands(_: Conflict) -> Sequence[str]:
 
 
 class ConflictReport(NamedTuple):
-    """Conflicts and where they are.
+    """Conflicts, and the names of their sides.
 
-    `distance` counts the commits since `expected_hash`, where known. `resolutions` gives the command lines that resolve one conflict,
-    `resolver` is the one that asks about each of them.
-    `would` for what has not been tried yet. `sides` are the titles of the three states.
+    `resolutions` returns the command lines that resolve one conflict. `resolver` is the command line
+    that asks about one conflict after the other.
     """
 
     conflicts: Sequence[Conflict]
-    reference: str | None = None
-    head: str | None = None
-    expected_hash: str | None = None
-    distance: int | None = None
+    sides: Sides
+    figures: Figures = _no_figures
     resolutions: Callable[[Conflict], Sequence[str]] = _no_commands
     resolver: str = ""
-    would: bool = False
-    sides: tuple[str, str, str] = BATCH_SIDES
 
 
 def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
-    """The title, then one block per conflict."""
-    yield _title(report, terminal)
+    """Yields one block for each conflict, with an empty line between two blocks."""
     for number, conflict in enumerate(report.conflicts):
         if number:
             yield []
-        yield from _block(conflict, report, terminal)
-
-
-def _title(report: ConflictReport, terminal: Terminal) -> Line:
-    count = len(report.conflicts)
-    many = f"{count} keys would conflict" if report.would else f"{count} conflicts"
-    spans = [
-        Span(many if count != 1 else "would conflict" if report.would else "conflict", "conflict")
-    ]
-    if report.reference:
-        spans += [Span(" on "), Span(report.reference, "name")]
-    if report.head:
-        spans += [Span(" at "), Span(terminal.hash(report.head), "hash")]
-    if report.expected_hash and report.expected_hash != report.head:
-        since = (
-            f", {report.distance} commit{'' if report.distance == 1 else 's'} ago"
-            if report.distance
-            else ""
+        yield from _headline(conflict, report.sides, terminal)
+        yield from _comparison(conflict, report, terminal)
+        yield from _renames(conflict, report.sides, terminal)
+        if conflict.changed_by:
+            room = terminal.width - len(_INDENT) - _LABELS
+            for line, spans in enumerate(commit_lines(conflict.changed_by, terminal, room=room)):
+                yield trimmed(_row("" if line else "changed by", *spans))
+        yield from _resolve_lines(
+            report.resolutions(conflict), report.resolver if conflict.key else "", terminal
         )
-        spans += [
-            Span(" (you started from "),
-            Span(terminal.hash(report.expected_hash), "hash"),
-            Span(f"{since})"),
-        ]
-    return spans
-
-
-def _block(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
-    table = _comparison(conflict, report.sides, terminal)
-    yield _headline(conflict, report, table.widths, terminal)
-    yield from table.lines
-    if not table.lines or not conflict.changed_by:
-        reason = visible(conflict.message)
-        for part in (
-            wrap(reason, terminal.width - _LABELS - 1) if terminal.is_terminal else [reason]
-        ):
-            yield _row("reason" if reason.startswith(part) else "", Span(part))
-    for side, rename in (
-        ("in the source", conflict.source_rename),
-        ("on the target", conflict.target_rename),
-    ):
-        if rename:
-            yield _row("renamed", *_renamed(rename, side, terminal))
-    if conflict.changed_by:
-        for number, spans in enumerate(
-            commit_lines(conflict.changed_by, terminal, room=terminal.width - _LABELS - 1)
-        ):
-            yield trimmed(_row("" if number else "changed by", *spans))
-    yield from _resolve_lines(
-        report.resolutions(conflict), report.resolver if conflict.key else "", terminal
-    )
 
 
 def _row(label: str, *spans: Span) -> Line:
-    return [Span(" "), Span(pad(label, _LABELS), "label"), *spans]
+    return [Span(_INDENT), Span(pad(label, _LABELS), "label"), *spans]
 
 
-class _Table(NamedTuple):
-    widths: Sequence[int]
-    lines: Sequence[Line]
+# -- what happened ---------------------------------------------------------------------------------
 
 
-def _comparison(conflict: Conflict, sides: Sequence[str], terminal: Terminal) -> _Table:
-    """The fields on which the three sides disagree; no lines where no side is known, as it is with conflicts that a server tells."""
+def _headline(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[Line]:
+    """`conflict: KEY was changed on main and on nightly   VALUE_DIFFERS`."""
+    text = _sentence(conflict, sides) or visible(conflict.message)
+    first, *others = wrap(text, terminal.width - len(_TITLE)) if terminal.is_terminal else [text]
+    key = visible(str(conflict.key)) if conflict.key else ""
+    rest = first.removeprefix(key)
+    lines = [
+        [Span(_TITLE, "conflict"), Span(key if rest != first else "", "key"), Span(rest)],
+        *([Span(_INDENT), Span(line)] for line in others),
+    ]
+    kind = Span(conflict.type.value, "conflict")
+    width = sum(cells(span.text) for span in lines[-1])
+    if terminal.is_terminal and width + len(_BEFORE_TYPE) + len(kind.text) > terminal.width:
+        lines.append([Span(_INDENT), kind])
+    else:
+        lines[-1] += [Span(_BEFORE_TYPE), kind]
+    yield from lines
+
+
+def _sentence(conflict: Conflict, sides: Sides) -> str:
+    """What both sides did to the key; an empty text if the states are not known."""
+    if conflict.key is None or conflict.type in _TOLD_BY_THE_MESSAGE:
+        return ""
+    base, ours, theirs = conflict.expected, conflict.actual, conflict.proposed
+    done = [
+        (_done(conflict, base, state, rename), place)
+        for state, rename, place in (
+            (ours, conflict.target_rename, sides.places[0]),
+            (theirs, conflict.source_rename, sides.places[1]),
+        )
+    ]
+    (first, here), (second, there) = done
+    key = visible(str(conflict.key))
+    if first and second:
+        return f"{key} was {first} {here} and {there if first == second else f'{second} {there}'}"
+    return next((f"{key} was {verb} {place}" for verb, place in done if verb), "")
+
+
+def _done(
+    conflict: Conflict, base: Content | None, state: Content | None, rename: Rename | None
+) -> str:
+    if rename and rename.old == conflict.key:
+        return "renamed"
+    if base == state:
+        return ""
+    return "created" if base is None else "deleted" if state is None else "changed"
+
+
+def _renames(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[Line]:
+    for place, rename in (
+        (sides.places[1], conflict.source_rename),
+        (sides.places[0], conflict.target_rename),
+    ):
+        if rename:
+            spans = [Span(str(rename.old), "key"), Span(" to "), Span(str(rename.new), "key")]
+            spans.append(Span(f" {place}"))
+            if rename.by and rename.by.hash:
+                spans += [Span(" by "), Span(terminal.hash(rename.by.hash), "hash")]
+            yield _row("renamed", *spans)
+
+
+# -- the three states ------------------------------------------------------------------------------
+
+
+def _comparison(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
+    """The fields that differ between the three states; nothing if a server tells no state."""
     states = (conflict.expected, conflict.actual, conflict.proposed)
     if not any(states):
-        return _Table((), ())
-    found = [(visible(label), _spelled(label, texts)) for label, texts in differences(states)]
+        return
+    found = [
+        (visible(one.label), _spelled(one))
+        for one in sorted(
+            differences(states, report.figures(conflict)), key=lambda one: one.label == _LOCATION
+        )
+    ]
     labels = max([_LABELS, *(cells(label) + 1 for label, _ in found)])
-    room = (terminal.width - 1 - labels) // len(sides) - _GAP
-    rows = [
-        fit_alike(texts, max(room, _LEAST)) if terminal.is_terminal else texts for _, texts in found
-    ]
-    titles = (
-        [shorten_end(side, max(room, _LEAST)) for side in sides] if terminal.is_terminal else sides
-    )
-    widths = [max(cells(row[i]) for row in [titles, *rows]) + _GAP for i in range(len(sides))]
-    heading = [
-        Span(" " * (labels + 1)),
-        *(Span(pad(title, width), "label") for title, width in zip(titles, widths, strict=True)),
-    ]
-    lines: list[Line] = [heading]
-    for (label, _), row in zip(found, rows, strict=True):
+    titles: Sequence[str] = report.sides.titles
+    rows = [texts for _, texts in found]
+    if terminal.is_terminal:
+        room = max((terminal.width - len(_INDENT) - labels) // len(states) - _GAP, _LEAST)
+        rows = [fit_alike(texts, room) for texts in rows]
+        titles = [shorten_end(title, room) for title in titles]
+    widths = [max(cells(row[i]) for row in [titles, *rows]) + _GAP for i in range(len(states))]
+
+    def line(label: str, texts: Sequence[str], styles: Sequence[str]) -> Line:
         values = [
             Span(pad(text, width), style)
-            for text, width, style in zip(row, widths, _STYLES, strict=True)
+            for text, width, style in zip(texts, widths, styles, strict=True)
         ]
-        lines.append([Span(" "), Span(pad(label, labels), "label"), *values])
-    return _Table(widths, [trimmed(line) for line in lines])
+        return trimmed([Span(_INDENT), Span(pad(label, labels), "label"), *values])
+
+    yield line("", titles, ["label"] * len(states))
+    for (label, _), texts in zip(found, rows, strict=True):
+        yield line(label, texts, _STYLES)
 
 
-def _spelled(label: str, texts: Sequence[str | None]) -> list[str]:
-    missing = NOTHING if label == TYPE else ""
-    return [missing if text is None else visible(text) for text in texts]
+def _spelled(difference: Difference) -> list[str]:
+    missing = NOTHING if difference.label == TYPE else ""
+    return [missing if text is None else visible(text) for text in difference.texts]
 
 
-def _headline(
-    conflict: Conflict, report: ConflictReport, widths: Sequence[int], terminal: Terminal
-) -> Line:
-    label, name = (
-        ("key", str(conflict.key)) if conflict.key else ("reference", report.reference or "")
-    )
-    name = visible(name)
-    column = max(sum(widths[:2]), cells(name) + _GAP)
-    if terminal.is_terminal:
-        column = max(
-            min(column, terminal.width - _LABELS - 1 - len(conflict.type)), cells(name) + 1
-        )
-    return _row(label, Span(pad(name, column), "key"), Span(conflict.type.value, "conflict"))
-
-
-def _renamed(rename: Rename, side: str, terminal: Terminal) -> list[Span]:
-    spans = [
-        Span(str(rename.old), "key"),
-        Span(" to "),
-        Span(str(rename.new), "key"),
-        Span(f" {side}"),
-    ]
-    if rename.by and rename.by.hash:
-        spans += [Span(" by "), Span(terminal.hash(rename.by.hash), "hash")]
-    return spans
+# -- a commit in one line --------------------------------------------------------------------------
 
 
 def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Span]:
-    """A commit in one line: hash, subject, author, when. On a terminal the subject is shortened to fit into `room` columns."""
+    """Returns hash, subject, author and time of a commit; on a terminal, the subject is shortened to fit into `room` columns."""
     hash_ = Span(terminal.hash(meta.hash or ""), "hash")
     tail = Span(
         ", ".join(
@@ -203,32 +235,20 @@ def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Spa
 
 
 def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[list[Span]]:
-    """The same, on two lines where the terminal is too narrow for one."""
+    """Returns the same on one line, or on two lines if the terminal is too narrow."""
     hash_, subject, tail = commit_spans(meta, terminal, room=room)
     if not terminal.is_terminal or cells(hash_.text + subject.text + tail.text) <= room:
         return [[hash_, subject, tail]]
     return [commit_spans(meta, terminal, room=room + cells(tail.text))[:2], [tail]]
 
 
+# -- the way out -----------------------------------------------------------------------------------
+
+
 def _resolve_lines(commands: Sequence[str], resolver: str, terminal: Terminal) -> Iterator[Line]:
-    """Command lines are never shortened: they are there to be pasted."""
-    if resolver:
-        yield _row(
-            "resolve",
-            Span(resolver, "command"),
-            *([Span("   (one by one)", "label")] if terminal.is_terminal else []),
-        )
-        for command in commands:
-            yield _row("or", Span(command, "command"))
-        return
-    if not commands:
-        return
-    joined = _LABELS + 1 + cells(_BETWEEN.join(commands))
-    if terminal.is_terminal and joined <= terminal.width:
-        spans = [
-            span for command in commands for span in (Span(_BETWEEN), Span(command, "command"))
-        ]
-        yield _row("resolve", *spans[1:])
-        return
-    for number, command in enumerate(commands):
-        yield _row("or" if number else "resolve", Span(command, "command"))
+    """The command lines, never shortened: they are meant to be pasted."""
+    one_by_one = [Span("   (one by one)", "label")] if terminal.is_terminal else []
+    lines = [[Span(resolver, "command"), *one_by_one]] if resolver else []
+    lines += [[Span(command, "command")] for command in commands]
+    for number, spans in enumerate(lines):
+        yield _row("or" if number else "resolve", *spans)

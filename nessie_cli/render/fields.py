@@ -61,9 +61,19 @@ def _dotted(elements: Any) -> str:
     return str(ContentKey(tuple(elements))) if elements else ""
 
 
-def differences(contents: Sequence[Content | None]) -> list[Difference]:
-    """The fields on which contents disagree. A content that is not there has no say, but then the type is shown of all the others."""
-    sides = [fields(content) if content else None for content in contents]
+def differences(
+    contents: Sequence[Content | None], more: Sequence[Mapping[str, str]] = ()
+) -> list[Difference]:
+    """Returns the fields that differ between contents.
+
+    `more` are further fields of each content. A content that does not exist has no fields; the types
+    of the others are shown then.
+    """
+    further = more or [{}] * len(contents)
+    sides = [
+        fields(content) | dict(others) if content else None
+        for content, others in zip(contents, further, strict=True)
+    ]
     labels = list(dict.fromkeys(label for side in sides if side for label in side))
     return list(_differing(labels, sides))
 

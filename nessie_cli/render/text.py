@@ -146,19 +146,23 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def fit_alike(texts: Sequence[str], width: int) -> list[str]:
-    """Shorten texts that stand side by side so that what differs stays to be seen; texts that differ never come out equal.
+    """Shortens texts that stand side by side and keeps what differs; different texts stay different.
 
-    The folder that all share becomes an ellipsis; what is then still too long loses its middle, or else all but the place where they part, or where
-    each parts from the one most like it. Where nothing helps, the texts come back whole.
+    The folder and the file extension that all texts share are replaced by an ellipsis. If a text is still
+    too long, it loses its middle, or all but the place where it differs from the others. If nothing
+    helps, the texts are returned whole.
 
-    >>> fit_alike(["s3://lake/db/00012-a.metadata.json", "s3://lake/db/00013-f.metadata.json", "(none)"], 12)
-    ['…/00012-a.m…', '…/00013-f.m…', '(none)']
+    >>> fit_alike(["s3://lake/db/00012-a.metadata.json", "s3://lake/db/00013-f.metadata.json", ""], 12)
+    ['…/00012-a…', '…/00013-f…', '']
     """
-    folder = _common_start(texts).rpartition("/")[0] if len(set(texts)) > 1 else ""
-    shared = len(folder) if len(folder) > 1 and max(map(cells, texts)) > width else 0
-    rest = [ELLIPSIS + text[shared:] if shared else text for text in texts]
-    parting = max(0, len(_common_start(rest)) - _BEFORE)
+    some = [text for text in texts if text]
+    if len(set(some)) < 2 or max(map(cells, texts)) <= width:  # noqa: PLR2004 (nothing to tell apart)
+        return [shorten_middle(text, width) for text in texts]
+    folder = len(_common_start(some).rpartition("/")[0])
+    rest = [ELLIPSIS + text[folder:] if folder > 1 and text else text for text in texts]
+    parting = max(0, len(_common_start(list(filter(None, rest)))) - _BEFORE)
     for shortened in (
+        [shorten_middle(text, width) for text in _without_extension(rest, width)],
         [shorten_middle(text, width) for text in rest],
         [_from(text, parting, width) for text in rest],
         [_from(text, _parting(text, texts, width), width) for text in texts],
@@ -166,6 +170,15 @@ def fit_alike(texts: Sequence[str], width: int) -> list[str]:
         if len(set(shortened)) == len(set(texts)):
             return shortened
     return list(texts)
+
+
+def _without_extension(texts: Sequence[str], width: int) -> list[str]:
+    """Texts that are too long, with an ellipsis in place of the file extension that all share."""
+    endings = {text[text.find(".", text.rfind("/") + 1) :] for text in texts if "." in text}
+    fit = max(map(cells, texts)) <= width
+    if fit or len(endings) != 1 or not all(text.endswith(tuple(endings)) for text in texts if text):
+        return list(texts)
+    return [text.removesuffix(*endings) + ELLIPSIS if text else text for text in texts]
 
 
 def _from(text: str, start: int, width: int) -> str:

@@ -1,6 +1,6 @@
 """`Repository`: every verb of a catalog, the same for an embedded store and for a remote server.
 
-Revisions are text (`main`, `main@2e1c~1`; `HEAD` is unknown here) or a `CommitSpec`; hashes are hex text. Listings are
+Revisions are text (`main`, `main@2e1c~1`; `HEAD` is unknown here) or a `Revision`; hashes are hex text. Listings are
 iterators that read as they are consumed. A verb that writes does everything or raises.
 """
 
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 from msgspec import Struct, structs
 
-from nessie_cli.commitspec import CommitSpec, Step, StepKind, parse
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     ChangedKey,
@@ -38,6 +37,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository import log_filter
 from nessie_cli.repository.changes import (
+    AnyRevision,
     AssignReference,
     Change,
     Commit,
@@ -47,11 +47,11 @@ from nessie_cli.repository.changes import (
     MergeOptions,
     PutSettings,
     RenameReference,
-    Revision,
     Transplant,
     is_dry_run,
 )
 from nessie_cli.repository.log_filter import LogFilter, Walk
+from nessie_cli.revisions import Revision, Step, StepKind, parse
 
 if TYPE_CHECKING:
     from nessie_cli.repository.draft import Draft
@@ -116,7 +116,7 @@ class Repository(ABC):
         """Default branch, age, format and settings."""
 
     @abstractmethod
-    def resolve(self, revision: Revision) -> Reference:
+    def resolve(self, revision: AnyRevision) -> Reference:
         """The reference and hash that a revision names; its type is DETACHED if it names no reference. Cost O(log commits).
 
         A bare word is looked up as a reference name, then as a shortened hash of at least 4 digits. Raises `AmbiguousHash`
@@ -151,7 +151,7 @@ class Repository(ABC):
     @abstractmethod
     def log(
         self,
-        start: Revision,
+        start: AnyRevision,
         *,
         until: str | None = None,
         operations: bool = False,
@@ -164,57 +164,57 @@ class Repository(ABC):
 
     @abstractmethod
     def log_excluding(
-        self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False
+        self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
     ) -> Iterator[LogEntry]:
         """Commits reachable from `start` over all parents, but from none of `exclude`: the range `A..B`."""
 
     @abstractmethod
     def log_of_key(
-        self, start: Revision, key: ContentKey, *, operations: bool = False
+        self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
         """Commits along first parents with an operation on this key, newest first. Cost O(log commits) for each."""
 
     @abstractmethod
-    def commit_at(self, revision: Revision) -> LogEntry:
+    def commit_at(self, revision: AnyRevision) -> LogEntry:
         """One commit with its operations; raises `CommitNotFound` for the empty history."""
 
     @abstractmethod
     def entries(
-        self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False
+        self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
         """The keys of a commit's state, ascending. Cost O(log keys + what is consumed)."""
 
     @abstractmethod
-    def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+    def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """The contents of those keys that exist."""
 
     @abstractmethod
-    def content(self, at: Revision, key: ContentKey) -> Content:
+    def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """One content; raises `ContentNotFound`."""
 
     @abstractmethod
     def diff(
-        self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS
+        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
     ) -> Iterator[DiffEntry]:
         """Contents that differ, ascending by key. Cost O(differences · log keys)."""
 
-    def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
+    def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
         """The newest commit along first parents with an operation on this key. Cost O(log commits)."""
         return next((entry.meta for entry in self.log_of_key(at, key)), None)
 
     @abstractmethod
-    def merge_base(self, a: Revision, b: Revision) -> str:
+    def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
         """The best common ancestor over all parents; the no-ancestor hash if there is none."""
 
     @abstractmethod
-    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
+    def is_ancestor(self, ancestor: AnyRevision, descendant: AnyRevision) -> bool:
         """Whether one commit is reachable from another over any parents. A commit is its own ancestor.
 
         Cost O(log commits) along first parents. Otherwise O(log commits) for each merge, once for each descendant.
         """
 
     @abstractmethod
-    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
+    def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
         """How far `of` is from `base`, counted along first parents."""
 
     # -- reading that follows from the verbs above ---------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ class Repository(ABC):
 
             def read(hash_: str) -> LogEntry:
                 # A plain text would be looked up among the names first.
-                return next(self.log(CommitSpec(None, hash_), operations=operations))
+                return next(self.log(Revision(None, hash_), operations=operations))
 
             heads = (reference.hash for reference in self.references())
             return log_filter.reachable(heads, read, first_parent=walk.first_parent)
@@ -256,13 +256,13 @@ class Repository(ABC):
             # Commits that the newest one before that time has are not read, however long the history is.
             spec = parse(start) if isinstance(start, str) else start
             before = Step(StepKind.TIME, time=since - timedelta(microseconds=1))
-            exclude = CommitSpec(spec.name, spec.hash, (*spec.steps, before))
+            exclude = Revision(spec.name, spec.hash, (*spec.steps, before))
         assert exclude is not None
         if walk.first_parent:
             line = self.log(start, operations=operations)
-            end = CommitSpec(None, self.merge_base(exclude, start)) if walk.symmetric else exclude
+            end = Revision(None, self.merge_base(exclude, start)) if walk.symmetric else exclude
             return takewhile(
-                lambda entry: not self.is_ancestor(CommitSpec(None, entry.hash), end), line
+                lambda entry: not self.is_ancestor(Revision(None, entry.hash), end), line
             )
         ours = self.log_excluding(start, [exclude], operations=operations)
         if not walk.symmetric:
@@ -276,7 +276,7 @@ class Repository(ABC):
     def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
         """The keys whose content differs between a commit and its first parent, ascending: those of `diff`, without contents."""
         # A plain text would be looked up among the names first.
-        found = self.diff(CommitSpec(None, commit.parent), CommitSpec(None, commit.hash))
+        found = self.diff(Revision(None, commit.parent), Revision(None, commit.hash))
         return [
             ChangedKey(
                 entry.key, _content_id(entry), entry.before is not None, entry.after is not None
@@ -286,17 +286,17 @@ class Repository(ABC):
 
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
         """Those full hashes for which `is_ancestor(hash, descendant)` is true."""
-        commit = CommitSpec(None, descendant)
-        return {hash_ for hash_ in hashes if self.is_ancestor(CommitSpec(None, hash_), commit)}
+        commit = Revision(None, descendant)
+        return {hash_ for hash_ in hashes if self.is_ancestor(Revision(None, hash_), commit)}
 
     def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
         """Those full hashes for which `is_ancestor(ancestor, hash)` is true."""
-        commit = CommitSpec(None, ancestor)
-        return {hash_ for hash_ in hashes if self.is_ancestor(commit, CommitSpec(None, hash_))}
+        commit = Revision(None, ancestor)
+        return {hash_ for hash_ in hashes if self.is_ancestor(commit, Revision(None, hash_))}
 
     def divisions(
         self,
-        at: Revision,  # noqa: ARG002
+        at: AnyRevision,  # noqa: ARG002
         most: int,  # noqa: ARG002
         *,
         prefix: ContentKey | None = None,  # noqa: ARG002
@@ -416,7 +416,7 @@ class Repository(ABC):
         return result
 
     def merge(
-        self, branch: str, source: Revision, options: MergeOptions = NO_OPTIONS
+        self, branch: str, source: AnyRevision, options: MergeOptions = NO_OPTIONS
     ) -> MergeResult:
         """Bring the net changes of `source` since the merge base onto a branch, as one commit with two parents.
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import CommitMeta, KeyBehavior, MergeBehavior, Operation, ReferenceType
+from nessie_cli.revisions import Revision
 
-Revision = str | CommitSpec
+AnyRevision = str | Revision
 
 
 class MergeOptions(Struct, frozen=True):
@@ -46,7 +46,7 @@ class Merge(Struct, frozen=True):
     """Bring the net changes of `source` since the merge base onto a branch, as one commit with two parents."""
 
     branch: str
-    source: Revision
+    source: AnyRevision
     options: MergeOptions = MergeOptions()
 
 

@@ -100,7 +100,7 @@ def _walked(
             history.first_parents(objects, start),
         )
     if walk.symmetric:
-        return history.only_in_one(objects, starts[0], exclude[0])
+        return history.symmetric_difference(objects, starts[0], exclude[0])
     if wanted.until is not None and len(starts) == 1 and not exclude:
         starts = _heads_at(source, starts[0], micros(wanted.until), first_parent=walk.first_parent)
     if walk.first_parent and len(starts) <= 1:
@@ -147,7 +147,7 @@ def _indexed(
     if wanted.until is not None:
         until = micros(wanted.until)
         found = [pair for pair in found if pair[1].time <= until]
-    return fast_paths.those_in(
+    return fast_paths.reachable_among(
         objects, _never if walk.first_parent else source.is_ancestor, start, found
     )
 

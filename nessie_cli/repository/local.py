@@ -43,7 +43,7 @@ from nessie_cli.model import (
 from nessie_cli.model.progress import with_progress
 from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Check, Repository, describe_settings
-from nessie_cli.repository.changes import Change, Revision
+from nessie_cli.repository.changes import AnyRevision, Change
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.log_filter import LogFilter, Walk
@@ -135,11 +135,11 @@ class LocalRepository(Repository):
             describe_settings(settings),
         )
 
-    def resolve(self, revision: Revision) -> Reference:
+    def resolve(self, revision: AnyRevision) -> Reference:
         """See `Repository`."""
         return self._revisions.resolve(revision)
 
-    def _commit_id(self, revision: Revision) -> Id:
+    def _commit_id(self, revision: AnyRevision) -> Id:
         return bytes.fromhex(self._revisions.resolve(revision).hash)
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
@@ -201,7 +201,7 @@ class LocalRepository(Repository):
 
     def log(
         self,
-        start: Revision,
+        start: AnyRevision,
         *,
         until: str | None = None,
         operations: bool = False,
@@ -231,7 +231,7 @@ class LocalRepository(Repository):
         )
 
     def log_excluding(
-        self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False
+        self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
     ) -> Iterator[LogEntry]:
         """See `Repository`."""
         excluded = [self._commit_id(revision) for revision in exclude]
@@ -239,7 +239,7 @@ class LocalRepository(Repository):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
     def log_of_key(
-        self, start: Revision, key: ContentKey, *, operations: bool = False
+        self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
         """See `Repository`."""
         for id_, commit in commits_of_key(
@@ -265,7 +265,7 @@ class LocalRepository(Repository):
     def _times(self, ids: Collection[Id]) -> dict[Id, int]:
         return {id_: time for id_, (time, _) in self._survey.tips(ids).items()}
 
-    def commit_at(self, revision: Revision) -> LogEntry:
+    def commit_at(self, revision: AnyRevision) -> LogEntry:
         """See `Repository`."""
         id_ = self._commit_id(revision)
         return reading.log_entry(
@@ -273,7 +273,7 @@ class LocalRepository(Repository):
         )
 
     def entries(
-        self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False
+        self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
         """See `Repository`."""
         id_ = self._commit_id(at)
@@ -289,16 +289,16 @@ class LocalRepository(Repository):
         )
 
     def divisions(
-        self, at: Revision, most: int, *, prefix: ContentKey | None = None
+        self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
     ) -> list[ContentKey]:
         """See `Repository`. Cost: nodes of more than `most` keys, O(parts + log keys)."""
         return reading.divisions(self._objects, self._commit_id(at), most, prefix)
 
-    def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+    def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """See `Repository`."""
         return reading.contents(self._objects, self._commit_id(at), keys)
 
-    def content(self, at: Revision, key: ContentKey) -> Content:
+    def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """See `Repository`."""
         reference = self.resolve(at)
         found = reading.contents(self._objects, bytes.fromhex(reference.hash), [key])
@@ -310,7 +310,7 @@ class LocalRepository(Repository):
         return found[key]
 
     def diff(
-        self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS
+        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
     ) -> Iterator[DiffEntry]:
         """See `Repository`."""
         return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
@@ -319,13 +319,13 @@ class LocalRepository(Repository):
         """See `Repository`. Cost: one or two nodes for a commit of one operation, else O(operations · log keys)."""
         return reading.changed_keys(self._objects, self._objects.commit(bytes.fromhex(commit.hash)))
 
-    def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
+    def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
         """See `Repository`."""
         return reading.last_change(
             self._objects, self._view.find_indexed, self._commit_id(at), encode_key(key)
         )
 
-    def merge_base(self, a: Revision, b: Revision) -> str:
+    def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
         """See `Repository`."""
         from nessie_cli.kernel.fast_paths import near_merge_base
 
@@ -340,7 +340,7 @@ class LocalRepository(Repository):
     def _descends(self, ancestor: Id, commit: Id) -> bool:
         return self._ancestry.is_ancestor(ancestor, commit)
 
-    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
+    def is_ancestor(self, ancestor: AnyRevision, descendant: AnyRevision) -> bool:
         """See `Repository`."""
         return self._ancestry.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
 
@@ -358,7 +358,7 @@ class LocalRepository(Repository):
         """See `Repository`; O(log commits) round trips for all of them, more if it was merged often."""
         return _hex(self._survey.descendants_among(_ids(hashes), bytes.fromhex(ancestor)))
 
-    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
+    def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
         """See `Repository`."""
         return reading.ahead_behind(self._objects, self._commit_id(of), self._commit_id(base))
 

@@ -10,8 +10,8 @@ from re import Pattern
 
 from msgspec import Struct
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry
+from nessie_cli.revisions import Revision
 
 Test = Callable[[LogEntry], bool]
 
@@ -45,8 +45,8 @@ class Walk(Struct, frozen=True):
     merge parents; a range then ends at the first commit that `exclude` has.
     """
 
-    start: str | CommitSpec | None
-    exclude: str | CommitSpec | None = None
+    start: str | Revision | None
+    exclude: str | Revision | None = None
     symmetric: bool = False
     first_parent: bool = False
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import root_of
@@ -30,6 +29,7 @@ from nessie_cli.repository.reading import batched
 from nessie_cli.repository.requests import Recorded, Submission, digest, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
+from nessie_cli.revisions import Revision
 from nessie_cli.store.records import Basis, StoredReference
 
 _AT_ONCE = 1000
@@ -61,7 +61,7 @@ def merge(at: Snapshot, change: Merge, submission: Submission) -> Draft[MergeRes
     if (refuse := reused(basis.request, at.context.who, digest(change))) is not None:
         return Draft(change, reference_changes(done.moves), refuse=refuse, repeated=True)
     # The source may have moved since; the commit remembers what was merged.
-    source = at.revisions.resolve(CommitSpec(None, at.objects.commit(after(done)).parents[1].hex()))
+    source = at.revisions.resolve(Revision(None, at.objects.commit(after(done)).parents[1].hex()))
     again = structs.replace(change, options=structs.replace(options, dry_run=False))
     draft = _merge(at, again, Submission(), Basis(was_at(done), UNVALIDATED, None), source)
     return repeated(draft, done)

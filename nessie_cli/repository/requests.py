@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec import Struct, msgpack, structs
 
-from nessie_cli.commitspec import parse
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.kernel.committing import Batch
 from nessie_cli.kernel.objects import Objects, Values
@@ -20,6 +19,7 @@ from nessie_cli.model import NO_ANCESTOR, Operation, Reference, ReferenceType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.changes import Change, Merge
 from nessie_cli.repository.context import Context
+from nessie_cli.revisions import parse
 from nessie_cli.store.base import View
 from nessie_cli.store.records import Request
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nessie_cli.commitspec import CommitSpec, Step, StepKind, parse
 from nessie_cli.errors import AmbiguousHash, CommitNotFound, InvalidInput, ReferenceNotFound
 from nessie_cli.kernel import history
 from nessie_cli.kernel.commits import micros
 from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.revisions import Revision, Step, StepKind, parse
 from nessie_cli.store.base import View
 from nessie_cli.store.records import StoredReference
 
@@ -43,7 +43,7 @@ class Revisions:
             raise reference_not_found(name)
         return found
 
-    def resolve(self, revision: str | CommitSpec) -> Reference:
+    def resolve(self, revision: str | Revision) -> Reference:
         """The reference and hash that a revision names."""
         spec = parse(revision) if isinstance(revision, str) else revision
         reference = self._named(spec)
@@ -52,7 +52,7 @@ class Revisions:
             commit = self._step(commit, step)
         return Reference(reference.type, reference.name, commit.hex())
 
-    def _named(self, spec: CommitSpec) -> Reference:
+    def _named(self, spec: Revision) -> Reference:
         if spec.name is None:
             return Reference(ReferenceType.DETACHED, "", spec.hash or "")
         stored = self._view.reference(self._default_branch if spec.name == "-" else spec.name)

@@ -131,7 +131,7 @@ class Survey:
         about, known = self._merged.known()
         if about != descendant:
             gained = (
-                history.gained(self._objects, descendant, about, GAINED)
+                history.new_ancestors(self._objects, descendant, about, GAINED)
                 if self._is_first_parent(about, descendant)
                 else None
             )

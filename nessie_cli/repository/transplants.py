@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import meta_of, operations_of, root_of
@@ -28,6 +27,7 @@ from nessie_cli.repository.merges import Place, answer, refusal, repeated, was_a
 from nessie_cli.repository.requests import Submission, digest, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
+from nessie_cli.revisions import Revision
 from nessie_cli.store.records import Basis, StoredReference
 
 
@@ -36,7 +36,7 @@ def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draf
     options = change.options
     name = at.branch_name(change.branch)
     commits = [
-        bytes.fromhex(at.revisions.resolve(CommitSpec(None, text)).hash) for text in change.commits
+        bytes.fromhex(at.revisions.resolve(Revision(None, text)).hash) for text in change.commits
     ]
     _check_commits(at.objects, commits, any_order=options.any_order)
     if options.meta is not None:

@@ -1,4 +1,4 @@
-"""`--deep` of `nessie diff` and `nessie show`: what the metadata files say."""
+"""What the metadata files say: in `--deep` of `nessie diff` and `nessie show`, and in conflicts."""
 
 import json
 import subprocess
@@ -199,3 +199,48 @@ def test_deep_needs_a_dry_run(nessie, widened) -> None:
     head = widened.head("main")
     ran = nessie("merge", "feature", "--deep")
     assert (ran.code, "--dry-run" in ran.err, widened.head("main")) == (2, True, head)
+
+
+@pytest.fixture
+def parted(deep, tmp_path):
+    """`db.t` with other rows and columns on `main` and on `dev`."""
+    deep.branch("dev")
+    for branch, columns, rows in (("main", ("id", "amount"), 30), ("dev", ("id", "total"), 1500)):
+        change(deep, branch, metadata(tmp_path / f"{branch}.json", *columns, rows=rows), rows)
+    return deep
+
+
+def change(catalog, branch, location, snapshot) -> None:
+    now = catalog.repository.content(branch, key("db.t"))
+    table = IcebergTable(id=now.id, metadata_location=location, snapshot_id=snapshot)
+    catalog.commit(branch, "change db.t", Put(key("db.t"), table))
+
+
+def rows_of(ran) -> dict[str, list[str]]:
+    lines = [line for line in ran.err.splitlines() if line.startswith("  ")]
+    return {line[:21].strip(): line[21:].split() for line in lines}
+
+
+def test_a_conflict_shows_rows_files_and_columns_that_differ(nessie, parted) -> None:
+    found = rows_of(nessie("merge", "dev"))
+    assert found["rows"] == ["20", "30", "1,500"]
+    assert found["column amount"] == ["long", "long"]
+    assert found["column total"] == ["long"]
+    assert list(found).index("rows") < list(found).index("metadata-location")
+    assert not {"data-files", "column id"} & set(found), "they are equal"
+
+
+@pytest.mark.parametrize("location", ["nowhere.json", "s3://lake/nowhere.json"])
+def test_a_conflict_without_its_metadata_files_shows_the_contents(nessie, parted, location) -> None:
+    change(parted, "dev", location, 7)
+    found = rows_of(nessie("merge", "dev"))
+    assert found["snapshot-id"] == ["20", "30", "7"]
+    assert "rows" not in found
+
+
+def test_of_many_columns_a_conflict_shows_the_number(nessie, parted, tmp_path) -> None:
+    wide = metadata(tmp_path / "wide.json", *(f"c{n}" for n in range(30)), rows=9)
+    change(parted, "dev", wide, 9)
+    found = rows_of(nessie("merge", "dev"))
+    assert found["columns"] == ["2", "2", "30"]
+    assert not [label for label in found if label.startswith("column ")]

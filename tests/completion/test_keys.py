@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from nessie_cli import CommitMeta, ContentKey, IcebergTable, InvalidInput, Namespace, Put
 from nessie_cli.cli.completion import keys
 from nessie_cli.cli.completion.revisions import Revisions
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.repository.opening import create
+from nessie_cli.revisions import Revision
 
 ELEMENTS = st.text(
     st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=6
@@ -24,7 +24,7 @@ def text_of(element):
 
 
 def found_in(repository, typed):
-    at = CommitSpec(None, repository.resolve("main").hash)
+    at = Revision(None, repository.resolve("main").hash)
     return keys.keys(repository, at, typed)
 
 

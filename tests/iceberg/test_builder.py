@@ -147,7 +147,7 @@ def test_a_removed_snapshot_takes_the_history_before_it_and_its_references() -> 
 
 def test_a_snapshot_id_is_used_once() -> None:
     base = table.updated(made(), [snapshot(7)], NOW)
-    with pytest.raises(InvalidInput, match="snapshot 7 exists already"):
+    with pytest.raises(InvalidInput, match="snapshot 7 already exists"):
         table.updated(base, [snapshot(7, 2)], NOW)
 
 
@@ -155,6 +155,49 @@ def test_a_stale_sequence_number_can_be_retried() -> None:
     base = table.updated(made(), [snapshot(7), main_at(7)], NOW)
     with pytest.raises(RequirementFailed, match="sequence number 1"):
         table.updated(base, [snapshot(8, 1, parent_snapshot_id=7)], NOW)
+
+
+def test_a_snapshot_without_a_sequence_number_has_number_0() -> None:
+    update = snapshot(7)
+    del update["snapshot"]["sequence-number"]
+    assert table.updated(made(), [update], NOW)["last-sequence-number"] == 0
+    base = table.updated(made(), [snapshot(7), main_at(7)], NOW)
+    with pytest.raises(RequirementFailed, match="sequence number 0"):
+        table.updated(base, [update | {"snapshot": {**update["snapshot"], "snapshot-id": 8}}], NOW)
+
+
+def test_format_version_1_has_no_sequence_numbers() -> None:
+    base = made(format_version="1")
+    with pytest.raises(InvalidInput, match="must be 0 in format version 1"):
+        table.updated(base, [snapshot(7, 1)], NOW)
+    found = table.updated(base, [snapshot(7, 0)], NOW)
+    assert "sequence-number" not in found["snapshots"][0]
+    assert "last-sequence-number" not in found
+
+
+def test_an_upgrade_to_format_version_3_begins_row_ids_with_0() -> None:
+    base = table.updated(made(), [snapshot(7), main_at(7)], NOW)
+    upgraded = table.updated(
+        base, [{"action": "upgrade-format-version", "format-version": 3}], NOW, "0.json"
+    )
+    assert (upgraded["next-row-id"], upgraded["snapshots"]) == (0, base["snapshots"])
+    found = table.updated(upgraded, [snapshot(8, 2, first_row_id=0, added_rows=4)], NOW)
+    assert found["next-row-id"] == 4
+    assert found["current-snapshot-id"] == 7, "the snapshot is on no branch"
+
+
+def test_a_snapshot_that_only_deletes_adds_no_row_ids() -> None:
+    base = table.updated(made(format_version="3"), [snapshot(7, first_row_id=0, added_rows=5)], NOW)
+    found = table.updated(base, [snapshot(8, 2, first_row_id=5, added_rows=0)], NOW)
+    assert found["next-row-id"] == 5
+
+
+@pytest.mark.parametrize("missing", ["first-row-id", "added-rows"])
+def test_a_snapshot_of_format_version_3_needs_its_row_ids(missing: str) -> None:
+    update = snapshot(7, first_row_id=0, added_rows=5)
+    del update["snapshot"][missing]
+    with pytest.raises(InvalidInput, match=f"{missing} is missing"):
+        table.updated(made(format_version="3"), [update], NOW)
 
 
 def test_row_lineage_of_format_version_3() -> None:
@@ -223,6 +266,35 @@ def test_format_version_1_without_the_newer_members() -> None:
 
 
 @pytest.mark.parametrize(
+    "member",
+    ["schemas", "partition-specs", "sort-orders", "last-partition-id", "last-updated-ms"],
+)
+def test_metadata_of_format_version_2_needs_its_members(member: str) -> None:
+    base = {name: value for name, value in made().items() if name != member}
+    with pytest.raises(InvalidInput, match=f"table metadata: {member} is missing"):
+        table.updated(base, [{"action": "set-properties", "updates": {"a": "b"}}], NOW)
+
+
+def test_a_new_table_begins_with_the_first_format_version_of_its_updates() -> None:
+    base = made()
+    updates: list[dict[str, Any]] = [
+        {"action": "upgrade-format-version", "format-version": 1},
+        {"action": "assign-uuid", "uuid": "u"},
+        {"action": "set-location", "location": "s3://lake/t"},
+        {"action": "add-schema", "schema": base["schemas"][0]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": {"fields": []}},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+    ]
+    assert table.updated(None, updates, NOW)["format-version"] == 1
+    later = {"action": "upgrade-format-version", "format-version": 3}
+    found = table.updated(None, [*updates, later], NOW)
+    assert (found["format-version"], found["next-row-id"]) == (3, 0)
+
+
+@pytest.mark.parametrize(
     ("update", "words"),
     [
         ({"action": "fly"}, "no update 'fly'"),
@@ -254,7 +326,7 @@ def test_an_update_that_cannot_be_applied_says_why(update: dict[str, Any], words
     ("requirement", "words"),
     [
         ({"type": "assert-create"}, "already exists"),
-        ({"type": "assert-table-uuid", "uuid": "other"}, "table UUID"),
+        ({"type": "assert-table-uuid", "uuid": "other"}, "UUID does not match"),
         ({"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}, "created concurrently"),
         ({"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 8}, "has changed"),
         ({"type": "assert-ref-snapshot-id", "ref": "x", "snapshot-id": 8}, "is missing"),
@@ -287,6 +359,27 @@ def test_requirements_that_hold() -> None:
         metadata,
     )
     requirements.check([{"type": "assert-create"}], None)
+
+
+def test_requirements_of_format_version_1_without_the_newer_members() -> None:
+    old = {
+        "format-version": 1,
+        "location": "s3://lake/t",
+        "last-updated-ms": NOW,
+        "last-column-id": 1,
+        "schema": {"type": "struct", "fields": [COLUMN]},
+        "partition-spec": [],
+    }
+    requirements.check(
+        [
+            {"type": "assert-current-schema-id", "current-schema-id": 0},
+            {"type": "assert-default-spec-id", "default-spec-id": 0},
+            {"type": "assert-last-assigned-partition-id", "last-assigned-partition-id": 999},
+            {"type": "assert-default-sort-order-id", "default-sort-order-id": 0},
+            {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None},
+        ],
+        old,
+    )
 
 
 def test_an_unknown_requirement_is_refused() -> None:
@@ -359,6 +452,13 @@ def test_the_history_is_limited() -> None:
         base = replaced(base, version(f"SELECT {number}"))
     assert [one["version-id"] for one in base["versions"]] == [4, 5]
     assert [one["version-id"] for one in base["version-log"]] == [4, 5]
+
+
+def test_the_schema_of_a_view_is_checked() -> None:
+    column = COLUMN | {"required": False}
+    schema = {"type": "struct", "fields": [column], "identifier-field-ids": [1]}
+    with pytest.raises(InvalidInput, match="must be primitive and required"):
+        view.updated(new_view(), [{"action": "add-schema", "schema": schema}], NOW)
 
 
 def test_the_uuid_of_a_view_stays() -> None:

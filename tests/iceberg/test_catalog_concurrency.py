@@ -141,8 +141,8 @@ def interrupted(lake: Lake, by: Callable[[], object]) -> NessieCatalog:
 
     class Interrupted(NessieCatalog):
         @staticmethod
-        def _write_metadata(*given: Any) -> None:
-            NessieCatalog._write_metadata(*given)
+        def _write_document(*given: Any) -> None:
+            NessieCatalog._write_document(*given)
             by()
 
     return Interrupted("slow", **lake.options())

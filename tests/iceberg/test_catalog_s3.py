@@ -66,7 +66,7 @@ def test_all_that_a_catalog_does(embedded: Lake, store: Store, catalog: NessieCa
 
     one, late = catalog.load_table("sales.orders"), catalog.load_table("sales.orders")
     one.update_schema().add_column("price", LongType()).commit()
-    with pytest.raises(CommitFailedException, match="current schema id has changed"):
+    with pytest.raises(CommitFailedException, match="current schema changed"):
         late.update_schema().add_column("size", LongType()).commit()
     before = embedded.head()
     catalog.drop_table("sales.again")

@@ -1,8 +1,7 @@
-"""Random updates of table metadata, applied by Iceberg's own builder and by ours. `make test-original` runs it.
+"""Random updates of table metadata, applied by Iceberg's own builder and by ours.
 
-Iceberg 1.11 differs on purpose or by mistake in a few cases, which the updates made here avoid: it
-fails on the removal of unknown snapshots if there are none, it accepts a snapshot of format version 2
-without a sequence number, and it finds schemas that were removed before.
+`make test-original` runs it. The updates avoid two cases in which Iceberg 1.11 fails: it cannot
+remove unknown snapshots if there are none, and it finds schemas that were removed before.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ def test_merges_in_the_order_of_a_walk(picks: Picks) -> None:
             id_ for id_, commit in history.reachable(objects, [start]) if len(commit.parents) > 1
         ]
         assert [
-            id_ for id_, _ in fast_paths.those_in(objects, ancestry.is_ancestor, start, merges)
+            id_
+            for id_, _ in fast_paths.reachable_among(objects, ancestry.is_ancestor, start, merges)
         ] == walked
 
 
@@ -94,7 +95,7 @@ def test_a_branch_near_where_it_left_a_long_line_has_its_merge_base_there() -> N
 def test_what_only_one_side_has(picks: Picks, a: int, b: int) -> None:
     graph = Graph(picks)
     left, right = graph.ids[a % len(graph.ids)], graph.ids[b % len(graph.ids)]
-    found = [id_ for id_, _ in history.only_in_one(graph.objects(), left, right)]
+    found = [id_ for id_, _ in history.symmetric_difference(graph.objects(), left, right)]
     assert sorted(found) == sorted((graph.ancestors(left) ^ graph.ancestors(right)) - {NO_COMMIT})
     times = [graph.commit(id_).time for id_ in found]
     assert times == sorted(times, reverse=True)
@@ -126,6 +127,6 @@ def test_a_long_line_is_read_in_few_round_trips() -> None:
     assert graph.heap.reads == 2000
     assert graph.heap.trips < 400
     objects = graph.objects()
-    history.stretch(objects, graph.ids[-1], 100)
+    history.read_ahead(objects, graph.ids[-1], 100)
     assert graph.heap.reads <= 102
     assert graph.heap.trips <= 16

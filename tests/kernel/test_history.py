@@ -180,7 +180,10 @@ def test_which_of_many_pass_a_commit(picks: list[tuple[int, int | None, int]]) -
     graph = Graph(picks)
     for ancestor in graph.ids[1:]:
         expected = {id_ for id_ in graph.ids if ancestor in graph.line(id_)}
-        assert history.passing(graph.objects(), graph.ids[1:], ancestor) == expected
+        assert (
+            history.descendants_on_first_parents(graph.objects(), graph.ids[1:], ancestor)
+            == expected
+        )
 
 
 @laws
@@ -191,7 +194,7 @@ def test_what_a_commit_has_gained_since(
     graph = Graph(picks)
     for commit in graph.ids[1:]:
         for before in graph.line(commit):
-            found = history.gained(graph.objects(), commit, before, most)
+            found = history.new_ancestors(graph.objects(), commit, before, most)
             new = graph.ancestors(commit) - graph.ancestors(before)
             assert found is None or (new <= found <= graph.ancestors(commit) and len(found) <= most)
             assert found is not None or len(graph.ids) > most

@@ -44,7 +44,7 @@ READING = [
 ]
 ESCAPES = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]")
 WHOLE = re.compile(
-    r"^(nessie: |\S+ \(feature/|conflict |\d+ (?:conflicts|keys would conflict) on |\s+resolve |\s+or |[\s\w-]+\s+\S+$|\s*\w+ db\S+\s+\S+$)"
+    r"^(nessie: |\S+ \(feature/|conflict: |\s+resolve |\s+or |[\s\w-]+\s+\S+$|\s*\w+ db\S+\s+\S+$)"
 )
 """Lines that may be longer than the terminal is wide: prose, which wraps, and what is to be copied: commands, names of references, single values."""
 

@@ -10,11 +10,14 @@ from nessie_cli.model import (
     Rename,
     UnknownContent,
 )
-from nessie_cli.render.conflicts import ConflictReport, conflict_lines
+from nessie_cli.render.conflicts import (
+    ConflictReport,
+    conflict_lines,
+    sides_of_batch,
+    sides_of_merge,
+)
 from nessie_cli.render.text import cells
 
-HEAD = "8f31c0de" * 8
-START = "51b0aa17" * 8
 ORDERS = ContentKey(("db", "sales", "orders"))
 
 
@@ -24,17 +27,7 @@ def resolutions(conflict: Conflict) -> list[str]:
 
 def report(*conflicts: Conflict, **more) -> ConflictReport:
     return ConflictReport(
-        conflicts,
-        **(
-            {
-                "reference": "main",
-                "head": HEAD,
-                "expected_hash": START,
-                "distance": 3,
-                "resolutions": resolutions,
-            }
-            | more
-        ),
+        conflicts, **({"sides": sides_of_batch("main"), "resolutions": resolutions} | more)
     )
 
 
@@ -56,40 +49,76 @@ def shown(where, of: ConflictReport) -> list[str]:
     return where.lines
 
 
-def test_the_block_shows_what_differs_who_changed_it_and_what_to_do(screen, orders) -> None:
-    assert shown(screen(100), report(orders)) == [
-        "conflict on main at 8f31c0de8f31 (you started from 51b0aa1751b0, 3 commits ago)",
-        " key               db.sales.orders                 VALUE_DIFFERS",
-        "                   expected        current         proposed",
-        " metadata-location …/00012-a.json  …/00013-f.json  …/00013-b.json",
-        " snapshot-id       4358109269      7721034482      9001288120",
-        " schema-id         3               4               3",
-        ' changed by        000400040004 "nightly load" etl@example.org, 4 minutes ago',
-        " resolve           nessie content put db.sales.orders   or   nessie reset db.sales.orders",
+def figures(_: Conflict) -> list[dict[str, str]]:
+    return [
+        {"rows": rows, "data-files": files, "column id": "long"} | columns
+        for rows, files, columns in (
+            ("1,204,551", "12", {}),
+            ("1,204,560", "12", {}),
+            ("1,310,002", "12", {"column zoe": "string"}),
+        )
+    ]
+
+
+def test_a_conflict_of_a_merge_shows_what_differs_who_changed_it_and_the_way_out(
+    screen, orders
+) -> None:
+    found = report(
+        orders,
+        sides=sides_of_merge("main", "nightly"),
+        figures=figures,
+        resolutions=lambda _: [
+            f"nessie merge nightly {side} db.sales.orders" for side in ("--theirs", "--ours")
+        ],
+        resolver="nessie resolve merge nightly",
+    )
+    assert shown(screen(80), found) == [
+        "conflict: db.sales.orders was changed on main and on nightly   VALUE_DIFFERS",
+        "                     base            ours (main)     theirs (nightly)",
+        "  snapshot-id        4358109269      7721034482      9001288120",
+        "  schema-id          3               4               3",
+        "  rows               1,204,551       1,204,560       1,310,002",
+        "  column zoe                                         string",
+        "  metadata-location  …/00012-a.json  …/00013-f.json  …/00013-b.json",
+        '  changed by         000400040004 "nightly load" etl@example.org, 4 minutes ago',
+        "  resolve            nessie resolve merge nightly   (one by one)",
+        "  or                 nessie merge nightly --theirs db.sales.orders",
+        "  or                 nessie merge nightly --ours db.sales.orders",
+    ]
+
+
+def test_a_conflict_of_a_batch_names_its_own_states(screen, orders) -> None:
+    lines = shown(screen(100), report(orders))
+    assert lines[:2] == [
+        "conflict: db.sales.orders was changed on main and in the batch   VALUE_DIFFERS",
+        "                     expected        current         proposed",
+    ]
+    assert lines[-2:] == [
+        "  resolve            nessie content put db.sales.orders",
+        "  or                 nessie reset db.sales.orders",
     ]
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_the_block_fits_the_terminal_and_commands_stay_whole(screen, orders, width) -> None:
     lines = shown(screen(width), report(orders))
-    assert all(cells(line) <= width for line in lines[1:])
+    assert all(cells(line) <= width for line in lines)
     assert "nessie content put db.sales.orders" in "\n".join(lines)
-    assert len(set(lines[3].split()[1:])) == 3, "shortened values still differ"
+    (locations,) = [line.split()[1:] for line in lines if "metadata-location" in line]
+    assert len(set(locations)) == 3, "shortened values still differ"
 
 
 def test_on_a_narrow_terminal_who_changed_it_takes_two_lines(screen, orders) -> None:
     lines = shown(screen(60), report(orders))
     assert lines[6:8] == [
-        ' changed by        000400040004 "nightly load"',
-        "                   etl@example.org, 4 minutes ago",
+        '  changed by         000400040004 "nightly load"',
+        "                     etl@example.org, 4 minutes ago",
     ]
 
 
 def test_in_a_pipe_every_value_is_whole(pipe, orders) -> None:
     text = "\n".join(shown(pipe, report(orders)))
     for whole in (
-        HEAD,
-        START,
         "s3://lake/db/sales/orders/metadata/00013-f.json",
         "0004" * 16,
         "2026-05-01T11:56:00Z",
@@ -132,10 +161,7 @@ def test_a_side_without_content_says_so(
             )
         ),
     )
-    assert lines[3].split() == ["type", *cells_]
-    assert " reason            key 'db.sales.orders' does not exist" in lines, (
-        "nobody is known to have changed it"
-    )
+    assert lines[2].split() == ["type", *cells_]
 
 
 def test_another_type_shows_the_fields_of_both(screen, table) -> None:
@@ -150,7 +176,7 @@ def test_another_type_shows_the_fields_of_both(screen, table) -> None:
             )
         ),
     )
-    rows = {line.split()[0]: line.split()[1:] for line in lines[3:-1]}
+    rows = {line.split()[0]: line.split()[1:] for line in lines[2:-1]}
     assert rows["type"] == ["iceberg-table", "iceberg-view", "iceberg-table"]
     assert rows["id"] == ["id-1", "id-2", "id-1"]
     assert rows["version-id"] == ["1"]
@@ -169,20 +195,22 @@ def test_a_conflict_without_contents_gives_its_reason(screen, type_) -> None:
     lines = shown(
         screen(), report(Conflict(type_, ORDERS, "namespace 'db.sales' " + "must exist " * 8))
     )
-    assert type_.value in lines[1]
-    assert lines[2].startswith(" reason            namespace 'db.sales' must exist")
-    assert lines[3].strip().startswith("exist must exist")
-    assert all(cells(line) <= 80 for line in lines[:-1])
+    assert lines[0].startswith("conflict: namespace 'db.sales' must exist must")
+    assert lines[1].startswith("  exist must")
+    assert lines[1].endswith(f"   {type_.value}")
+    assert all(cells(line) <= 80 for line in lines)
 
 
 def test_a_reference_that_moved_has_no_key(screen) -> None:
-    text = f"named-reference 'main' is not at expected hash '{START}', but at '{HEAD}'"
+    text = "named-reference 'main' is not at expected hash '51b0aa17', but at '8f31c0de'"
     lines = shown(
         screen(),
         report(Conflict(ConflictType.UNEXPECTED_HASH, None, text), resolutions=lambda _: ()),
     )
-    assert lines[1].split() == ["reference", "main", "UNEXPECTED_HASH"]
-    assert lines[2].startswith(" reason            named-reference 'main'")
+    assert lines == [
+        "conflict: named-reference 'main' is not at expected hash '51b0aa17', but at",
+        "  '8f31c0de'   UNEXPECTED_HASH",
+    ]
 
 
 def test_a_rename_on_either_side_is_told(screen, table, meta) -> None:
@@ -198,9 +226,12 @@ def test_a_rename_on_either_side_is_told(screen, table, meta) -> None:
         rename,
         None,
     )
+    lines = shown(screen(120), report(conflict, sides=sides_of_merge("main", "tidy")))
+    assert lines[0] == (
+        "conflict: db.sales.orders was deleted on main and renamed on tidy   KEY_CONFLICT"
+    )
     assert (
-        ' renamed           db.sales.orders to db."old.orders" in the source by 000700070007'
-        in shown(screen(120), report(conflict))
+        '  renamed            db.sales.orders to db."old.orders" on tidy by 000700070007' in lines
     )
 
 
@@ -214,7 +245,7 @@ def test_properties_and_unknown_attributes_are_compared_one_by_one(screen) -> No
             Conflict(ConflictType.VALUE_DIFFERS, ORDERS, "values", sides[0], sides[1], sides[0])
         ),
     )
-    assert lines[3].split() == ["properties.owner", "a", "b", "a"]
+    assert lines[2].split() == ["properties.owner", "a", "b", "a"]
     foreign = [
         UnknownContent(foreign_type="MODEL", foreign_attributes={"weights": {"n": n}})
         for n in (1, 2)
@@ -256,43 +287,35 @@ def test_stored_control_characters_are_shown_escaped(screen, meta) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "title"),
+    ("sides", "said"),
     [
-        ({"distance": None}, "conflict on main at 8f31c0de8f31 (you started from 51b0aa1751b0)"),
-        (
-            {"distance": 1},
-            "conflict on main at 8f31c0de8f31 (you started from 51b0aa1751b0, 1 commit ago)",
-        ),
-        ({"expected_hash": None}, "conflict on main at 8f31c0de8f31"),
-        ({"expected_hash": HEAD}, "conflict on main at 8f31c0de8f31"),
-        ({"would": True, "expected_hash": None}, "would conflict on main at 8f31c0de8f31"),
-        ({"reference": None, "head": None, "expected_hash": None}, "conflict"),
+        ((1, 2, 3), "was changed on main and on dev"),
+        ((1, None, 3), "was deleted on main and changed on dev"),
+        ((1, 2, None), "was changed on main and deleted on dev"),
+        ((None, 2, 3), "was created on main and on dev"),
+        ((1, 2, 1), "was changed on main"),
+        ((1, 1, 2), "was changed on dev"),
     ],
 )
-def test_the_title_says_where_and_since_when(screen, orders, more, title) -> None:
-    assert shown(screen(), report(orders, **more))[0] == title
+def test_the_headline_says_what_each_side_did(screen, table, sides, said) -> None:
+    states = [table(f"{n}.json", n) if n else None for n in sides]
+    conflict = Conflict(ConflictType.VALUE_DIFFERS, ORDERS, "values", *states)
+    found = report(conflict, sides=sides_of_merge("main", "dev"))
+    assert shown(screen(), found)[0] == f"conflict: db.sales.orders {said}   VALUE_DIFFERS"
 
 
-def test_several_conflicts_are_counted_and_each_has_its_block(screen, orders) -> None:
+def test_without_states_the_message_is_the_headline(screen) -> None:
+    conflict = Conflict(ConflictType.KEY_EXISTS, ORDERS, "key 'x' already exists")
+    assert shown(screen(), report(conflict))[0] == "conflict: key 'x' already exists   KEY_EXISTS"
+
+
+def test_each_conflict_has_its_block(screen, orders) -> None:
     other = Conflict(
         ConflictType.KEY_EXISTS, Delete(ContentKey(("x",))).key, "key 'x' already exists"
     )
     lines = shown(screen(), report(orders, other))
-    assert lines[0].startswith("2 conflicts on main at 8f31c0de8f31 (you")
-    assert (
-        shown(screen(), report(orders, other, would=True, expected_hash=None))[0]
-        == "2 keys would conflict on main at 8f31c0de8f31"
-    )
     assert lines.count("") == 1
-    assert [line.split()[1] for line in lines if line.startswith(" key ")] == [
-        "db.sales.orders",
-        "x",
+    assert [line.split()[-1] for line in lines if line.startswith("conflict: ")] == [
+        "VALUE_DIFFERS",
+        "KEY_EXISTS",
     ]
-
-
-def test_commands_that_do_not_fit_stand_below_each_other(screen, pipe, orders) -> None:
-    for where in (screen(60), pipe):
-        assert shown(where, report(orders))[-2:] == [
-            " resolve           nessie content put db.sales.orders",
-            " or                nessie reset db.sales.orders",
-        ]

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from nessie_cli import commitspec
+from nessie_cli import revisions
 from nessie_cli.errors import (
     AmbiguousHash,
     CommitNotFound,
@@ -49,7 +49,7 @@ class Revisions:
     def test_a_parsed_revision_resolves_like_its_text(self, catalog: Catalog) -> None:
         chain(catalog, 3)
         for text in ("main", "main~2", f"@{catalog.head()}^1"):
-            assert catalog.repository.resolve(commitspec.parse(text)) == catalog.repository.resolve(
+            assert catalog.repository.resolve(revisions.parse(text)) == catalog.repository.resolve(
                 text
             )
 
@@ -149,10 +149,10 @@ class Revisions:
         for n, hash_ in enumerate(hashes):
             when = times[hash_]
             assert when is not None
-            assert catalog.hash(f"main*{commitspec.format_time(when)}") == hash_
-            just_before = commitspec.format_time(when - timedelta(microseconds=1))
+            assert catalog.hash(f"main*{revisions.format_time(when)}") == hash_
+            just_before = revisions.format_time(when - timedelta(microseconds=1))
             assert catalog.hash(f"main*{just_before}") == (hashes[n - 1] if n else EMPTY)
-        assert catalog.hash(f"main~5*{commitspec.format_time(times[hashes[3]])}") == hashes[3]  # type: ignore[arg-type]
+        assert catalog.hash(f"main~5*{revisions.format_time(times[hashes[3]])}") == hashes[3]  # type: ignore[arg-type]
 
     def test_times_before_and_after_all_commits(self, catalog: Catalog) -> None:
         hashes = chain(catalog, 2)
@@ -170,7 +170,7 @@ class Revisions:
         assert entry.meta.commit_time is not None
         assert (
             catalog.hash(
-                f"main*{commitspec.format_time(entry.meta.commit_time - timedelta(microseconds=1))}"
+                f"main*{revisions.format_time(entry.meta.commit_time - timedelta(microseconds=1))}"
             )
             == one
         )

@@ -23,7 +23,7 @@ def test_a_put_never_turns_an_unknown_type_into_another() -> None:
         )
         with pytest.raises(InvalidInput, match="'k' already exists with another type"):
             catalog.commit("main", put("k", other))
-        with pytest.raises(InvalidInput, match="its type is another"):
+        with pytest.raises(InvalidInput, match="the types are different"):
             catalog.commit("main", delete("k"), put("moved", other))
         assert catalog.head() == head
         same = UnknownContent(

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.output import Output
     from nessie_cli.cli.app.store_choice import StoreChoice
     from nessie_cli.cli.hooks.guard import Hooks
-    from nessie_cli.commitspec import CommitRange, CommitSpec
     from nessie_cli.model.progress import Progress
     from nessie_cli.render.busy import Busy
     from nessie_cli.render.spans import Span
     from nessie_cli.render.terminal import Terminal
     from nessie_cli.repository.access import Access
     from nessie_cli.repository.base import Repository
+    from nessie_cli.revisions import Revision, RevisionRange
     from nessie_cli.workspace.batch import BatchFile
     from nessie_cli.workspace.folder import Workspace
 
@@ -187,13 +187,13 @@ class Invocation:
     # -- which revision ---------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def head(self) -> CommitSpec:
+    def head(self) -> Revision:
         """What `HEAD` means: the first of these that names a reference.
 
         `--ref`, `NESSIE_REF`, the profile that is named, the workspace's current reference, `NESSIE_DEFAULT_BRANCH`, the default profile, the
         store's default branch.
         """
-        from nessie_cli import commitspec
+        from nessie_cli import revisions
         from nessie_cli.workspace import environment as env
 
         named = self.options.ref or env.variable(env.REFERENCE)
@@ -204,7 +204,7 @@ class Invocation:
         named = named or env.variable(env.DEFAULT_BRANCH)
         if named is None and self.store.nearer_store is None and self.store.profile:
             named = self.store.profile.ref
-        return commitspec.parse(named or self.repository().config().default_branch, self.now)
+        return revisions.parse(named or self.repository().config().default_branch, self.now)
 
     def reference_name(self) -> str:
         """The name of the current reference; raises `InvalidInput` where it is a commit without a name."""
@@ -215,43 +215,43 @@ class Invocation:
             )
         return spec.name
 
-    def revision(self, text: str | None) -> CommitSpec:
+    def revision(self, text: str | None) -> Revision:
         """Read a revision; none, `HEAD`, `@`, and one that begins with `~`, `^` or `*` mean the current reference.
 
         Raises `CommitNotFound` for a revision beyond the beginning of the history.
         """
-        from nessie_cli import commitspec
+        from nessie_cli import revisions
 
-        text = text or commitspec.HEAD
+        text = text or revisions.HEAD
         if text == "@" or text.startswith(("@~", "@^", "@*")):
             text = text[1:]
         if not text or text[0] in "~^*":
-            text = commitspec.HEAD + text
-        spec = self._from_head(commitspec.parse(text, self.now))
+            text = revisions.HEAD + text
+        spec = self._from_head(revisions.parse(text, self.now))
         if spec.steps:
             from nessie_cli.cli.app.revisions import check_reach
 
             check_reach(self.repository(), spec)
         return spec
 
-    def revision_range(self, text: str | None) -> CommitRange | CommitSpec:
+    def revision_range(self, text: str | None) -> RevisionRange | Revision:
         """Read a revision or a range; each end as `revision` does."""
-        from nessie_cli import commitspec
+        from nessie_cli import revisions
 
         if not text or ".." not in text:
             return self.revision(text)
         start, dots, end = text.partition("..." if "..." in text else "..")
-        return commitspec.CommitRange(
+        return revisions.RevisionRange(
             self.revision(start), self.revision(end), symmetric=dots == "..."
         )
 
-    def _from_head(self, spec: CommitSpec) -> CommitSpec:
-        from nessie_cli import commitspec
+    def _from_head(self, spec: Revision) -> Revision:
+        from nessie_cli import revisions
 
-        if spec.name != commitspec.HEAD:
+        if spec.name != revisions.HEAD:
             return spec
         head = self.head
-        return commitspec.CommitSpec(head.name, spec.hash or head.hash, (*head.steps, *spec.steps))
+        return revisions.Revision(head.name, spec.hash or head.hash, (*head.steps, *spec.steps))
 
     # -- output -----------------------------------------------------------------------------------------------------------------
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nessie_cli.commitspec import CommitSpec, Step, StepKind
 from nessie_cli.errors import CommitNotFound
 from nessie_cli.model import NO_ANCESTOR
+from nessie_cli.revisions import Revision, Step, StepKind
 
 if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
 
 
-def check_reach(repository: Repository, spec: CommitSpec) -> None:
+def check_reach(repository: Repository, spec: Revision) -> None:
     """Raises `CommitNotFound` if the steps of a revision lead beyond the beginning of the history.
 
     The empty history before the first commit is the last state that steps reach. The REST API
@@ -21,7 +21,7 @@ def check_reach(repository: Repository, spec: CommitSpec) -> None:
     last = spec.steps[-1] if spec.steps else None
     if last is None or last.kind is StepKind.TIME or _hash(repository, spec) != NO_ANCESTOR:
         return
-    before = CommitSpec(spec.name, spec.hash, spec.steps[:-1])
+    before = Revision(spec.name, spec.hash, spec.steps[:-1])
     if last.kind is StepKind.PARENT and last.count > 1:
         if _hash(repository, before) != NO_ANCESTOR:
             count = len(repository.commit_at(before).meta.parents) or 1
@@ -29,10 +29,10 @@ def check_reach(repository: Repository, spec: CommitSpec) -> None:
             raise CommitNotFound(f"{spec}: the commit {before} has {parents}")
     elif last.count > 1:
         steps = (*before.steps, Step(last.kind, last.count - 1))
-        before = CommitSpec(spec.name, spec.hash, steps)
+        before = Revision(spec.name, spec.hash, steps)
     if _hash(repository, before) == NO_ANCESTOR:
         raise CommitNotFound(f"{spec}: is beyond the beginning of the history")
 
 
-def _hash(repository: Repository, spec: CommitSpec) -> str:
+def _hash(repository: Repository, spec: Revision) -> str:
     return repository.resolve(spec).hash

@@ -41,11 +41,11 @@ def split_content(word: str) -> tuple[str | None, ContentKey] | None:
 
 def _revision(text: str) -> bool:
     """Whether a text can be a revision; times are only read."""
-    from nessie_cli import commitspec
+    from nessie_cli import revisions
 
     try:
-        commitspec.parse(
-            text if text[:1] not in "~^*@" else f"{commitspec.HEAD}{text.removeprefix('@')}",
+        revisions.parse(
+            text if text[:1] not in "~^*@" else f"{revisions.HEAD}{text.removeprefix('@')}",
             datetime.now(UTC),
         )
     except InvalidInput:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import ContentKey, Entry, KeyRange, type_label
 from nessie_cli.repository.base import Repository
+from nessie_cli.revisions import Revision
 
 _NAMESPACE = "namespace"
 
 
-def keys(repository: Repository, at: CommitSpec, word: str) -> list[tuple[str, str]]:
+def keys(repository: Repository, at: Revision, word: str) -> list[tuple[str, str]]:
     """Returns keys that begin with the word, one element longer than it. One that has keys below it ends with a dot."""
     typed = begun(word)
     if typed is None:
@@ -63,7 +63,7 @@ def _end_of_quotes(text: str, position: int) -> int | None:
 
 
 def _elements(
-    repository: Repository, at: CommitSpec, above: tuple[str, ...], begun_: str
+    repository: Repository, at: Revision, above: tuple[str, ...], begun_: str
 ) -> Iterator[tuple[str, str, bool]]:
     """Yields the elements right below a key that begin so: each with its type, and whether keys are below it."""
     depth = len(above)
@@ -87,7 +87,7 @@ def _elements(
 
 
 def _next(
-    repository: Repository, at: CommitSpec, start: tuple[str, ...], above: tuple[str, ...]
+    repository: Repository, at: Revision, start: tuple[str, ...], above: tuple[str, ...]
 ) -> Entry | None:
     """The first entry from a key on, other than `above` itself."""
     entries = repository.entries(at, KeyRange(minimum=ContentKey(start) if start else None))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import AmbiguousHash
 from nessie_cli.model import NO_ANCESTOR, ReferenceType
 from nessie_cli.repository.base import Repository
+from nessie_cli.revisions import Revision
 
 HEAD = "HEAD"
 DIGITS = 12
@@ -85,7 +85,7 @@ class Revisions:
         ):
             return []
         try:
-            found = [self._repository.resolve(CommitSpec(None, digits)).hash]
+            found = [self._repository.resolve(Revision(None, digits)).hash]
         except AmbiguousHash as error:
             # With more candidates than the error names, a shell would take what these have in common for all of them.
             few = len(error.candidates) < _MOST_CANDIDATES
@@ -93,7 +93,7 @@ class Revisions:
         length = DIGITS if len(digits) <= DIGITS else LONGEST
         return [(hash_[:length], self._subject(hash_)) for hash_ in found if hash_ != NO_ANCESTOR]
 
-    def resolve(self, revision: str) -> CommitSpec:
+    def resolve(self, revision: str) -> Revision:
         """Returns the commit of a revision."""
         base = revision.replace("^", "~").partition("~")[0]
         spec = (
@@ -101,7 +101,7 @@ class Revisions:
             if base in ("", "@", HEAD, f"{HEAD}@")
             else revision
         )
-        return CommitSpec(None, self._repository.resolve(spec.removeprefix(f"{HEAD}@")).hash)
+        return Revision(None, self._repository.resolve(spec.removeprefix(f"{HEAD}@")).hash)
 
     def _steps(self, base: str) -> Candidates:
         revision, step = base[:-1], base[-1]
@@ -125,7 +125,7 @@ class Revisions:
             yield entry.hash, entry.meta.subject
 
     def _subject(self, hash_: str) -> str:
-        newest = next(self._repository.log(CommitSpec(None, hash_)), None)
+        newest = next(self._repository.log(Revision(None, hash_)), None)
         return newest.meta.subject if newest else ""
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, KeyRange, LogEntry
 from nessie_cli.render.changes import Change, ChangeKind
 from nessie_cli.render.diffs import changed_labels
 from nessie_cli.repository.base import Repository
+from nessie_cli.revisions import Revision
 from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL, Record
 from nessie_cli.wire.shapes import Key
 
@@ -57,7 +57,7 @@ def history_of(repository: Repository, at: str, key: ContentKey) -> Iterator[Mom
 def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Change | None:
     """The change of a key in a commit; None if the state before and after is the same."""
     # A text would first be looked up as the name of a reference.
-    before_it, after_it = CommitSpec(None, entry.parent), CommitSpec(None, entry.hash)
+    before_it, after_it = Revision(None, entry.parent), Revision(None, entry.hash)
     found = next(iter(repository.diff(before_it, after_it, KeyRange(keys=(key,)))), None)
     if found is None:
         return None

@@ -2,52 +2,67 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from nessie_cli.errors import NessieError, ReferenceConflict
-from nessie_cli.render.conflicts import BATCH_SIDES, MERGE_SIDES, ConflictReport
-from nessie_cli.render.text import visible
+from nessie_cli.model import Conflict, IcebergTable, IcebergView
+from nessie_cli.render.conflicts import ConflictReport, sides_of_batch, sides_of_merge
 
-if TYPE_CHECKING:
-    from nessie_cli.cli.app.invocation import Invocation
+LARGEST_FILE = 4 * 2**20
+"""Bytes of a metadata file beyond which a conflict does not wait for it."""
+MOST_COLUMNS = 8
+"""If more columns differ, only their number is shown."""
+_COLUMN = "column "
 
 
-def conflict_report(error: ReferenceConflict, app: Invocation) -> ConflictReport:
-    """Returns what the diagnostics show of an error."""
+def conflict_report(error: ReferenceConflict) -> ConflictReport:
+    """Returns the report of an error."""
     return ConflictReport(
         error.conflicts,
-        error.reference,
-        error.head,
-        error.expected_hash,
-        distance=_distance(error, app),
-        resolutions=error.resolutions,
-        resolver=error.resolver,
-        sides=_sides(error),
+        sides_of_merge(error.reference, error.source)
+        if error.is_merge
+        else sides_of_batch(error.reference),
+        figures,
+        error.resolutions,
+        error.resolver,
     )
 
 
-def _sides(error: ReferenceConflict) -> tuple[str, str, str]:
-    if not error.is_merge:
-        return BATCH_SIDES
-    base, ours, theirs = MERGE_SIDES
-    return base, _named(ours, error.reference), _named(theirs, error.source)
+def figures(conflict: Conflict) -> Sequence[Mapping[str, str]]:
+    """Returns rows, files and columns of the three states, by label.
 
-
-def _named(side: str, name: str | None) -> str:
-    return f"{side} ({visible(name)})" if name else side
-
-
-def _distance(error: ReferenceConflict, app: Invocation) -> int | None:
-    """Returns the number of commits since the caller started, or None if it is unknown.
-
-    A second failure must not hide the first one.
+    Nothing is returned if a metadata file is remote, large or not readable: a conflict waits for no
+    network.
     """
-    if (
-        not (error.head and error.expected_hash and app.is_open)
-        or error.head == error.expected_hash
-    ):
-        return None
-    try:
-        return app.repository().ahead_behind(error.head, error.expected_hash).ahead
-    except NessieError:
-        return None
+    from nessie_cli.iceberg.comparison import figures_of
+    from nessie_cli.iceberg.files import Files, scheme_of
+    from nessie_cli.iceberg.metadata import parse_document
+
+    files = Files()
+    found: list[Mapping[str, str]] = []
+    for state in (conflict.expected, conflict.actual, conflict.proposed):
+        if not isinstance(state, IcebergTable | IcebergView):
+            found.append({})
+            continue
+        location = state.metadata_location
+        try:
+            if scheme_of(location) not in ("", "file") or files.size(location) > LARGEST_FILE:
+                return ()
+            found.append(figures_of(state, parse_document(files.read(location), location)))
+        except NessieError:
+            return ()
+    return _with_few_columns(found)
+
+
+def _with_few_columns(states: Sequence[Mapping[str, str]]) -> Sequence[Mapping[str, str]]:
+    """The states with the number of their columns in place of each column, if many columns differ."""
+    columns = {label for state in states for label in state if label.startswith(_COLUMN)}
+    known = [state for state in states if state]
+    differing = [label for label in columns if len({state.get(label) for state in known}) > 1]
+    if len(differing) <= MOST_COLUMNS:
+        return states
+    return [
+        {label: text for label, text in state.items() if label not in columns}
+        | ({"columns": str(len(columns & set(state)))} if state else {})
+        for state in states
+    ]

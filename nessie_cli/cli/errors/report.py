@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 
 from nessie_cli import errors
 from nessie_cli.cli.app.invocation import Invocation
+from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.errors.faults import fault_of, is_interrupt
 from nessie_cli.cli.errors.suggestions import nearest
 from nessie_cli.cli.git_habits import hint_for_option
@@ -82,7 +83,7 @@ def _write(error: errors.NessieError, app: Invocation, hint: str = "") -> None:
         and error.conflicts
         and not output.is_json_for_errors
     ):
-        _write_conflicts(error, app)
+        _write_conflicts(error, app.output)
 
 
 def _message(error: errors.NessieError) -> str:
@@ -98,12 +99,12 @@ def _message(error: errors.NessieError) -> str:
     )
 
 
-def _write_conflicts(error: errors.ReferenceConflict, app: Invocation) -> None:
+def _write_conflicts(error: errors.ReferenceConflict, output: Output) -> None:
     from nessie_cli.cli.errors.conflicts import conflict_report
     from nessie_cli.render.conflicts import conflict_lines
 
-    err = app.output.err
-    found = conflict_report(error, app)
+    err = output.err
+    found = conflict_report(error)
     err.print_lines(conflict_lines(found._replace(conflicts=found.conflicts[:MOST_CONFLICTS]), err))
     if len(found.conflicts) > MOST_CONFLICTS:
         err.print_line(

@@ -12,12 +12,12 @@ from nessie_cli.cli.app.progress import heard
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import FolderOptions
 from nessie_cli.cli.gc.worker import Worker, need_packages
-from nessie_cli.commitspec import parse_time
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc import phases
 from nessie_cli.gc.policies import policies, repository_defaults
 from nessie_cli.gc.run import Run, Settings
 from nessie_cli.iceberg.filesystems import properties_of
+from nessie_cli.revisions import parse_time
 
 EXAMPLES = (
     "nessie gc mark --default-cutoff P30D",

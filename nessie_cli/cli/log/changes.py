@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import KeyRange, LogEntry
 from nessie_cli.render.changes import Change, changes_of, outlined
 from nessie_cli.repository.base import ALL_KEYS, Repository
+from nessie_cli.revisions import Revision
 
 
 def changes_in(repository: Repository, entry: LogEntry, keys: KeyRange = ALL_KEYS) -> list[Change]:
     """Returns the changes of a commit with contents. Cost O(changes · log keys)."""
     # As a text, a hash would be looked up among the names of references first.
     return changes_of(
-        repository.diff(CommitSpec(None, entry.parent), CommitSpec(None, entry.hash), keys)
+        repository.diff(Revision(None, entry.parent), Revision(None, entry.hash), keys)
     )
 
 

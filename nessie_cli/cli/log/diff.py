@@ -14,7 +14,6 @@ from nessie_cli.cli.app.words import split_keys
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption
 from nessie_cli.cli.log.renames import changes_between
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, KeyRange, Reference
 from nessie_cli.model import DiffEntry as Difference
@@ -22,6 +21,7 @@ from nessie_cli.render.changes import Change, changes_of
 from nessie_cli.render.diffs import print_diff, print_name_status, print_names, print_summary
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.repository.base import ALL_KEYS
+from nessie_cli.revisions import Revision
 from nessie_cli.wire.record import NOT_JSON, OPTIONAL
 
 EXAMPLES = (
@@ -146,7 +146,7 @@ def show(result: Diff, output: Output) -> None:
     result.options.print_changes(result.changes, output.out)
 
 
-def _sides(words: Sequence[str], app: Invocation) -> tuple[CommitSpec, CommitSpec]:
+def _sides(words: Sequence[str], app: Invocation) -> tuple[Revision, Revision]:
     """The revisions to compare."""
     if not words:
         raise InvalidInput(
@@ -155,10 +155,10 @@ def _sides(words: Sequence[str], app: Invocation) -> tuple[CommitSpec, CommitSpe
     if len(words) > 1:
         return app.revision(words[0]), app.revision(words[1])
     meant = app.revision_range(words[0])
-    if isinstance(meant, CommitSpec):
+    if isinstance(meant, Revision):
         return meant, app.revision(None)
     if meant.symmetric:
-        return CommitSpec(None, app.repository().merge_base(meant.start, meant.end)), meant.end
+        return Revision(None, app.repository().merge_base(meant.start, meant.end)), meant.end
     return meant.start, meant.end
 
 
@@ -167,7 +167,7 @@ def _between(
 ) -> Iterator[Change]:
     """The changes between two commits at or below some keys."""
     repository = app.repository()
-    start, end = CommitSpec(None, before), CommitSpec(None, after)
+    start, end = Revision(None, before), Revision(None, after)
     ranges = [KeyRange(prefix=prefix) for prefix in _outermost(prefixes)] or [ALL_KEYS]
 
     def read() -> Iterator[Difference]:

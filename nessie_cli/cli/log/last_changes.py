@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
 from nessie_cli.repository.base import Repository
+from nessie_cli.revisions import Revision
 
 FEW = 16
 """So many keys, or fewer, are looked up one by one: the store finds the last commit of a key without a walk."""
@@ -27,7 +27,7 @@ def last_changes(
     """
     entries = iter(repository.entries(at, keys))
     # As a text it would be looked for among the names each time.
-    commit = CommitSpec(None, at)
+    commit = Revision(None, at)
     # A server is better asked once for many keys than once for each.
     for entry in islice(entries, 0 if repository.url.startswith("http") else PAGE):
         if (meta := repository.last_change(commit, entry.key)) is not None:

@@ -9,10 +9,10 @@ import typer
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.words import refuse_empty, split_keys
-from nessie_cli.commitspec import CommitRange, CommitSpec, parse_time
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
 from nessie_cli.repository.log_filter import ALL_COMMITS, LogFilter, Walk, tests_of
+from nessie_cli.revisions import Revision, RevisionRange, parse_time
 
 USAGE = "nessie log [REV|RANGE] [-- KEY...]"
 Test = Callable[[LogEntry], bool]
@@ -158,9 +158,9 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
     return Selection(_selected(found, tests, options.limit, skip), found, keys)
 
 
-def walk_of(meant: CommitRange | CommitSpec | None, *, first_parent: bool = False) -> Walk:
+def walk_of(meant: RevisionRange | Revision | None, *, first_parent: bool = False) -> Walk:
     """Returns the walk over a range or the history of a revision; None means all branches and tags."""
-    if isinstance(meant, CommitRange):
+    if isinstance(meant, RevisionRange):
         return Walk(meant.end, meant.start, symmetric=meant.symmetric, first_parent=first_parent)
     return Walk(meant, first_parent=first_parent)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.staging.submission import refuse_elsewhere
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import DiffEntry, Reference, Unchanged
+from nessie_cli.revisions import Revision
 from nessie_cli.workspace.staging import effective
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def staged_differences(app: Invocation) -> tuple[Reference, list[DiffEntry]]:
     if batch is None:
         return reference, []
     staged = [item for item in batch.staged if not isinstance(item.operation, Unchanged)]
-    there = repository.contents(CommitSpec(None, reference.hash), batch.keys)
+    there = repository.contents(Revision(None, reference.hash), batch.keys)
 
     def differences() -> Iterator[DiffEntry]:
         for key in sorted(batch.keys):

@@ -16,12 +16,12 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.app.words import refuse_empty
-from nessie_cli.commitspec import CommitRange
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Entry, IcebergTable, Reference, type_label
 from nessie_cli.model.progress import with_progress
 from nessie_cli.render.spans import Column, Row
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import counted, human_size
+from nessie_cli.revisions import RevisionRange
 from nessie_cli.wire.record import INLINE, Record
 from nessie_cli.wire.shapes import Count, Hash
 
@@ -260,7 +260,7 @@ def show(result: Statistics, output: Output) -> None:
 
 def _line(words: str | None, app: Invocation) -> Line:
     repository, meant = app.repository(), app.revision_range(words)
-    if isinstance(meant, CommitRange):
+    if isinstance(meant, RevisionRange):
         end = repository.resolve(meant.end)
         start = (
             repository.merge_base(meant.start, meant.end)

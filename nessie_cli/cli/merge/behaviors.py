@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.input import read_bytes
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, Content, ContentKey, KeyBehavior, KeyRange, MergeBehavior
 from nessie_cli.render.text import short_hash, visible
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.revisions import Revision
 from nessie_cli.wire.decode import decode_content
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def meta_of_transplant(
         raise InvalidInput(
             f"-m: replaces the message of a single commit, and these are {len(commits)}; leave it out"
         )
-    meta = app.repository().commit_at(CommitSpec(None, commits[0])).meta
+    meta = app.repository().commit_at(Revision(None, commits[0])).meta
     return CommitMeta(message, meta.authors, meta.signed_off_by, meta.author_time, meta.properties)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.log.selection import walk_of
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.log_filter import ALL_COMMITS
+from nessie_cli.revisions import Revision
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
@@ -23,7 +23,7 @@ def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:
     hashes: list[str] = []
     for word in words:
         meant = app.revision_range(word)
-        if isinstance(meant, CommitSpec):
+        if isinstance(meant, Revision):
             hashes.append(repository.resolve(meant).hash)
             continue
         found = repository.filtered_log(walk_of(meant, first_parent=True), ALL_COMMITS)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.cli.log.changes import changes_in
 from nessie_cli.cli.staging.submission import new_request_id
-from nessie_cli.commitspec import CommitRange
 from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput
 from nessie_cli.model import Content, ContentKey
 from nessie_cli.render.changes import Change, changes_of
 from nessie_cli.render.text import short_hash
+from nessie_cli.revisions import RevisionRange
 from nessie_cli.workspace.batch import Batch
 from nessie_cli.workspace.staging import StagedList, State, put, rename, restore
 
@@ -42,7 +42,7 @@ def reverted(app: Invocation, text: str) -> Reverted:
     Raises `InvalidInput` for `A...B`, for an empty range, and if A is not an ancestor of B.
     """
     repository, meant = app.repository(), app.revision_range(text)
-    if not isinstance(meant, CommitRange):
+    if not isinstance(meant, RevisionRange):
         entry = repository.commit_at(meant)
         message = f'Revert "{entry.meta.subject}"\n\nThis takes back commit {entry.hash}.'
         return Reverted(entry.hash, changes_in(repository, entry), message)
@@ -62,7 +62,7 @@ def reverted(app: Invocation, text: str) -> Reverted:
     )
 
 
-def _about(repository: Repository, meant: CommitRange, text: str) -> Iterator[str]:
+def _about(repository: Repository, meant: RevisionRange, text: str) -> Iterator[str]:
     """Yields the parts of a message that names each commit of a range, newest first."""
     entries = list(repository.log_excluding(meant.end, [meant.start]))
     ends = "..".join(_short(side) for side in text.split(".."))

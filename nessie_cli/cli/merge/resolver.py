@@ -46,7 +46,7 @@ def decide_all(app: Invocation, error: ReferenceConflict, decisions: Decisions) 
         raise InvalidInput(
             f"stdin is no terminal, and not decided: {keys}; decide by {decisions.sides.options}"
         )
-    resolver = _Resolver(app, conflict_report(error, app), decisions.sides)
+    resolver = _Resolver(app, conflict_report(error), decisions.sides)
     is_complete = True
     for number, conflict in enumerate(undecided, 1):
         decision = resolver.ask(
@@ -105,7 +105,7 @@ class _Resolver:
         """What each side changed since the base; without a base, how the sides differ."""
         states = list(
             zip(
-                self._report.sides,
+                self._report.sides.titles,
                 (conflict.expected, conflict.actual, conflict.proposed),
                 strict=True,
             )
@@ -133,7 +133,7 @@ class _Resolver:
             return None
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "content.json")
-            path.write_text(conflict_text(conflict, self._report.sides), encoding="utf-8")
+            path.write_text(conflict_text(conflict, self._report.sides.titles), encoding="utf-8")
             try:
                 edit(path)
                 return edited_content(path.read_text(encoding="utf-8"))

@@ -22,9 +22,9 @@ from nessie_cli.cli.staging.submission import (
     settle,
     submit,
 )
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
+from nessie_cli.revisions import Revision
 from nessie_cli.workspace import batch as workspace
 
 EXAMPLES = (
@@ -100,7 +100,7 @@ def _refuse_parent(app: Invocation, message: list[str] | None, commit: str) -> N
     """Raises `InvalidInput` for git's `-m 1`, which names a parent of a merge."""
     if not message or not message[0].isdecimal():
         return
-    if len(app.repository().commit_at(CommitSpec(None, commit)).meta.parents) > 1:
+    if len(app.repository().commit_at(Revision(None, commit)).meta.parents) > 1:
         raise InvalidInput(
             f"-m {message[0]}: -m gives the message here; which parent of a merge is meant needs no word"
         )

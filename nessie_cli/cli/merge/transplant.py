@@ -16,9 +16,9 @@ from nessie_cli.cli.merge.options import MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, deep_outcome, print_outcome, refuse_deep_write
 from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.staging.once import once
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.model import ContentKey, KeyRange
 from nessie_cli.render.text import counted
+from nessie_cli.revisions import Revision
 
 EXAMPLES = (
     "nessie transplant 8f31c0de",
@@ -67,7 +67,7 @@ def run(options: Options, app: Invocation) -> Merge:
 
     def changed(keys: KeyRange) -> Iterator[ContentKey]:
         for commit in commits:
-            parent = repository.commit_at(CommitSpec(None, commit)).parent
+            parent = repository.commit_at(Revision(None, commit)).parent
             yield from (entry.key for entry in repository.diff(parent, commit, keys))
 
     refuse_unchanged(options.ours, changed)

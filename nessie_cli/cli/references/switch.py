@@ -11,7 +11,6 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.staging.submission import refuse_elsewhere, settle
-from nessie_cli.commitspec import HEAD, CommitSpec
 from nessie_cli.errors import InvalidInput, NessieError, ReferenceNotFound
 from nessie_cli.model import (
     Reference,
@@ -21,6 +20,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.render.text import counted
 from nessie_cli.repository.base import Repository
+from nessie_cli.revisions import HEAD, Revision
 from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.wire.shapes import Count
 from nessie_cli.workspace import environment as env
@@ -150,7 +150,7 @@ def _is_a_commit(name: str) -> InvalidInput:
 
 def _is_hash(repository: Repository, name: str) -> bool:
     try:
-        return repository.resolve(CommitSpec(None, name)).hash.startswith(name.lower())
+        return repository.resolve(Revision(None, name)).hash.startswith(name.lower())
     except NessieError:
         return False
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nessie_cli.commitspec import parse_time
 from nessie_cli.errors import InvalidInput
+from nessie_cli.revisions import parse_time
 from nessie_cli.wire.record import Record
 from nessie_cli.workspace import environment as env
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from nessie_cli.cli.app.input import pairs, read_text
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.commitspec import parse_time
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta
+from nessie_cli.revisions import parse_time
 
 
 def message_of(paragraphs: Sequence[str] | None, file: str | None) -> str | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from nessie_cli.cli.app.invocation import Invocation
-    from nessie_cli.repository.changes import Revision
+    from nessie_cli.repository.changes import AnyRevision
 
 
 def batch_resolver(app: Invocation) -> str:
@@ -148,7 +148,7 @@ def _is_another(conflict: Conflict) -> bool:
 
 
 def contents_below(
-    app: Invocation, at: Revision, key: ContentKey, staged: Collection[ContentKey] = ()
+    app: Invocation, at: AnyRevision, key: ContentKey, staged: Collection[ContentKey] = ()
 ) -> list[ContentKey]:
     """Returns the keys below a key without the staged ones; nothing if they are too many for a command line."""
     below = app.repository().entries(at, KeyRange(prefix=key))

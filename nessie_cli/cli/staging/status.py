@@ -182,5 +182,5 @@ def _conflicts(
     try:
         submit(app, trial, submission)
     except ReferenceConflict as error:
-        return conflict_report(error, app)._replace(would=True)
+        return conflict_report(error)
     return None

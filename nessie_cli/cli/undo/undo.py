@@ -12,11 +12,11 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.references.moves import follow_rename
 from nessie_cli.cli.undo.steps import Step, has_expired, last_operation_of, operation_number, plan
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import InvalidInput, NotFound, ReferenceMoved, ReferenceNotFound
 from nessie_cli.model import CommitMeta, Reference, ReflogEntry
 from nessie_cli.render.spans import Span
 from nessie_cli.repository.base import Repository
+from nessie_cli.revisions import Revision
 from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.wire.shapes import Hash
 
@@ -160,7 +160,7 @@ def _commit(entry: ReflogEntry, repository: Repository) -> CommitMeta | None:
     if entry.after is None:
         return None
     try:
-        return repository.commit_at(CommitSpec(None, entry.after)).meta
+        return repository.commit_at(Revision(None, entry.after)).meta
     except NotFound:
         return None
 

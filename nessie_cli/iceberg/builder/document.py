@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
+from copy import copy
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
@@ -61,15 +61,36 @@ def empty(version: int) -> Document:
 
 
 def normalized(document: Document) -> Document:
-    """Returns a copy of metadata with the members that older format versions may leave out."""
-    made = deepcopy(document)
+    """Returns a copy of metadata with the members that older format versions may leave out.
+
+    The copy shares everything below its lists and objects with the original.
+    """
+    made = {name: copy(value) for name, value in document.items()}
     version = version_of(made)
     where = "table metadata"
+    _complete_definitions(made, version)
+    _complete_snapshots(made)
+    for member in ("current-schema-id", "default-spec-id", "default-sort-order-id",
+                   "last-sequence-number"):  # fmt: skip
+        made.setdefault(member, 0)
+    for member in ("last-column-id", "last-updated-ms"):
+        values.long(made, member, where)
+    if version >= ROW_LINEAGE:
+        values.long(made, "next-row-id", where)
+    return made
+
+
+def _complete_definitions(made: Document, version: int) -> None:
+    where = "table metadata"
+    if version > 1:
+        for member in ("schemas", "partition-specs", "sort-orders"):
+            values.objects(made, member, where)
+        values.integer(made, "last-partition-id", where)
     if "schemas" not in made:
-        schema = values.object_(made, "schema", where)
-        schema.setdefault("schema-id", 0)
+        schema = {"schema-id": 0, **values.object_(made, "schema", where)}
         made["schemas"], made["current-schema-id"] = [schema], schema["schema-id"]
     if "partition-specs" not in made:
+        # Format version 1 may leave out ids: partition fields are numbered in their order.
         fields = made.get("partition-spec") or []
         numbered = [
             {"field-id": partitions.FIRST_FIELD_ID + n, **one} for n, one in enumerate(fields)
@@ -80,6 +101,9 @@ def normalized(document: Document) -> Document:
     if "sort-orders" not in made:
         made["sort-orders"] = [{"order-id": partitions.UNSORTED_ORDER_ID, "fields": []}]
         made["default-sort-order-id"] = partitions.UNSORTED_ORDER_ID
+
+
+def _complete_snapshots(made: Document) -> None:
     current = made.get("current-snapshot-id")
     if made.get("refs") is None:
         has_snapshot = current not in (None, NO_SNAPSHOT)
@@ -89,10 +113,6 @@ def normalized(document: Document) -> Document:
     made["properties"] = made.get("properties") or {}
     for name in ("snapshots", "statistics", "partition-statistics", "snapshot-log", "metadata-log"):
         made[name] = made.get(name) or []
-    made.setdefault("last-sequence-number", 0)
-    if version >= ROW_LINEAGE:
-        values.long(made, "next-row-id", where)
-    return made
 
 
 def written(made: Document) -> Document:

@@ -1,4 +1,7 @@
-"""The requirements of an Iceberg REST commit, checked against the metadata that is current."""
+"""The requirements of an Iceberg REST commit, checked against the metadata that is current.
+
+The messages of requirements that fail are those of Iceberg's own library, for its clients.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.builder.document import normalized
 from nessie_cli.iceberg.builder.values import Document
 
 
@@ -26,6 +30,8 @@ def check(
     that does not hold, and `InvalidInput` for an unknown one.
     """
     known = _OF_VIEW if of_view else _OF_TABLE
+    if metadata is not None and not of_view:
+        metadata = normalized(metadata)
     for one in requirements:
         kind = values.text(one, "type", "requirement")
         holds = known.get(kind)
@@ -55,7 +61,7 @@ def _uuid(member: str, what: str) -> Callable[[Document, Document], None]:
         wanted, found = values.text(one, "uuid", "requirement"), metadata.get(member) or ""
         if wanted.lower() != str(found).lower():
             raise RequirementFailed(
-                f"Requirement failed: {what} does not match: expected {wanted}, found {found}"
+                f"Requirement failed: {what} does not match: expected {wanted} != {found}"
             )
 
     return check_uuid
@@ -78,7 +84,8 @@ def _ref(one: Document, metadata: Document) -> None:
         )
     elif wanted != found["snapshot-id"]:
         raise RequirementFailed(
-            f"Requirement failed: {found['type']} {name} has changed: expected snapshot {wanted}, found {found['snapshot-id']}"
+            f"Requirement failed: {found['type']} {name} has changed: "
+            f"expected id {wanted} != {found['snapshot-id']}"
         )
 
 
@@ -87,7 +94,8 @@ def _number(wanted: str, member: str, what: str) -> Callable[[Document, Document
         expected = values.integer(one, wanted, "requirement")
         if metadata.get(member) != expected:
             raise RequirementFailed(
-                f"Requirement failed: {what} has changed: expected {expected}, found {metadata.get(member)}"
+                f"Requirement failed: {what} changed: "
+                f"expected id {expected} != {metadata.get(member)}"
             )
 
     return check_number
@@ -96,7 +104,7 @@ def _number(wanted: str, member: str, what: str) -> Callable[[Document, Document
 _Check = Callable[[Document, Document], Any]
 _OF_TABLE: Mapping[str, _Check] = {
     "assert-create": _create,
-    "assert-table-uuid": _uuid("table-uuid", "table UUID"),
+    "assert-table-uuid": _uuid("table-uuid", "UUID"),
     "assert-ref-snapshot-id": _ref,
     "assert-last-assigned-field-id": _number(
         "last-assigned-field-id", "last-column-id", "last assigned field id"

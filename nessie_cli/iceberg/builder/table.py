@@ -103,9 +103,9 @@ def updated(
     version = DEFAULT_VERSION
     if base is None:
         # A new table begins with the version that its updates ask for.
-        for one in updates:
-            if one.get("action") == "upgrade-format-version":
-                version = values.integer(one, "format-version", "upgrade-format-version")
+        upgrades = (one for one in updates if one.get("action") == "upgrade-format-version")
+        if first := next(upgrades, None):
+            version = values.integer(first, "format-version", "upgrade-format-version")
     builder = TableBuilder(base, now, version=version)
     for one in updates:
         builder.apply(one)
@@ -353,26 +353,37 @@ class TableBuilder:
                 f"{where}: a schema, a partition spec and a sort order have to come before"
             )
         if id_ in by_id(made["snapshots"], "snapshot-id"):
-            raise InvalidInput(f"{where}: snapshot {id_} exists already")
-        sequence = 0
-        if self._version > 1:
-            sequence = values.long(snapshot, "sequence-number", where)
-            has_parent = snapshot.get("parent-snapshot-id") is not None
-            if sequence < made["last-sequence-number"] + has_parent:
-                raise RequirementFailed(
-                    f"Cannot add snapshot with sequence number {sequence}, the last sequence number is {made['last-sequence-number']}"
-                )
+            raise InvalidInput(f"{where}: snapshot {id_} already exists")
+        sequence = self._sequence_number(snapshot)
         if self._version >= ROW_LINEAGE:
             first = values.long(snapshot, "first-row-id", where)
             if first < made["next-row-id"]:
                 raise RequirementFailed(
-                    f"Cannot add snapshot with first-row-id {first}, the next-row-id is {made['next-row-id']}"
+                    f"Cannot add snapshot with first-row-id {first}, "
+                    f"the next-row-id is {made['next-row-id']}"
                 )
             made["next-row-id"] += values.long(snapshot, "added-rows", where)
         made["last-sequence-number"] = sequence
-        made["snapshots"].append(snapshot)
+        made["snapshots"].append(
+            {name: value for name, value in snapshot.items() if name != "sequence-number" or value}
+        )
         self._added_snapshots.add(id_)
         self._changed = True
+
+    def _sequence_number(self, snapshot: Document) -> int:
+        """Returns the sequence number of a new snapshot. Raises `RequirementFailed` if it is stale."""
+        where, last = "add-snapshot", self._made["last-sequence-number"]
+        given = snapshot.get("sequence-number")
+        number = 0 if given is None else values.long(snapshot, "sequence-number", where)
+        if self._version == 1:
+            if number:
+                raise InvalidInput(f"{where}: the sequence number must be 0 in format version 1")
+        elif number < last + (snapshot.get("parent-snapshot-id") is not None):
+            raise RequirementFailed(
+                f"Cannot add snapshot with sequence number {number}, "
+                f"the last sequence number is {last}"
+            )
+        return number
 
     def _set_ref(self, update: Document) -> None:
         where, made = "set-snapshot-ref", self._made
@@ -399,7 +410,8 @@ class TableBuilder:
         # Iceberg's own library does not load a table whose log goes back further.
         if log and time < log[-1]["timestamp-ms"] - _CLOCK_SKEW:
             raise InvalidInput(
-                f"set-snapshot-ref: snapshot {id_} of {time} is older than the latest entry of the snapshot log, {log[-1]['timestamp-ms']}"
+                f"set-snapshot-ref: snapshot {id_} of {time} is older than "
+                f"the latest entry of the snapshot log, {log[-1]['timestamp-ms']}"
             )
         log.append({"timestamp-ms": time, "snapshot-id": id_})
 

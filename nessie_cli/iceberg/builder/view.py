@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import schemas, values
+from nessie_cli.iceberg.builder.document import NEWEST_VERSION
 from nessie_cli.iceberg.builder.values import Document
 
 VERSION = 1
@@ -152,7 +153,7 @@ class ViewBuilder:
 
     def _add_schema(self, update: Document) -> None:
         schema = schemas.canonical(values.object_(update, "schema", "add-schema"))
-        schemas.fields(schema)
+        schemas.check(schema, NEWEST_VERSION)
         free = 0
         for one in self._made["schemas"]:
             if schemas.same(one, schema):

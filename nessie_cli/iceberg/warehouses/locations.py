@@ -130,39 +130,43 @@ class Base(NamedTuple):
     def of(cls, location: str) -> Base:
         """Returns the base of a location. Raises `LocationRefused`."""
         place = parse(location)
-        return cls(place._replace(path=_without_dots(place.path)), _resolved(place))
+        written = place._replace(path=_without_dots(place.path))
+        local = place.scheme == LOCAL
+        return cls(written, place._replace(path=os.path.realpath(place.path)) if local else written)
 
-    def holds(self, place: Place) -> bool:
-        """Whether a location lies here by all its readings. Symbolic links are looked at only if its text is here."""
+    def find(self, place: Place) -> Place | None:
+        """Returns a location with symbolic links resolved; None unless it lies here by all its readings."""
         mine = self.written
         if (place.scheme, place.authority) != (mine.scheme, mine.authority):
-            return False
-        return all(map(self._holds_path, readings(place.path)))
+            return None
+        found = list(map(self._find_path, readings(place.path)))
+        return None if found[0] is None or None in found else place._replace(path=found[0])
 
-    def _holds_path(self, path: str) -> bool:
+    def _find_path(self, path: str) -> str | None:
         resolved = _without_dots(path)
         if self.written.scheme != LOCAL:
-            return is_inside(path, self.written.path) and is_inside(resolved, self.written.path)
-        bases = (self.written.path, self.resolved.path)
+            here = all(is_inside(one, self.written.path) for one in (path, resolved))
+            return path if here else None
+        # Symbolic links are looked at only if the text is here.
+        if not any(is_inside(resolved, base.path) for base in self):
+            return None
         # Behind a symbolic link, `..` is not the folder above in the text: programs read it as either.
-        return any(is_inside(resolved, base) for base in bases) and all(
-            is_inside(os.path.realpath(one), self.resolved.path) for one in {path, resolved}
-        )
+        try:
+            found = [os.path.realpath(one) for one in dict.fromkeys((path, resolved))]
+        except OSError:  # a symbolic link changed meanwhile
+            return None
+        return found[0] if all(is_inside(one, self.resolved.path) for one in found) else None
 
 
 def _without_dots(path: str) -> str:
     return _SLASHES.sub("/", normpath(path)) if path else path
 
 
-def _resolved(place: Place) -> Place:
-    return place._replace(path=os.path.realpath(place.path)) if place.scheme == LOCAL else place
-
-
 class Allowed:
     """The places that a warehouse allows."""
 
     def __init__(self, locations: Iterable[str]) -> None:
-        self.bases = tuple(map(Base.of, locations))
+        self._bases = tuple(map(Base.of, locations))
 
     def find(self, location: str) -> tuple[Place, Base]:
         """Returns where a location lies, with symbolic links resolved, and the base that holds it.
@@ -170,10 +174,10 @@ class Allowed:
         Raises `LocationRefused` if none does. There is no I/O except for looking at symbolic links.
         """
         place = parse(location)
-        base = next((one for one in self.bases if one.holds(place)), None)
-        if base is None:
-            raise LocationRefused(f"location {location}: is not allowed in this warehouse")
-        return _resolved(place), base
+        for base in self._bases:
+            if found := base.find(place):
+                return found, base
+        raise LocationRefused(f"location {location}: is not allowed in this warehouse")
 
 
 # -- where new tables and files lie ------------------------------------------------------------------

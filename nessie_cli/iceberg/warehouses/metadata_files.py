@@ -56,9 +56,9 @@ class MetadataFiles:
         Raises `LocationRefused` before any I/O, `MissingFile`, `InvalidInput` for what is no metadata
         or exceeds a limit, `StoreUnavailable`. Messages never quote the file. Cost: one read.
         """
-        place, base = self._allowed.find(location)
+        place, _ = self._allowed.find(location)
         if place.scheme == LOCAL:
-            data = _read_local(place, base.resolved, location)
+            data = _read_local(place.path, location)
         else:
             data = self._read_remote(place.scheme, location)
         if len(data) > MAX_BYTES:
@@ -166,14 +166,23 @@ def _make_folder(name: str, parent: int) -> None:
     os.fsync(parent)
 
 
-def _read_local(place: Place, base: Place, location: str) -> bytes:
-    with _local_errors(location, "read"), _folder_of(place, base, create=False) as folder:
-        descriptor = os.open(PurePosixPath(place.path).name, _READ, dir_fd=folder)
+def _read_local(path: str, location: str) -> bytes:
+    with _local_errors(location, "read"):
+        descriptor = os.open(path, _READ)
         with os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise InvalidInput(f"{location}: is no regular file")
-            return b"" if found.st_size == 0 else file.read(MAX_BYTES + 1)
+            if _path_of(descriptor, path) != path:
+                raise LocationRefused(f"location {location}: a symbolic link was put into its way")
+            return file.read(MAX_BYTES + 1)
+
+
+def _path_of(descriptor: int, path: str) -> str:
+    """The path of an open file: links may have changed after its location was checked."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a third of the time
+    except OSError:
+        return os.path.realpath(path)
 
 
 def _write_local(place: Place, base: Place, location: str, data: bytes) -> None:

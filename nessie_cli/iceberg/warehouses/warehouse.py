@@ -24,6 +24,7 @@ DEFAULT_NAME = "warehouse"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
+_SECRET = re.compile(r"secret|token|password|credential|access-key|account-key|connection-string")
 _SHORTEST_SECRET = 32
 _FOR_CLIENTS = (
     "s3.endpoint", "s3.region", "s3.path-style-access", "client.region", "s3.force-virtual-addressing",
@@ -200,7 +201,7 @@ def _warehouse(name: str, entry: _Entry) -> Warehouse:
     location = _location(entry.location, f"{where}.location")
     more = (_location(one, f"{where}.allowed-locations") for one in entry.allowed_locations)
     storage = _texts(entry.storage)
-    for_clients = {key: storage[key] for key in _FOR_CLIENTS if key in storage}
+    for_clients = _for_clients(storage) | _texts(entry.client)
     delegation = frozenset(entry.access_delegation)
     choose = not delegation if entry.choose_locations is None else entry.choose_locations
     made = Warehouse(
@@ -208,13 +209,26 @@ def _warehouse(name: str, entry: _Entry) -> Warehouse:
         location=location,
         allowed=(location, *more),
         storage=storage,
-        client_config=for_clients | _texts(entry.client),
+        client_config=for_clients,
         delegation=delegation,
         vending=_vending(entry) if entry.role_arn else None,
         choose_locations=choose,
     )
+    for setting in for_clients:
+        if _SECRET.search(setting):
+            raise InvalidInput(
+                f"{where}.client: {setting} is a secret, or names one; clients see it"
+            )
     _check_delegation(made, where)
     return made
+
+
+def _for_clients(storage: Mapping[str, str]) -> dict[str, str]:
+    """The settings that clients need too. Some call the region by one name, some by the other."""
+    found = {key: storage[key] for key in _FOR_CLIENTS if key in storage}
+    if region := found.get("client.region") or found.get("s3.region"):
+        found = {"client.region": region, "s3.region": region} | found
+    return found
 
 
 def _vending(entry: _Entry) -> Vending:

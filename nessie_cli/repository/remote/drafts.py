@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import structs
 
-from nessie_cli.commitspec import CommitSpec
 from nessie_cli.errors import NessieError, NotAllowed, ReferenceConflict
 from nessie_cli.model import MergeResult, Reference, ReferenceType
 from nessie_cli.repository.changes import (
@@ -25,6 +24,7 @@ from nessie_cli.repository.draft import Draft, ReferenceChange
 from nessie_cli.repository.remote import references, revisions, settings
 from nessie_cli.repository.remote.sending import send
 from nessie_cli.repository.remote.session import Session
+from nessie_cli.revisions import Revision
 
 
 def draft(session: Session, change: Change) -> Draft[Any]:
@@ -54,7 +54,7 @@ def _combine(session: Session, change: Merge | Transplant) -> Draft[Any]:
         # The source stays what is drafted, even if its branch moves on.
         source = revisions.resolve(session, change.source)
         sources = (source.hash,)
-        change = structs.replace(change, source=CommitSpec(source.name or None, source.hash))
+        change = structs.replace(change, source=Revision(source.name or None, source.hash))
     trial = structs.replace(change, options=structs.replace(change.options, dry_run=True))
     result, refuse = _tried(lambda: send(session, trial))
     if isinstance(result, MergeResult):
@@ -73,7 +73,7 @@ def _reference(
     """References move by compare-and-swap on the server as well, so these drafts are exact."""
     if isinstance(change, CreateReference):
         references.check_message(session, change.message)
-        target = revisions.resolve(session, CommitSpec(None, change.target)).hash
+        target = revisions.resolve(session, Revision(None, change.target)).hash
         created = Reference(change.type, change.name, target)
         return Draft(
             change,
@@ -86,7 +86,7 @@ def _reference(
     )
     expected = change.expected_hash
     if isinstance(change, AssignReference):
-        target = revisions.resolve(session, CommitSpec(None, change.target)).hash
+        target = revisions.resolve(session, Revision(None, change.target)).hash
         moved = ReferenceChange(found.type, found.name, expected, target)
         return Draft(change, [moved], answer=structs.replace(found, hash=target), sources=(target,))
     gone = ReferenceChange(found.type, found.name, expected, None)

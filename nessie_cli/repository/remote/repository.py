@@ -31,10 +31,10 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Check, Repository
 from nessie_cli.repository.changes import (
+    AnyRevision,
     Change,
     Commit,
     Merge,
-    Revision,
     Transplant,
 )
 from nessie_cli.repository.remote import (
@@ -76,11 +76,11 @@ class RemoteRepository(Repository):
         """See `Repository`; with settings on our servers only."""
         return settings.config(self._session) if self._extensions else self._session.config
 
-    def resolve(self, revision: Revision) -> Reference:
+    def resolve(self, revision: AnyRevision) -> Reference:
         """See `Repository`; a shortened hash is looked for in the newest commits."""
         return revisions.resolve(self._session, revision)
 
-    def _hash(self, revision: Revision) -> str:
+    def _hash(self, revision: AnyRevision) -> str:
         return revisions.resolve(self._session, revision).hash
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
@@ -121,7 +121,7 @@ class RemoteRepository(Repository):
 
     def log(
         self,
-        start: Revision,
+        start: AnyRevision,
         *,
         until: str | None = None,
         operations: bool = False,
@@ -139,7 +139,7 @@ class RemoteRepository(Repository):
                 return
 
     def log_excluding(
-        self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False
+        self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
     ) -> Iterator[LogEntry]:
         """See `Repository`."""
         hidden = [self._hash(revision) for revision in exclude]
@@ -148,46 +148,46 @@ class RemoteRepository(Repository):
         )
 
     def log_of_key(
-        self, start: Revision, key: ContentKey, *, operations: bool = False
+        self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
         """See `Repository`."""
         yield from key_history.log_of_key(
             self._session, self._hash(start), key, operations=operations
         )
 
-    def commit_at(self, revision: Revision) -> LogEntry:
+    def commit_at(self, revision: AnyRevision) -> LogEntry:
         """See `Repository`."""
         return history.commit_at(self._session, self._hash(revision))
 
-    def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
+    def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
         """See `Repository`."""
         return key_history.last_changes(self._session, self._hash(at), [key]).get(key)
 
-    def merge_base(self, a: Revision, b: Revision) -> str:
+    def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
         """See `Repository`; one request for each page of history since it."""
         return Ancestry(self._session).merge_base(self._hash(a), self._hash(b))
 
-    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
+    def is_ancestor(self, ancestor: AnyRevision, descendant: AnyRevision) -> bool:
         """See `Repository`; one request for each page of history since the ancestor."""
         return Ancestry(self._session).is_ancestor(self._hash(ancestor), self._hash(descendant))
 
-    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
+    def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
         """See `Repository`."""
         return Ancestry(self._session).ahead_behind(self._hash(of), self._hash(base))
 
     # -- contents ----------------------------------------------------------------------------------
 
     def entries(
-        self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False
+        self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
         """See `Repository`."""
         yield from contents.entries(self._session, self._hash(at), keys, content=content)
 
-    def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+    def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """See `Repository`."""
         return contents.contents(self._session, self._hash(at), keys)
 
-    def content(self, at: Revision, key: ContentKey) -> Content:
+    def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """See `Repository`."""
         reference = self.resolve(at)
         found = contents.contents(self._session, reference.hash, [key])
@@ -199,13 +199,13 @@ class RemoteRepository(Repository):
         return found[key]
 
     def diff(
-        self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS
+        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
     ) -> Iterator[DiffEntry]:
         """See `Repository`."""
         yield from contents.diff(self._session, self._hash(before), self._hash(after), keys)
 
     def divisions(
-        self, at: Revision, most: int, *, prefix: ContentKey | None = None
+        self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
     ) -> list[ContentKey]:
         """See `Dividing`."""
         if self._extensions:

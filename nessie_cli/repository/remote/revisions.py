@@ -5,14 +5,14 @@ Shortened hashes are looked for in its newest commits.
 
 from __future__ import annotations
 
-from nessie_cli.commitspec import CommitSpec, Step, parse
 from nessie_cli.errors import AmbiguousHash, CommitNotFound, InvalidInput, ReferenceNotFound
 from nessie_cli.model import NO_ANCESTOR, Reference, ReferenceType
-from nessie_cli.repository.changes import Revision
+from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.session import Session
 from nessie_cli.repository.remote.transport import segment
+from nessie_cli.revisions import Revision, Step, parse
 
 _HASH_DIGITS = 64
 _SHORTEST = 4
@@ -21,7 +21,7 @@ _SEARCHED = 10_000
 """Commits that are searched for a shortened hash: REST v2 has no look-up for one."""
 
 
-def resolve(session: Session, revision: Revision) -> Reference:
+def resolve(session: Session, revision: AnyRevision) -> Reference:
     """The reference and hash that a revision names."""
     spec = parse(revision) if isinstance(revision, str) else revision
     found = _named(session, spec)
@@ -55,7 +55,7 @@ def is_hash(text: str) -> bool:
     )
 
 
-def _named(session: Session, spec: CommitSpec) -> Reference:
+def _named(session: Session, spec: Revision) -> Reference:
     if spec.name is None:
         return Reference(ReferenceType.DETACHED, "", existing(session, spec.hash or ""))
     if spec.hash is None and spec.name in session.hashes:

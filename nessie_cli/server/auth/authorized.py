@@ -28,7 +28,7 @@ from nessie_cli.model import (
     RepositoryConfig,
 )
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository
-from nessie_cli.repository.changes import Change, Revision
+from nessie_cli.repository.changes import AnyRevision, Change
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.writing import Plan
@@ -80,16 +80,16 @@ class AuthorizedRepository(Repository):
             return refused
         return NotAllowed(f"{refused.message}, {self.rights.refusal(self._right, name).message}")
 
-    def _at(self, revision: Revision) -> tuple[str, str]:
+    def _at(self, revision: AnyRevision) -> tuple[str, str]:
         """(hash of a revision, the reference through which it is seen); raises `NotAllowed` where the caller sees it through none."""
         found = self.resolve(revision)
         return found.hash, self._sight.through(found.hash)
 
-    def seen(self, revision: Revision) -> str:
+    def seen(self, revision: AnyRevision) -> str:
         """The reference through which the caller sees the commit of a revision; raises `NotAllowed` if there is none."""
         return self._at(revision)[1]
 
-    def listed(self, start: Revision) -> str:
+    def listed(self, start: AnyRevision) -> str:
         """As `seen`, for a commit whose history the caller has to be allowed to list."""
         return self._listed(start)[1]
 
@@ -109,7 +109,7 @@ class AuthorizedRepository(Repository):
             },
         )
 
-    def resolve(self, revision: Revision) -> Reference:
+    def resolve(self, revision: AnyRevision) -> Reference:
         """See `Repository`; a hash is resolved where the caller sees its commit."""
         base = _base(revision)
         if base != str(revision):
@@ -132,7 +132,7 @@ class AuthorizedRepository(Repository):
                 raise self._unseen(through) if found.hash in str(revision) else _no_commit(base)
         return found
 
-    def _fewer(self, error: AmbiguousHash, revision: Revision) -> Exception:
+    def _fewer(self, error: AmbiguousHash, revision: AnyRevision) -> Exception:
         """The error for a shortened hash, told only the candidates that the caller sees."""
         seen = [
             pair
@@ -194,14 +194,14 @@ class AuthorizedRepository(Repository):
 
     # -- history -----------------------------------------------------------------------------------------------------------------
 
-    def _listed(self, start: Revision) -> tuple[str, str]:
+    def _listed(self, start: AnyRevision) -> tuple[str, str]:
         hash_, through = self._at(start)
         self.rights.require(rules.LIST_COMMIT_LOG, through)
         return hash_, through
 
     def log(
         self,
-        start: Revision,
+        start: AnyRevision,
         *,
         until: str | None = None,
         operations: bool = False,
@@ -215,7 +215,7 @@ class AuthorizedRepository(Repository):
         return self._without_hidden(found, through)
 
     def log_excluding(
-        self, start: Revision, exclude: Sequence[Revision], *, operations: bool = False
+        self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
     ) -> Iterator[LogEntry]:
         """See `Repository`, and `log`."""
         hash_, through = self._listed(start)
@@ -225,7 +225,7 @@ class AuthorizedRepository(Repository):
         )
 
     def log_of_key(
-        self, start: Revision, key: ContentKey, *, operations: bool = False
+        self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
         """See `Repository`, and `log`; the caller has to be allowed to know the key."""
         hash_, through = self._listed(start)
@@ -235,7 +235,7 @@ class AuthorizedRepository(Repository):
             self._inner.log_of_key(f"@{hash_}", key, operations=operations), through
         )
 
-    def commit_at(self, revision: Revision) -> LogEntry:
+    def commit_at(self, revision: AnyRevision) -> LogEntry:
         """See `Repository`, and `log`; what is said about the HEAD of a reference is told to whoever may view it."""
         hash_, through = self._at(revision)
         return self._shown(self._inner.commit_at(f"@{hash_}"), through)
@@ -265,26 +265,26 @@ class AuthorizedRepository(Repository):
             rules.READ_ENTITY_VALUE, through, key, type_
         )
 
-    def last_change(self, at: Revision, key: ContentKey) -> CommitMeta | None:
+    def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
         """See `Repository`."""
         return next((entry.meta for entry in self.log_of_key(at, key)), None)
 
-    def merge_base(self, a: Revision, b: Revision) -> str:
+    def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
         """See `Repository`."""
         return self._inner.merge_base(f"@{self._at(a)[0]}", f"@{self._at(b)[0]}")
 
-    def is_ancestor(self, ancestor: Revision, descendant: Revision) -> bool:
+    def is_ancestor(self, ancestor: AnyRevision, descendant: AnyRevision) -> bool:
         """See `Repository`."""
         return self._inner.is_ancestor(f"@{self._at(ancestor)[0]}", f"@{self._at(descendant)[0]}")
 
-    def ahead_behind(self, of: Revision, base: Revision) -> AheadBehind:
+    def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
         """See `Repository`."""
         return self._inner.ahead_behind(f"@{self._at(of)[0]}", f"@{self._at(base)[0]}")
 
     # -- contents ----------------------------------------------------------------------------------------------------------------
 
     def entries(
-        self, at: Revision, keys: KeyRange = ALL_KEYS, *, content: bool = False
+        self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
         """See `Repository`; keys that the caller may know, with contents those that it may read."""
         hash_, through = self._at(at)
@@ -301,7 +301,7 @@ class AuthorizedRepository(Repository):
         return filter(may_see, self._inner.entries(f"@{hash_}", keys, content=content))
 
     def divisions(
-        self, at: Revision, most: int, *, prefix: ContentKey | None = None
+        self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
     ) -> list[ContentKey] | None:
         """See `Repository`; cuts only at keys that the caller may know."""
         hash_, through = self._at(at)
@@ -311,7 +311,7 @@ class AuthorizedRepository(Repository):
             return None
         return [entry.key for entry in self.entries(f"@{hash_}", KeyRange(keys=tuple(cuts)))]
 
-    def contents(self, at: Revision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+    def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """See `Repository`; raises `NotAllowed` when one of the keys may not be read, whether there is something or not."""
         hash_, through = self._at(at)
         wanted = list(keys)
@@ -324,12 +324,12 @@ class AuthorizedRepository(Repository):
                 raise self.rights.refusal(rules.READ_ENTITY_VALUE, through, key)
         return found
 
-    def content(self, at: Revision, key: ContentKey) -> Content:
+    def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """See `Repository`, and `contents`."""
         return self.contents(at, [key]).get(key) or self._inner.content(at, key)
 
     def diff(
-        self, before: Revision, after: Revision, keys: KeyRange = ALL_KEYS
+        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
     ) -> Iterator[DiffEntry]:
         """See `Repository`; keys whose contents the caller may read on both sides."""
         left, right = self._at(before), self._at(after)
@@ -385,7 +385,7 @@ class AuthorizedRepository(Repository):
         """Nothing, as `close`."""
 
 
-def _base(revision: Revision) -> str:
+def _base(revision: AnyRevision) -> str:
     """A revision without its relative parts."""
     return _STEP.split(str(revision), maxsplit=1)[0]
 

@@ -1,8 +1,9 @@
-"""Commit specs: the text that names a commit, `main@2e1c~2^1*2026-01-01T00:00:00Z`, to a value and back.
+"""Revisions: the text that names a commit, such as `main@2e1c~2^1*2026-01-01T00:00:00Z`.
 
-Grammar: `[name][@hash]` or a bare hash, then any of `~N` (Nth predecessor), `^N` (Nth parent), `*TIME` (newest commit not after TIME). What a bare
-word names, a reference or a shortened hash, only a repository can tell: `CommitSpec.name` holds it until then. Sources:
-reference 3.2 to 3.4 and the command line's contract (Words).
+Grammar: `[name][@hash]` or a bare hash, then any of `~N` (Nth predecessor), `^N` (Nth parent) and
+`*TIME` (newest commit not after TIME). Only a repository knows whether a bare word is a reference
+or an abbreviated hash; `Revision.name` contains it until then. See
+https://projectnessie.org/nessie-latest/spec/ for references in REST paths.
 """
 
 from __future__ import annotations
@@ -54,8 +55,12 @@ class Step(Struct, frozen=True):
         return f"*{format_time(self.time)}" if self.time else f"{self.kind.value}{self.count}"
 
 
-class CommitSpec(Struct, frozen=True):
-    """A parsed commit spec. `name` is a reference name, HEAD or (for a bare word) a shortened hash; `hash` what stood behind the `@`."""
+class Revision(Struct, frozen=True):
+    """A parsed revision.
+
+    `name` is a reference name, HEAD or (for a bare word) a shortened hash; `hash` what stood behind
+    the `@`.
+    """
 
     name: str | None
     hash: str | None = None
@@ -70,19 +75,24 @@ class CommitSpec(Struct, frozen=True):
         )
 
 
-class CommitRange(Struct, frozen=True):
-    """`A..B`, or `A...B` with `symmetric`: from the merge base on. An end that is left out is HEAD."""
+class RevisionRange(Struct, frozen=True):
+    """`A..B`, or `A...B` with `symmetric`: from the merge base on.
 
-    start: CommitSpec
-    end: CommitSpec
+    An end that is left out is HEAD.
+    """
+
+    start: Revision
+    end: Revision
     symmetric: bool = False
 
 
-def parse(text: str, now: datetime | None = None) -> CommitSpec:
-    """Read a commit spec; raises `InvalidInput` that names the faulty part. `now` is what relative times are counted from.
+def parse(text: str, now: datetime | None = None) -> Revision:
+    """Returns a parsed revision. Relative times count from `now`.
 
-    >>> parse("main@2e1cfa82~2")
-    CommitSpec(name='main', hash='2e1cfa82', steps=(Step(kind=<StepKind.ANCESTOR: '~'>, count=2, time=None),))
+    Raises `InvalidInput` that names the invalid part.
+
+    >>> parse("main@2e1cfa82~2").steps
+    (Step(kind=<StepKind.ANCESTOR: '~'>, count=2, time=None),)
     """
     first = re.search(r"[~^*]", text)
     base, rest = (text[: first.start()], text[first.start() :]) if first else (text, "")
@@ -91,10 +101,12 @@ def parse(text: str, now: datetime | None = None) -> CommitSpec:
         raise InvalidInput(f"revision {text!r}: names no reference and no commit")
     if at and hash_ and not re.fullmatch(_HASH, hash_):
         raise InvalidInput(
-            f"revision {text!r}: {hash_!r} is no commit hash (4 to 64 hexadecimal digits)"
+            f"revision {text!r}: {hash_!r} is not a commit hash (4 to 64 hexadecimal digits)"
         )
     if at and not name and not hash_:
-        raise InvalidInput(f"revision {text!r}: neither a name before the '@' nor a hash behind it")
+        raise InvalidInput(
+            f"revision {text!r}: a name before the '@' or a hash after it is missing"
+        )
     if name and name != "-" and not re.fullmatch(_HASH, name):
         try:
             check_reference_name(name)
@@ -102,7 +114,7 @@ def parse(text: str, now: datetime | None = None) -> CommitSpec:
             raise InvalidInput(
                 f"revision {text!r}: {name!r} is neither a reference name nor a commit hash"
             ) from None
-    return CommitSpec(name or None, hash_.lower() or None, _steps(text, rest, now))
+    return Revision(name or None, hash_.lower() or None, _steps(text, rest, now))
 
 
 def _steps(text: str, rest: str, now: datetime | None) -> tuple[Step, ...]:
@@ -112,7 +124,7 @@ def _steps(text: str, rest: str, now: datetime | None) -> tuple[Step, ...]:
         found = re.compile(_STEP).match(rest, position)
         if not found:
             raise InvalidInput(
-                f"revision {text!r}: {rest[position:]!r} is not understood; write ~N, ^N or *TIME"
+                f"revision {text!r}: {rest[position:]!r} is not a valid step; write ~N, ^N or *TIME"
             )
         position = found.end()
         if found[3]:
@@ -127,19 +139,22 @@ def _steps(text: str, rest: str, now: datetime | None) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def parse_range(text: str, now: datetime | None = None) -> CommitRange | CommitSpec:
-    """Read `A..B`, `A...B` or a single commit spec."""
+def parse_range(text: str, now: datetime | None = None) -> RevisionRange | Revision:
+    """Returns the range `A..B` or `A...B`, or a single revision."""
     for dots in ("...", ".."):
         start, found, end = text.partition(dots)
         if found:
-            return CommitRange(
+            return RevisionRange(
                 parse(start or HEAD, now), parse(end or HEAD, now), symmetric=dots == "..."
             )
     return parse(text, now)
 
 
 def parse_time(text: str, now: datetime | None = None) -> datetime:
-    """An ISO instant (UTC where it names no zone), epoch milliseconds, `N hours ago`, `N.hours`, `today` and its like; raises `InvalidInput`."""
+    """Returns the time of an ISO instant, epoch milliseconds, `2 hours ago`, `2.hours` or `today`.
+
+    A time without a zone is in UTC. Raises `InvalidInput`.
+    """
     text = text.strip()
     now = now or datetime.now(UTC)
     if text in ("now", "today", "yesterday"):
@@ -154,11 +169,15 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
         when = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
     except (ValueError, OverflowError, OSError):
         raise InvalidInput(
-            f"time {text!r}: write an ISO instant (2026-01-31T12:00:00Z), epoch milliseconds, or '2 hours ago'"
+            f"time {text!r}: write an ISO instant (2026-01-31T12:00:00Z), epoch milliseconds,"
+            " or '2 hours ago'"
         ) from None
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def format_time(when: datetime) -> str:
-    """An ISO instant in UTC ending in `Z`, to the microsecond: the original server 0.99.0 takes none without a fraction in a revision."""
+    """Returns an ISO instant in UTC with microseconds.
+
+    The original server 0.99.0 requires a fraction in a revision.
+    """
     return when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

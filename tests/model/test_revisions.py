@@ -1,4 +1,4 @@
-"""Commit specs: every form of reference 3.2 and 3.3 and of the command line's contract, to a value and back."""
+"""Revisions: every form of reference 3.2 and 3.3 and of the command line's contract, to a value and back."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nessie_cli import commitspec
-from nessie_cli.commitspec import (
-    CommitRange,
-    CommitSpec,
+from nessie_cli import revisions
+from nessie_cli.errors import InvalidInput
+from nessie_cli.revisions import (
+    Revision,
+    RevisionRange,
     Step,
     StepKind,
     format_time,
@@ -19,7 +20,6 @@ from nessie_cli.commitspec import (
     parse_range,
     parse_time,
 )
-from nessie_cli.errors import InvalidInput
 
 HASH = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
 NOW = datetime(2026, 3, 1, 12, 30, 15, 250_000, UTC)
@@ -34,14 +34,14 @@ STEPS = st.builds(Step, st.sampled_from([StepKind.ANCESTOR, StepKind.PARENT]), C
     lambda t: Step(StepKind.TIME, time=t)
 )
 SPECS = st.builds(
-    CommitSpec, NAMES, st.none() | HASHES, st.lists(STEPS, max_size=4).map(tuple)
-) | st.builds(CommitSpec, st.none(), HASHES, st.lists(STEPS, max_size=4).map(tuple))
+    Revision, NAMES, st.none() | HASHES, st.lists(STEPS, max_size=4).map(tuple)
+) | st.builds(Revision, st.none(), HASHES, st.lists(STEPS, max_size=4).map(tuple))
 
 
 @given(SPECS)
-@example(CommitSpec("beef"))
-@example(CommitSpec("a/b", HASH, (Step(StepKind.ANCESTOR, 2), Step(StepKind.PARENT, 1))))
-def test_the_text_form_gives_the_value_back(spec: CommitSpec) -> None:
+@example(Revision("beef"))
+@example(Revision("a/b", HASH, (Step(StepKind.ANCESTOR, 2), Step(StepKind.PARENT, 1))))
+def test_the_text_form_gives_the_value_back(spec: Revision) -> None:
     assert parse(str(spec)) == spec
 
 
@@ -63,32 +63,32 @@ ANCESTOR, PARENT = StepKind.ANCESTOR, StepKind.PARENT
 @pytest.mark.parametrize(
     ("text", "spec"),
     [
-        ("main", CommitSpec("main")),
-        ("-", CommitSpec("-")),
-        ("-~1", CommitSpec("-", None, (Step(ANCESTOR, 1),))),
-        (f"-@{HASH}", CommitSpec("-", HASH)),
-        (f"main@{HASH}", CommitSpec("main", HASH)),
-        (f"main@{HASH.upper()}", CommitSpec("main", HASH)),
-        ("main@2e1c", CommitSpec("main", "2e1c")),
-        ("main@", CommitSpec("main")),
-        ("a/b@", CommitSpec("a/b")),
-        (f"@{HASH}", CommitSpec(None, HASH)),
-        (f"@{HASH}^2", CommitSpec(None, HASH, (Step(PARENT, 2),))),
-        (HASH, CommitSpec(HASH)),
-        ("2e1c", CommitSpec("2e1c")),
-        ("2e1cfa82~3", CommitSpec("2e1cfa82", None, (Step(ANCESTOR, 3),))),
-        ("HEAD^", CommitSpec("HEAD", None, (Step(PARENT, 1),))),
-        ("main~", CommitSpec("main", None, (Step(ANCESTOR, 1),))),
-        ("main~~", CommitSpec("main", None, (Step(ANCESTOR, 1), Step(ANCESTOR, 1)))),
+        ("main", Revision("main")),
+        ("-", Revision("-")),
+        ("-~1", Revision("-", None, (Step(ANCESTOR, 1),))),
+        (f"-@{HASH}", Revision("-", HASH)),
+        (f"main@{HASH}", Revision("main", HASH)),
+        (f"main@{HASH.upper()}", Revision("main", HASH)),
+        ("main@2e1c", Revision("main", "2e1c")),
+        ("main@", Revision("main")),
+        ("a/b@", Revision("a/b")),
+        (f"@{HASH}", Revision(None, HASH)),
+        (f"@{HASH}^2", Revision(None, HASH, (Step(PARENT, 2),))),
+        (HASH, Revision(HASH)),
+        ("2e1c", Revision("2e1c")),
+        ("2e1cfa82~3", Revision("2e1cfa82", None, (Step(ANCESTOR, 3),))),
+        ("HEAD^", Revision("HEAD", None, (Step(PARENT, 1),))),
+        ("main~", Revision("main", None, (Step(ANCESTOR, 1),))),
+        ("main~~", Revision("main", None, (Step(ANCESTOR, 1), Step(ANCESTOR, 1)))),
         (
             "main~2^1~3",
-            CommitSpec("main", None, (Step(ANCESTOR, 2), Step(PARENT, 1), Step(ANCESTOR, 3))),
+            Revision("main", None, (Step(ANCESTOR, 2), Step(PARENT, 1), Step(ANCESTOR, 3))),
         ),
-        ("main~2147483647", CommitSpec("main", None, (Step(ANCESTOR, 2147483647),))),
-        ("feature/x.y-z_1", CommitSpec("feature/x.y-z_1")),
+        ("main~2147483647", Revision("main", None, (Step(ANCESTOR, 2147483647),))),
+        ("feature/x.y-z_1", Revision("feature/x.y-z_1")),
     ],
 )
-def test_forms(text: str, spec: CommitSpec) -> None:
+def test_forms(text: str, spec: Revision) -> None:
     assert parse(text) == spec
 
 
@@ -207,23 +207,23 @@ def test_times_are_written_in_utc() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("main..dev", CommitRange(CommitSpec("main"), CommitSpec("dev"))),
-        ("main...dev", CommitRange(CommitSpec("main"), CommitSpec("dev"), symmetric=True)),
-        ("..dev", CommitRange(CommitSpec("HEAD"), CommitSpec("dev"))),
-        ("main..", CommitRange(CommitSpec("main"), CommitSpec("HEAD"))),
-        ("...dev", CommitRange(CommitSpec("HEAD"), CommitSpec("dev"), symmetric=True)),
-        ("main", CommitSpec("main")),
-        ("v1.0..v1.1", CommitRange(CommitSpec("v1.0"), CommitSpec("v1.1"))),
+        ("main..dev", RevisionRange(Revision("main"), Revision("dev"))),
+        ("main...dev", RevisionRange(Revision("main"), Revision("dev"), symmetric=True)),
+        ("..dev", RevisionRange(Revision("HEAD"), Revision("dev"))),
+        ("main..", RevisionRange(Revision("main"), Revision("HEAD"))),
+        ("...dev", RevisionRange(Revision("HEAD"), Revision("dev"), symmetric=True)),
+        ("main", Revision("main")),
+        ("v1.0..v1.1", RevisionRange(Revision("v1.0"), Revision("v1.1"))),
         (
             f"main@{HASH}~2..dev^2",
-            CommitRange(
-                CommitSpec("main", HASH, (Step(ANCESTOR, 2),)),
-                CommitSpec("dev", None, (Step(PARENT, 2),)),
+            RevisionRange(
+                Revision("main", HASH, (Step(ANCESTOR, 2),)),
+                Revision("dev", None, (Step(PARENT, 2),)),
             ),
         ),
     ],
 )
-def test_ranges(text: str, value: CommitRange | CommitSpec) -> None:
+def test_ranges(text: str, value: RevisionRange | Revision) -> None:
     assert parse_range(text) == value
 
 
@@ -234,4 +234,4 @@ def test_malformed_ranges_are_refused(text: str) -> None:
 
 
 def test_head_is_the_word_of_the_command_line() -> None:
-    assert commitspec.HEAD == "HEAD"
+    assert revisions.HEAD == "HEAD"

@@ -1,0 +1,1 @@
+"""Checks of the language of this project, run by `make lint-language`."""

@@ -1,0 +1,190 @@
+"""Metadata files: written once, read within limits, and never quoted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.iceberg.files import MissingFile
+from nessie_cli.iceberg.warehouses import metadata_files
+from nessie_cli.iceberg.warehouses.locations import LocationRefused
+from nessie_cli.iceberg.warehouses.metadata_files import MAX_BYTES, MAX_DEPTH, MetadataFiles
+from nessie_cli.iceberg.warehouses.warehouse import Warehouse, from_options
+from tests.gc.s3 import Store, s3
+
+DOCUMENT = {"format-version": 2, "unknown": {"é": [1, 2**63 - 1, 0.1, None, True]}}
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with s3() as found:
+        yield found
+
+
+@pytest.fixture(params=["file", "s3"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> MetadataFiles:
+    if request.param == "file":
+        return MetadataFiles(from_options([str(tmp_path)]).named(None))
+    found: Store = request.getfixturevalue("store")
+    return in_s3(found, f"s3://lake/{tmp_path.name}")
+
+
+def in_s3(store: Store, location: str) -> MetadataFiles:
+    return MetadataFiles(
+        Warehouse(name="w", location=location, allowed=(location,), storage=store.properties)
+    )
+
+
+def place(files: MetadataFiles, name: str = "a.metadata.json") -> str:
+    return f"{files.warehouse.location}/db/t_1/metadata/{name}"
+
+
+def put(files: MetadataFiles, location: str, data: bytes, store: Store | None = None) -> None:
+    """Bytes that this program would not write."""
+    if location.startswith("file://"):
+        path = Path(location.removeprefix("file://"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    else:
+        with files._file_io("s3", location).new_output(location).create() as stream:
+            stream.write(data)
+
+
+def test_a_file_is_read_as_it_was_written(files: MetadataFiles) -> None:
+    files.write(place(files), DOCUMENT)
+    assert files.read(place(files)) == DOCUMENT
+    assert files.read(place(files))["unknown"]["é"][1] == 2**63 - 1
+
+
+def test_a_file_is_never_overwritten(files: MetadataFiles) -> None:
+    files.write(place(files), DOCUMENT)
+    with pytest.raises(StoreUnavailable):
+        files.write(place(files), {"format-version": 1})
+    assert files.read(place(files)) == DOCUMENT
+
+
+def test_a_removed_file_is_missing(files: MetadataFiles) -> None:
+    files.write(place(files), DOCUMENT)
+    files.remove(place(files))
+    with pytest.raises(MissingFile):
+        files.read(place(files))
+    files.remove(place(files))
+
+
+def test_compressed_files_are_read(files: MetadataFiles) -> None:
+    put(files, place(files, "a.gz.metadata.json"), gzip.compress(json.dumps(DOCUMENT).encode()))
+    assert files.read(place(files, "a.gz.metadata.json")) == DOCUMENT
+
+
+def nested(depth: int) -> bytes:
+    return b'{"format-version": 2, "a": ' + b"[" * depth + b"]" * depth + b"}"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"root:x:0:0:root:/root:/bin/bash\n", "is no Iceberg metadata file"),
+        (b"", "is no Iceberg metadata file"),
+        (b"\xff\xfe{}", "is no Iceberg metadata file"),
+        (b'{"s3cret": "root:x"}', "is no Iceberg metadata file"),
+        (b'["root:x"]', "is no Iceberg metadata file"),
+        (b'{"format-version": 2, "a": root:x}', "is no Iceberg metadata file"),
+        (b"PAR1 root:x", "is no Iceberg metadata file"),
+        (nested(MAX_DEPTH + 1), "levels"),
+        (nested(100_000), "levels"),
+        (b"[" * 1_000_000, "levels"),
+        (gzip.compress(b"root:x" * 100)[:-20], "is cut off"),
+        (b"\x1f\x8bxxxx root:x", "is damaged"),
+        (gzip.compress(gzip.compress(json.dumps(DOCUMENT).encode())), "is no Iceberg metadata"),
+        (gzip.compress(b" " * (MAX_BYTES + 1)), "is larger than 64 MiB"),
+    ],
+)
+def test_what_is_no_metadata_is_refused_and_not_quoted(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    files = MetadataFiles(from_options([str(tmp_path)]).named(None))
+    put(files, place(files), data)
+    with pytest.raises(InvalidInput) as error:
+        files.read(place(files))
+    assert message in error.value.message
+    assert place(files) in error.value.message
+    assert "root:" not in error.value.message
+    assert error.value.__cause__ is None
+
+
+def test_nesting_up_to_the_limit_is_read(tmp_path: Path) -> None:
+    files = MetadataFiles(from_options([str(tmp_path)]).named(None))
+    put(files, place(files), nested(MAX_DEPTH - 1))
+    assert files.read(place(files))["format-version"] == 2
+
+
+def test_a_file_that_is_too_large_is_not_read(
+    files: MetadataFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.write(place(files), DOCUMENT)
+    monkeypatch.setattr(metadata_files, "MAX_BYTES", 20)
+    with pytest.raises(InvalidInput, match="larger than"):
+        files.read(place(files))
+    with pytest.raises(InvalidInput, match="larger than"):
+        files.write(place(files, "b.metadata.json"), DOCUMENT)
+
+
+def test_what_is_no_regular_file_is_not_opened_for_long(tmp_path: Path) -> None:
+    files = MetadataFiles(from_options([str(tmp_path)]).named(None))
+    os.mkfifo(tmp_path / "pipe.metadata.json")
+    with pytest.raises(InvalidInput, match="is no regular file"):
+        files.read(f"file://{tmp_path}/pipe.metadata.json")
+    (tmp_path / "folder.metadata.json").mkdir()
+    with pytest.raises(InvalidInput):
+        files.read(f"file://{tmp_path}/folder.metadata.json")
+
+
+def test_a_link_as_the_new_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "a.metadata.json").symlink_to(tmp_path / "lake" / "b.metadata.json")
+    files = MetadataFiles(from_options([f"{tmp_path}/lake"]).named(None))
+    files.write(f"file://{tmp_path}/lake/a.metadata.json", DOCUMENT)
+    assert (tmp_path / "lake" / "b.metadata.json").exists()
+    with pytest.raises(StoreUnavailable):
+        files.write(f"file://{tmp_path}/lake/a.metadata.json", DOCUMENT)
+
+
+def test_nothing_that_a_document_says_configures_the_file_system(store: Store) -> None:
+    """The settings of the server are the only ones, whatever tables say."""
+    files = in_s3(store, "s3://lake/settings")
+    location = place(files)
+    poisoned = {
+        "format-version": 2,
+        "location": "s3://lake/settings",
+        "properties": {
+            "py-io-impl": "os.system",
+            "write.py-location-provider.impl": "os.system",
+            "s3.endpoint": "http://169.254.169.254",
+        },
+    }
+    files.write(location, poisoned)
+    assert files.read(location) == poisoned
+    assert files._file_io("s3", location).properties == store.properties
+
+
+def test_a_storage_that_refuses_is_told_without_its_words(store: Store) -> None:
+    files = in_s3(store, "s3://lake/refused")
+    store.refused.add(("PUT", "x.metadata.json"))
+    with pytest.raises(StoreUnavailable) as error:
+        files.write(place(files, "x.metadata.json"), DOCUMENT)
+    assert "AKIA" not in error.value.message
+    assert "127.0.0.1" not in error.value.message
+
+
+def test_a_bucket_that_is_not_there_is_a_clear_error(store: Store) -> None:
+    files = in_s3(store, "s3://no-such-bucket")
+    with pytest.raises((MissingFile, StoreUnavailable)):
+        files.read("s3://no-such-bucket/a.metadata.json")
+    with pytest.raises(LocationRefused):
+        files.read("s3://lake/a.metadata.json")
