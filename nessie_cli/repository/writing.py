@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from typing import Any, Generic, TypeVar
+from contextlib import ExitStack, suppress
+from typing import Any, Generic, Self, TypeVar
 
 from msgspec import Struct
 
 from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceMoved, StoreUnavailable
 from nessie_cli.kernel.forms import Commit, Id, Node
-from nessie_cli.kernel.objects import Decoded
+from nessie_cli.kernel.objects import Decoded, remember
 from nessie_cli.repository.draft import Draft
 from nessie_cli.store.base import LEASE, Store
 from nessie_cli.store.overlay import Overlay
-from nessie_cli.store.records import Done, Outcome, Requirement, Stale
+from nessie_cli.store.records import Done, Outcome, Requirement, Stale, Write
 
 FREE_TRIES = 2
 """Rounds that a plan may lose before it takes a lease."""
@@ -53,17 +53,28 @@ class Round:
         self,
         store: Store,
         on: Callable[[Overlay | None, DecodedObjects], Any],
-        begin: Sequence[tuple[str, str]] = (),
+        cache: Decoded,
     ) -> None:
         self._store = store
         self._on = on
+        self._cache = cache
         self._overlay: Overlay | None = None
-        if begin:
-            self._overlay = Overlay(store)
-            self._overlay.read_ahead(begin)
         self._decoded: dict[Id, Node | Commit] = {}
         self._newest: Draft[Any] | None = None
+        self.moved: dict[str, Id] = {}
+        """Where the commit has moved branches."""
         self._results: list[tuple[int, Planned[Any] | Exception]] = []
+
+    def read_ahead(self, begin: Sequence[tuple[str, str]], contention: Contention) -> None:
+        """Read together what the plans begin with, and what others wrote to contested references."""
+        known = contention.heads(begin)
+        self._overlay = Overlay(self._store)
+        newer = self._overlay.read_ahead(begin, known)
+        remember(self._cache, [(one.id, one.kind, one.data) for one in newer])
+        for name, head in known.items():
+            found = self._overlay.reference(name)
+            if found is None or found.target != head:
+                contention.met(name)
 
     @property
     def changes_settings(self) -> bool:
@@ -96,25 +107,25 @@ class Round:
             self._overlay.add(self._newest.write)
             self._decoded.update(self._newest.decoded)
 
-    def commit(
-        self, lease: str, cache: Decoded
-    ) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
+    def commit(self, lease: Lease | None) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
         """Commit what was planned. Returns the answers by number, and the plans to be made again, with what was stale."""
         drafts = [draft for _, found in self._results if (draft := _writing(found)) is not None]
         try:
             outcomes = (
                 self._store.commit(
-                    [draft.write for draft in drafts if draft.write is not None], lease=lease
+                    [draft.write for draft in drafts if draft.write is not None],
+                    lease=lease.token if lease is not None else "",
+                    end_lease=lease is not None and lease.last,
                 )
                 if drafts
                 else []
             )
         except NessieError as error:
             return self._failed(error), []
-        return self._decided(outcomes, cache)
+        return self._decided(outcomes)
 
     def _decided(
-        self, outcomes: Sequence[Outcome], cache: Decoded
+        self, outcomes: Sequence[Outcome]
     ) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
         answers: dict[int, Any] = {}
         again: list[tuple[int, Stale | None]] = []
@@ -123,17 +134,23 @@ class Round:
             draft = _writing(found)
             outcome = next(remaining) if draft is not None else None
             if draft is not None and isinstance(outcome, Done):
-                cache.put_all(draft.decoded)
+                self._cache.put_all(draft.decoded)
+                self._moved(draft.write)
                 answers[number] = _answer(found)
             elif draft is not None or again:
                 if isinstance(outcome, Stale) and outcome.requirement is Requirement.OBJECT:
                     # A cached commit was deleted from the store.
-                    cache.clear()
+                    self._cache.clear()
                 # Stale, repeated, or an answer that may rest on a write that was stale.
                 again.append((number, outcome if isinstance(outcome, Stale) else None))
             else:
                 answers[number] = _answer(found)
         return answers, again
+
+    def _moved(self, write: Write | None) -> None:
+        for move in write.moves if write is not None else ():
+            if move.after is not None:
+                self.moved[move.name] = move.after
 
     def _failed(self, error: NessieError) -> dict[int, Any]:
         """The answers if nothing was written, or nobody knows: only plans before the first write keep theirs."""
@@ -160,27 +177,46 @@ def _answer(found: Planned[Any] | Exception) -> Any:
 
 
 class Contention:
-    """References on which this process has lost a race lately: their next writers take the lease at once."""
+    """References that others write to as well: the next writers of this process take the lease at once.
+
+    A reference is contested for as long as a lease lasts, after a lost race or a move by others.
+    """
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
+        self._heads: dict[str, Id] = {}
 
-    def lost(self, name: str) -> None:
-        """Remember a lost race, for as long as a lease lasts."""
+    def met(self, name: str) -> None:
+        """Remember that others have moved a reference."""
         now = time.monotonic()
         self._until = {other: until for other, until in self._until.items() if until > now}
         self._until[name] = now + LEASE
+        self._heads = {other: head for other, head in self._heads.items() if other in self._until}
+
+    def moved(self, heads: Mapping[str, Id]) -> None:
+        """Remember where this process has moved contested references."""
+        self._heads |= {name: head for name, head in heads.items() if name in self._until}
+
+    def heads(self, begin: Sequence[tuple[str, str]]) -> dict[str, Id]:
+        """Where this process has last moved those of the references that are contested."""
+        return {
+            name: self._heads[name] for name, _ in begin if name in self and name in self._heads
+        }
 
     def __contains__(self, name: str) -> bool:
         return self._until.get(name, 0) > time.monotonic()
 
 
 class Lease:
-    """The lease of a reference, taken before it is known what is written under it. Without a name it is none."""
+    """The lease of a reference, taken before it is known what is written under it. Without a name it is none.
 
-    def __init__(self, store: Store, name: str) -> None:
+    `last` says that the next commit is the last one under it.
+    """
+
+    def __init__(self, store: Store, name: str, *, last: bool = False) -> None:
         self._held = ExitStack()
         self.token = ""
+        self.last = last
         if name:
             # A store that is unavailable says so when something is committed.
             with suppress(StoreUnavailable):
@@ -190,6 +226,12 @@ class Lease:
         """Let other writers go on. Calling it twice is harmless."""
         self.token = ""
         self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.give_back()
 
 
 def commit_all(
@@ -216,16 +258,20 @@ def commit_all(
     while waiting and tries < MOST_TRIES:
         lost = next((stale.name for _, stale in waiting if stale is not None and stale.name), "")
         if lost:
-            contention.lost(lost)
+            contention.met(lost)
         if tries and lease is not None:
             # Whoever waits for one lease holds no other.
             lease.give_back()
-        with _lease(store, lost if fair and tries >= FREE_TRIES else "") as token:
-            this = Round(store, on, begin if len(waiting) > 1 else ())
+        with Lease(store, lost if fair and tries >= FREE_TRIES else "", last=True) as own:
+            this = Round(store, on, cache)
+            # A single plan reads on its own what it begins with.
+            if begin and (len(waiting) > 1 or contention.heads(begin)):
+                this.read_ahead(begin, contention)
             while waiting and not this.changes_settings:
                 number, _ = waiting.pop(0)
                 this.plan(number, plans[number])
-            some, again = this.commit(token or (lease.token if lease is not None else ""), cache)
+            some, again = this.commit(own if own.token else lease)
+            contention.moved(this.moved)
         answers |= some
         waiting = again + waiting
         tries += bool(again)
@@ -235,7 +281,3 @@ def commit_all(
             f"The operation could not be performed after {MOST_TRIES} retries: '{name}' kept moving"
         )
     return [answers[number] for number in range(len(plans))]
-
-
-def _lease(store: Store, name: str) -> AbstractContextManager[str]:
-    return store.lease(name) if name else nullcontext("")

@@ -7,7 +7,7 @@ names everything that it changes and everything that it relies on, and `Store.co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -88,8 +88,14 @@ class View(Protocol):
     def basis(self, name: str, request_id: str) -> Basis:
         """Returns what drafting a write begins with, in one round trip. An empty request id finds none."""
 
-    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
-        """Returns what `basis` returns for each of several names and request ids, in one round trip."""
+    def bases(
+        self, wanted: Sequence[tuple[str, str]], known: Mapping[str, bytes] = {}
+    ) -> list[Basis]:
+        """Returns what `basis` returns for each of several names and request ids, in one round trip.
+
+        `known` has heads that the caller has read before. If such a branch has moved since, a remote store adds what was
+        written in between.
+        """
 
 
 class Store(View, Protocol):
@@ -107,12 +113,14 @@ class Store(View, Protocol):
     def url(self) -> str:
         """The URL that opens this store again, without secrets."""
 
-    def commit(self, writes: Sequence[Write], *, lease: str = "") -> list[Outcome]:
+    def commit(
+        self, writes: Sequence[Write], *, lease: str = "", end_lease: bool = False
+    ) -> list[Outcome]:
         """Decides writes in order and returns the outcome of each. Each is atomic; those that are `Done` are durable.
 
         A write sees those before it. Several usually share one transaction and wait for the disk once. Two writes of
         one call may have the same request id: the second is `Repeated`. `lease` is the token of a lease that the caller
-        holds.
+        holds. With `end_lease` this is the last commit under it: a store may give it back together with the commit.
         """
 
     def lease(self, name: str) -> AbstractContextManager[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from threading import Condition
@@ -153,13 +153,23 @@ class MemoryStore:
         with self._lock:
             return Basis(self._references.get(name), self._settings, self._requests.get(request_id))
 
-    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+    def bases(
+        self,
+        wanted: Sequence[tuple[str, str]],
+        known: Mapping[str, bytes] = {},  # noqa: ARG002 - there is no round trip to save
+    ) -> list[Basis]:
         """See `View`."""
         return [self.basis(*one) for one in wanted]
 
     # -- writing --
 
-    def commit(self, writes: Sequence[Write], *, lease: str = "") -> list[Outcome]:
+    def commit(
+        self,
+        writes: Sequence[Write],
+        *,
+        lease: str = "",
+        end_lease: bool = False,  # noqa: ARG002 - it ends a moment later
+    ) -> list[Outcome]:
         """See `Store`."""
         needs = Needs(writes)
         with self._lock:

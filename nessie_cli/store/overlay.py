@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nessie_cli.store.base import View
 from nessie_cli.store.records import (
@@ -38,12 +38,20 @@ class Overlay:
         self._settings_changes = 0
         self._requests: dict[str, Request | None] = {}
 
-    def read_ahead(self, wanted: Sequence[tuple[str, str]]) -> None:
-        """Read what drafts on these references, under these request ids, begin with: one round trip for all of them."""
-        for (name, request_id), found in zip(wanted, self._base.bases(wanted), strict=True):
+    def read_ahead(
+        self, wanted: Sequence[tuple[str, str]], known: Mapping[str, bytes] = {}
+    ) -> list[StoredObject]:
+        """Read what drafts on these references, under these request ids, begin with: one round trip for all of them.
+
+        Returns the objects that were written since the `known` heads, as far as the base has told. See `View.bases`.
+        """
+        newer: list[StoredObject] = []
+        for (name, request_id), found in zip(wanted, self._base.bases(wanted, known), strict=True):
             self._references[name] = found.reference
             self._requests[request_id] = found.request
             self._base_settings = found.settings
+            newer += found.newer
+        return newer
 
     def add(self, write: Write) -> None:
         """Show a write as if it were committed."""
@@ -197,6 +205,10 @@ class Overlay:
             self._requests.get(request_id, found.request),
         )
 
-    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+    def bases(
+        self,
+        wanted: Sequence[tuple[str, str]],
+        known: Mapping[str, bytes] = {},  # noqa: ARG002 - the group has read it already
+    ) -> list[Basis]:
         """See `View`."""
         return [self.basis(*one) for one in wanted]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -291,13 +291,23 @@ class SQLiteStore:
             settings = self._settings = self.settings()
         return Basis(reference, settings, request)
 
-    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+    def bases(
+        self,
+        wanted: Sequence[tuple[str, str]],
+        known: Mapping[str, bytes] = {},  # noqa: ARG002 - there is no round trip to save
+    ) -> list[Basis]:
         """See `View`. One statement for each: there is no round trip to save."""
         return [self.basis(*one) for one in wanted]
 
     # -- writing --
 
-    def commit(self, writes: Sequence[Write], *, lease: str = "") -> list[Outcome]:
+    def commit(
+        self,
+        writes: Sequence[Write],
+        *,
+        lease: str = "",
+        end_lease: bool = False,  # noqa: ARG002 - it ends a moment later
+    ) -> list[Outcome]:
         """See `Store`. All writes share one transaction."""
         now = int(self._clock())
         rows = [packed(write.objects, now) for write in writes]

@@ -49,9 +49,11 @@ class Counting:
         self.reads += len(found)
         return found
 
-    def commit(self, writes: Sequence[Write], *, lease: str = "") -> list[Outcome]:
+    def commit(
+        self, writes: Sequence[Write], *, lease: str = "", end_lease: bool = False
+    ) -> list[Outcome]:
         self.written += sum(len(write.objects) for write in writes)
-        return self._store.commit(writes, lease=lease)
+        return self._store.commit(writes, lease=lease, end_lease=end_lease)
 
 
 @pytest.fixture(scope="module")

@@ -348,6 +348,37 @@ class CommitContract:
                 assert store.commit([commit("main", "1", "2")], lease=token) == [Done()]
             assert other.result(30) == stale("main", StoredReference("main", "BRANCH", id_of("2")))
 
+    def test_the_last_commit_under_a_lease_ends_it(self, store: Store) -> None:
+        """Not before the writes are done: who waits for the lease reads what they have changed."""
+        write(store, create("main", "0"))
+
+        def read_under_a_lease() -> StoredReference | None:
+            with store.lease("main"):
+                return store.reference("main")
+
+        with ThreadPoolExecutor(1) as pool:
+            for n in range(20):
+                with store.lease("main") as token:
+                    waiting = pool.submit(read_under_a_lease)
+                    time.sleep(0.01)
+                    writes = [commit("main", str(n), str(n + 1))]
+                    assert store.commit(writes, lease=token, end_lease=True) == [Done()]
+                assert waiting.result(30) == StoredReference("main", "BRANCH", id_of(str(n + 1)))
+        # It is over: a commit of others does not wait for it.
+        begun = time.monotonic()
+        assert write(store, commit("main", "20", "21")) == Done()
+        assert time.monotonic() - begun < LEASE / 2
+
+    def test_a_refused_last_commit_ends_its_lease(self, store: Store) -> None:
+        write(store, create("main", "0"))
+        begun = time.monotonic()
+        with store.lease("main") as token:
+            outcomes = store.commit([commit("main", "x", "y")], lease=token, end_lease=True)
+            assert isinstance(outcomes[0], Stale)
+        with store.lease("main"):
+            pass
+        assert time.monotonic() - begun < LEASE / 2
+
     def test_a_lease_that_is_not_given_back_expires(self, store: Store) -> None:
         write(store, create("main", "0"))
         held = store.lease("main")

@@ -66,7 +66,7 @@ class Worker:
         for one in self._store.references():
             self._history.add(one.name, called, one.target)
 
-    def _commit(self, lease: str = "", name: str = "") -> None:
+    def _commit(self, lease: str = "", name: str = "", *, end_lease: bool = False) -> None:
         names = [name] if name else self._random.sample(NAMES, self._random.choice((1, 1, 1, 2)))
         writes = []
         for _ in range(self._random.choice((1, 1, 2, 5))):
@@ -75,7 +75,7 @@ class Worker:
             writes.append(_a_write(at))
         called = time.monotonic()
         try:
-            outcomes = self._store.commit(writes, lease=lease)
+            outcomes = self._store.commit(writes, lease=lease, end_lease=end_lease)
         except OutcomeUnknown:
             self._history.unknown.update(_targets(writes))
             raise
@@ -112,7 +112,7 @@ class Worker:
     def _lease(self) -> None:
         name = self._random.choice(NAMES)
         with self._store.lease(name) as lease:
-            self._commit(lease, name)
+            self._commit(lease, name, end_lease=self._random.random() < 0.5)
 
 
 def _a_write(at: dict[str, bytes]) -> Write:

@@ -96,7 +96,9 @@ class Writer:
         try:
             # What came while it waited for the lease is in the group.
             taken = self._take(first)
-            for group in _groups([one for one in taken if one is not None]):
+            groups = list(_groups([one for one in taken if one is not None]))
+            for group in groups:
+                lease.last = group is groups[-1]
                 deliver(self._write(group, lease))
         finally:
             lease.give_back()

@@ -13,13 +13,14 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import pq
 
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
 from nessie_cli.store.postgres.errors import RETRIED, failure, is_about_text, unstorable
+from nessie_cli.store.postgres.lease import END
 from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
 from nessie_cli.store.postgres.pool import Connection, Pool
 from nessie_cli.store.postgres.rows import pack_objects
@@ -51,13 +52,15 @@ class Committer:
         self._clock = clock
         self._url = pool.location.url
 
-    def commit(self, writes: Sequence[Write], leased: Connection | None = None) -> list[Outcome]:
+    def commit(
+        self, writes: Sequence[Write], leased: Connection | None = None, end_lease: bool = False
+    ) -> list[Outcome]:
         """See `Store.commit`. `leased` is the connection that holds the caller's lease."""
         parameters = self._encoded(writes)
         deadline = time.monotonic() + self._pool.patience
         while True:
             try:
-                return _outcomes(self._send(parameters, leased))
+                return _outcomes(self._send(parameters, leased, end_lease))
             except _AnswerLost as lost:
                 outcomes = self._resolved(writes, parameters["p_attempt"], lost.cause)
                 if outcomes is not None:
@@ -87,11 +90,13 @@ class Committer:
         except UnicodeEncodeError as error:
             raise unstorable(self._url) from error
 
-    def _send(self, parameters: Parameters, leased: Connection | None) -> list[tuple[Any, ...]]:
+    def _send(
+        self, parameters: Parameters, leased: Connection | None, end_lease: bool
+    ) -> list[tuple[Any, ...]]:
         if leased is not None:
-            return _call(leased, parameters)
+            return _call(leased, _LAST_COMMIT if end_lease else _COMMIT, parameters)
         with self._pool.connection(writing=True) as connection:
-            return _call(connection, parameters)
+            return _call(connection, _COMMIT, parameters)
 
     # -- lost answers --
 
@@ -167,9 +172,11 @@ class _AnswerLost(Exception):
         self.cause = cause
 
 
-def _call(connection: Connection, parameters: Parameters) -> list[tuple[Any, ...]]:
+def _call(
+    connection: Connection, commit: LiteralString, parameters: Parameters
+) -> list[tuple[Any, ...]]:
     try:
-        return connection.execute(_COMMIT, parameters, binary=True).fetchall()
+        return connection.execute(commit, parameters, binary=True).fetchall()
     except psycopg.Error as error:
         state = connection.pgconn
         intact = state.status == pq.ConnStatus.OK
@@ -288,7 +295,11 @@ def _outcome(
 
 
 _NAMES = (*encode([]), "p_attempt", "p_now", "p_old")
-_COMMIT = f"SELECT * FROM commit_1({', '.join(f'{name} => %({name})s' for name in _NAMES)})"  # noqa: S608
+_CALL = f"commit_1({', '.join(f'{name} => %({name})s' for name in _NAMES)})"
+_COMMIT = f"SELECT * FROM {_CALL}"  # noqa: S608
+# The rows of a function are complete before the first is returned, and it has locked the lease in
+# shared mode. So the next holder waits for the end of this transaction, although the exclusive lock is given back here.
+_LAST_COMMIT = f"SELECT o.*, {END} FROM {_CALL} AS o"  # noqa: S608
 
 # An id that is committed stays as it is; a tombstone of earlier attempts excludes this one, too.
 _TOMBSTONE = """INSERT INTO requests AS r (id, time, excluded) VALUES (%s, %s, ARRAY[%s::bytea])

@@ -21,10 +21,10 @@ from nessie_cli.store.postgres.pool import Connection, Pool, is_usable
 WAIT = 5 * LEASE
 """Seconds that a writer waits for a lease. Then it goes on without one."""
 
-_BEGIN = """SELECT set_config('lock_timeout', %s, false), set_config('idle_session_timeout', %s, false),
+_BEGIN = """SELECT set_config('lock_timeout', %s, true), set_config('idle_session_timeout', %s, false),
     pg_advisory_lock(lock_key_1('lease ' || %s))"""
-_END = """SELECT pg_advisory_unlock_all(), set_config('lock_timeout', %s, false),
-    set_config('idle_session_timeout', '0', false)"""
+END = "pg_advisory_unlock_all(), set_config('idle_session_timeout', '0', false)"
+"""The expressions that end the lease of a connection."""
 
 
 class Leases:
@@ -51,6 +51,10 @@ class Leases:
         finally:
             self._free.release()
 
+    def ended(self, token: str) -> None:
+        """Forgets a lease that a statement on its connection has ended."""
+        self._held.pop(token, None)
+
     def connection(self, token: str) -> Connection | None:
         """Returns the connection that holds a lease, or None if the lease has ended."""
         process, connection = self._held.get(token, (0, None))
@@ -75,9 +79,10 @@ class Leases:
     def _end(self, connection: Connection, token: str) -> None:
         process, _ = self._held.pop(token, (0, None))
         if process != os.getpid():
+            # There is none, it has ended, or it is that of a parent process.
             return
         try:
-            connection.execute(_END, (f"{int(self._pool.patience * 1000)}ms",))
+            connection.execute(f"SELECT {END}")
         except psycopg.Error:
             # The server has ended the lease, and the connection with it.
             connection.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
@@ -60,6 +60,8 @@ _BATCH_BYTES = 16 << 20
 _LARGE = 64 << 20  # bytes of objects that one call of `commit` sends together with its writes
 _SCAN = 500  # rows per statement of a scan
 _LAST = 2**63 - 1
+_NEWER = 200  # objects that `bases` adds for a branch that others have moved
+_SHARED_KINDS = "'{2,3}'"  # nodes and commits: the next draft on the branch reads them
 
 _GET = "SELECT id, kind, data FROM objects WHERE id = ANY (%s)"
 _BEFORE = """SELECT id, kind, data FROM objects
@@ -93,9 +95,20 @@ _SETTINGS = """settings_version,
     ARRAY(SELECT name FROM settings ORDER BY name), ARRAY(SELECT value FROM settings ORDER BY name)"""
 _ALL_SETTINGS = f"SELECT {_SETTINGS} FROM store"  # noqa: S608 - fixed texts
 _BASES = f"""SELECT {_SETTINGS},
-        r.name, r.kind, r.target, q.id, q.caller, q.digest, q.result, q.time
-    FROM store CROSS JOIN unnest(%s, %s) WITH ORDINALITY AS wanted (name, request, n)
+        r.name, r.kind, r.target, q.id, q.caller, q.digest, q.result, q.time,
+        newer.ids, newer.kinds, newer.data
+    FROM store CROSS JOIN unnest(%s, %s, %s) WITH ORDINALITY AS wanted (name, request, head, n)
     LEFT JOIN refs r ON r.name = wanted.name LEFT JOIN requests q ON q.id = wanted.request
+    LEFT JOIN LATERAL (
+        SELECT array_agg(o.id) AS ids, array_agg(o.kind) AS kinds, array_agg(o.data) AS data
+        FROM (
+            SELECT id, kind, data FROM objects
+            WHERE kind = ANY ({_SHARED_KINDS})
+                AND number > (SELECT number FROM objects WHERE id = wanted.head)
+                AND number <= (SELECT number FROM objects WHERE id = r.target)
+            ORDER BY number DESC LIMIT {_NEWER}
+        ) AS o
+    ) AS newer ON wanted.head <> r.target
     ORDER BY wanted.n"""  # noqa: S608 - fixed texts
 
 
@@ -316,27 +329,46 @@ class PostgresStore:
         """See `View`."""
         return self.bases([(name, request_id)])[0]
 
-    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+    def bases(
+        self, wanted: Sequence[tuple[str, str]], known: Mapping[str, bytes] = {}
+    ) -> list[Basis]:
         """See `View`."""
         # NULL is equal to nothing.
         names, ids = (
             Texts(text if is_storable(text) else None for text in texts)
             for texts in zip(*wanted, strict=True)
         )
-        rows = self._rows(_BASES, (names, ids))
+        heads = Blobs(known.get(name) for name, _ in wanted)
+        rows = self._rows(_BASES, (names, ids, heads))
         settings = _settings(rows[0])
-        return [Basis(a_reference(row[3:6]), settings, a_request(row[6:])) for row in rows]
+        return [
+            Basis(a_reference(row[3:6]), settings, a_request(row[6:11]), self._newer(row[11:]))
+            for row in rows
+        ]
+
+    def _newer(self, columns: Sequence[Any]) -> tuple[StoredObject, ...]:
+        found = []
+        for id_, kind, blob in zip(*columns, strict=True) if columns[0] else ():
+            # Whoever needs a damaged object asks for it by `get`.
+            with suppress(ValueError):
+                found.append(StoredObject(id_, kind, unpack(id_, kind, blob)))
+        return tuple(found)
 
     # -- writing --
 
-    def commit(self, writes: Sequence[Write], *, lease: str = "") -> list[Outcome]:
+    def commit(
+        self, writes: Sequence[Write], *, lease: str = "", end_lease: bool = False
+    ) -> list[Outcome]:
         """See `Store`. Objects of many megabytes are stored before, whatever the outcomes are."""
         if not writes:
             return []
         if sum(len(stored.data) for write in writes for stored in write.objects) > _LARGE:
             self.put(stored for write in writes for stored in write.objects)
             writes = [_without_objects(write) for write in writes]
-        return self._committer.commit(writes, self._leases.connection(lease))
+        outcomes = self._committer.commit(writes, self._leases.connection(lease), end_lease)
+        if end_lease:
+            self._leases.ended(lease)
+        return outcomes
 
     def lease(self, name: str) -> AbstractContextManager[str]:
         """See `Store`."""
