@@ -1,4 +1,8 @@
-"""How a server is reached and who asks it: what `connect` takes for an `http(s)://` URL, without the libraries that use it."""
+"""The access to a server: how it is reached, and the caller's credentials.
+
+`connect` takes these values for an `http(s)://` URL. The libraries that use them are not loaded
+here.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from nessie_cli.model import Secret
 TIMEOUT = 60.0
 CONNECT_TIMEOUT = 5.0
 NO_PROXY = "none"
-"""In the place of a proxy's address: none, whatever the environment says."""
+"""A value for `proxy`: use no proxy, whatever the environment says."""
 
 
 class Basic(NamedTuple):
@@ -27,36 +31,37 @@ class Basic(NamedTuple):
 
 
 class Bearer(NamedTuple):
-    """A token, or a function that gives the token of each request."""
+    """A token, or a function that returns the token of each request."""
 
     token: Secret | Callable[[], Secret]
 
 
 class Grant(StrEnum):
-    """How an OAuth2 server is asked for a token: by a program's own secret, or by a person who signs in elsewhere."""
+    """A grant of an OAuth2 server: by a program's secret, or by a person who signs in."""
 
     CLIENT_CREDENTIALS = "client_credentials"
     DEVICE_CODE = "device_code"
 
 
 class TokenCache(Protocol):
-    """Where tokens outlive a process; one text for one client of one OAuth2 server."""
+    """Keeps tokens across processes: one text per client of one OAuth2 server."""
 
     def read(self) -> str | None:
-        """What was kept; None for nothing."""
+        """Returns the text, or None."""
 
     def write(self, text: str | None) -> None:
-        """Keep a text that nobody else may read, or with None forget it."""
+        """Store a text that only the user may read, or delete it (None)."""
 
     def locked(self) -> AbstractContextManager[None]:
-        """Keep other processes from asking for a token at the same time."""
+        """Keep other processes from requesting a token at the same time."""
 
 
 class OAuth2(NamedTuple):
-    """A client of an OAuth2 server, which gives tokens that last a while (RFC 6749, RFC 8628).
+    """A client of an OAuth2 server, which issues tokens (RFC 6749, RFC 8628).
 
-    `issuer` is an OpenID Connect issuer whose document names the endpoints; `token_endpoint` and `device_endpoint` name them otherwise.
-    `tell` shows a line to the person who has to sign in, None where there is none.
+    `issuer` is an OpenID Connect issuer whose document names the endpoints; otherwise,
+    `token_endpoint` and `device_endpoint` do. `tell` shows a line to the person who has to sign in,
+    and is None if there is no person.
     """
 
     client_id: str
@@ -74,11 +79,11 @@ Credentials = Basic | Bearer | OAuth2
 
 
 class Access(NamedTuple):
-    """How a server is reached.
+    """The access to a server.
 
-    `ca` is a file of certificates to trust instead of the system's; `certificate` and `key` are the client's own, `key_password` opens the key.
-    `proxy` is the address of a proxy instead of the environment's, "none" for no proxy at all. Times are in seconds: until there is a connection,
-    and for each answer to begin.
+    `ca` is a file of certificates to trust instead of the system's. `certificate` and `key` are the
+    client's own, `key_password` decrypts the key. `proxy` is the address of a proxy instead of the
+    environment's, or "none". Times are in seconds: for a connection, and for each answer to begin.
     """
 
     credentials: Credentials | None = None
@@ -92,13 +97,16 @@ class Access(NamedTuple):
 
 
 def checked_url(url: str) -> str:
-    """The address of an API, `/api/v2` where it names no path; raises `InvalidInput` for one that is none, or holds a password."""
+    """Returns the address of an API, with `/api/v2` if it has no path.
+
+    Raises `InvalidInput` for an invalid address or one with a password.
+    """
     try:
         parts = urlsplit(url)
         port_is_number = parts.port is None or parts.port > 0
     except ValueError:
         raise InvalidInput(
-            f"server {shown(url)}: is no URL; write http(s)://host[:port]/api/v2"
+            f"server {shown(url)}: is not a URL; write http(s)://host[:port]/api/v2"
         ) from None
     if (
         parts.scheme not in ("http", "https")
@@ -110,27 +118,31 @@ def checked_url(url: str) -> str:
         raise InvalidInput(f"server {shown(url)}: write http(s)://host[:port]/api/v2")
     if parts.username is not None or parts.password is not None:
         raise InvalidInput(
-            f"server {shown(url)}: a URL must hold no user and no password; NESSIE_AUTH_USERNAME and NESSIE_AUTH_PASSWORD may"
+            f"server {shown(url)}: a URL must not contain a user or password;"
+            " use NESSIE_AUTH_USERNAME and NESSIE_AUTH_PASSWORD"
         )
     if parts.query or parts.fragment:
-        raise InvalidInput(f"server {shown(url)}: the address of an API has no ? and no #")
+        raise InvalidInput(f"server {shown(url)}: the address of an API must not contain ? or #")
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") or "/api/v2", "", ""))
 
 
 def shown(url: str) -> str:
-    """The URL without what may be a password."""
+    """Returns a URL without anything that may be a password."""
     scheme, _, rest = url.partition("://")
     bare = f"{scheme}://{rest.rpartition('@')[2]}" if rest else url
     return bare.partition("?")[0].partition("#")[0]
 
 
 def header_of(credentials: Basic | Bearer) -> str:
-    """The `Authorization` header of credentials that are at hand; raises `InvalidInput` for a token that no header can carry."""
+    """Returns the `Authorization` header of credentials.
+
+    Raises `InvalidInput` for a token that a header cannot contain.
+    """
     if isinstance(credentials, Basic):
         from base64 import b64encode
 
         if ":" in credentials.username:
-            raise InvalidInput("a user's name for basic authentication has no colon in it")
+            raise InvalidInput("a user name for basic authentication must not contain a colon")
         pair = f"{credentials.username}:{credentials.password.reveal()}"
         return f"Basic {b64encode(pair.encode()).decode()}"
     token = credentials.token if isinstance(credentials.token, Secret) else credentials.token()
@@ -138,16 +150,19 @@ def header_of(credentials: Basic | Bearer) -> str:
 
 
 def bearer(token: str) -> str:
-    """The header of a token."""
+    """Returns the header of a token."""
     if not token.isascii() or not token.isprintable() or " " in token or not token:
         raise InvalidInput(
-            "the bearer token is empty, or holds characters that no header can carry"
+            "the bearer token is empty, or contains characters that are invalid in a header"
         )
     return f"Bearer {token}"
 
 
 def header_at_hand(access: Access, now: float | None = None) -> str | None:
-    """The `Authorization` header as far as it is known without asking an OAuth2 server: for completion, which must not wait. None for none."""
+    """Returns the `Authorization` header if no OAuth2 server needs to be asked, otherwise None.
+
+    Completion uses it, because it must not wait.
+    """
     credentials = access.credentials
     if not isinstance(credentials, OAuth2):
         return header_of(credentials) if credentials else None
@@ -159,14 +174,16 @@ def header_at_hand(access: Access, now: float | None = None) -> str | None:
     )
 
 
-# -- tokens of an OAuth2 server ------------------------------------------------------------------------------------------------------------
-
+# -- tokens of an OAuth2 server ------------------------------------------------------------------
 MARGIN = 30.0
-"""Seconds before its end that a token is taken for spent: clocks differ, and a request takes its time."""
+"""Seconds by which tokens count as expired early, for differences of clocks and slow requests."""
 
 
 class Tokens(NamedTuple):
-    """What an OAuth2 server has given, with instants in seconds since 1970; a refresh token without an end has None."""
+    """The tokens of an OAuth2 server, with instants in seconds since 1970.
+
+    A refresh token without expiry has the end None.
+    """
 
     access: Secret
     begin: float
@@ -175,20 +192,23 @@ class Tokens(NamedTuple):
     refresh_end: float | None = None
 
     def usable(self, now: float) -> bool:
-        """Whether the access token is good for another request: not within the margin of its end, nor in the second half of a short life."""
+        """Returns whether the access token is valid for another request.
+
+        It is not within the margin of its end, nor in the second half of a short life.
+        """
         return (
             now < self.end - min(MARGIN, (self.end - self.begin) / 2) and now >= self.begin - MARGIN
         )
 
     def refreshable(self, now: float) -> bool:
-        """Whether the refresh token may still be good."""
+        """Returns whether the refresh token may still be valid."""
         return self.refresh is not None and (
             self.refresh_end is None or now < self.refresh_end - MARGIN
         )
 
 
 def read_tokens(cache: TokenCache | None) -> Tokens | None:
-    """The tokens that a cache holds; None for none, and for what is no such thing."""
+    """Returns the tokens in a cache, or None."""
     import json
 
     text = cache.read() if cache else None
@@ -206,12 +226,12 @@ def read_tokens(cache: TokenCache | None) -> Tokens | None:
             float(refresh_end) if refresh_end is not None else None,
         )
     except (ValueError, KeyError, TypeError, InvalidInput):
-        # Written by another version, or by hand: then there is a new sign-in.
+        # Written by another version, or by hand: the user signs in again.
         return None
 
 
 def write_tokens(cache: TokenCache | None, tokens: Tokens | None) -> None:
-    """Keep tokens, or forget them."""
+    """Writes tokens to a cache, or deletes them."""
     import json
 
     if cache is None:

@@ -1,7 +1,8 @@
-"""`Repository`: every verb of a catalog, the same for an embedded store and for a remote server.
+"""`Repository`: the verbs of a catalog, the same for an embedded store and for a remote server.
 
-Revisions are text (`main`, `main@2e1c~1`; `HEAD` is unknown here) or a `Revision`; hashes are hex text. Listings are
-iterators that read as they are consumed. A verb that writes does everything or raises.
+Revisions are text (`main`, `main@2e1c~1`; `HEAD` is unknown here) or a `Revision`; hashes are
+hexadecimal text. Listings are iterators that read while they are consumed. A verb that writes does
+everything or raises.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ ALL_KEYS = KeyRange()
 
 
 class AheadBehind(Struct, frozen=True):
-    """How many first-parent commits each side has beyond the common ancestor."""
+    """The numbers of first-parent commits of each side since the common ancestor."""
 
     ahead: int
     behind: int
@@ -72,26 +73,29 @@ class AheadBehind(Struct, frozen=True):
 
 
 Check = Callable[["Draft[Any]"], None]
-"""Decides on a draft; raises what prevents it."""
+"""A function that decides on a draft and raises an error to prevent it."""
 
 
 class Guard(Protocol):
-    """Decides on every change of a repository before it is committed, and hears of it afterwards."""
+    """Decides on every change before it is committed, and is notified afterwards."""
 
     def check(self, draft: Draft[Any]) -> None:
-        """Raise what prevents a draft from being committed. Called again if the draft is made again."""
+        """Raise an error to prevent a draft. Called again if the change is drafted again."""
 
     def done(self, draft: Draft[Any], answer: Any) -> None:
-        """A draft was committed; `answer` is what the caller gets."""
+        """React to a committed draft; `answer` is the result for the caller."""
 
 
 class Repository(ABC):
-    """A catalog under version control. Obtain one with `connect(url)`; use it as a context manager or call `close`.
+    """A catalog under version control. Obtain one with `connect(url)`.
 
-    Every verb raises the errors of `nessie_cli.errors`: `InvalidInput` for what can never work, `NotFound` for what is not there,
-    `ReferenceConflict` with all conflicts as data, `StoreUnavailable` when the store or server cannot be used.
+    Use it as a context manager or call `close`. Every verb raises the errors of
+    `nessie_cli.errors`: `InvalidInput` for invalid arguments, `NotFound` for missing things,
+    `ReferenceConflict` with all conflicts as data, and `StoreUnavailable` if the store or server
+    cannot be used.
 
-    Verbs that follow from others have a default implementation here; a repository overrides those that it can answer faster.
+    Verbs that follow from others have a default implementation here. A repository overrides those
+    that it can do faster.
     """
 
     @property
@@ -100,32 +104,32 @@ class Repository(ABC):
         """The address of this repository, without secrets."""
 
     guard: Guard | None = None
-    """Asked about every change, if there is one."""
+    """The guard that decides on every change, if there is one."""
 
     knows_callers: ClassVar[bool] = False
-    """Whether `as_caller` works: a server decides for itself who writes."""
+    """Whether `as_caller` works. A server determines the committer itself."""
 
     def as_caller(self, who: str) -> Self:  # noqa: ARG002 - for implementations
-        """Returns the same repository, whose writes are committed by `who`."""
+        """Returns the same repository with `who` as the committer."""
         raise InvalidInput(f"{self.url}: the server decides who commits")
 
-    # -- references --------------------------------------------------------------------------------------------------------------
-
+    # -- references -------------------------------------------------------------------------------
     @abstractmethod
     def config(self) -> RepositoryConfig:
-        """Default branch, age, format and settings."""
+        """Returns default branch, time of creation, format and settings."""
 
     @abstractmethod
     def resolve(self, revision: AnyRevision) -> Reference:
-        """The reference and hash that a revision names; its type is DETACHED if it names no reference. Cost O(log commits).
+        """Returns the reference and hash that a revision names. O(log commits).
 
-        A bare word is looked up as a reference name, then as a shortened hash of at least 4 digits. Raises `AmbiguousHash`
-        if several commits begin with these digits.
+        The type is DETACHED if the revision names no reference. A bare word is looked up as a
+        reference name, then as an abbreviated hash of at least 4 digits. Raises `AmbiguousHash` if
+        several commits begin with these digits.
         """
 
     @abstractmethod
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
-        """One branch or tag; raises `ReferenceNotFound`."""
+        """Returns a branch or tag. Raises `ReferenceNotFound`."""
 
     @abstractmethod
     def references(
@@ -136,18 +140,20 @@ class Repository(ABC):
         start: str = "",
         metadata: bool = False,
     ) -> Iterator[Reference]:
-        """Branches, then tags, each sorted by name, from the name `start` on. Reads only indexed rows, unless `metadata` is set."""
+        """Yields branches, then tags, each sorted by name, beginning with the name `start`.
+
+        Reads only indexed rows, unless `metadata` is set.
+        """
 
     @abstractmethod
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """The moves of one reference or of all, newest first, those of deleted references included."""
+        """Yields the moves of a reference or of all, newest first, including deleted references."""
 
     @abstractmethod
     def messages(self, names: Collection[str]) -> dict[str, str]:
-        """The messages of those tags that have one; {} from a server that has none."""
+        """Returns the messages of tags by name; empty if the server has none."""
 
-    # -- reading -----------------------------------------------------------------------------------------------------------------
-
+    # -- reading ----------------------------------------------------------------------------------
     @abstractmethod
     def log(
         self,
@@ -157,74 +163,78 @@ class Repository(ABC):
         operations: bool = False,
         all_parents: bool = False,
     ) -> Iterator[LogEntry]:
-        """Commits along first parents, or along all parents, newest first, up to and including the hash `until`.
+        """Yields commits along first parents or all parents, newest first, through `until`.
 
-        The empty history has no entries. Cost: one small read for each commit.
+        The empty history has no entries. Cost: one small read per commit.
         """
 
     @abstractmethod
     def log_excluding(
         self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """Commits reachable from `start` over all parents, but from none of `exclude`: the range `A..B`."""
+        """Yields commits that `start` reaches over all parents but `exclude` does not: `A..B`."""
 
     @abstractmethod
     def log_of_key(
         self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """Commits along first parents with an operation on this key, newest first. Cost O(log commits) for each."""
+        """Yields commits along first parents with an operation on this key, newest first.
+
+        Cost: O(log commits) for each.
+        """
 
     @abstractmethod
     def commit_at(self, revision: AnyRevision) -> LogEntry:
-        """One commit with its operations; raises `CommitNotFound` for the empty history."""
+        """Returns a commit with its operations. Raises `CommitNotFound` for the empty history."""
 
     @abstractmethod
     def entries(
         self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
-        """The keys of a commit's state, ascending. Cost O(log keys + what is consumed)."""
+        """Yields the keys of a commit's state, ascending. Cost: O(log keys + consumed keys)."""
 
     @abstractmethod
     def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-        """The contents of those keys that exist."""
+        """Returns the contents of those keys that exist."""
 
     @abstractmethod
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
-        """One content; raises `ContentNotFound`."""
+        """Returns a content. Raises `ContentNotFound`."""
 
     @abstractmethod
     def diff(
         self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
     ) -> Iterator[DiffEntry]:
-        """Contents that differ, ascending by key. Cost O(differences · log keys)."""
+        """Yields contents that differ, ascending by key. Cost: O(differences · log keys)."""
 
     def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
-        """The newest commit along first parents with an operation on this key. Cost O(log commits)."""
+        """Returns the newest first-parent commit with an operation on a key. O(log commits)."""
         return next((entry.meta for entry in self.log_of_key(at, key)), None)
 
     @abstractmethod
     def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
-        """The best common ancestor over all parents; the no-ancestor hash if there is none."""
+        """Returns the best common ancestor over all parents, or the no-ancestor hash."""
 
     @abstractmethod
     def is_ancestor(self, ancestor: AnyRevision, descendant: AnyRevision) -> bool:
-        """Whether one commit is reachable from another over any parents. A commit is its own ancestor.
+        """Returns whether a commit is reachable from another over any parents.
 
-        Cost O(log commits) along first parents. Otherwise O(log commits) for each merge, once for each descendant.
+        A commit is its own ancestor. Cost: O(log commits) along first parents. Otherwise O(log
+        commits) for each merge, once for each descendant.
         """
 
     @abstractmethod
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
-        """How far `of` is from `base`, counted along first parents."""
+        """Returns the distance of `of` from `base` along first parents."""
 
-    # -- reading that follows from the verbs above ---------------------------------------------------------------------------------
-
+    # -- reading that follows from the verbs above ------------------------------------------------
     def filtered_log(
         self, walk: Walk, wanted: LogFilter, *, operations: bool = False
     ) -> Iterator[LogEntry | None]:
-        """The commits of a walk that pass a filter, newest first; None for others that were read.
+        """Yields the commits of a walk that pass a filter, newest first.
 
-        Ends when no more can pass. Cost: at most one small read for each commit of the walk.
+        Yields None for others that were read. Ends when no more can pass. Cost: at most one small
+        read for each commit of the walk.
         """
         needed = operations or bool(wanted.keys)
         for entry in log_filter.filtered(self._walked(walk, wanted, operations=needed), wanted):
@@ -239,7 +249,7 @@ class Repository(ABC):
         if start is None:
 
             def read(hash_: str) -> LogEntry:
-                # A plain text would be looked up among the names first.
+                # Plain text would be looked up as a name first.
                 return next(self.log(Revision(None, hash_), operations=operations))
 
             heads = (reference.hash for reference in self.references())
@@ -253,7 +263,7 @@ class Repository(ABC):
                 else takewhile(lambda entry: log_filter.made_since(entry, since), line)
             )
         if exclude is None and since is not None:
-            # Commits that the newest one before that time has are not read, however long the history is.
+            # Excludes ancestors of the newest commit before that time, so that they are not read.
             spec = parse(start) if isinstance(start, str) else start
             before = Step(StepKind.TIME, time=since - timedelta(microseconds=1))
             exclude = Revision(spec.name, spec.hash, (*spec.steps, before))
@@ -274,8 +284,8 @@ class Repository(ABC):
         )
 
     def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
-        """The keys whose content differs between a commit and its first parent, ascending: those of `diff`, without contents."""
-        # A plain text would be looked up among the names first.
+        """Returns the keys that a commit changed, ascending: those of `diff`, without contents."""
+        # Plain text would be looked up as a name first.
         found = self.diff(Revision(None, commit.parent), Revision(None, commit.hash))
         return [
             ChangedKey(
@@ -285,12 +295,12 @@ class Repository(ABC):
         ]
 
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
-        """Those full hashes for which `is_ancestor(hash, descendant)` is true."""
+        """Returns the full hashes that are ancestors of `descendant`."""
         commit = Revision(None, descendant)
         return {hash_ for hash_ in hashes if self.is_ancestor(Revision(None, hash_), commit)}
 
     def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
-        """Those full hashes for which `is_ancestor(ancestor, hash)` is true."""
+        """Returns the full hashes that are descendants of `ancestor`."""
         commit = Revision(None, ancestor)
         return {hash_ for hash_ in hashes if self.is_ancestor(commit, Revision(None, hash_))}
 
@@ -301,29 +311,33 @@ class Repository(ABC):
         *,
         prefix: ContentKey | None = None,  # noqa: ARG002
     ) -> list[ContentKey] | None:
-        """Keys that cut a state into parts of at most `most` keys, each the last key of its part; the last part has no cut.
+        """Returns the last key of each part but the final one, for parts of at most `most` keys.
 
-        With `prefix` only the keys below it are cut. None if this repository cannot cut without listing the keys.
+        With `prefix`, divides only the keys below it. Returns None if this repository cannot divide
+        a state without listing its keys.
         """
         return None
 
     def version(self) -> Hashable | None:
-        """A value that changes with every write of any process, or None if it is unavailable. For one thread at a time."""
+        """Returns a value that changes with every write of any process.
+
+        Returns None if it is unavailable. Only one thread may call it at a time.
+        """
         return None
 
     @property
     def version_waits(self) -> bool:
-        """Whether `version` waits for a database server. Otherwise it costs microseconds."""
+        """Whether `version` waits for a database server. Otherwise it takes microseconds."""
         return False
 
-    # -- writing: one way --
-
+    # -- writing: one way -------------------------------------------------------------------------
     @abstractmethod
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
-        """Work out a change on the repository as it is now. Nothing of it becomes visible.
+        """Drafts a change on the current state of the repository, not visible to others.
 
-        A refusal by the state (conflicts, a protected branch, a name that is taken) is part of the draft; other errors
-        are raised. Drafts of one `submission` give new contents the same ids and answer a repeated request id.
+        A refusal by the state (conflicts, a protected branch, an existing name) is part of the
+        draft; other errors are raised. Drafts of one `submission` give new contents the same ids,
+        and answer a request id that was committed before.
         """
 
     def commit_all(
@@ -334,44 +348,47 @@ class Repository(ABC):
         begin: Sequence[tuple[str, str]] = (),  # noqa: ARG002 - for implementations
         lease: Lease | None = None,  # noqa: ARG002 - for implementations
     ) -> list[A | Exception]:
-        """Make plans and commit what they drafted; returns what each answers or raised, in order.
+        """Runs plans and commits their drafts. Returns the answer or error of each plan, in order.
 
-        A plan is called with this repository as it will be after the plans before it. It reads, drafts and checks, and
-        returns a `Planned`; it is called again if it rested on something that has changed. All plans share one wait for
-        the disk, and no answer is returned before the writes that its plan could have seen are durable. If they fail,
-        their plans have an error instead: `StoreUnavailable`, nothing was written, or `OutcomeUnknown` with the request
-        id. With `fair=False` plans may run programs, and are never called while other writers are kept waiting.
-        `begin` may name references that plans move, each with the request id (or ""): these are read together. `lease` is
-        one of `lease_if_contested`.
+        A plan is called with this repository as it will be after the plans before it. It reads,
+        drafts, checks, and returns a `Planned`. It is called again if something that it read has
+        changed. All plans share one wait for the disk. No answer is returned before the writes that
+        its plan could have seen are durable. If they fail, their plans get an error:
+        `StoreUnavailable` if nothing was written, otherwise `OutcomeUnknown` with the request id.
 
-        An embedded repository does this; a server groups the writes of its clients by itself (`InvalidInput`).
+        With `fair=False`, plans may run programs, and no lease is taken for them. `begin` lists
+        references that plans move, each with the request id (or ""), which are read together.
+        `lease` is the result of `lease_if_contested`.
+
+        A remote repository raises `InvalidInput`: the server groups the writes of its clients.
         """
         raise InvalidInput(f"{self.url}: a server groups the writes of its clients by itself")
 
     def lease_if_contested(self, name: str) -> Lease:
-        """Take the lease of a reference on which races were lost lately, else none. The caller gives it back.
+        """Takes the lease of a reference if this process lost races for it lately.
 
-        Whoever gathers plans for `commit_all` does so while holding it: those that came while it waited share one commit.
+        The caller returns it. A server collects plans for `commit_all` under the lease, so that
+        plans that arrive while it waits share one commit.
         """
         raise InvalidInput(
             f"{self.url}: a server groups the writes of its clients by itself: {name}"
         )
 
     def before_request(self, request_id: str) -> Self:  # noqa: ARG002 - for implementations
-        """Returns this repository with the references that a committed request moved put back; itself if there is no such request.
+        """Returns this repository with the references that a committed request moved put back.
 
-        What a caller looks up for a repeated request is found there, and drafting the same change again gives the recorded
-        answer.
+        Returns the repository itself if there is no such request. A repeated request reads the
+        state that it started from, and drafting the same change gives the recorded answer.
         """
         return self
 
     def submit(
         self, change: Change, *, request_id: str | None = None, check: Check | None = None
     ) -> Any:
-        """Draft a change, check the draft, and commit it; again, if another writer was faster. Returns the answer.
+        """Drafts, checks and commits a change; after a lost race, again. Returns the answer.
 
-        `check` is called with each draft that changes something, before it is committed, and raises what prevents it. The
-        guard of the repository is asked in the same way, except about dry runs.
+        `check` is called with each draft that changes something, and raises an error to prevent it.
+        The guard of the repository decides in the same way, except on dry runs.
         """
         guard = None if is_dry_run(change) else self.guard
         checks = [
@@ -393,7 +410,10 @@ class Repository(ABC):
     def _write(
         self, change: Change, request_id: str | None, check: Check | None
     ) -> tuple[Any, Draft[Any] | None]:
-        """Draft, check and commit a change. Returns the answer, and the draft that was committed, if there was one."""
+        """Drafts, checks and commits a change.
+
+        Returns the answer and the committed draft, if any.
+        """
 
     def commit(
         self,
@@ -405,11 +425,12 @@ class Repository(ABC):
         request_id: str | None = None,
         dry_run: bool = False,
     ) -> CommitResult:
-        """Put one commit on a branch: all operations or none.
+        """Puts one commit on a branch: all operations or none.
 
-        `expected_hash` is the state that the caller started from (default: HEAD); only what changed since at the keys
-        touched conflicts. Raises `ReferenceConflict` with every conflict. `operations` may be a generator of millions.
-        A `request_id` that was committed before answers what it did then. Cost O(operations · log keys).
+        `expected_hash` is the state that the caller started from (default: HEAD). Only changes
+        since then to the same keys conflict. Raises `ReferenceConflict` with every conflict.
+        `operations` may be a generator of millions. A `request_id` that was committed before
+        returns the recorded result. Cost: O(operations · log keys).
         """
         change = Commit(branch, operations, meta, expected_hash, dry_run)
         result: CommitResult = self.submit(change, request_id=request_id)
@@ -418,9 +439,9 @@ class Repository(ABC):
     def merge(
         self, branch: str, source: AnyRevision, options: MergeOptions = NO_OPTIONS
     ) -> MergeResult:
-        """Bring the net changes of `source` since the merge base onto a branch, as one commit with two parents.
+        """Merges the changes of `source` since the merge base into a branch.
 
-        Raises `MergeConflict`; a dry run raises it as well.
+        Creates one commit with two parents. Raises `MergeConflict`, also in a dry run.
         """
         result: MergeResult = self.submit(
             Merge(branch, source, options), request_id=options.request_id
@@ -430,7 +451,7 @@ class Repository(ABC):
     def transplant(
         self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS
     ) -> MergeResult:
-        """Apply commits (hashes, oldest first, each the parent of the next) one by one onto a branch."""
+        """Applies commits (hashes, oldest first) one by one onto a branch."""
         result: MergeResult = self.submit(
             Transplant(branch, commits, options), request_id=options.request_id
         )
@@ -445,7 +466,10 @@ class Repository(ABC):
         message: str = "",
         request_id: str | None = None,
     ) -> Reference:
-        """Create a branch or tag at a hash; raises `AlreadyExists`. Only a tag may have a message."""
+        """Creates a branch or tag at a hash.
+
+        Raises `AlreadyExists`. Only a tag may have a message.
+        """
         result: Reference = self.submit(
             CreateReference(type, name, target, message), request_id=request_id
         )
@@ -454,7 +478,10 @@ class Repository(ABC):
     def assign_reference(
         self, name: str, target: str, *, expected_hash: str, request_id: str | None = None
     ) -> Reference:
-        """Move a reference to another commit; raises `ReferenceMoved` unless it is at `expected_hash`."""
+        """Moves a reference to another commit.
+
+        Raises `ReferenceMoved` unless it is at `expected_hash`.
+        """
         result: Reference = self.submit(
             AssignReference(name, target, expected_hash), request_id=request_id
         )
@@ -463,7 +490,7 @@ class Repository(ABC):
     def rename_reference(
         self, old: str, new: str, *, expected_hash: str, request_id: str | None = None
     ) -> Reference:
-        """Rename a reference that is at `expected_hash`, in one step if the store can."""
+        """Renames a reference that is at `expected_hash`, atomically if the store can."""
         result: Reference = self.submit(
             RenameReference(old, new, expected_hash), request_id=request_id
         )
@@ -472,14 +499,17 @@ class Repository(ABC):
     def delete_reference(
         self, name: str, *, expected_hash: str, request_id: str | None = None
     ) -> Reference:
-        """Delete a reference that is at `expected_hash`; returns what it was. The default branch is refused."""
+        """Deletes a reference that is at `expected_hash`, unless it is the default branch.
+
+        Returns it.
+        """
         result: Reference = self.submit(DeleteReference(name, expected_hash), request_id=request_id)
         return result
 
     def put_setting(
         self, name: str, value: str | None, *, request_id: str | None = None
     ) -> str | None:
-        """Set (or with None remove) a setting of the repository; returns the previous value."""
+        """Sets a setting of the repository, or removes it (None). Returns the previous value."""
         previous: Mapping[str, str | None] = self.submit(
             PutSettings({name: value}), request_id=request_id
         )
@@ -487,26 +517,24 @@ class Repository(ABC):
 
     @abstractmethod
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
-        """Returns what a write with this request id did, or None if it never happened.
+        """Returns the result of the write with this request id, or None if it never happened.
 
-        The reference is that of the verb's answer: one that was deleted is as it was before. A change of settings has a
-        detached one.
-
-        `branch` is where it was sent, if known: a server that cannot look up requests is then asked about that branch
-        alone.
+        The reference is that of the verb's answer; a deleted one is as it was before. A change of
+        settings has a detached reference. `branch` is the branch of the write, if known: a server
+        that cannot look up requests is asked about that branch only.
         """
 
-    # -- care --------------------------------------------------------------------------------------------------------------------
-
+    # -- care -------------------------------------------------------------------------------------
     @abstractmethod
     def check(self) -> Iterator[Problem]:
-        """Verify every object, reference and link, as `nessie fsck`."""
+        """Verifies every object, reference and link, as `nessie fsck` does."""
 
     def verify(self, commits: Collection[str]) -> int | None:  # noqa: ARG002 - for implementations
-        """Verify the references, and everything that these commits (whole hashes) need. Returns the number of objects.
+        """Verifies the references, and everything that these commits (full hashes) need.
 
-        Each object has to be what its id says, each reference where the reflog says. Returns None if this repository cannot verify its store:
-        a client of a server cannot. Raises `DamagedObject` for the first thing that is damaged. Cost: the reflog and each object are read once.
+        Each object must match its id, and each reference the reflog. Returns the number of objects,
+        or None if this repository cannot verify its store because it is remote. Raises
+        `DamagedObject` for the first damaged object. Cost: reads the reflog and each object once.
         """
         return None
 
@@ -517,12 +545,12 @@ class Repository(ABC):
         dry_run: bool = False,  # noqa: ARG002
         full: bool = False,  # noqa: ARG002
     ) -> MaintenanceReport:
-        """Expire the reflog and request ids, and delete objects that nothing needs; safe beside readers and writers.
+        """Expires the reflog and request ids, and deletes unreachable objects; safe beside writers.
 
-        Objects written within `grace` stay (default: a day); it must be longer than the longest load. A `dry_run` only
-        counts. With `full`, free space returns to the file system while writers wait. Reads every object that stays
-        once. Raises `DamagedObject` if one of them is missing or damaged, and `InvalidInput` if this is a remote
-        repository or `grace` is too short.
+        Keeps objects written within `grace` (default: a day), which must be longer than the longest
+        load. A `dry_run` only counts. With `full`, free space returns to the file system while
+        writers wait. Reads every reachable object once. Raises `DamagedObject` if one of them is
+        missing or damaged, and `InvalidInput` if this repository is remote or `grace` is too short.
         """
         raise InvalidInput(
             f"{self.url}: maintenance needs the store itself; run it where the store is"
@@ -530,7 +558,7 @@ class Repository(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close the store."""
+        """Closes the store."""
 
     def __enter__(self) -> Self:
         """Use as a context manager."""
@@ -547,5 +575,5 @@ def _content_id(entry: DiffEntry) -> str:
 
 
 def describe_settings(settings: Mapping[str, str]) -> Mapping[str, str]:
-    """Settings that callers may see: those of the repository itself start with a dot and are left out."""
+    """Returns the settings for callers, without internal ones, whose names start with a dot."""
     return {name: value for name, value in settings.items() if not name.startswith(".")}

@@ -1,4 +1,4 @@
-"""The changes that can be made to a repository: one value for each verb that writes."""
+"""The changes of a repository: one value for each verb that writes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ AnyRevision = str | Revision
 class MergeOptions(Struct, frozen=True):
     """The options that merge and transplant share.
 
-    `meta` replaces the generated message. `behaviors` and `default_behavior` decide per key. `follow_renames` combines
-    a rename on one side with a change on the other. `unrelated` accepts the empty history as merge base, `any_order`
-    commits of a transplant that are not neighbours.
-    `expected_hash` must be on the branch. `dry_run` writes nothing. `request_id` makes a repetition safe.
+    `meta` replaces the generated message. `behaviors` and `default_behavior` decide per key.
+    `follow_renames` combines a rename on one side with a change on the other. `unrelated` accepts
+    the empty history as merge base. `any_order` accepts commits of a transplant that are not
+    neighbours. `expected_hash` must be on the branch. `dry_run` writes nothing. `request_id` makes
+    a repetition safe.
     """
 
     meta: CommitMeta | None = None
@@ -33,7 +34,10 @@ class MergeOptions(Struct, frozen=True):
 
 
 class Commit(Struct, frozen=True):
-    """Put one commit with these operations on a branch. `operations` may be a generator of millions."""
+    """Put one commit with these operations on a branch.
+
+    `operations` may be a generator of millions.
+    """
 
     branch: str
     operations: Iterable[Operation]
@@ -43,7 +47,7 @@ class Commit(Struct, frozen=True):
 
 
 class Merge(Struct, frozen=True):
-    """Bring the net changes of `source` since the merge base onto a branch, as one commit with two parents."""
+    """Merge the changes of `source` since the merge base into a branch, as one commit."""
 
     branch: str
     source: AnyRevision
@@ -53,7 +57,7 @@ class Merge(Struct, frozen=True):
 class Transplant(Struct, frozen=True):
     """Apply commits (hashes) one by one onto a branch, in this order.
 
-    Each must be the parent of the next, unless the options say `any_order`.
+    Each must be the parent of the next, unless `any_order` is set.
     """
 
     branch: str
@@ -64,7 +68,7 @@ class Transplant(Struct, frozen=True):
 class CreateReference(Struct, frozen=True, omit_defaults=True):
     """Create a branch or tag at a hash. Only a tag may have a message.
 
-    An empty message is left out, so the digest of a request without one stays what it was.
+    An empty message is not encoded, so the digest of a request without one does not change.
     """
 
     type: ReferenceType
@@ -115,7 +119,7 @@ Change = (
 
 
 def is_dry_run(change: Change) -> bool:
-    """Whether a change is only to be worked out."""
+    """Returns whether a change is a dry run."""
     return (
         change.dry_run
         if isinstance(change, Commit)

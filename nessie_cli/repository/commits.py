@@ -34,18 +34,18 @@ REQUIRE_EXPECTED = "require-expected-content"
 """The setting that makes every update name the content that it replaces."""
 
 NAMESPACE_VALIDATION = "namespace-validation"
-"""The setting that lets keys lie in no namespace, if it is `false`."""
+"""The setting that allows keys without a namespace, if it is `false`."""
 UNVALIDATED = Settings({NAMESPACE_VALIDATION: "false"})
-"""Settings to work out again what was done before, and judged then."""
+"""Settings for drafting a recorded change again, which was validated when it was committed."""
 
 
 def validates_namespaces(settings: Settings) -> bool:
-    """Whether a new key needs its namespace, and a namespace goes only if it is empty."""
+    """Returns whether keys need their namespace, and only empty namespaces can be deleted."""
     return settings.values.get(NAMESPACE_VALIDATION) != "false"
 
 
 class AddedIds(Mapping[ContentKey, str]):
-    """The content ids that a commit gave, decoded as they are read: a large load has a million."""
+    """The content ids that a commit assigned, decoded on access, because a load has a million."""
 
     def __init__(self, added: Mapping[bytes, bytes]) -> None:
         self._added = added
@@ -137,7 +137,7 @@ def _digest(name: str, change: Commit, batch: Batch, submission: Submission) -> 
 
 
 def result_of(objects: Objects, done: Recorded) -> CommitResult:
-    """What a recorded request did."""
+    """Returns the result of a recorded request."""
     found = reference_of(done)
     added = added_by(objects, bytes.fromhex(found.hash)) if done.operation == "commit" else {}
     return CommitResult(found, AddedIds(added))
@@ -150,7 +150,7 @@ def conflict_error(
     expected: Id,
     conflicts: list[KeyConflict],
 ) -> ReferenceConflict:
-    """The error for the conflicts of a commit, with the commits that made them."""
+    """Returns the error for the conflicts of a commit, with the commits that caused them."""
 
     def changed_by(key: bytes) -> CommitMeta | None:
         return at.last_change(objects, branch.target, key)
@@ -166,7 +166,10 @@ def conflict_error(
 
 
 def added_by(objects: Objects, id_: Id) -> dict[bytes, bytes]:
-    """The content ids that a stored commit gave: of its Puts, those that were neither there before nor came from another key."""
+    """Returns the content ids that a stored commit assigned.
+
+    Those are the ids of its Puts that neither existed before nor came from another key.
+    """
     commit = objects.commit(id_)
     operations = operations_of(objects, commit)
     before = tree.get(objects, root_of(objects, commit.parents[0]), [key for key, _ in operations])

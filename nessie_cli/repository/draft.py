@@ -1,4 +1,4 @@
-"""A draft: a change worked out on one state of a repository, before anything of it is visible."""
+"""A draft: a change worked out on one state of a repository, not visible to others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ A = TypeVar("A")
 
 
 class ReferenceChange(Struct, frozen=True):
-    """One reference that a draft moves: the hashes before and after, None if it does not exist then."""
+    """A reference that a draft moves: the hashes before and after, None if it does not exist."""
 
     type: ReferenceType
     name: str
@@ -31,7 +31,7 @@ class ReferenceChange(Struct, frozen=True):
 
 
 class KeyChange:
-    """One key that a draft changes. Types are known at once; contents are read when they are asked for."""
+    """A key that a draft changes. Types are known; contents are read on access."""
 
     __slots__ = ("_after", "_before", "_objects", "key")
 
@@ -45,17 +45,17 @@ class KeyChange:
 
     @property
     def type_before(self) -> str | None:
-        """The type of the content before, None if there is none."""
+        """The type of the content before, or None."""
         return self._type(self._before)
 
     @property
     def type_after(self) -> str | None:
-        """The type of the content after, None if there is none."""
+        """The type of the content after, or None."""
         return self._type(self._after)
 
     @property
     def same_content(self) -> bool:
-        """Whether the content before and the content after have one content id."""
+        """Whether the contents before and after have the same content id."""
         return (
             self._before is not None
             and self._after is not None
@@ -64,12 +64,12 @@ class KeyChange:
 
     @property
     def before(self) -> Content | None:
-        """The content before, None if there is none. Costs a read."""
+        """The content before, or None. Costs a read."""
         return self._content(self._before)
 
     @property
     def after(self) -> Content | None:
-        """The content after, None if there is none. Costs a read unless it is new."""
+        """The content after, or None. Costs a read unless it is new."""
         return self._content(self._after)
 
     def _type(self, record: bytes | None) -> str | None:
@@ -84,10 +84,11 @@ class KeyChange:
 
 
 class Effect(Struct, frozen=True):
-    """What a draft would do, in the kernel's terms: key edits of the tree at `root`, and the parents of the new head.
+    """The effect of a draft in the kernel's terms.
 
-    If there are conflicts, `edits` are those of the source as if it had its way. `sources` are existing commits that
-    become reachable from the changed reference.
+    `edits` are key edits of the tree at `root`; if there are conflicts, those by which the source
+    wins. `parents` are the parents of the new head. `sources` are existing commits that become
+    reachable from the changed reference.
     """
 
     objects: Objects
@@ -100,9 +101,10 @@ class Effect(Struct, frozen=True):
 class Draft(Generic[A]):
     """A change worked out on one state of a repository.
 
-    `write` makes it true; None if it changes nothing: a refusal, a dry run, a merge of what is merged already, or a
-    repetition of a request that was committed before (`repeated`). `exact` says whether committing the draft commits
-    exactly what it shows; a server without drafts may decide on a newer state.
+    `write` makes it effective. It is None if nothing changes: for a refusal, a dry run, a merge of
+    merged commits, or a repetition of a committed request (`repeated`). `exact` tells whether
+    committing the draft commits exactly what it shows; a server without drafts may decide on a
+    newer state.
     """
 
     def __init__(
@@ -131,12 +133,12 @@ class Draft(Generic[A]):
 
     @cached_property
     def refusal(self) -> NessieError | None:
-        """The error that prevents the change: conflicts, a protected branch, or input that does not fit the state."""
+        """The error that prevents the change, such as conflicts or a protected branch."""
         return None if self._refuse is None else self._refuse()
 
     @property
     def refused(self) -> bool:
-        """Whether there is a refusal. Costs nothing; the error itself is made when it is asked for."""
+        """Whether there is a refusal. The error itself is created on access."""
         return self._refuse is not None
 
     @property
@@ -145,7 +147,7 @@ class Draft(Generic[A]):
         return self.refusal.conflicts if isinstance(self.refusal, ReferenceConflict) else ()
 
     def answer(self) -> A:
-        """Returns what the verb answers once the draft is committed; raises the refusal."""
+        """Returns the result of the verb for a committed draft. Raises the refusal."""
         if self._refuse is not None:
             assert self.refusal is not None
             raise self.refusal
@@ -154,7 +156,7 @@ class Draft(Generic[A]):
 
     @property
     def head(self) -> str | None:
-        """The hash that the changed reference has afterwards; None if it is deleted or no reference changes."""
+        """The new hash of the changed reference; None if it is deleted or no reference changes."""
         return self.references[-1].after if self.references else None
 
     @property
@@ -164,7 +166,7 @@ class Draft(Generic[A]):
 
     @property
     def decoded(self) -> Mapping[Id, Node | Commit]:
-        """The nodes and commits that the draft adds, decoded."""
+        """The decoded nodes and commits that the draft adds."""
         return self.effect.objects.added if self.effect else {}
 
     @property
@@ -174,7 +176,7 @@ class Draft(Generic[A]):
         return self.open_view(self)
 
     def key_changes(self) -> Iterator[KeyChange]:
-        """Returns the changed keys. Costs O(keys · log of all keys), in little memory."""
+        """Yields the changed keys. Cost: O(keys · log of all keys), in little memory."""
         if self.effect is None:
             return
         objects, edits = self.effect.objects, self.effect.edits
@@ -184,17 +186,17 @@ class Draft(Generic[A]):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The existing commits that the draft makes reachable, with all their ancestors, from a reference."""
+        """The existing commits that the draft makes reachable, besides their ancestors."""
         return (
             tuple(source.hex() for source in self.effect.sources) if self.effect else self._sources
         )
 
     def reached_changes(self, known: Sequence[str] = ()) -> Iterator[tuple[ContentKey, str | None]]:
-        """Returns what the commits changed that the draft makes reachable from a reference: keys, and types of contents.
+        """Yields the changes of all commits that the draft makes reachable: keys and content types.
 
-        Those commits are `sources` and their ancestors, without those that the reference reached before and those that
-        can be reached from the hashes `known`. The type is None for a deletion. Costs a read for each commit, none for
-        contents.
+        Those commits are `sources` and their ancestors, without those that the reference or the
+        hashes `known` reach already. The type is None for a deletion. Costs a read for each commit,
+        none for contents.
         """
         if self.effect is None:
             return

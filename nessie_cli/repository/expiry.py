@@ -1,4 +1,4 @@
-"""How long the repository remembers: settings for the expiry of the reflog and of request ids."""
+"""The expiry of the reflog and of request ids, by settings of the repository."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ SHORTEST = timedelta(hours=1)
 
 
 class Expiry(Struct, frozen=True):
-    """How old entries of the reflog and request ids become. Requests never outlive the moves that they made."""
+    """The ages at which reflog entries and request ids expire.
+
+    Requests never outlive their moves.
+    """
 
     moves: timedelta
     requests: timedelta
 
 
 def expiry(settings: Mapping[str, str]) -> Expiry:
-    """Returns what the settings of a repository say, with defaults for those that are not set."""
+    """Returns the expiry that the settings of a repository give, with defaults."""
     moves, requests = (
         parse_duration(settings[name]) if name in settings else default
         for name, default in DEFAULTS.items()

@@ -1,7 +1,7 @@
-"""The filtered log of a store: commits are tested as they are stored, and entries are made only of those that pass.
+"""The filtered log of a store: filters stored commits and creates entries only for those that pass.
 
-If the commit index tells which commits can pass, or jump pointers where the first of them is, the commits between are
-not read (kernel/fast_paths.py).
+If the commit index knows which commits can pass, or jump pointers lead to the first of them, the
+commits between are not read (kernel/fast_paths.py).
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ _BEGINNING = -(2**63)
 """A time before all others."""
 
 _FEW = 16
-"""Up to so many starts are read at once; of more only the times are asked for first."""
+"""The most starts that are read at once. With more, only their times are read first."""
 
 Test = Callable[[Commit], bool]
 
 
 class LogSource(NamedTuple):
-    """What a log is read from. Fast paths skip more than `short` commits, to commits rarer than one in `rare`.
+    """The source of a log.
 
-    `times` gives the commit times of many commits.
+    Fast paths skip more than `short` commits, to commits rarer than one in `rare`. `times` returns
+    the commit times of many commits.
     """
 
     objects: Objects
@@ -47,7 +48,7 @@ class LogSource(NamedTuple):
     rare: int = 16
 
     def times_of(self, starts: Collection[Id]) -> Mapping[Id, int] | None:
-        """The commit times of many starts, so that each is read only when it is its turn; None for few."""
+        """Returns the commit times of many starts, so that each is read late; None for few."""
         return (
             self.times(set(starts) - {NO_COMMIT})
             if self.times is not None and len(starts) > _FEW
@@ -78,7 +79,7 @@ def filtered_log(
         skip -= passed and not chosen
         yield log_entry(objects, id_, commit, operations=operations) if chosen else None
         if found is not None and chosen and _has_parent_since(objects, commit, since):
-            # Stands for the commits that were not read.
+            # Represents the commits that were not read.
             yield None
 
 
@@ -127,14 +128,14 @@ def _heads_at(source: LogSource, start: Id, time: int, *, first_parent: bool) ->
             else fast_paths.heads_at(objects, source.is_ancestor, start, merges, time)
         )
     except DamagedObject:
-        # Perhaps on a branch that a walk does not meet.
+        # It may be on a branch that a walk does not visit.
         return [start]
 
 
 def _indexed(
     source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter
 ) -> Iterator[fast_paths.Found] | None:
-    """The commits that can pass, if the commit index tells which these are; None if all have to be read."""
+    """Returns the commits that can pass according to the commit index; None if it cannot tell."""
     if exclude or len(starts) != 1:
         return None
     objects, start = source.objects, starts[0]
@@ -159,10 +160,10 @@ def _never(_: Id, __: Id) -> bool:
 def _commits_on(
     source: LogSource, keys: Sequence[ContentKey], height: int
 ) -> list[fast_paths.Found] | None:
-    """The commits of the store with an operation on one of the keys, newest first.
+    """Returns the commits of the store with an operation on one of the keys, newest first.
 
-    None if there are many or one is damaged, or if a key was a namespace once: operations on keys below it
-    have index entries of their own.
+    Returns None if there are many or one is damaged, or if a key was a namespace once: operations
+    on keys below it have index entries of their own.
     """
     objects = source.objects
     raw_keys = [encode_key(key) for key in keys]
@@ -207,26 +208,29 @@ def _tests(objects: Objects, wanted: LogFilter) -> Iterator[Test]:
 
 
 def _all_of(tests: Sequence[Test]) -> Test:
-    """One test for all. Mostly there is one, and nothing else is done for most commits."""
+    """Combines tests. The common case is one test or none."""
     if len(tests) == 1:
         return tests[0]
     return lambda commit: all(test(commit) for test in tests)
 
 
 def _of_any(patterns: Sequence[Pattern[str]], names: Callable[[Commit], tuple[str, ...]]) -> Test:
-    """Whether one of a commit's names matches one of some patterns. Most names are those of few people: each is matched once."""
+    """Returns a test whether one of a commit's names matches a pattern.
+
+    Results are cached by name.
+    """
     matched = lru_cache(4096)(lambda name: any(pattern.search(name) for pattern in patterns))
     return lambda commit: any(map(matched, names(commit)))
 
 
 def _touches(objects: Objects, commit: Commit, ranges: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether an operation is on a key of one of the ranges."""
+    """Returns whether an operation is on a key of one of the ranges."""
     stored = commit.operations
     if len(stored) == len(NO_COMMIT):
         return any(
             next(iter(tree.scan(objects, stored, *span)), None) is not None for span in ranges
         )
-    # The keys stand in these bytes as they are.
+    # These bytes contain the keys unchanged.
     likely = [span for span in ranges if span[0] in stored]
     return bool(likely) and any(
         start <= key < stop for key, _ in operations_of(objects, commit) for start, stop in likely

@@ -1,4 +1,4 @@
-"""The embedded repository: every verb over a store in this process, with no server to start."""
+"""The embedded repository: every verb over a store in this process."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from nessie_cli.kernel.ancestry import AncestryIndex
-    from nessie_cli.repository.survey import Survey
+    from nessie_cli.repository.commit_facts import CommitFacts
 
 A = TypeVar("A")
 DEFAULT_BRANCH = ".default-branch"
@@ -76,7 +76,7 @@ TREE = ".tree"
 """Settings that the repository sets itself."""
 
 _FIRST_REFERENCES, _MOST_REFERENCES = 32, 4096
-"""References whose metadata are looked up together: few at first, so that a listing begins soon."""
+"""Batch sizes of references with metadata: the first is small, so that a listing begins soon."""
 
 
 def _ids(hashes: Collection[str]) -> set[Id]:
@@ -95,12 +95,14 @@ class LocalRepository(Repository):
         settings = store.settings().values
         if DEFAULT_BRANCH not in settings:
             raise StoreNotFound(
-                f"store {store.url}: its creation was interrupted. Hint: create it again to finish it",
+                f"store {store.url}: its creation was interrupted."
+                " Hint: create it again to finish it",
                 store.url,
             )
         if settings.get(TREE, PARAMETERS) != PARAMETERS:
             raise UnsupportedFormat(
-                f"store {store.url}: its trees have parameters ({settings[TREE]}) that differ from this program's ({PARAMETERS})"
+                f"store {store.url}: its trees have parameters ({settings[TREE]})"
+                f" that differ from this program's ({PARAMETERS})"
             )
         self.default_branch = settings[DEFAULT_BRANCH]
         self._contention = Contention()
@@ -109,21 +111,20 @@ class LocalRepository(Repository):
         )
 
     def _use(self, snapshot: Snapshot) -> None:
-        """Read through a snapshot."""
+        """Reads through a snapshot."""
         self._snapshot = snapshot
         self._at = snapshot.context
         self._view = snapshot.view
         self._objects = snapshot.objects
         self._revisions = snapshot.revisions
-        vars(self).pop("_survey", None)
+        vars(self).pop("_facts", None)
 
     @property
     def url(self) -> str:
-        """Where the store is."""
+        """The URL of the store."""
         return self._store.url
 
-    # -- references --------------------------------------------------------------------------------------------------------------
-
+    # -- references -------------------------------------------------------------------------------
     def config(self) -> RepositoryConfig:
         """See `Repository`."""
         settings = self._view.settings().values
@@ -148,7 +149,7 @@ class LocalRepository(Repository):
         return self._with_metadata([found])[0] if metadata else found
 
     def _with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
-        return self._survey.with_metadata(references, as_reference(self._default()))
+        return self._facts.with_metadata(references, as_reference(self._default()))
 
     def _default(self) -> StoredReference:
         default = self._view.reference(self.default_branch)
@@ -197,8 +198,7 @@ class LocalRepository(Repository):
 
         return references.messages(self._view, names)
 
-    # -- reading -----------------------------------------------------------------------------------------------------------------
-
+    # -- reading ----------------------------------------------------------------------------------
     def log(
         self,
         start: AnyRevision,
@@ -223,7 +223,7 @@ class LocalRepository(Repository):
                 return
 
     def _known_height(self, commit: Id, *, all_parents: bool) -> int | None:
-        """How many commits lie along first parents, if the progress of a walk along them is reported."""
+        """Returns the number of first-parent commits, if progress is reported."""
         return (
             self._objects.commit(commit).height
             if self._at.progress is not None and not all_parents and commit != NO_COMMIT
@@ -250,7 +250,7 @@ class LocalRepository(Repository):
     def filtered_log(
         self, walk: Walk, wanted: LogFilter, *, operations: bool = False
     ) -> Iterator[LogEntry | None]:
-        """See `Repository`; merges, commits on a key and those until a time are found without reading the commits between."""
+        """See `Repository`. Uses the commit index and jump pointers to skip commits."""
         from nessie_cli.repository.filtered_log import LogSource, filtered_log
 
         source = LogSource(self._objects, self._view.find_indexed, self._descends, self._times)
@@ -263,7 +263,7 @@ class LocalRepository(Repository):
         return filtered_log(source, starts, exclude, walk, wanted, operations=operations)
 
     def _times(self, ids: Collection[Id]) -> dict[Id, int]:
-        return {id_: time for id_, (time, _) in self._survey.tips(ids).items()}
+        return {id_: time for id_, (time, _) in self._facts.tips(ids).items()}
 
     def commit_at(self, revision: AnyRevision) -> LogEntry:
         """See `Repository`."""
@@ -304,7 +304,8 @@ class LocalRepository(Repository):
         found = reading.contents(self._objects, bytes.fromhex(reference.hash), [key])
         if key not in found:
             raise ContentNotFound(
-                f"Could not find content for key '{key.plain}' in reference '{reference.name or reference.hash}'.",
+                f"Could not find content for key '{key.plain}'"
+                f" in reference '{reference.name or reference.hash}'.",
                 key,
             )
         return found[key]
@@ -316,7 +317,10 @@ class LocalRepository(Repository):
         return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
 
     def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
-        """See `Repository`. Cost: one or two nodes for a commit of one operation, else O(operations · log keys)."""
+        """See `Repository`.
+
+        Cost: one or two nodes for one operation, or O(operations · log keys).
+        """
         return reading.changed_keys(self._objects, self._objects.commit(bytes.fromhex(commit.hash)))
 
     def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
@@ -345,18 +349,21 @@ class LocalRepository(Repository):
         return self._ancestry.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
 
     @cached_property
-    def _survey(self) -> Survey:
-        from nessie_cli.repository.survey import Survey
+    def _facts(self) -> CommitFacts:
+        from nessie_cli.repository.commit_facts import CommitFacts
 
-        return Survey(self._objects, lambda: self._ancestry, self._at.notes)
+        return CommitFacts(self._objects, lambda: self._ancestry, self._at.fact_cache)
 
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
-        """See `Repository`; O(log commits) round trips for all of them, more with many merges."""
-        return _hex(self._survey.ancestors_among(_ids(hashes), bytes.fromhex(descendant)))
+        """See `Repository`. O(log commits) round trips for all of them, more with many merges."""
+        return _hex(self._facts.ancestors_among(_ids(hashes), bytes.fromhex(descendant)))
 
     def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
-        """See `Repository`; O(log commits) round trips for all of them, more if it was merged often."""
-        return _hex(self._survey.descendants_among(_ids(hashes), bytes.fromhex(ancestor)))
+        """See `Repository`.
+
+        O(log commits) round trips for all of them, more if it was merged often.
+        """
+        return _hex(self._facts.descendants_among(_ids(hashes), bytes.fromhex(ancestor)))
 
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
         """See `Repository`."""
@@ -375,22 +382,24 @@ class LocalRepository(Repository):
             view, cache, context, self.default_branch, self._store.put, remote=self._store.remote
         )
         if view is before.view:
-            # Shared by all copies: what it has read once.
+            # All copies share the cached lines.
             snapshot.ancestry = before.ancestry
-        # What `copy` does, at a tenth of its cost: every request of a group has a copy of its own.
+        # Copies at a tenth of the cost of `copy`: every request of a group has its own copy.
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         other._use(snapshot)
         return other
 
     def _over(self, overlay: Overlay | None, decoded: DecodedObjects) -> Self:
-        """This repository as it will be with the writes of an overlay; `decoded` are their nodes and commits."""
+        """Returns this repository with the writes of an overlay.
+
+        `decoded` are the nodes and commits of these writes.
+        """
         if overlay is None:
             return self
         return self._copy(overlay, Layered(self._snapshot.cache, decoded), self._at.who)
 
-    # -- writing --
-
+    # -- writing ----------------------------------------------------------------------------------
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
         """See `Repository`."""
         draft = verb_of(change)(self._snapshot, change, submission or Submission())
@@ -468,8 +477,7 @@ class LocalRepository(Repository):
         request = find_request(self._view, request_id)
         return None if request is None else result_of(self._objects, recorded(self._view, request))
 
-    # -- care --
-
+    # -- care -------------------------------------------------------------------------------------
     def check(self) -> Iterator[Problem]:
         """See `Repository`."""
         from nessie_cli.repository.verification import verify

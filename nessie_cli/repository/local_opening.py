@@ -1,4 +1,4 @@
-"""From the URL of a store to a repository."""
+"""Opens and creates repositories by the URL of their store."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nessie_cli.store.records import Move, Request, Write
 
 
 def open_local(url: str, context: Context, *, migrate: bool) -> Repository:
-    """The repository in the store at a URL, which is migrated first if its format is older."""
+    """Returns the repository at a URL, after migrating a store of an older format."""
     return LocalRepository(open_store(url, migrate=migrate), context)
 
 
 def create_local(url: str, default_branch: str | None, context: Context) -> Repository:
-    """The repository in the store at a URL, created if there is none.
+    """Returns the repository at a URL, and creates it if there is none.
 
     Raises `InvalidInput` if there is one with another default branch.
     """
@@ -31,7 +31,8 @@ def create_local(url: str, default_branch: str | None, context: Context) -> Repo
             name, ReferenceType.BRANCH, None, NO_COMMIT, time, context.who, "create", "", request.id
         )
         facts = {TREE: PARAMETERS, DEFAULT_BRANCH: name, CREATED: str(context.clock())}
-        # When two processes create one store, the second finds the branch there and its write changes nothing.
+        # If two processes create a store, the second finds the branch and its write changes
+        # nothing.
         store.commit([Write(request, moves=[first], settings=facts)])
     repository = LocalRepository(store, context)
     if default_branch not in (None, repository.default_branch):

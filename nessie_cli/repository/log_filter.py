@@ -1,4 +1,4 @@
-"""Which commits a log shows: where a walk through history goes, and which of its commits pass a filter."""
+"""Walks through history and filters of their commits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Test = Callable[[LogEntry], bool]
 class LogFilter(Struct, frozen=True):
     """Conditions that commits must meet. An empty field is no condition.
 
-    An author must match one of `authors` (the committer, if a commit names no author), the committer
-    one of `committers`, the message `message`. The commit time lies between `since` and `until`, both
-    included. `merges`: only commits with merge parents, or only the others. `keys`: an operation is
-    on one of these keys or below one. `skip` leaves out the first commits that pass.
+    An author must match one of `authors` (the committer, if a commit names no author), the
+    committer one of `committers`, the message `message`. The commit time is between `since` and
+    `until`, inclusive. `merges` selects only merges, or only others. `keys`: an operation is on one
+    of these keys or below one. `skip` skips the first commits that pass.
     """
 
     authors: tuple[Pattern[str], ...] = ()
@@ -39,10 +39,10 @@ ALL_COMMITS = LogFilter()
 
 
 class Walk(Struct, frozen=True):
-    """The commits reachable from `start` and not from `exclude`; without both, those of all branches and tags.
+    """The commits reachable from `start` but not from `exclude`; without both, from all references.
 
-    `symmetric` adds the commits of `exclude` that `start` does not have. `first_parent` does not follow
-    merge parents; a range then ends at the first commit that `exclude` has.
+    `symmetric` adds the commits that `exclude` reaches and `start` does not. `first_parent` does
+    not follow merge parents; a range then ends at the first commit that `exclude` reaches.
     """
 
     start: str | Revision | None
@@ -52,7 +52,10 @@ class Walk(Struct, frozen=True):
 
 
 def tests_of(wanted: LogFilter) -> Iterator[Test]:
-    """The conditions of a filter as tests of entries, `skip` aside. `keys` needs entries with operations."""
+    """Returns the conditions of a filter but `skip` as tests.
+
+    `keys` needs entries with operations.
+    """
     if (since := wanted.since) is not None:
         yield lambda entry: made_since(entry, since)
     if (until := wanted.until) is not None:
@@ -81,12 +84,12 @@ def _any_match(patterns: Iterable[Pattern[str]], names: Iterable[str]) -> bool:
 
 
 def made_since(entry: LogEntry, when: datetime) -> bool:
-    """Whether a commit was made at this time or later."""
+    """Returns whether a commit was made at this time or later."""
     return entry.meta.commit_time is not None and entry.meta.commit_time >= when
 
 
 def filtered(entries: Iterable[LogEntry], wanted: LogFilter) -> Iterator[LogEntry | None]:
-    """The entries that pass; None for each of the others."""
+    """Yields the entries that pass, and None for each of the others."""
     tests, skip = list(tests_of(wanted)), wanted.skip
     for entry in entries:
         passed = all(test(entry) for test in tests)
@@ -96,14 +99,17 @@ def filtered(entries: Iterable[LogEntry], wanted: LogFilter) -> Iterator[LogEntr
 
 
 def newest_first(entry: LogEntry) -> float:
-    """The sort key of an entry for a log by commit time."""
+    """Returns the sort key of an entry for a log by commit time."""
     return -entry.meta.commit_time.timestamp() if entry.meta.commit_time else 0.0
 
 
 def reachable(
     heads: Iterable[str], read: Callable[[str], LogEntry], *, first_parent: bool
 ) -> Iterator[LogEntry]:
-    """The commits reachable from any of these hashes, newest first, each once: one `read` per head and per commit consumed."""
+    """Yields the commits reachable from any of these hashes, newest first, each once.
+
+    Cost: one `read` per head and per consumed commit.
+    """
     waiting: list[tuple[float, int, LogEntry]] = []
     seen = {NO_ANCESTOR}
     number = count()

@@ -22,12 +22,12 @@ from nessie_cli.store.base import Maintenance, Store
 from nessie_cli.store.records import ListedObject, ReflogRow
 
 GRACE = timedelta(days=1)
-"""Objects that were written later stay: a large load stores them long before its commit."""
+"""The default grace period: a large load stores objects long before its commit."""
 SHORTEST_GRACE = timedelta(hours=2)
-"""An object that is written again may look up to an hour older than it is."""
+"""The shortest grace period: the age of an object that is written again may be off by an hour."""
 
 _BATCH = 1000
-"""Objects per transaction of a deletion: writers wait for one."""
+"""Objects per transaction of a deletion. Writers wait for one."""
 
 
 def maintain(
@@ -40,11 +40,14 @@ def maintain(
     full: bool = False,
     progress: Progress | None = None,
 ) -> MaintenanceReport:
-    """Maintains a store beside its readers and writers, see `Repository.maintain`. `now` is in microseconds since 1970."""
+    """Maintains a store beside its readers and writers. See `Repository.maintain`.
+
+    `now` is in microseconds since 1970.
+    """
     with store.maintenance() as maintenance:
         before = maintenance.size()
         moves_before = now - _micros(expiry.moves)
-        # First of all, since it raises if anything that is needed is missing or damaged.
+        # This comes first, because it raises if a reachable object is missing or damaged.
         sweep = _Sweep(store, maintenance, (now - _micros(grace)) // 10**6, progress)
         sweep.mark(moves_before)
         garbage = sweep.garbage()
@@ -72,7 +75,7 @@ def maintain(
 
 
 class _Sweep:
-    """Marks what stays and deletes the rest."""
+    """Marks reachable objects and deletes the rest."""
 
     def __init__(
         self, store: Store, maintenance: Maintenance, written_before: int, progress: Progress | None
@@ -90,13 +93,13 @@ class _Sweep:
         self.kept = 0
 
     def mark(self, moves_before: int) -> None:
-        """Marks what references, moves not before this time, and young objects need."""
+        """Marks what references, recent moves and young objects need."""
         self._reachable.add(
             Kind.COMMIT, [reference.target for reference in self._store.references()]
         )
         for some in batched(row for row in moves(self._store) if row.move.time >= moves_before):
             self._reach(some)
-        # The newest object stays in any case, see `Maintenance.delete`.
+        # The newest object always stays; see `Maintenance.delete`.
         newest: ListedObject | None = None
         young: defaultdict[Kind, list[Id]] = defaultdict(list)
         for listed in self._maintenance.objects():
@@ -136,10 +139,10 @@ class _Sweep:
         )
 
     def delete(self, garbage: dict[Kind, list[ListedObject]]) -> None:
-        """Deletes garbage, except what was needed or written again meanwhile."""
+        """Deletes garbage, except objects that became reachable or were written again meanwhile."""
         for found in garbage.values():
             for batch in batched(found, _BATCH):
-                # Most of what has become reachable since is marked here, so that writers wait for little.
+                # Marks most of the newly reachable objects here, so that writers wait for little.
                 self._reach(moves(self._store, since=self._since))
                 self._maintenance.delete(
                     [listed.id for listed in batch],

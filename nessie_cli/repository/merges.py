@@ -1,4 +1,4 @@
-"""The verb merge of the embedded repository, and what a transplant shares with it."""
+"""The verb merge of the embedded repository, and the parts that a transplant shares."""
 
 from __future__ import annotations
 
@@ -33,11 +33,14 @@ from nessie_cli.revisions import Revision
 from nessie_cli.store.records import Basis, StoredReference
 
 _AT_ONCE = 1000
-"""Contents of the answer that are read together."""
+"""The number of contents of an answer that are read together."""
 
 
 class Place(NamedTuple):
-    """Where a merge or transplant happens: the branch as found, the caller's expected hash, the merge base (None: transplant)."""
+    """The branch and source of a merge or transplant.
+
+    `base` is the merge base, None for a transplant.
+    """
 
     branch: StoredReference
     expected_hash: str | None
@@ -47,7 +50,7 @@ class Place(NamedTuple):
 
 
 def merge(at: Snapshot, change: Merge, submission: Submission) -> Draft[MergeResult]:
-    """Draft a merge of the net changes of a source into a branch, as one commit with two parents."""
+    """Drafts a merge of the changes of a source into a branch."""
     options = change.options
     if options.meta is not None:
         check_client_meta(options.meta)
@@ -60,7 +63,7 @@ def merge(at: Snapshot, change: Merge, submission: Submission) -> Draft[MergeRes
     done = recorded(at.view, basis.request)
     if (refuse := reused(basis.request, at.context.who, digest(change))) is not None:
         return Draft(change, reference_changes(done.moves), refuse=refuse, repeated=True)
-    # The source may have moved since; the commit remembers what was merged.
+    # The source may have moved since. The commit records what was merged.
     source = at.revisions.resolve(Revision(None, at.objects.commit(after(done)).parents[1].hex()))
     again = structs.replace(change, options=structs.replace(options, dry_run=False))
     draft = _merge(at, again, Submission(), Basis(was_at(done), UNVALIDATED, None), source)
@@ -98,7 +101,10 @@ def _merge(
         result = answer(objects, place, outcome.details, None if options.dry_run else branch.target)
         return Draft(change, [unmoved(branch)], answer=result, effect=effect)
     at_target = tree.get(objects, root, outcome.edits)
-    generated = f"Merged {source.name or 'DETACHED'} at {source.hash} into {branch.name} at {expected.hex()}"
+    generated = (
+        f"Merged {source.name or 'DETACHED'} at {source.hash}"
+        f" into {branch.name} at {expected.hex()}"
+    )
     meta = options.meta or CommitMeta(generated)
     meta = meta if meta.message else structs.replace(meta, message=generated)
     new_root = edit(objects, root, outcome.edits)
@@ -127,21 +133,21 @@ def _merge(
 
 
 def was_at(done: Recorded) -> StoredReference:
-    """The branch as it was before a recorded request moved it."""
+    """Returns the branch as it was before a recorded request moved it."""
     move = done.moves[-1]
     assert move.before is not None
     return StoredReference(move.name, move.kind, move.before)
 
 
 def after(done: Recorded) -> Id:
-    """The commit to which a recorded request moved its branch."""
+    """Returns the commit to which a recorded request moved its branch."""
     found = done.moves[-1].after
     assert found is not None
     return found
 
 
 def repeated(draft: Draft[MergeResult], done: Recorded) -> Draft[MergeResult]:
-    """The answer of a merge or transplant that was done before: drafted again where the branch was then."""
+    """Returns the recorded answer of a merge or transplant, from a draft on the state before it."""
     result = structs.replace(draft.answer(), resultant_hash=after(done).hex(), applied=True)
     return Draft(draft.change, reference_changes(done.moves), answer=result, repeated=True)
 
@@ -190,7 +196,7 @@ def _combine_merge(
 def refusal(
     at: Snapshot, objects: Objects, place: Place, outcome: Outcome, choices: KeyChoices
 ) -> Callable[[], NessieError] | None:
-    """What prevents an outcome, None if nothing does."""
+    """Returns the error that prevents an outcome, or None."""
     if outcome.namespace_conflicts:
         return partial(
             conflict_error,
@@ -214,7 +220,7 @@ def refusal(
 def _merge_conflict(
     at: Snapshot, objects: Objects, place: Place, outcome: Outcome
 ) -> MergeConflict:
-    """The error for the conflicts of a merge, with the commits on both sides that made them."""
+    """Returns the error for the conflicts of a merge, with the commits that caused them."""
     conflicts = describe(
         objects,
         outcome.conflicts,
@@ -234,7 +240,10 @@ def answer(
     applied: bool = False,
     conflicts: Sequence[Conflict] = (),
 ) -> MergeResult:
-    """The answer for these decisions, with the contents of both sides; `head` is the new HEAD or None."""
+    """Returns the answer for these decisions, with the contents of both sides.
+
+    `head` is the new HEAD or None.
+    """
     by_key = {conflict.key: conflict for conflict in conflicts}
     records = [r for d in details.values() for r in (d.source, d.target) if r]
     contents: dict[bytes | None, Content] = {}

@@ -1,4 +1,7 @@
-"""From a URL to a repository. A store is opened without the HTTP client, and a server without the kernel and the stores."""
+"""Opens a repository by URL.
+
+A store is opened without the HTTP client, a server without the kernel and the stores.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.notes import NoNotes, Notes
+from nessie_cli.repository.fact_cache import FactCache, NoFactCache
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], int]
 Randomness = Callable[[int], bytes]
-NO_NOTES = NoNotes()
+NO_CACHE = NoFactCache()
 
 
 def _now() -> int:
@@ -31,30 +34,32 @@ def connect(
     *,
     who: str | Callable[[], str] = "",
     access: Access | None = None,
-    notes: Notes = NO_NOTES,
+    fact_cache: FactCache = NO_CACHE,
     progress: Progress | None = None,
     migrate: bool = True,
     clock: Clock = _now,
     random: Randomness = os.urandom,
 ) -> Repository:
-    """Open the repository at a URL.
+    """Opens the repository at a URL.
 
-    `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare path, `postgresql://user@host/database`, or
-    `http(s)://host/api/v2` of a Nessie server, which is reached as `access` says.
+    `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare
+    path, `postgresql://user@host/database`, or `http(s)://host/api/v2` of a Nessie server, which
+    `access` describes.
 
-    `who` is the committer, or a function that finds it out at the first write (a server decides for
-    itself). `progress` is called during long verbs with how much is done and how much there is, None
-    if that is unknown; a server reports none. `notes` is the on-disk cache of facts about commits. A
-    store of an older format is migrated, or refused without `migrate`. `clock` gives microseconds
+    `who` is the committer, or a function that returns it at the first write (a server determines it
+    itself). `progress` is called during long verbs with the amount done and the total, None if
+    unknown; a server reports none. `fact_cache` is the on-disk cache of facts about commits. A
+    store of an older format is migrated, or refused without `migrate`. `clock` returns microseconds
     since 1970 and `random` random bytes, for tests that need equal hashes.
 
-    Raises `StoreNotFound` if nothing is there (see `create`), `UnsupportedFormat` and `StoreUnavailable` if it cannot be used.
+    Raises `StoreNotFound` if nothing is there (see `create`), `UnsupportedFormat` and
+    `StoreUnavailable` if it cannot be used.
 
     >>> with connect("memory:") as repository:
     ...     repository.reference("main").hash[:8]
     '2e1cfa82'
     """
-    context = Context(who, clock, random, notes=notes, progress=progress)
+    context = Context(who, clock, random, fact_cache=fact_cache, progress=progress)
     if url.startswith(("http://", "https://")):
         from nessie_cli.repository.access import Access
         from nessie_cli.repository.remote.opening import open_remote
@@ -77,13 +82,15 @@ def create(
     clock: Clock = _now,
     random: Randomness = os.urandom,
 ) -> Repository:
-    """Open the repository at a URL, and make it first where there is none (default branch `main`). An existing one is left as it is.
+    """Opens the repository at a URL, and creates it (default branch `main`) if there is none.
 
-    Raises `InvalidInput` for an unusable name of the default branch, also where an existing repository has another one, and for a server.
+    Raises `InvalidInput` for an invalid name of the default branch, for an existing repository with
+    another default branch, and for a server.
     """
     if url.startswith(("http://", "https://")):
         raise InvalidInput(
-            "a repository behind a server is made where its store is, not through the server; use connect(url)"
+            "a server creates its own repository; create() needs the URL of a store."
+            " Hint: use connect(url)"
         )
     if default_branch is not None:
         check_new_reference_name(default_branch)

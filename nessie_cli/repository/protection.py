@@ -1,7 +1,8 @@
-"""Protected branches and tags: rules kept in the repository itself, as settings `protect.PATTERN`, so that every client meets them.
+"""Protected branches and tags, by settings `protect.PATTERN` of the repository.
 
-A value lists rules separated by commas: `no-delete` (neither deleted nor renamed), `no-rewind` (assigned only to descendants), `merge-only` (changed
-by merges alone). The pattern is the name of a branch or tag, or a glob such as `release/*`; of several that match, all count.
+A value lists rules separated by commas: `no-delete` (neither deleted nor renamed), `no-rewind`
+(assigned only to descendants), `merge-only` (changed only by merges). The pattern is the name of a
+branch or tag, or a glob such as `release/*`. All matching patterns apply.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ RULES = (NO_DELETE, NO_REWIND, MERGE_ONLY)
 
 
 def check_setting(name: str, value: str | None) -> None:
-    """Refuse a protection setting that would protect nothing: an unknown rule, or no pattern."""
+    """Raises `InvalidInput` for a protection setting with an unknown rule or without a pattern."""
     if not name.startswith(PREFIX) or value is None:
         return
     if name == PREFIX:
@@ -38,7 +39,10 @@ def _rules(value: str) -> list[str]:
 def refusal(
     settings: Mapping[str, str], reference: str, rule: str, why: str, kind: str = "branch"
 ) -> Callable[[], NessieError] | None:
-    """Makes the error if a rule protects a branch or tag (`kind`); None if none does. `why` says what the rule allows."""
+    """Returns a function that creates the error if a rule protects a branch or tag (`kind`).
+
+    Returns None if no rule does. `why` explains the rule.
+    """
     for name, value in settings.items():
         if (
             name.startswith(PREFIX)

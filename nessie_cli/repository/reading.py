@@ -1,4 +1,4 @@
-"""The reading verbs of the embedded repository: from records and stored commits to the values that callers see."""
+"""The reading verbs of the embedded repository."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from nessie_cli.store.base import View
 from nessie_cli.store.records import ReflogRow
 
 BATCH = 100
-"""Keys whose contents are fetched together."""
+"""The number of keys whose contents are fetched together."""
 
 _FIRST = 4
 
@@ -50,7 +50,10 @@ T = TypeVar("T")
 
 
 def batched(items: Iterable[T], size: int = BATCH, first: int | None = None) -> Iterator[list[T]]:
-    """Lists of at most `size` items: the first of `first`, each next one twice as long, so that a short look reads little."""
+    """Yields lists of at most `size` items.
+
+    The first has `first` items, each next one twice as many.
+    """
     iterator = iter(items)
     now = min(first or size, size)
     while batch := list(islice(iterator, now)):
@@ -59,20 +62,20 @@ def batched(items: Iterable[T], size: int = BATCH, first: int | None = None) -> 
 
 
 def check_range(keys: KeyRange) -> None:
-    """Refuse a prefix together with a bound."""
+    """Raises `InvalidInput` for a prefix together with a bound."""
     if keys.prefix is not None and (keys.minimum is not None or keys.maximum is not None):
         raise InvalidInput("Combining prefixKey with either minKey or maxKey is not supported.")
 
 
 def log_entry(objects: Objects, id_: Id, commit: Commit, *, operations: bool) -> LogEntry:
-    """A stored commit as an entry of a log."""
+    """Returns a stored commit as an entry of a log."""
     return LogEntry(
         meta_of(id_, commit), commit.height, _operations(objects, commit) if operations else None
     )
 
 
 def _operations(objects: Objects, commit: Commit) -> tuple[Operation, ...]:
-    """Deletes sorted by key, then Puts sorted by key."""
+    """Returns Deletes sorted by key, then Puts sorted by key."""
     stored = operations_of(objects, commit)
     puts = [(key, record) for key, record in stored if not is_deletion(record)]
     contents = objects.contents([record for _, record in puts]) if puts else []
@@ -84,9 +87,9 @@ def _operations(objects: Objects, commit: Commit) -> tuple[Operation, ...]:
 
 
 def entries(objects: Objects, commit: Id, keys: KeyRange, *, content: bool) -> Iterator[Entry]:
-    """The keys of a commit's state."""
+    """Yields the keys of a commit's state."""
     check_range(keys)
-    # A short look at keys alone reads little; contents are read together.
+    # Keys alone are read in small batches first, contents in large ones.
     for batch in batched(
         _items(objects, root_of(objects, commit), keys), first=None if content else _FIRST
     ):
@@ -121,7 +124,7 @@ def _wanted(keys: KeyRange) -> set[bytes]:
 def divisions(
     objects: Objects, commit: Id, most: int, prefix: ContentKey | None
 ) -> list[ContentKey]:
-    """Where to cut a state into parts of at most `most` keys."""
+    """Returns the last keys of parts of a state with at most `most` keys."""
     from nessie_cli.kernel.division import divide
 
     if most < 1:
@@ -131,7 +134,7 @@ def divisions(
 
 
 def contents(objects: Objects, commit: Id, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-    """The contents of those keys that exist."""
+    """Returns the contents of those keys that exist."""
     found = sorted(
         tree.get(objects, root_of(objects, commit), [encode_key(key) for key in keys]).items()
     )
@@ -140,7 +143,7 @@ def contents(objects: Objects, commit: Id, keys: Iterable[ContentKey]) -> dict[C
 
 
 def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[DiffEntry]:
-    """Contents that differ between two commits."""
+    """Yields the contents that differ between two commits."""
     check_range(keys)
     start, stop = bounds(keys)
     changes = tree.diff(objects, root_of(objects, before), root_of(objects, after), start, stop)
@@ -157,7 +160,7 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
 
 
 def changed_keys(objects: Objects, commit: Commit) -> list[ChangedKey]:
-    """The keys that a commit changed: only keys with an operation can have changed."""
+    """Returns the keys that a commit changed. Only keys with an operation can have changed."""
     before = root_of(objects, commit.parents[0])
     stored = operations_of(objects, commit)
     if before == commit.root or not stored:
@@ -165,7 +168,7 @@ def changed_keys(objects: Objects, commit: Commit) -> list[ChangedKey]:
     if len(stored) == 1:
         return [_only_change(objects, before, commit.root, *stored[0])]
     was = tree.get(objects, before, [key for key, _ in stored])
-    # A forced removal is an operation even where the key was gone already.
+    # A forced deletion is an operation even if the key did not exist.
     changed = (
         (key, record)
         for key, record in stored
@@ -175,7 +178,10 @@ def changed_keys(objects: Objects, commit: Commit) -> list[ChangedKey]:
 
 
 def _only_change(objects: Objects, before: Id, after: Id, key: bytes, record: bytes) -> ChangedKey:
-    """An update, if both states have the same number of keys."""
+    """Returns the change of a commit with one operation.
+
+    It is an update if both states have the same number of keys.
+    """
     existed = is_deletion(record) or tree.count(objects, before) == tree.count(objects, after)
     return _key_change(key, record, existed=existed)
 
@@ -187,14 +193,14 @@ def _key_change(key: bytes, record: bytes, *, existed: bool) -> ChangedKey:
 
 
 def last_change(objects: Objects, lookup: IndexLookup, commit: Id, key: bytes) -> CommitMeta | None:
-    """The newest commit along first parents with an operation on a key."""
+    """Returns the newest commit along first parents with an operation on a key."""
     return next(
         (meta_of(id_, found) for id_, found in commits_of_key(objects, lookup, commit, key)), None
     )
 
 
 def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:
-    """First-parent distances of two commits from their common ancestor."""
+    """Returns the first-parent distances of two commits from their common ancestor."""
     common = history.common_first_parent(objects, of, base)
     height = history.height_of(objects, common)
     return AheadBehind(
@@ -207,7 +213,7 @@ def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:
 def reflog(
     objects: Objects, store: View, name: str | None, limit: int | None
 ) -> Iterator[ReflogEntry]:
-    """Returns the moves of one reference or of all, newest first."""
+    """Yields the moves of a reference or of all, newest first."""
     rows = moves(store, name, batch=BATCH if limit is None else min(limit, BATCH))
     return (_reflog_entry(objects, row) for row in islice(rows, limit))
 
@@ -215,7 +221,7 @@ def reflog(
 def moves(
     view: View, name: str | None = None, *, since: int | None = None, batch: int = BATCH
 ) -> Iterator[ReflogRow]:
-    """Returns the rows of the reflog numbered above `since`, newest first, `batch` rows per round trip."""
+    """Yields reflog rows above the number `since`, newest first, `batch` rows per round trip."""
     before: int | None = None
     while rows := view.reflog(name, before, batch):
         for row in rows:
@@ -251,7 +257,7 @@ def _reflog_entry(objects: Objects, row: ReflogRow) -> ReflogEntry:
 
 
 def existing_commit(objects: Objects, id_: Id) -> Commit:
-    """A stored commit; raises `CommitNotFound` for the empty history."""
+    """Returns a stored commit. Raises `CommitNotFound` for the empty history."""
     if id_ == NO_COMMIT:
         raise CommitNotFound(
             "this is the beginning of the history: there is no commit", NO_ANCESTOR

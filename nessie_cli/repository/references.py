@@ -33,7 +33,7 @@ Refuse = Callable[[], NessieError] | None
 
 
 def create(at: Snapshot, change: CreateReference, submission: Submission) -> Draft[Reference]:
-    """Draft a new branch or tag at a hash."""
+    """Drafts a new branch or tag at a hash."""
     check_new_reference_name(change.name)
     if change.type not in (ReferenceType.BRANCH, ReferenceType.TAG):
         raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
@@ -60,7 +60,7 @@ def create(at: Snapshot, change: CreateReference, submission: Submission) -> Dra
 
 
 def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Draft[Reference]:
-    """Draft a move of a reference that is at `expected_hash` to another commit."""
+    """Drafts a move of a reference that is at `expected_hash` to another commit."""
     name = at.branch_name(change.name)
     basis = at.view.basis(name, submission.request_id)
     if (again := _repeated(at, change, basis)) is not None:
@@ -98,7 +98,7 @@ def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Dra
 
 
 def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Draft[Reference]:
-    """Draft another name for a reference, in one write."""
+    """Drafts a rename of a reference, as one write."""
     check_new_reference_name(change.new)
     name = at.branch_name(change.old)
     basis = at.view.basis(name, submission.request_id)
@@ -130,7 +130,7 @@ def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Dra
 
 
 def delete(at: Snapshot, change: DeleteReference, submission: Submission) -> Draft[Reference]:
-    """Draft the deletion of a reference that is at `expected_hash`; answers what it was."""
+    """Drafts the deletion of a reference that is at `expected_hash`, and returns it."""
     name = at.branch_name(change.name)
     basis = at.view.basis(name, submission.request_id)
     if (again := _repeated(at, change, basis)) is not None:
@@ -165,9 +165,9 @@ def _move(
     basis: Basis | None = None,
     message: str = "",
 ) -> Draft[Reference]:
-    """The draft of some moves. With `basis` they depend on the settings that it read.
+    """Drafts moves. With `basis` they require its version of the settings.
 
-    `message` is that of the tag that they leave.
+    `message` is the message of the tag.
     """
     maker = WriteMaker(at.context, submission, operation)
     made = [maker.move(*move, message="" if move[2] is None else message) for move in moves]
@@ -187,7 +187,7 @@ def _move(
 def messages(view: View, names: Collection[str]) -> dict[str, str]:
     """Returns the messages of those tags that have one.
 
-    The message of a tag is in the newest move of its name: each move of a tag repeats it.
+    The newest move of a tag contains its message; each move repeats it.
     """
     newest = view.newest_moves(list(names)) if names else []
     return {
@@ -240,7 +240,10 @@ def _refuse_default(at: Snapshot, name: str, what: str) -> None:
 
 def _check_expected(found: StoredReference, expected_hash: str) -> None:
     if found.target.hex() != expected_hash.lower():
-        text = f"named-reference '{found.name}' is not at expected hash '{expected_hash}', but at '{found.target.hex()}'"
+        text = (
+            f"named-reference '{found.name}' is not at expected hash '{expected_hash}',"
+            f" but at '{found.target.hex()}'"
+        )
         conflict = Conflict(ConflictType.UNEXPECTED_HASH, None, text)
         raise ReferenceMoved(
             f"N{text[1:]}.",
@@ -252,5 +255,5 @@ def _check_expected(found: StoredReference, expected_hash: str) -> None:
 
 
 def already_exists(name: str) -> AlreadyExists:
-    """The error for a new reference whose name is taken."""
+    """Returns the error for a new reference whose name exists already."""
     return AlreadyExists(f"Named reference '{name}' already exists.", name)

@@ -1,7 +1,8 @@
-"""Request ids: how a change that is submitted twice happens once.
+"""Request ids: a change that is submitted twice happens once.
 
-A client that lost an answer submits the same change again under the same id. The store commits an id at most once and
-records with it who used it, a digest of the change, and the moves from which a repetition is answered.
+A client that lost an answer submits the same change again under the same id. The store commits an
+id at most once. It records the caller, a digest of the change, and the moves from which a
+repetition is answered.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from nessie_cli.store.records import Request
 _DIGEST = 16
 _TIME_DIGITS = 14
 _MADE_UP = r"[0-9a-f]{26}"
-"""The ids of writes for which no client chose one; the first digits are the time in microseconds."""
+"""Ids of writes without a client's request id. They begin with the time in microseconds."""
 _CLOCK_ERROR = 60_000_000
-"""Microseconds by which the times of two reflog entries may be in the wrong order."""
+"""Microseconds by which the times of two reflog entries may be out of order."""
 _PAGE = 1000
 _encode = msgpack.Encoder(enc_hook=str, order="deterministic").encode
 
@@ -43,7 +44,7 @@ class RecordedMove(Struct, frozen=True, array_like=True):
 
 
 class Recorded(Struct, frozen=True, array_like=True):
-    """What a request did: its verb, the references that it moved, and the settings that it replaced."""
+    """The effect of a request: its verb, the moved references, and the replaced settings."""
 
     operation: str
     moves: tuple[RecordedMove, ...] = ()
@@ -54,15 +55,16 @@ _decode = msgpack.Decoder(Recorded).decode
 
 
 def encode_result(done: Recorded) -> bytes:
-    """What the store records of a request, for `recorded`."""
+    """Encodes the effect of a request for the store. `recorded` decodes it."""
     return msgpack.encode(done)
 
 
 class Submission:
     """One submission of one change, over all its drafts.
 
-    `request_id` is the id that the client chose, or None. New content ids stay the same over all drafts, and operations
-    are read once. `digest` stands for the request if its repetitions may make other operations.
+    `request_id` is the client's id, or None. New content ids stay the same over all drafts, and
+    operations are read once. `digest` represents the request if a repetition may create other
+    operations.
     """
 
     def __init__(self, request_id: str | None = None, digest: bytes | None = None) -> None:
@@ -76,14 +78,14 @@ class Submission:
 
     @property
     def request_id(self) -> str:
-        """The id that the client chose; empty if there is none."""
+        """The client's request id, or an empty text."""
         return self._id if self.given and self._id is not None else ""
 
     def write_id(self, context: Context) -> str:
-        """The id that the write gets: every write has one, so that its outcome can be looked up.
+        """Returns the id of the write. Every write has one, so that its outcome can be looked up.
 
-        One that nobody chose begins with the time: so `find_request` knows since when to look, and new ids are neighbours
-        where a store has a table of them.
+        A generated id begins with the time, so that `find_request` knows where to start, and new
+        ids are neighbours in a table.
         """
         if self._id is None:
             self._id = f"{context.clock():014x}{context.random(6).hex()}"
@@ -92,7 +94,10 @@ class Submission:
     def batch(
         self, objects: Objects, operations: Iterable[Operation], progress: Progress | None
     ) -> Batch:
-        """The operations, read and checked once; `objects` holds their values afterwards."""
+        """Returns the operations, read and validated once.
+
+        `objects` contains their values afterwards.
+        """
         if self._batch is None or self._operations is not operations:
             self._batch = Batch(objects, operations, progress)
             self._operations, self._values = operations, objects.values()
@@ -101,7 +106,7 @@ class Submission:
         return self._batch
 
     def content_ids(self, context: Context) -> Callable[[bytes], bytes]:
-        """The function that gives new content ids: to a key the same as in the drafts before."""
+        """Returns a function that assigns new content ids: for a key the same in all drafts."""
         known = self._content_ids
 
         def content_id(key: bytes) -> bytes:
@@ -110,14 +115,14 @@ class Submission:
         return content_id
 
     def remember_content_ids(self, added: Mapping[bytes, bytes]) -> None:
-        """Keep the content ids that a draft gave."""
+        """Keeps the content ids that a draft assigned."""
         self._content_ids = added
 
 
 def digest(change: Change) -> bytes:
-    """A digest of a change without operations: what tells two uses of one request id apart.
+    """Returns a digest of a change without operations, which distinguishes uses of a request id.
 
-    Of the source of a merge the name counts, if it has one: the source may move between two submissions.
+    A source of a merge counts by name if it has one, because it may move between two submissions.
     """
     if isinstance(change, Merge):
         spec = parse(change.source) if isinstance(change.source, str) else change.source
@@ -127,7 +132,7 @@ def digest(change: Change) -> bytes:
 
 
 def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
-    """The digest of a commit: of where it goes, its metadata and its operations in their order."""
+    """Returns the digest of a commit: branch, metadata, and operations in their order."""
     hasher = _hasher(("Commit", branch, about))
     for item in batch.changes.items():
         hasher.update(_encode(item))
@@ -136,9 +141,9 @@ def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
 
 
 def find_request(view: View, id_: str) -> Request | None:
-    """The record of a committed request; None if it was never committed.
+    """Returns the record of a committed request, or None.
 
-    Embedded stores record no id that `Submission` made up: it stands in the reflog, and says since when to look there.
+    Embedded stores do not record generated ids: these are found in the reflog, from their time on.
     """
     found = view.request(id_)
     if found is not None or not fullmatch(_MADE_UP, id_):
@@ -156,7 +161,7 @@ def find_request(view: View, id_: str) -> Request | None:
 
 
 def recorded(view: View, request: Request) -> Recorded:
-    """What a committed request did. One without a result is found in the reflog, at the cost of reading it."""
+    """Returns the effect of a committed request. Without a recorded result, reads the reflog."""
     if request.result:
         return _decode(request.result)
     rows = [row.move for row in view.reflog() if row.move.request_id == request.id][::-1]
@@ -165,9 +170,10 @@ def recorded(view: View, request: Request) -> Recorded:
 
 
 def reference_of(done: Recorded) -> Reference:
-    """The reference that a recorded request moved: as it was afterwards, or before it was deleted.
+    """Returns the reference that a recorded request moved.
 
-    A change of settings moved none; its reference is detached.
+    It is as it was afterwards, or as it was before it was deleted. A change of settings has a
+    detached reference.
     """
     if not done.moves:
         return Reference(ReferenceType.DETACHED, "", NO_ANCESTOR)
@@ -178,14 +184,17 @@ def reference_of(done: Recorded) -> Reference:
 
 
 def _hasher(first: Any) -> Any:
-    # hashlib loads OpenSSL; only writes with a request id need it.
+    # hashlib loads OpenSSL, which only writes with a request id need.
     from hashlib import sha256
 
     return sha256(_encode(first))
 
 
 def reused(request: Request, caller: str, digest_: bytes) -> Callable[[], NessieError] | None:
-    """Makes the error if a recorded request is another one than that which is submitted now; None if it is the same."""
+    """Returns a function that creates the error if the request id was used for another request.
+
+    Returns None if the request is the same.
+    """
     if not request.digest or (request.caller == caller and request.digest == digest_):
         return None
     text = f"request id {request.id!r} was used for another request; use a new id for each request"

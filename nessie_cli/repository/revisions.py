@@ -1,4 +1,4 @@
-"""What a revision names: reference names and shortened hashes looked up in a store, steps back followed in history."""
+"""Resolves revisions: looks reference names and abbreviated hashes up, and follows steps back."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _CANDIDATES = 10
 
 
 def as_reference(stored: StoredReference) -> Reference:
-    """A stored reference as callers see it."""
+    """Returns a stored reference as a value for callers."""
     return Reference(ReferenceType(stored.kind), stored.name, stored.target.hex())
 
 
 def reference_not_found(name: str) -> ReferenceNotFound:
-    """The error for a name that no branch and no tag has."""
+    """Returns the error for an unknown branch or tag."""
     return ReferenceNotFound(f"Named reference '{name}' not found", name)
 
 
 class Revisions:
-    """Resolves revisions against a view of a store."""
+    """Resolves revisions on a view of a store."""
 
     def __init__(self, view: View, objects: Objects, default_branch: str) -> None:
         self._view = view
@@ -36,7 +36,7 @@ class Revisions:
         self._default_branch = default_branch
 
     def reference(self, name: str) -> StoredReference:
-        """A stored branch or tag, `-` being the default branch; raises `ReferenceNotFound`."""
+        """Returns a stored branch or tag; `-` is the default branch. Raises `ReferenceNotFound`."""
         name = self._default_branch if name == "-" else name
         found = self._view.reference(name)
         if found is None:
@@ -44,7 +44,7 @@ class Revisions:
         return found
 
     def resolve(self, revision: str | Revision) -> Reference:
-        """The reference and hash that a revision names."""
+        """Returns the reference and hash that a revision names."""
         spec = parse(revision) if isinstance(revision, str) else revision
         reference = self._named(spec)
         commit = self.commit_id(spec.hash) if spec.hash else bytes.fromhex(reference.hash)
@@ -63,7 +63,10 @@ class Revisions:
         raise reference_not_found(spec.name)
 
     def commit_id(self, text: str) -> Id:
-        """The commit that a hash, whole or shortened, names; raises `CommitNotFound` or `AmbiguousHash`."""
+        """Returns the commit with a full or abbreviated hash.
+
+        Raises `CommitNotFound` or `AmbiguousHash`.
+        """
         text = text.lower()
         if not _is_hash(text):
             raise InvalidInput(f"{text!r} is no commit hash (4 to 64 hexadecimal digits)")

@@ -1,4 +1,4 @@
-"""The verb that sets settings of the embedded repository."""
+"""The verb that changes settings of the embedded repository."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nessie_cli.store.records import Write
 def put_settings(
     at: Snapshot, change: PutSettings, submission: Submission
 ) -> Draft[Mapping[str, str | None]]:
-    """Draft a change of settings; answers their previous values."""
+    """Drafts a change of settings, and returns their previous values."""
     for name, value in change.values.items():
         if not name or name.startswith("."):
             raise InvalidInput(f"setting {name!r}: names of settings begin with a letter")

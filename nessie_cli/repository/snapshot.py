@@ -1,4 +1,4 @@
-"""What verbs draft on: a view of the store, with everything that they read through."""
+"""A snapshot: the view of a store on which verbs draft."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from nessie_cli.kernel.ancestry import AncestryIndex
 
 PutEarly = Callable[[list[StoredObject]], None]
-"""Stores objects that no reference needs yet."""
+"""A function that stores objects before any reference needs them."""
 
 _NEAR = 16
-"""Commits, and nodes, that are read together with the head of a branch."""
+"""The number of commits and nodes that are read together with the head of a branch."""
 
 _BRANCH, _NODE = (
     ReferenceType.BRANCH,
@@ -34,7 +34,10 @@ _BRANCH, _NODE = (
 
 
 class Snapshot:
-    """A view of a store, and how to read and draft on it. `put_early` stores the objects of a large load."""
+    """A view of a store with its objects and revisions.
+
+    `put_early` stores the objects of a large load.
+    """
 
     def __init__(
         self,
@@ -57,24 +60,27 @@ class Snapshot:
 
     @cached_property
     def ancestry(self) -> AncestryIndex:
-        """Answers questions about ancestors, and remembers what it read for them."""
+        """The ancestry index, which caches what it reads."""
         from nessie_cli.kernel.ancestry import AncestryIndex
 
         return AncestryIndex(self.objects, self.view.find_indexed)
 
     def branch_name(self, name: str) -> str:
-        """A reference name as given, where `-` stands for the default branch."""
+        """Returns a reference name, where `-` stands for the default branch."""
         return self.default_branch if name == "-" else name
 
     def drafting_objects(self, *, spill: bool = False) -> Objects:
-        """Objects that collect what a draft adds. With `spill` a large draft is stored early."""
+        """Returns objects that collect what a draft adds.
+
+        With `spill`, a large draft is stored early.
+        """
         return Objects(self.view.get, self.cache, self._spill if spill else None)
 
     def read_near(self, head: Id) -> None:
-        """Read the head of a branch that another process has moved, with the commits and nodes that were written before it.
+        """Caches the head of a branch that another process moved, and its neighbours.
 
-        Two round trips, where a draft would make one for each commit since its expected hash and for each node of its
-        paths. Nothing if the store is local.
+        This takes two round trips. Otherwise, a draft would make one for each commit since its
+        expected hash and for each node on its paths. Does nothing if the store is local.
         """
         objects = self.objects
         if (
@@ -88,15 +94,15 @@ class Snapshot:
         self._put_early(stored_objects(pending))
 
     def last_change(self, objects: Objects, commit: Id, key: bytes) -> CommitMeta | None:
-        """The newest commit along first parents with an operation on a key."""
+        """Returns the newest commit along first parents with an operation on a key."""
         return last_change(objects, self.view.find_indexed, commit, key)
 
 
 def stored_objects(
     pending: dict[Id, tuple[Kind, bytes]], index: Mapping[Id, tuple[bytes, ...]] = {}
 ) -> list[StoredObject]:
-    """The objects of a draft as a store takes them, each after those that it refers to."""
-    # Nodes are little but ids and hashes, which hardly compress, and every commit writes some.
+    """Returns the objects of a draft for a store, each after those that it refers to."""
+    # Nodes consist of ids and hashes, which do not compress, and every commit writes some.
     return [
         StoredObject(id_, kind, data, index.get(id_, ()), kind is _NODE)
         for id_, (kind, data) in pending.items()
@@ -104,7 +110,7 @@ def stored_objects(
 
 
 def existing_branch(name: str, found: StoredReference | None, verb: str) -> StoredReference:
-    """What was found under a name, if it is a branch; raises if it is nothing or a tag."""
+    """Returns a stored branch. Raises an error if there is none, or if it is a tag."""
     if found is None:
         raise reference_not_found(name)
     if found.kind != _BRANCH:
@@ -113,7 +119,10 @@ def existing_branch(name: str, found: StoredReference | None, verb: str) -> Stor
 
 
 def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None) -> Id:
-    """The expected hash as an id, HEAD if there is none; raises `CommitNotFound` unless it is on the branch."""
+    """Returns the id of the expected hash, or HEAD.
+
+    Raises `CommitNotFound` unless it is on the branch.
+    """
     if hash_ is None:
         return branch.target
     id_ = _parse_hash(hash_)
@@ -139,5 +148,5 @@ def _parse_hash(text: str) -> Id:
 
 
 def branch_at(name: str, head: Id) -> Reference:
-    """A branch at a commit."""
+    """Returns a branch at a commit."""
     return Reference(_BRANCH, name, head.hex())

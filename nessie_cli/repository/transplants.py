@@ -32,7 +32,10 @@ from nessie_cli.store.records import Basis, StoredReference
 
 
 def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draft[MergeResult]:
-    """Draft commits applied one by one onto a branch; each keeps its message, authors, author time and properties."""
+    """Drafts commits applied one by one onto a branch.
+
+    Each keeps its message, authors, author time and properties.
+    """
     options = change.options
     name = at.branch_name(change.branch)
     commits = [
@@ -109,7 +112,7 @@ def _check_commits(objects: Objects, commits: Sequence[Id], *, any_order: bool) 
 
 
 class _Replay:
-    """Applies commits onto a chain of drafts, collecting what happened to each key."""
+    """Applies commits to a chain of drafts, and collects the decisions for each key."""
 
     def __init__(
         self,
@@ -169,7 +172,7 @@ class _Replay:
         )
 
     def _note(self, outcome: Outcome) -> None:
-        """Of several conflicts of a key the last one counts."""
+        """Keeps the last conflict of each key."""
         for key, detail in outcome.details.items():
             known = self.total.details.get(key)
             if detail.conflict or not (known and known.conflict):

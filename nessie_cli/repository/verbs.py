@@ -1,4 +1,4 @@
-"""Which function drafts a change. Its module is loaded when it is first needed."""
+"""Maps changes to the functions that draft them. Their modules are loaded on first use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Verb = Callable[[Snapshot, Any, Submission], Draft[Any]]
 
 
 def verb_of(change: Change) -> Verb:
-    """The function that drafts a change."""
+    """Returns the function that drafts a change."""
     if isinstance(change, Commit):
         from nessie_cli.repository.commits import commit
 

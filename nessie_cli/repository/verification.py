@@ -1,6 +1,6 @@
-"""Verification of a whole repository, for `nessie fsck`: the store's files, its rows, all objects and their links.
+"""Verification of a whole repository for `nessie fsck`: files, rows, objects and links.
 
-A part that cannot be read is a problem, and the parts after it are verified all the same.
+A part that cannot be read is a problem; the parts after it are verified all the same.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from nessie_cli.store.base import Store, View
 from nessie_cli.store.records import StoredObject, StoredReference
 
 _TRIES = 1000
-"""Times that a reference is read again while others move it."""
+"""How often a reference that others move is read again."""
 
 
 def verify(store: Store, progress: Progress | None = None) -> Iterator[Problem]:
-    """Returns everything that is wrong, as it is found. Reads the store three times."""
+    """Yields every problem as it is found. Reads the store three times."""
     yield from _verify_file(store)
     references: list[StoredReference] = []
     yield from _verify_rows(store, references)
@@ -82,8 +82,8 @@ def _verify_objects(
 def verify_reachable(store: Store, commits: Iterable[Id], progress: Progress | None = None) -> int:
     """Verifies commits with everything that they need. Returns the number of objects.
 
-    Raises `DamagedObject` for the first one that is missing, damaged, or not what its id says. Each
-    object is read once; memory is about 110 bytes for each.
+    Raises `DamagedObject` for the first object that is missing or damaged. Reads each object once;
+    takes about 110 bytes of memory for each.
     """
     reachable = Reachable(
         store.get, None if progress is None else lambda done: progress(done, None), verify=True
@@ -95,9 +95,9 @@ def verify_reachable(store: Store, commits: Iterable[Id], progress: Progress | N
 def verify_references(view: View) -> None:
     """Verifies that each reference is where its newest move in the reflog led.
 
-    Raises `DamagedObject` if one is elsewhere, missing, or should not be there, or if the reflog is
-    empty: its newest entry never expires. A reference whose moves have all expired is taken as it
-    is. Cost: the reflog and the references are read once.
+    Raises `DamagedObject` if one is elsewhere, missing, or should not exist, or if the reflog is
+    empty: its newest entry never expires. References whose moves have all expired are accepted.
+    Cost: reads the reflog and the references once.
     """
     references = {found.name: found.target for found in view.references()}
     newest = _newest_moves(view)
@@ -116,7 +116,7 @@ def _newest_moves(view: View) -> dict[str, Id | None]:
 
 
 def _verify_reference(view: View, name: str) -> None:
-    """Looks at one reference again: another process may have moved it between two reads."""
+    """Reads a reference again: another process may have moved it between two reads."""
     for _ in range(_TRIES):
         [move] = view.reflog(name, limit=1)
         reference = view.reference(name)

@@ -1,4 +1,4 @@
-"""Making the `Write` of a draft: its objects, moves and settings, and the requirements that it rests on."""
+"""Creates the `Write` of a draft: objects, moves and settings, and what they require."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nessie_cli.repository.snapshot import stored_objects
 from nessie_cli.store.records import Move, Request, StoredReference, Write
 
 Digest = Callable[[], bytes]
-"""Gives the digest of a change. Called only if the client chose the request id."""
+"""A function that returns the digest of a change, called only for a client's request id."""
 
 
 class WriteMaker:
-    """Makes the write of one draft. All of its moves and its request have one time."""
+    """Creates the write of one draft. All of its moves and its request have one time."""
 
     def __init__(self, context: Context, submission: Submission, operation: str) -> None:
         self._who = context.who
@@ -30,7 +30,7 @@ class WriteMaker:
     def move(
         self, reference: StoredReference, before: Id | None, after: Id | None, message: str = ""
     ) -> Move:
-        """A move of a reference, with its reflog entry."""
+        """Returns a move of a reference, with its reflog entry."""
         return Move(
             reference.name,
             reference.kind,
@@ -46,7 +46,7 @@ class WriteMaker:
     def request(
         self, digest: Digest, moves: Sequence[Move], settings: Mapping[str, str | None] = {}
     ) -> Request:
-        """The record of the request. An id that no client knows needs no digest and no result."""
+        """Returns the record of the request. A generated id needs no digest and no result."""
         if not self._submission.given:
             return Request(self._id, "", b"", b"", self._time)
         done = Recorded(
@@ -69,7 +69,7 @@ def branch_write(
     settings_version: int,
     required: Sequence[Id] = (),
 ) -> Write:
-    """The write that moves a branch to a commit that `objects` hold."""
+    """Returns the write that moves a branch to a commit in `objects`."""
     maker = WriteMaker(context, submission, operation)
     moves = [maker.move(branch, branch.target, head)]
     return Write(
@@ -82,7 +82,7 @@ def branch_write(
 
 
 def reference_changes(moves: Sequence[Move | RecordedMove]) -> list[ReferenceChange]:
-    """Moves as callers see them."""
+    """Returns moves as values for callers."""
     return [
         ReferenceChange(
             ReferenceType(one.kind),
@@ -95,6 +95,6 @@ def reference_changes(moves: Sequence[Move | RecordedMove]) -> list[ReferenceCha
 
 
 def unmoved(reference: StoredReference) -> ReferenceChange:
-    """A reference that a draft concerns and does not move."""
+    """Returns a reference that a draft reads and does not move."""
     target = reference.target.hex()
     return ReferenceChange(ReferenceType(reference.kind), reference.name, target, target)

@@ -253,7 +253,7 @@ WRONG = {
         "needs a client-secret",
     ),
     "token with a space": Wrong(
-        {"NESSIE_AUTH_TOKEN": "a b"}, "holds characters that no header can carry"
+        {"NESSIE_AUTH_TOKEN": "a b"}, "contains characters that are invalid in a header"
     ),
     "no file": Wrong({"NESSIE_AUTH_TOKEN_FILE": "/nowhere"}, "/nowhere: the secret cannot be read"),
     "timeout": Wrong(

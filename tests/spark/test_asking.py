@@ -72,7 +72,7 @@ ASKED = [
     ({"table": "log", "url": ""}, "option url: is missing"),
     (
         {"table": "log", "url": "http://ann:s3cret@host/api/v2"},
-        "a URL must hold no user and no password",
+        "a URL must not contain a user or password",
     ),
     ({"table": "log", "url": "sqlite:////nowhere/at/all.sqlite"}, "/nowhere/at/all.sqlite"),
 ]

@@ -82,7 +82,7 @@ class Invocation:
         """The repository of this invocation, opened once and closed at its end."""
         if self._repository is None:
             from nessie_cli.repository.opening import connect
-            from nessie_cli.workspace.notes import NoteFiles
+            from nessie_cli.workspace.fact_cache import FactFiles
 
             url = self.store_url()
             with self.at_work("opening the store"):
@@ -91,7 +91,7 @@ class Invocation:
                     url,
                     who=self.who,
                     access=self.access(url),
-                    notes=NoteFiles(url),
+                    fact_cache=FactFiles(url),
                     progress=tell,
                     migrate=self._migrate,
                 )

@@ -107,7 +107,7 @@ class TokenSource:
         """Close the connections to the OAuth2 server."""
         self._http.close()
 
-    # -- which token -------------------------------------------------------------------------------
+    # -- which token ------------------------------------------------------------------------------
 
     def _renewed(self, refused: str | None) -> Tokens:
         """A usable token: cached by another process, else refreshed, else granted."""
@@ -188,7 +188,7 @@ class TokenSource:
                     raise
         raise NotAllowed(f"{self._name}: nobody has signed in in time; run the command again")
 
-    # -- the server --------------------------------------------------------------------------------
+    # -- the server -------------------------------------------------------------------------------
 
     def _asked(self, grant: str, refresh: Secret | None = None, **form: str | None) -> Tokens:
         url = self._endpoint("token_endpoint", self._client.token_endpoint, "token-endpoint")

@@ -67,7 +67,7 @@ _SEARCHED = 100
 """Newest commits of a branch that are searched for a request id of unknown time."""
 
 
-# -- commit ----------------------------------------------------------------------------------------
+# -- commit --------------------------------------------------------------------------------------
 
 
 def commit(session: Session, request: CommitRequest) -> CommitResult:
@@ -167,7 +167,7 @@ def _newer(session: Session, target: Reference, *, operations: bool) -> Iterator
     return (entry for entry in list(newer) if entry.hash != target.hash)
 
 
-# -- request ids -----------------------------------------------------------------------------------
+# -- request ids ---------------------------------------------------------------------------------
 
 
 def find_request(session: Session, request_id: str, branch: str | None) -> CommitResult | None:
@@ -218,7 +218,7 @@ def _added_by(session: Session, entry: LogEntry) -> Mapping[ContentKey, str]:
     }
 
 
-# -- merge, transplant -----------------------------------------------------------------------------
+# -- merge, transplant ---------------------------------------------------------------------------
 
 
 def merge(session: Session, branch: str, source: Reference, options: MergeOptions) -> MergeResult:
@@ -355,7 +355,7 @@ def _applied(
     )
 
 
-# -- references, settings, divisions ---------------------------------------------------------------
+# -- references, settings, divisions -------------------------------------------------------------
 
 
 def rename_reference(session: Session, old: str, new: str, *, expected_hash: str) -> Reference:

@@ -86,7 +86,7 @@ def path_at(session: Session, name: str, hash_: str) -> str:
     return f"trees/{segment(f'{check_reference_name(full_name(session, name))}@{hash_}')}"
 
 
-# -- moving ----------------------------------------------------------------------------------------
+# -- moving --------------------------------------------------------------------------------------
 
 
 def create(
@@ -197,7 +197,7 @@ def _with_position(session: Session, name: str, expected_hash: str) -> Iterator[
         raise
 
 
-# -- messages --------------------------------------------------------------------------------------
+# -- messages ------------------------------------------------------------------------------------
 
 
 def messages(session: Session, names: Collection[str]) -> dict[str, str]:
@@ -210,7 +210,7 @@ def messages(session: Session, names: Collection[str]) -> dict[str, str]:
     return found
 
 
-# -- reflog ----------------------------------------------------------------------------------------
+# -- reflog --------------------------------------------------------------------------------------
 
 
 def reflog(session: Session, name: str | None) -> Iterator[ReflogEntry]:

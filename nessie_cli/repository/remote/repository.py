@@ -70,7 +70,7 @@ class RemoteRepository(Repository):
         """The branch used when none is named."""
         return self._session.server.default_branch
 
-    # -- references --------------------------------------------------------------------------------
+    # -- references -------------------------------------------------------------------------------
 
     def config(self) -> RepositoryConfig:
         """See `Repository`; with settings on our servers only."""
@@ -117,7 +117,7 @@ class RemoteRepository(Repository):
         """See `Repository`; from our servers only."""
         return references.messages(self._session, names) if self._extensions else {}
 
-    # -- history -----------------------------------------------------------------------------------
+    # -- history ----------------------------------------------------------------------------------
 
     def log(
         self,
@@ -175,7 +175,7 @@ class RemoteRepository(Repository):
         """See `Repository`."""
         return Ancestry(self._session).ahead_behind(self._hash(of), self._hash(base))
 
-    # -- contents ----------------------------------------------------------------------------------
+    # -- contents ---------------------------------------------------------------------------------
 
     def entries(
         self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
@@ -214,7 +214,7 @@ class RemoteRepository(Repository):
 
         return plain.divisions(self._session, self._hash(at), most, prefix)
 
-    # -- writing -----------------------------------------------------------------------------------
+    # -- writing ----------------------------------------------------------------------------------
 
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - a dry run keeps nothing
         """See `Repository`; by a dry run, if the server has one for the change. Only moves of references are exact."""
@@ -252,7 +252,7 @@ class RemoteRepository(Repository):
 
         return plain.find_request(self._session, request_id, branch)
 
-    # -- care --------------------------------------------------------------------------------------
+    # -- care -------------------------------------------------------------------------------------
 
     def check(self) -> Iterator[Problem]:
         """See `Repository`; refused, because every object is read where the store is."""

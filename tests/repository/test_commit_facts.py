@@ -12,8 +12,8 @@ from msgspec import msgpack
 
 from nessie_cli.kernel.ancestry import AncestryIndex
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.repository import notes, reading
-from nessie_cli.repository.survey import Survey
+from nessie_cli.repository import fact_cache, reading
+from nessie_cli.repository.commit_facts import CommitFacts
 from tests.kernel.test_history import PICKS, Graph, laws
 
 LINE = [(number, None, number) for number in range(40)]
@@ -21,7 +21,7 @@ LINE = [(number, None, number) for number in range(40)]
 
 
 class Pad:
-    """Notes in memory."""
+    """FactCache in memory."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
@@ -30,7 +30,7 @@ class Pad:
     def read(self, name: str) -> bytes:
         return self.kept.get(name, b"")
 
-    def keep(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes) -> None:
         self.kept[name] = data
         self.times_kept += 1
 
@@ -42,10 +42,10 @@ class Asked:
         self.graph = Graph(picks)
         self.pad = Pad()
 
-    def survey(self) -> Survey:
+    def survey(self) -> CommitFacts:
         """That of a new process: it has read nothing yet."""
         objects = self.graph.objects()
-        return Survey(
+        return CommitFacts(
             objects, lambda: AncestryIndex(objects, self.graph.heap.find_indexed), self.pad
         )
 
@@ -120,14 +120,18 @@ def test_what_is_damaged_or_of_another_version_is_found_out_anew() -> None:
 def test_facts_of_another_version_or_shape_are_ignored() -> None:
     pad = Pad()
     about, commit = bytes([1]) * 32, bytes([2]) * 32
-    facts = notes.Facts(pad, "tips", tuple[int, int])
-    facts.keep(about, {commit: (3, 4)}, [commit])
-    assert notes.Facts(pad, "tips", tuple[int, int]).known() == (about, {commit: (3, 4)})
-    assert notes.Facts(pad, "tips", bool).known() == (NO_COMMIT, {})
-    for other in ((notes.VERSION + 1, about, {commit: (3, 4)}), (notes.VERSION, about), "text"):
+    facts = fact_cache.Facts(pad, "tips", tuple[int, int])
+    facts.write(about, {commit: (3, 4)}, [commit])
+    assert fact_cache.Facts(pad, "tips", tuple[int, int]).known() == (about, {commit: (3, 4)})
+    assert fact_cache.Facts(pad, "tips", bool).known() == (NO_COMMIT, {})
+    for other in (
+        (fact_cache.VERSION + 1, about, {commit: (3, 4)}),
+        (fact_cache.VERSION, about),
+        "text",
+    ):
         data = msgpack.encode(other)
-        pad.keep("tips", crc32(data).to_bytes(4, "big") + data)
-        assert notes.Facts(pad, "tips", tuple[int, int]).known() == (NO_COMMIT, {})
+        pad.write("tips", crc32(data).to_bytes(4, "big") + data)
+        assert fact_cache.Facts(pad, "tips", tuple[int, int]).known() == (NO_COMMIT, {})
 
 
 def test_facts_of_another_store_are_no_hindrance() -> None:
@@ -143,9 +147,9 @@ def test_facts_of_another_store_are_no_hindrance() -> None:
 
 def test_of_very_many_facts_those_asked_for_are_kept() -> None:
     pad = Pad()
-    many = {number.to_bytes(32, "big"): (number, number) for number in range(notes.FEW + 1)}
+    many = {number.to_bytes(32, "big"): (number, number) for number in range(fact_cache.FEW + 1)}
     asked = list(many)[:10]
-    notes.Facts(pad, "tips", tuple[int, int]).keep(NO_COMMIT, many, asked)
-    assert list(notes.Facts(pad, "tips", tuple[int, int]).known()[1]) == asked
-    notes.Facts(pad, "tips", tuple[int, int]).keep(NO_COMMIT, many, list(many))
-    assert len(notes.Facts(pad, "tips", tuple[int, int]).known()[1]) == len(many)
+    fact_cache.Facts(pad, "tips", tuple[int, int]).write(NO_COMMIT, many, asked)
+    assert list(fact_cache.Facts(pad, "tips", tuple[int, int]).known()[1]) == asked
+    fact_cache.Facts(pad, "tips", tuple[int, int]).write(NO_COMMIT, many, list(many))
+    assert len(fact_cache.Facts(pad, "tips", tuple[int, int]).known()[1]) == len(many)

@@ -1,4 +1,4 @@
-"""Questions about many references at once, answered together and from a cache on disk."""
+"""Facts about many commits, looked up together and cached on disk."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from nessie_cli.kernel.commits import meta_of
 from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import NO_ANCESTOR, Reference, ReferenceMetadata, ReferenceType
-from nessie_cli.repository.notes import Facts, Notes
+from nessie_cli.repository.fact_cache import FactCache, Facts
 
 if TYPE_CHECKING:
     from nessie_cli.kernel.ancestry import AncestryIndex
 
 GAINED = 1_000
-"""Up to so many new ancestors of a descendant are read to update cached answers."""
+"""The most new ancestors of a descendant that are read to update cached answers."""
 
 Tip = tuple[int, int]
 """Time and generation of a commit."""
@@ -24,20 +24,20 @@ Distance = tuple[int, int, Id]
 """Commits ahead and behind, and the common ancestor."""
 
 
-class Survey:
-    """Answers questions about many commits of one store. The answers are cached in `notes`."""
+class CommitFacts:
+    """Looks up facts about many commits of a store, and caches them in `fact_cache`."""
 
     def __init__(
-        self, objects: Objects, ancestry: Callable[[], AncestryIndex], notes: Notes
+        self, objects: Objects, ancestry: Callable[[], AncestryIndex], fact_cache: FactCache
     ) -> None:
         self._objects = objects
         self._ancestry = ancestry
-        self._tips: Facts[Tip] = Facts(notes, "tips", tuple[int, int])
-        self._distances: Facts[Distance] = Facts(notes, "distances", tuple[int, int, bytes])
-        self._merged: Facts[bool] = Facts(notes, "merged", bool)
+        self._tips: Facts[Tip] = Facts(fact_cache, "tips", tuple[int, int])
+        self._distances: Facts[Distance] = Facts(fact_cache, "distances", tuple[int, int, bytes])
+        self._merged: Facts[bool] = Facts(fact_cache, "merged", bool)
 
     def with_metadata(self, references: Sequence[Reference], default: Reference) -> list[Reference]:
-        """References with their metadata, looked up together."""
+        """Returns references with their metadata."""
         ids = list({bytes.fromhex(found.hash) for found in references} - {NO_COMMIT})
         heads = dict(zip(ids, self._objects.commits(ids), strict=True))
         beside = {
@@ -50,7 +50,10 @@ class Survey:
         ]
 
     def tips(self, ids: Collection[Id]) -> dict[Id, Tip]:
-        """Time and generation of commits, zeros for the empty history. One round trip for those not cached."""
+        """Returns time and generation of commits, zeros for the empty history.
+
+        One round trip for those that are not cached.
+        """
         known = self._tips.known()[1]
         new = list({id_ for id_ in ids if id_ not in known} - {NO_COMMIT})
         if new:
@@ -61,11 +64,14 @@ class Survey:
                     for id_, found in zip(new, self._objects.commits(new), strict=True)
                 },
             }
-            self._tips.keep(NO_COMMIT, known, set(ids) - {NO_COMMIT})
+            self._tips.write(NO_COMMIT, known, set(ids) - {NO_COMMIT})
         return {id_: known[id_] if id_ != NO_COMMIT else (0, 0) for id_ in ids}
 
     def distances(self, ids: Collection[Id], base: Id) -> dict[Id, Distance]:
-        """The first-parent distances of commits and `base` from their common ancestor. O(log commits) round trips."""
+        """Returns the first-parent distances of commits and `base` from their common ancestor.
+
+        O(log commits) round trips.
+        """
         about, known = self._distances.known()
         if about != base:
             known = self._from_further(known, about, base)
@@ -73,13 +79,16 @@ class Survey:
         if new:
             known = {**known, **self._measured(new, base)}
         if new or about != base:
-            self._distances.keep(base, known, ids)
+            self._distances.write(base, known, ids)
         return {id_: known[id_] for id_ in ids}
 
     def _from_further(
         self, known: Mapping[Id, Distance], before: Id, base: Id
     ) -> dict[Id, Distance]:
-        """The cached distances from `before`, as distances from `base`. Empty unless `before` is one of its first parents."""
+        """Converts cached distances from `before` to distances from `base`.
+
+        Returns nothing unless `before` is a first-parent ancestor of `base`.
+        """
         if not self._is_first_parent(before, base):
             return {}
         further = history.height_of(self._objects, base) - history.height_of(self._objects, before)
@@ -90,7 +99,7 @@ class Survey:
         }
 
     def _is_first_parent(self, before: Id, of: Id) -> bool:
-        """Whether `before` is a first parent of a commit. The cache may be about a commit of another store."""
+        """Returns whether `before` is a first-parent ancestor; it may be of another store."""
         return (
             NO_COMMIT not in (before, of)
             and self._objects.find_commit(before) is not None
@@ -98,7 +107,7 @@ class Survey:
         )
 
     def _measured(self, ids: Collection[Id], base: Id) -> dict[Id, Distance]:
-        """O(log commits) round trips."""
+        """Computes distances in O(log commits) round trips."""
         objects = self._objects
         top = history.height_of(objects, base)
         heights = self._heights(ids)
@@ -127,7 +136,10 @@ class Survey:
         }
 
     def ancestors_among(self, ids: Collection[Id], descendant: Id) -> set[Id]:
-        """The commits that are ancestors of another one. O(log commits) round trips, and as many for all merges."""
+        """Returns the commits that are ancestors of another one.
+
+        O(log commits) round trips, and as many for all merges.
+        """
         about, known = self._merged.known()
         if about != descendant:
             gained = (
@@ -143,11 +155,14 @@ class Survey:
             ancestors = self._ancestry().ancestors_among(new, descendant)
             known = {**known, **{id_: id_ in ancestors for id_ in new}}
         if new or about != descendant:
-            self._merged.keep(descendant, known, ids)
+            self._merged.write(descendant, known, ids)
         return {id_ for id_ in ids if known[id_]}
 
     def descendants_among(self, ids: Collection[Id], ancestor: Id) -> set[Id]:
-        """The commits that have another one among their ancestors. O(log commits) round trips for those of a higher generation."""
+        """Returns the commits that are descendants of another one.
+
+        O(log commits) round trips for those of a higher generation.
+        """
         tips = self.tips({*ids, ancestor})
         oldest = tips[ancestor][1]
         return self._ancestry().descendants_among(

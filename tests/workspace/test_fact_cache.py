@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.workspace.notes import NoteFiles
+from nessie_cli.workspace.fact_cache import FactFiles
 
 
 @pytest.fixture
@@ -18,60 +18,60 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_was_kept_is_read_again(cache: Path) -> None:
     for data in (b"one", b"two" * 100_000):
-        NoteFiles("/lake/store.sqlite").keep("tips", data)
-        assert NoteFiles("/lake/store.sqlite").read("tips") == data
-    assert NoteFiles("/lake/store.sqlite").read("merged") == b""
-    assert NoteFiles("/other/store.sqlite").read("tips") == b""
+        FactFiles("/lake/store.sqlite").write("tips", data)
+        assert FactFiles("/lake/store.sqlite").read("tips") == data
+    assert FactFiles("/lake/store.sqlite").read("merged") == b""
+    assert FactFiles("/other/store.sqlite").read("tips") == b""
     (file,) = cache.iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
     assert cache.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_file_that_others_can_write_is_not_believed(cache: Path) -> None:
-    NoteFiles("s").keep("tips", b"ours")
+    FactFiles("s").write("tips", b"ours")
     (file,) = cache.iterdir()
     for mode, expected in ((0o644, b"ours"), (0o620, b""), (0o602, b""), (0o600, b"ours")):
         file.chmod(mode)
-        assert NoteFiles("s").read("tips") == expected
+        assert FactFiles("s").read("tips") == expected
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_file_of_somebody_else_is_not_believed(cache: Path) -> None:
-    NoteFiles("s").keep("tips", b"ours")
+    FactFiles("s").write("tips", b"ours")
     (file,) = cache.iterdir()
     os.chown(file, 12_345, 12_345)
-    assert NoteFiles("s").read("tips") == b""
+    assert FactFiles("s").read("tips") == b""
 
 
 def test_something_else_in_its_place(cache: Path) -> None:
-    NoteFiles("s").keep("tips", b"ours")
+    FactFiles("s").write("tips", b"ours")
     (file,) = cache.iterdir()
     file.unlink()
     file.mkdir()
-    NoteFiles("s").keep("tips", b"ours")
-    assert NoteFiles("s").read("tips") == b""
+    FactFiles("s").write("tips", b"ours")
+    assert FactFiles("s").read("tips") == b""
     file.rmdir()
     os.mkfifo(file)
-    assert NoteFiles("s").read("tips") == b""
+    assert FactFiles("s").read("tips") == b""
     file.unlink()
     file.symlink_to("/dev/zero")
-    assert NoteFiles("s").read("tips") == b""
-    NoteFiles("s").keep("tips", b"again")
-    assert NoteFiles("s").read("tips") == b"again"
+    assert FactFiles("s").read("tips") == b""
+    FactFiles("s").write("tips", b"again")
+    assert FactFiles("s").read("tips") == b"again"
     assert [found.name for found in cache.iterdir()] == [file.name], "nothing is left beside it"
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    NoteFiles("s").keep("tips", b"lost")
-    assert NoteFiles("s").read("tips") == b""
+    FactFiles("s").write("tips", b"lost")
+    assert FactFiles("s").read("tips") == b""
 
 
 @pytest.mark.parametrize("store", ["", "sqlite:///relative", "/caf\u00e9/\udcff", "\ud800"])
 def test_a_store_of_any_name(cache: Path, store: str) -> None:
-    NoteFiles(store).keep("tips", b"kept")
-    assert NoteFiles(store).read("tips") == b"kept"
+    FactFiles(store).write("tips", b"kept")
+    assert FactFiles(store).read("tips") == b"kept"
     assert cache.is_dir()
 
 
@@ -80,5 +80,5 @@ def test_a_cache_folder_that_is_another_one_everywhere(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
     monkeypatch.chdir(tmp_path)
-    NoteFiles("s").keep("tips", b"lost")
+    FactFiles("s").write("tips", b"lost")
     assert list(tmp_path.iterdir()) == []

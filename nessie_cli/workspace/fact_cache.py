@@ -1,7 +1,7 @@
-"""Files of the user's cache folder in which facts about the commits of a store are kept for the next command.
+"""Files of the on-disk cache of facts about commits, in the user's cache folder.
 
-They may be deleted at any time. Nothing here fails: what cannot be read is empty, what cannot be written is not kept. A file that somebody else
-owns or can write is not believed.
+They may be deleted at any time. Nothing here fails: an unreadable file is empty, and a failed write
+is ignored. A file that another user owns or can write is not read.
 """
 
 # os.path: importing pathlib costs a tenth of a command's start-up.
@@ -17,21 +17,24 @@ from zlib import crc32
 from nessie_cli.workspace.locations import cache
 
 _LONGEST = 16 << 20
-"""Bytes of a file; a longer one was not written here."""
+"""The largest file. A larger one was not written here."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-class NoteFiles:
-    """What is kept for one store: a file for each name."""
+class FactFiles:
+    """The cache of one store: a file for each name."""
 
     def __init__(self, store: str) -> None:
-        # Not absolute: somebody without a home, or a setting that means another folder everywhere. Then nothing is kept.
+        # The path may be relative, for a user without a home. Then nothing is cached.
         self._folder = os.path.join(cache(), "facts")
-        # A fact is true in every store: two stores of one number only forget for each other.
+        # Facts are true in every store: two stores with the same number only replace each other's.
         self._number = f"{crc32(store.encode(errors='surrogatepass')):08x}"
 
     def read(self, name: str) -> bytes:
-        """What was kept last under this name; nothing where that cannot be read, or others could have written it."""
+        """Returns the bytes that were last written under a name.
+
+        Returns nothing if others can write the file.
+        """
         if not os.path.isabs(self._folder):
             return b""
         try:
@@ -51,8 +54,8 @@ class NoteFiles:
         finally:
             os.close(file)
 
-    def keep(self, name: str, data: bytes) -> None:
-        """Put this in its place: a reader sees what was there before, or this."""
+    def write(self, name: str, data: bytes) -> None:
+        """Replaces the file atomically."""
         path = self._path(name)
         beside = f"{path}.{os.getpid()}"
         if not os.path.isabs(self._folder):

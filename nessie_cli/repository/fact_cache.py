@@ -1,7 +1,8 @@
-"""On-disk cache of facts about commits: how far a branch is from another commit, whether it is merged, its commit time.
+"""On-disk cache of facts about commits: distance from another commit, whether merged, commit time.
 
-A fact names commits by hash, so it is true forever and in every store. The cache may be deleted at any time; damaged
-entries are ignored. A wrong fact could only make a deletion ask for one more confirmation, never for one less.
+A fact names commits by hash, so it is true forever and in every store. The cache may be deleted at
+any time; damaged entries are ignored. A wrong fact can only make a deletion ask for one more
+confirmation.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from msgspec import MsgspecError, msgpack
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 
 VERSION = 1
-"""To be incremented if facts get another meaning; those of other versions are ignored."""
+"""The version of the cached facts. Facts of other versions are ignored."""
 FEW = 8_000
-"""So many facts are kept, or twice as many as were asked for last. Those of deleted references are dropped so."""
+"""The number of facts up to which all are kept. Above it, at most twice the last requested ones."""
 MOST = 50_000
-"""More are never kept."""
+"""The maximum number of facts."""
 
 _CHECK = 4
 _encode = msgpack.Encoder().encode
@@ -27,53 +28,56 @@ _encode = msgpack.Encoder().encode
 T = TypeVar("T")
 
 
-class Notes(Protocol):
-    """Files of the cache by name. Nothing raises: an unreadable file is empty, a failed write is ignored."""
+class FactCache(Protocol):
+    """The files of the cache by name.
+
+    An unreadable file is empty, and a failed write is ignored.
+    """
 
     def read(self, name: str) -> bytes:
-        """The bytes that were written last under this name."""
+        """Returns the bytes that were last written under a name."""
 
-    def keep(self, name: str, data: bytes) -> None:
-        """Replace the bytes under this name."""
+    def write(self, name: str, data: bytes) -> None:
+        """Replace the bytes under a name."""
 
 
-class NoNotes:
+class NoFactCache:
     """No cache."""
 
     def read(self, name: str) -> bytes:  # noqa: ARG002 - as the protocol has it
-        """Nothing."""
+        """Returns no bytes."""
         return b""
 
-    def keep(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes) -> None:
         """Does nothing."""
 
 
 class Facts(Generic[T]):
     """Cached facts of one kind, by commit, all relative to one other commit, `about`.
 
-    msgspec decodes each as `type_`, when the first one is asked for.
+    msgspec decodes each as `type_` on first access.
     """
 
-    def __init__(self, notes: Notes, name: str, type_: type[T]) -> None:
-        self._notes = notes
+    def __init__(self, fact_cache: FactCache, name: str, type_: type[T]) -> None:
+        self._cache = fact_cache
         self._name = name
         self._type = type_
         self._read: tuple[Id, Mapping[Id, T]] | None = None
 
     def known(self) -> tuple[Id, Mapping[Id, T]]:
-        """The commit that they are relative to, and the facts by commit."""
+        """Returns the commit that the facts are relative to, and the facts by commit."""
         if self._read is None:
-            self._read = self._decoded(self._notes.read(self._name))
+            self._read = self._decoded(self._cache.read(self._name))
         return self._read
 
-    def keep(self, about: Id, facts: Mapping[Id, T], asked: Collection[Id]) -> None:
-        """Write these facts; if there are too many, only those that were asked for."""
+    def write(self, about: Id, facts: Mapping[Id, T], asked: Collection[Id]) -> None:
+        """Writes facts; if there are too many, only the requested ones."""
         if len(facts) > max(FEW, 2 * len(asked)):
             facts = {id_: facts[id_] for id_ in asked}
         self._read = about, facts
         if len(facts) <= MOST:
             data = _encode((VERSION, about, facts))
-            self._notes.keep(self._name, crc32(data).to_bytes(_CHECK, "big") + data)
+            self._cache.write(self._name, crc32(data).to_bytes(_CHECK, "big") + data)
 
     def _decoded(self, kept: bytes) -> tuple[Id, Mapping[Id, T]]:
         data = kept[_CHECK:]
@@ -84,6 +88,6 @@ class Facts(Generic[T]):
                 if version == VERSION:
                     return about, facts
         except MsgspecError:
-            # Of another version.
+            # Written by another version.
             pass
         return NO_COMMIT, {}
