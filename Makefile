@@ -6,6 +6,7 @@
 #   make test-suite  every test but those of Spark
 #   make test-spark  the tests of Spark, in one process with one Java
 #   make test-original  the original server and ours compared, and released Java tests against ours
+#   make test-iceberg  Iceberg's compatibility kit for REST catalogs, and its reference server and ours compared
 #   make test-plain  the repository contract once more, in plain REST v2
 #   make lint    ruff, mypy and lint-language
 #   make lint-language  wording, line lengths, spelling; LANGUAGE='docs nessie_cli/gc' checks these even if exempt
@@ -64,6 +65,12 @@ test-original: .venv/.ready-dev .venv/.ready-spark
 	@$(BIN)/python -m tests.original.jar
 	@$(BIN)/python -m tests.interop.jars
 	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py tests/interop/suites.py tests/interop/metadata.py $(PYTEST)
+
+# The kit and the reference server are jars of Maven Central.
+test-iceberg: .venv/.ready-dev .venv/.ready-spark
+	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
+	@$(BIN)/python -m tests.interop.jars
+	$(BIN)/python -m pytest tests/interop/kit.py $(PYTEST)
 
 test-plain: .venv/.ready-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/repository/plain_remote.py $(PYTEST)

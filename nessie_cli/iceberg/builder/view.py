@@ -238,7 +238,9 @@ def _dialects(version: Document, where: str, *, unique: bool = False) -> set[str
         dialect = values.text(one, "dialect", where).lower()
         values.text(one, "sql", where)
         if unique and dialect in found:
-            raise InvalidInput(f"{where}: there are two queries for dialect {dialect}")
+            raise InvalidInput(
+                f"Invalid view version: Cannot add multiple queries for dialect {dialect}"
+            )
         found.add(dialect)
     return found
 

@@ -8,6 +8,8 @@ import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.catalog.Catalog;
 import org.eclipse.jetty.ee10.servlet.ServletContextHandler;
 import org.eclipse.jetty.ee10.servlet.ServletHolder;
+import org.eclipse.jetty.http.UriCompliance;
+import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 
@@ -30,7 +32,14 @@ public class ReferenceServer {
         new RESTServerCatalogAdapter(new RESTCatalogServer.CatalogContext(catalog, properties));
     ServletContextHandler context = new ServletContextHandler();
     context.addServlet(new ServletHolder(new RESTCatalogServlet(adapter)), "/*");
+    context.getServletHandler().setDecodeAmbiguousURIs(true);
     Server server = new Server(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    // Jetty refuses names with a percent sign otherwise.
+    server
+        .getConnectors()[0]
+        .getConnectionFactory(HttpConnectionFactory.class)
+        .getHttpConfiguration()
+        .setUriCompliance(UriCompliance.UNSAFE);
     server.setHandler(context);
     server.start();
     System.out.println(
