@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.messages import names
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_namespace_location
 from nessie_cli.model import ContentKey, Delete, Namespace, Put, type_label
 from nessie_cli.server.http import Reply
@@ -16,7 +17,6 @@ from nessie_cli.server.iceberg_rest.errors import (
     Unprocessable,
 )
 from nessie_cli.server.iceberg_rest.listing import asked_page
-from nessie_cli.server.iceberg_rest.messages import names
 from nessie_cli.server.iceberg_rest.names import (
     namespace_in,
     namespace_of,

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg import messages
 from nessie_cli.iceberg.builder import requirements, values
 from nessie_cli.iceberg.builder.table import new_table, updated
 from nessie_cli.iceberg.builder.values import Document
@@ -16,7 +17,6 @@ from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES, next_metada
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put
 from nessie_cli.server.http import Reply
-from nessie_cli.server.iceberg_rest import messages
 from nessie_cli.server.iceberg_rest.answers import answer
 from nessie_cli.server.iceberg_rest.loading import read_table, table_answer
 from nessie_cli.server.iceberg_rest.names import child, namespace_in, need_free, need_table
