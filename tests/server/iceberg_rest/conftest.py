@@ -1,0 +1,20 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.iceberg_rest.lake import IcebergClient, Lake, lake
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Lake]:
+    """A server with a warehouse, and the namespace `db` on main."""
+    with lake(tmp_path / "warehouse") as found:
+        assert found.main.namespace("db").status == 200
+        yield found
+
+
+@pytest.fixture
+def main(served: Lake) -> IcebergClient:
+    """A client of the branch main."""
+    return served.main

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
+from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, segment
+
+
+def test_namespaces_of_several_levels(main: IcebergClient) -> None:
+    made = main.namespace("a", "b", "c", owner="ada")
+    assert made.body == {"namespace": ["a", "b", "c"], "properties": {"owner": "ada"}}
+    assert main.get("/namespaces").body == {"namespaces": [["a"], ["db"]], "next-page-token": None}
+    listed = main.get(f"/namespaces?parent={segment('a', 'b')}").body["namespaces"]
+    assert listed == [["a", "b", "c"]]
+    assert main.get("/namespaces?parent=").body["namespaces"] == [["a"], ["db"]]
+    loaded = main.get(f"/namespaces/{segment('a', 'b', 'c')}").body
+    assert loaded == made.body
+
+
+def test_a_namespace_that_exists_is_answered_without_a_body(main: IcebergClient) -> None:
+    answer = main.send("HEAD", "/namespaces/db")
+    assert (answer.status, answer.raw) == (204, b"")
+    answer = main.send("HEAD", "/namespaces/none")
+    assert (answer.status, answer.raw) == (404, b"")
+
+
+def test_missing_namespaces(main: IcebergClient) -> None:
+    for answer in (
+        main.get("/namespaces/none"),
+        main.get("/namespaces?parent=none"),
+        main.get("/namespaces/none/tables"),
+        main.get("/namespaces/none/views"),
+        main.send("DELETE", "/namespaces/none"),
+        main.post("/namespaces/none/properties", {"updates": {"a": "b"}}),
+        main.create("none", "t"),
+        main.view("none", "v"),
+    ):
+        assert error_of(answer) == (404, "NoSuchNamespaceException")
+
+
+def test_names_are_unique_over_all_types(main: IcebergClient, served: Lake) -> None:
+    main.create("db", "t")
+    main.view("db", "v")
+    main.namespace("db", "n")
+    content = IcebergTable(metadata_location="file:/t")
+    served.repository.commit(
+        "main", [Put(ContentKey(("db", "v2")), content)], CommitMeta("by REST v2")
+    )
+    for name in ("t", "v", "n", "v2"):
+        assert error_of(main.namespace("db", name)) == (409, "AlreadyExistsException")
+        assert error_of(main.create("db", name)) == (409, "AlreadyExistsException")
+        assert error_of(main.view("db", name)) == (409, "AlreadyExistsException")
+    assert error_of(main.namespace("db")) == (409, "AlreadyExistsException")
+    assert error_of(main.namespace("db", "t", "below")) == (404, "NoSuchNamespaceException")
+
+
+def test_properties_are_set_and_removed(main: IcebergClient) -> None:
+    main.namespace("p", a="1", b="2")
+    answer = main.post(
+        "/namespaces/p/properties", {"removals": ["a", "gone"], "updates": {"c": "3"}}
+    )
+    assert answer.body == {"updated": ["c"], "removed": ["a"], "missing": ["gone"]}
+    assert main.get("/namespaces/p").body["properties"] == {"b": "2", "c": "3"}
+    both = main.post("/namespaces/p/properties", {"removals": ["b"], "updates": {"b": "3"}})
+    assert error_of(both) == (422, "UnprocessableEntityException")
+
+
+def test_only_empty_namespaces_are_dropped(main: IcebergClient) -> None:
+    main.namespace("full", "inner")
+    assert error_of(main.send("DELETE", "/namespaces/full")) == (409, "NamespaceNotEmptyException")
+    assert main.send("DELETE", f"/namespaces/{segment('full', 'inner')}").status == 204
+    assert main.send("DELETE", "/namespaces/full").status == 204
+    assert main.get("/namespaces/full").status == 404
+
+
+def test_pages_only_if_they_are_asked_for_and_all_of_one_commit(main: IcebergClient) -> None:
+    for number in range(7):
+        main.namespace("many", f"n{number}")
+    everything = main.get("/namespaces?parent=many&pageSize=2").body
+    assert len(everything["namespaces"]) == 7
+    assert everything["next-page-token"] is None
+    found, token = [], ""
+    while token is not None:
+        page = main.get(f"/namespaces?parent=many&pageSize=3&pageToken={token}").body
+        found += page["namespaces"]
+        token = page["next-page-token"]
+        main.namespace("many", f"later{len(found)}")
+    assert found == [["many", f"n{number}"] for number in range(7)]
+    one = main.get("/namespaces?parent=many&pageToken=").body
+    assert len(one["namespaces"]) == 10
+    for query in ("pageToken=wrong", "pageToken=&pageSize=0", "pageToken=&pageSize=x"):
+        assert error_of(main.get(f"/namespaces?parent=many&{query}"))[0] == 400
+
+
+def test_a_listing_passes_over_many_keys_that_lie_deeper(main: IcebergClient, served: Lake) -> None:
+    main.namespace("top", "deep")
+    main.namespace("top", "next")
+    puts = [
+        Put(ContentKey(("top", "deep", f"t{number:03}")), IcebergTable(metadata_location="file:/t"))
+        for number in range(300)
+    ]
+    served.repository.commit("main", puts, CommitMeta("many"))
+    assert main.get("/namespaces?parent=top").body["namespaces"] == [
+        ["top", "deep"],
+        ["top", "next"],
+    ]
+    assert ["top"] in main.get("/namespaces").body["namespaces"]
+    assert len(main.get(f"/namespaces/{segment('top', 'deep')}/tables").body["identifiers"]) == 300
+
+
+def test_the_location_of_a_namespace_is_checked_and_used(main: IcebergClient, served: Lake) -> None:
+    refused = main.namespace("bad", location="file:/etc")
+    assert error_of(refused) == (403, "ForbiddenException")
+    inside = f"file://{served.folder}/somewhere"
+    main.namespace("good", location=inside)
+    assert main.create("good", "t").body["metadata"]["location"].startswith(f"{inside}/t_")
+    changed = main.post("/namespaces/good/properties", {"updates": {"location": "s3://other/x"}})
+    assert error_of(changed) == (403, "ForbiddenException")
