@@ -1,8 +1,8 @@
 """The JSON of the REST API and of the command line.
 
-Each shape is defined once, as a class (`shape` says how): in `shapes` those in common, in `rest` those
-that only servers send, in `bodies` those of requests, in `documents` what the command line adds. Derived
-from them are the encoders (`encode`), the validation of requests (`guards`, `decode`) and of servers'
-answers (`answers`), and the JSON Schemas of the OpenAPI document and of `docs/reference/json/` (`schemas`). No
-rules of a catalog and no I/O belong here.
+Each shape is defined once, as a class (see `shape`): common ones in `shapes`, those that only
+servers send in `rest`, those of requests in `bodies`, additions of the command line in `documents`.
+Everything else is derived from them: the encoders (`encode`), the validation of requests (`guards`,
+`decode`) and of servers' answers (`answers`), and the JSON Schemas of the OpenAPI document and of
+`docs/reference/json/` (`schemas`). No rules of a catalog and no I/O belong here.
 """

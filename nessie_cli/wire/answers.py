@@ -1,12 +1,11 @@
-"""A server's answers to the values of the model: the answers of any server that speaks REST v2, ours or another.
+"""Decodes the answers of any server that speaks REST v2 to values of the model.
 
-Validated like everything from outside, but open: unknown attributes are ignored, attributes without
-which a value makes sense may be missing, a content of an unknown type is kept unchanged, an unknown
-conflict type becomes UNKNOWN. A fault means that the server's answer is not understood, never that
-the user made a mistake.
+Unknown attributes are ignored, attributes that are not necessary may be missing, a content of an
+unknown type is kept unchanged, and an unknown conflict type becomes UNKNOWN. A fault means that the
+server's answer is invalid, never that the user made a mistake.
 
-msgspec checks the types, because it is loaded anyway: importing pydantic would take a third of the time
-of a command that asks a server.
+msgspec checks the types, because it is loaded anyway: importing pydantic would take a third of the
+time of a command that asks a server.
 """
 
 # ruff: noqa: N815 (attributes of JSON)
@@ -66,7 +65,7 @@ from nessie_cli.wire.values import decode_instant, object_with_type, unknown_con
 T = TypeVar("T")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands for an instant that the server did not send."""
+"""Represents an instant that the server did not send."""
 
 
 class MergeAnswer(NamedTuple):
@@ -82,18 +81,21 @@ class MergeAnswer(NamedTuple):
 
 
 def understood(decode: Callable[[], T], what: str) -> T:
-    """The result of `decode`; a fault in it is the server's, a `StoreUnavailable`."""
+    """Returns the result of `decode`. A fault in it is the server's: a `StoreUnavailable`."""
     try:
         return decode()
     except (InvalidInput, KeyError, TypeError, ValueError) as fault:
         raise StoreUnavailable(f"the server's answer is not understood ({what}): {fault}") from None
 
 
-# -- derived decoding -------------------------------------------------------------------------------
+# -- derived decoding ------------------------------------------------------------------------------
 
 
 def _fields(shape: Any, data: Any, path: str, *needed: str) -> dict[str, Any]:
-    """The fields of a value by their names, from its JSON in a shape. Only the attributes `needed` must be there."""
+    """Returns the fields of a value by name, from its JSON.
+
+    Only the attributes `needed` are required.
+    """
     found = structs.asdict(_checked(struct_of(shape, *needed), data, path))
     for name, field, decode in _decoded(shape):
         if found[field] is not None:
@@ -102,7 +104,7 @@ def _fields(shape: Any, data: Any, path: str, *needed: str) -> dict[str, Any]:
 
 
 def _checked(struct: type[Struct], data: Any, path: str) -> Struct:
-    """The struct filled from a JSON value, or `InvalidInput` that names the place of the first fault."""
+    """Returns a struct from a JSON value. Raises `InvalidInput` that names the first fault."""
     try:
         return convert(data, struct)
     except ValidationError as error:
@@ -112,9 +114,12 @@ def _checked(struct: type[Struct], data: Any, path: str) -> Struct:
 
 @cache
 def struct_of(shape: Any, *needed: str) -> type[Struct]:
-    """The struct of a shape in an answer: attributes that are not `needed` may be missing. Shapes within it remain JSON."""
+    """Returns the struct of a shape in an answer; attributes that are not `needed` may be missing.
+
+    Shapes within it remain JSON.
+    """
     found = attributes(shape)
-    # Attributes that must be there have no default, so they come first.
+    # Required attributes have no default, so they come first.
     fields = sorted((_field(one, needed=one.name in needed) for one in found), key=len)
     return defstruct(shape.__name__, fields, rename={one.field: one.name for one in found})
 
@@ -123,7 +128,7 @@ _EMPTY: Mapping[Any, Any] = {str: "", bool: False, int: 0}
 
 
 def _field(one: Attribute, *, needed: bool) -> tuple[str, Any] | tuple[str, Any, Any]:
-    """The name, type and default of an attribute."""
+    """Returns name, type and default of an attribute."""
     kind, nullable = without_null(one.type)
     checked = _checked_type(kind)
     empty = None if nullable or one.optional else _EMPTY.get(checked)
@@ -133,7 +138,7 @@ def _field(one: Attribute, *, needed: bool) -> tuple[str, Any] | tuple[str, Any,
 
 
 def _checked_type(kind: Any) -> Any:
-    """The type that msgspec checks; only that it is an object if it is a shape."""
+    """Returns the type that msgspec checks: for a shape only that it is an object."""
     if get_origin(kind) is list:
         return tuple[_checked_type(get_args(kind)[0]), ...]  # type: ignore[misc]
     if get_origin(kind) is dict:
@@ -145,13 +150,13 @@ def _checked_type(kind: Any) -> Any:
 
 @cache
 def _decoded(shape: Any) -> list[tuple[str, str, Callable[[Any, str], Any]]]:
-    """The attributes of a shape whose values are not the JSON itself, each with the function that decodes it."""
+    """Returns decoders of the attributes of a shape whose values are not plain JSON."""
     found = [(one.name, one.field, _decoder(one.type)) for one in attributes(shape)]
     return [(name, field, decode) for name, field, decode in found if decode is not None]
 
 
 def _decoder(kind: Any) -> Callable[[Any, str], Any] | None:
-    """The function that decodes values of a type; None if they are the JSON itself."""
+    """Returns the function that decodes values of a type, or None for plain JSON."""
     kind, _ = without_null(kind)
     if kind in _DECODERS:
         return _DECODERS[kind]
@@ -161,8 +166,8 @@ def _decoder(kind: Any) -> Callable[[Any, str], Any] | None:
     )
 
 
-# Where other servers differ from the shapes: they may send null for a parent and for the type of a
-# conflict. None sends null for the hash that a merge has started from.
+# Other servers may send null for a parent and for the type of a conflict. None sends null for the
+# hash that a merge started from.
 
 
 class _AnyLogEntry(documents.LogEntry):
@@ -178,7 +183,7 @@ class _AnyMerge(shapes.BareMerge):
 
 
 def decode_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
-    """Commit metadata, with the attributes that the server has set."""
+    """Decodes commit metadata, with the attributes that the server sets."""
     found = _fields(shapes.CommitMeta, data, path)
     for name, empty in (
         ("authors", ()),
@@ -191,7 +196,7 @@ def decode_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
 
 
 def decode_reference(data: Any, path: str = "reference") -> Reference:
-    """A branch, tag or detached commit."""
+    """Decodes a branch, tag or detached commit."""
     found = _fields(shapes.NamedReference, data, path, "type", "hash")
     found["type"] = ReferenceType(found["type"])
     return Reference(**found)
@@ -202,12 +207,12 @@ def _decode_metadata(data: Any, path: str) -> ReferenceMetadata:
 
 
 def decode_key(data: Any, path: str = "key") -> ContentKey:
-    """A content key."""
+    """Decodes a content key."""
     return ContentKey(**_fields(shapes.Key, data, path, "elements"))
 
 
 def decode_content(data: Any, path: str = "content") -> Content:
-    """A content, also of a type that this program does not know."""
+    """Decodes a content, including one of an unknown type."""
     name = object_with_type(data, path, CONTENT_TYPES)
     if name not in CONTENT_TYPES:
         content_id = _fields(shapes.ForeignContent, data, path)["id"]
@@ -223,13 +228,13 @@ def decode_content(data: Any, path: str = "content") -> Content:
             }
         )
     except InvalidInput as error:
-        # The value names its type as the owner of an attribute; from outside, the path is the owner.
+        # The message names the type as the owner of an attribute; here, the path is the owner.
         raise InvalidInput(join(path, error.message.removeprefix(f"{name}."))) from None
 
 
 @cache
 def _required(shape: Any) -> list[str]:
-    """The attributes without which a content makes no sense: all but those that may be missing, null or empty."""
+    """Returns the required attributes of a content."""
     found = [
         one
         for one in attributes(shape)
@@ -239,7 +244,7 @@ def _required(shape: Any) -> list[str]:
 
 
 def decode_log_entry(data: Any) -> LogEntry:
-    """One commit; the height is 0 if the server does not send it."""
+    """Decodes a commit; the height is 0 if the server does not send it."""
     found = _fields(_AnyLogEntry, data, "logEntries", "commitMeta")
     meta, parent = found["meta"], found["parent"]
     if not meta.parents and parent:
@@ -248,7 +253,7 @@ def decode_log_entry(data: Any) -> LogEntry:
 
 
 def decode_logged_operation(data: Any) -> Operation:
-    """PUT or DELETE of a log."""
+    """Decodes PUT or DELETE of a log."""
     found = _fields(shapes.LoggedPut, data, "operations", "type", "key")
     if found["type"] == "DELETE":
         return Delete(found["key"])
@@ -256,13 +261,13 @@ def decode_logged_operation(data: Any) -> Operation:
 
 
 def decode_page(data: Any) -> str | None:
-    """The token of the next page, None on the last one."""
+    """Returns the token of the next page, or None on the last one."""
     found = _fields(rest.BarePage, data, "")
     return found["token"] if found["has_more"] else None
 
 
 def decode_conflict(data: Any) -> Conflict:
-    """One conflict; of its facts, only renames are on the wire, and only between our own servers and clients."""
+    """Decodes a conflict. Renames are present only between our own servers and clients."""
     found = _fields(_AnyConflict, data, "conflict")
     name = (found["type"] or "").upper()
     return Conflict(
@@ -279,7 +284,7 @@ def _decode_rename(data: Any, path: str) -> Rename:
 
 
 def decode_merge(data: Any) -> MergeAnswer:
-    """The answer to a merge or transplant."""
+    """Decodes the answer to a merge or transplant."""
     found = _fields(_AnyMerge, data, "", "targetBranch", "effectiveTargetHash")
     del found["expected_hash"]
     return MergeAnswer(**found | {"details": found["details"] or ()})
@@ -303,11 +308,14 @@ _DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
 }
 
 
-# -- former hashes of references --------------------------------------------------------------------
+# -- former hashes of references -------------------------------------------------------------------
 
 
 def decode_recent_changes(data: Any) -> list[ReflogEntry]:
-    """The former hashes of a reference, newest first. Who moved it and how is not on the wire: only who made the commits, and when."""
+    """Decodes the former hashes of a reference, newest first.
+
+    The answer does not contain who moved the reference and how, only who made the commits.
+    """
     found = _fields(rest.ReferenceHistoryResponse, data, "", "reference")
     reference = decode_reference(found["reference"])
     states = [
@@ -336,7 +344,7 @@ def decode_recent_changes(data: Any) -> list[ReflogEntry]:
 
 
 def decode_reflog_entry(data: Any) -> ReflogEntry:
-    """One move of a reference, as our own servers send it."""
+    """Decodes a move of a reference, as our own servers send it."""
     found = _fields(
         documents.ReflogEntry,
         data,
@@ -346,11 +354,14 @@ def decode_reflog_entry(data: Any) -> ReflogEntry:
     return ReflogEntry(**found | {"type": ReferenceType(found["type"])})
 
 
-# -- errors -------------------------------------------------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 def decode_error(status: int, body: Any, what: str) -> NessieError:
-    """The error of an answer outside of 200 to 299; `what` was asked for. An answer that is no Nessie error is judged by its status."""
+    """Returns the error of an answer outside of 200 to 299 to the request for `what`.
+
+    The status decides if the answer is not a Nessie error.
+    """
     if not isinstance(body, dict) or not isinstance(body.get("message"), str):
         return _by_status(status, f"{what}: the server answered {status}")
     message = body["message"].partition("\n")[0]
@@ -386,7 +397,7 @@ def _key(details: Mapping[str, Any]) -> ContentKey | None:
 
 
 def _quoted(message: str) -> str:
-    """What stands in the first single quotes: the name that a message is about."""
+    """Returns the text in the first single quotes: the name that a message is about."""
     parts = message.split("'")
     return parts[1] if len(parts) > 2 else ""  # noqa: PLR2004 - before, between and behind the quotes
 

@@ -1,4 +1,4 @@
-"""The shapes of request bodies, unless they are answers as well.
+"""The shapes of request bodies that are not answers as well.
 
 `guards` derives their validation, `schemas` their description in the OpenAPI document.
 """
@@ -24,7 +24,10 @@ SCALARS |= {
 
 
 class CommitMetaRequest(Shape):
-    """The metadata of a new commit, by singular or plural names. The server sets the last four attributes."""
+    """The metadata of a new commit, by singular or plural names.
+
+    The server sets the last four attributes.
+    """
 
     rejects_unknown = True
     message: str
@@ -53,7 +56,7 @@ class Put(Shape):
 
 
 class ForeignContent(Shape):
-    """The only attribute that is checked in a content of a type that this version does not know."""
+    """The only attribute that is checked in a content of an unknown type."""
 
     id: str | None
 
@@ -79,7 +82,7 @@ class DetachedReference(Shape):
 
 
 class LooseReference(Shape):
-    """What any reference in a request may have, checked before its type is considered."""
+    """The attributes of any reference in a request, checked before its type."""
 
     name: str | None
     hash: str | None
@@ -99,7 +102,8 @@ class MergeKeyBehavior(Shape):
 class _MergeOrTransplant(Shape):
     """The common attributes of a merge and a transplant.
 
-    Three flags have two spellings: the one that clients send, and the one of the original's examples.
+    Three flags have two spellings: the one that clients send, and the one of the original's
+    examples.
     """
 
     fromRefName: ReferenceName

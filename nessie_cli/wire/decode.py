@@ -1,9 +1,9 @@
-"""The JSON of requests and of batch files to values.
+"""Decodes the JSON of requests and of batch files to values.
 
 Every function raises `InvalidInput` with one line that names the place
-(`operations[17].content.snapshotId: ...`) and the fault. The functions named `decode_...` take parsed
-JSON, those of parts also the path to it; `decode_content` and `decode_batch` take text. Whether what a
-hash or name stands for exists is decided by the caller; here they are only well-formed.
+(`operations[17].content.snapshotId: ...`) and the fault. The functions named `decode_...` take
+parsed JSON, those of parts also the path to it; `decode_content` and `decode_batch` take text.
+Hashes and names are only checked for their form; the caller decides whether they exist.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _HASH = re.compile(
     r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*"
 )
 _HASH_RULE = (
-    "Hash with optional relative part must consist of either a valid commit hash (the hex representation of 4-32 bytes), "
-    "or relative parts ('~' or '^' + a number, '*' + milliseconds or an ISO instant), or both"
+    "Hash with optional relative part must consist of either a valid commit hash"
+    " (the hex representation of 4-32 bytes), or relative parts ('~' or '^' + a number, '*' + milliseconds or an ISO instant), or both"
 )
 _DEFAULT_BRANCH = "-"
-"""Passes as a name everywhere; who executes the request knows whether it stands for the default branch there."""
+"""Passes as a name everywhere; the repository knows where it stands for the default branch."""
 
 _CONTENTS = {name: guard_of(shape) for name, shape in shapes.CONTENTS.items()}
 _KEY, _PUT, _OF_KEY, _META = map(
     guard_of, (shapes.Key, bodies.Put, shapes.LoggedDelete, bodies.CommitMetaRequest)
 )
-# Made once: a large commit looks them up for every operation.
+# Created once: a large commit needs them for every operation.
 _SERVER_SETS = (
     ("committer", "committer"),
     ("commit_time", "commit time"),
@@ -59,16 +59,16 @@ _SERVER_SETS = (
 )
 
 
-# -- values -------------------------------------------------------------------------------------------------------------------------------
+# -- values ----------------------------------------------------------------------------------------
 
 
 def decode_key(data: Any, path: str = "key", *, allow_empty: bool = False) -> ContentKey:
-    """A content key; one without elements names nothing, and only `allow_empty` lets it pass."""
+    """Decodes a content key. A key without elements is invalid unless `allow_empty`."""
     return _key(check(_KEY, data, path), path, allow_empty=allow_empty)
 
 
 def _key(guard: Any, path: str, *, allow_empty: bool = False) -> ContentKey:
-    """The key of a model that pydantic has filled."""
+    """Returns the key of a model that pydantic has validated."""
     if not guard.elements and not allow_empty:
         raise fault(path, "Content key must not be empty")
     try:
@@ -80,7 +80,7 @@ def _key(guard: Any, path: str, *, allow_empty: bool = False) -> ContentKey:
 def decode_content_value(
     data: Any, path: str = "content", *, allow_unknown: bool = False
 ) -> Content:
-    """A content from parsed JSON. A type that this program does not know is kept whole with `allow_unknown`, else refused."""
+    """Decodes a content. `allow_unknown` keeps one of an unknown type with all its attributes."""
     name = object_with_type(data, path, CONTENT_TYPES)
     if name in _CONTENTS:
         attributes = check(_CONTENTS[name], data, path).__dict__
@@ -88,7 +88,7 @@ def decode_content_value(
             content = CONTENT_TYPES[name](**attributes)
             check_writable(content)
         except InvalidInput as error:
-            # The value names its type as the owner of an attribute; from outside, the path is the owner.
+            # The message names the type as the owner of an attribute; here, the path is the owner.
             raise InvalidInput(join(path, error.message.removeprefix(f"{name}."))) from None
         return content
     if allow_unknown:
@@ -135,7 +135,7 @@ _OPERATIONS: Mapping[str, Callable[..., Operation]] = {
 def decode_operation(
     data: Any, path: str = "operation", *, allow_unknown: bool = False
 ) -> Operation:
-    """An operation from parsed JSON; `encode.encode_operation` gives the JSON back."""
+    """Decodes an operation; `encode.encode_operation` is the inverse."""
     name = object_with_type(data, path, _OPERATIONS)
     decode = _OPERATIONS.get(name)
     if decode is None:
@@ -146,9 +146,9 @@ def decode_operation(
 
 
 def decode_commit_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
-    """The metadata that a client may set, by singular or plural names (the plural wins).
+    """Decodes the metadata that a client may set, by singular or plural names (the plural wins).
 
-    An unknown attribute is refused, and so are those that the server sets, in the original's words (reference 7.3).
+    Refuses unknown attributes and those that the server sets, with the original server's messages.
     """
     guard: Any = check(_META, data, path)
     for field, words in _SERVER_SETS:
@@ -179,7 +179,7 @@ def _plural(many: list[str] | None, one: str | None) -> tuple[str, ...]:
 def decode_operation_list(
     data: Any, path: str, *, allow_unknown: bool = False, progress: Progress | None = None
 ) -> list[Operation]:
-    """A list of at least one operation."""
+    """Decodes a list of at least one operation."""
     if not isinstance(data, list):
         raise fault(path, f"must be a list, not {describe(data)}")
     if not data:
@@ -193,7 +193,7 @@ def decode_operation_list(
 def decode_operations(
     data: Any, *, allow_unknown: bool = False
 ) -> tuple[CommitMeta, list[Operation]]:
-    """The body of a commit: `commitMeta` and `operations`, both required."""
+    """Decodes the body of a commit: `commitMeta` and `operations`, both required."""
     meta, operations = _operations(data, allow_unknown=allow_unknown, progress=None)
     if meta is None:
         raise fault("commitMeta", "is missing")
@@ -216,11 +216,14 @@ def _operations(
     )
 
 
-# -- bodies of references, merges and transplants ----------------------------------------------------------------------------------------
+# -- bodies of references, merges and transplants --------------------------------------------------
 
 
 class ReferenceBody(Struct, frozen=True):
-    """A reference in a request. A detached one has an empty name; `hash` may carry relative parts, or be None."""
+    """A reference in a request.
+
+    A detached one has an empty name; `hash` may have relative parts, or be None.
+    """
 
     type: ReferenceType
     name: str
@@ -228,7 +231,10 @@ class ReferenceBody(Struct, frozen=True):
 
 
 class MergeBody(Struct, frozen=True):
-    """A merge. `meta` is `commitMeta`, with `message` where its own is empty, or `message` alone, or None."""
+    """A merge.
+
+    `meta` is `commitMeta` with `message` as its default, or `message` alone, or None.
+    """
 
     source: str
     source_hash: str | None
@@ -242,7 +248,10 @@ class MergeBody(Struct, frozen=True):
 
 
 class TransplantBody(Struct, frozen=True):
-    """A transplant; `hashes` are the commits, oldest first, at least one. `meta` is an addition of our own, for one that is transplanted alone."""
+    """A transplant; `hashes` are the commits, oldest first, at least one.
+
+    `meta` is an extension: the metadata of the copy of a single commit.
+    """
 
     source: str
     hashes: tuple[str, ...]
@@ -256,7 +265,7 @@ class TransplantBody(Struct, frozen=True):
 
 
 def decode_reference(data: Any, path: str = "") -> ReferenceBody:
-    """A branch, tag or detached reference; a named one needs its name, a detached one its hash."""
+    """Decodes a reference; a named one needs its name, a detached one its hash."""
     name = object_with_type(data, path, ReferenceType)
     if name not in ReferenceType.__members__:
         raise fault(
@@ -277,7 +286,7 @@ def decode_reference(data: Any, path: str = "") -> ReferenceBody:
 
 
 def decode_merge(data: Any) -> MergeBody:
-    """The body of a merge."""
+    """Decodes the body of a merge."""
     guard: Any = check(guard_of(bodies.Merge), data, "")
     return MergeBody(
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
@@ -291,7 +300,7 @@ def decode_merge(data: Any) -> MergeBody:
 
 
 def decode_transplant(data: Any) -> TransplantBody:
-    """The body of a transplant."""
+    """Decodes the body of a transplant."""
     guard: Any = check(guard_of(bodies.Transplant), data, "")
     return TransplantBody(
         source=_well_formed_name(guard.from_ref_name, "fromRefName"),
@@ -306,7 +315,7 @@ def decode_transplant(data: Any) -> TransplantBody:
 
 
 def _merge_options(guard: Any) -> dict[str, Any]:
-    """What merge and transplant share. Some flags have two spellings."""
+    """Decodes the common options of merge and transplant. Some flags have two spellings."""
     return {
         "behaviors": _behaviors(guard),
         "default_behavior": _behavior(guard.default_key_merge_mode, "defaultKeyMergeMode"),
@@ -319,7 +328,7 @@ def _merge_options(guard: Any) -> dict[str, Any]:
 
 
 def decode_requested_keys(data: Any) -> list[ContentKey]:
-    """The keys of `{"requestedKeys": [...]}`, at least one; a key without elements is allowed, it names nothing."""
+    """Decodes the keys of `{"requestedKeys": [...]}`, at least one; keys may have no elements."""
     guard: Any = check(guard_of(bodies.GetMultipleContentsRequest), data, "")
     return [
         _key(key, join("requestedKeys", index), allow_empty=True)
@@ -386,16 +395,16 @@ def _well_formed_hash(text: str, path: str) -> str:
 
 
 def decode_namespace_update(data: Any) -> tuple[dict[str, str], frozenset[str]]:
-    """The body that changes a namespace's properties: what is set, and what is removed."""
+    """Decodes an update of a namespace's properties: values to set, and names to remove."""
     guard: Any = check(guard_of(bodies.NamespaceUpdate), data, "")
     return guard.property_updates, frozenset(guard.property_removals)
 
 
-# -- text ---------------------------------------------------------------------------------------------------------------------------------
+# -- text ------------------------------------------------------------------------------------------
 
 
 def decode_content(data: str | bytes, place: str, *, allow_unknown: bool = False) -> Content:
-    """A content from the text of its REST JSON; `place` is the file it came from."""
+    """Decodes a content from JSON text; `place` names the file in errors."""
     value = parse_json(data, place)
     try:
         return decode_content_value(value, "", allow_unknown=allow_unknown)
@@ -406,9 +415,10 @@ def decode_content(data: str | bytes, place: str, *, allow_unknown: bool = False
 def decode_batch(
     data: str | bytes, place: str, *, allow_unknown: bool = False, progress: Progress | None = None
 ) -> tuple[CommitMeta | None, list[Operation]]:
-    """A batch of operations: `{"commitMeta", "operations"}` (metadata may be left out), a list, or JSON lines, one operation a line.
+    """Decodes a batch of operations: `{"commitMeta", "operations"}`, a list, or JSON lines.
 
-    `place` is the file it came from. A fault names the index or the line of the operation. Whether keys occur twice is not looked at.
+    The metadata may be missing. `place` names the file in errors. A fault names the index or the
+    line of the operation. Duplicate keys are not checked here.
     """
     text = read_text(data, place)
     value, end = parse_first(text, place)
@@ -437,7 +447,7 @@ def _decode_lines(text: str, *, allow_unknown: bool, progress: Progress | None) 
         try:
             found.append(decode_operation(parse_json(line), "", allow_unknown=allow_unknown))
         except InvalidInput as error:
-            # A line is a text of its own, of one line.
+            # Each line is a text of its own.
             raise fault(
                 f"line {number}", error.message.removeprefix("line 1").lstrip(": ")
             ) from None

@@ -1,7 +1,7 @@
-"""The JSON of the command line beyond REST: attributes that it adds to the shapes of `shapes`, and shapes of its own.
+"""The JSON of the command line beyond REST: attributes added to `shapes`, and shapes of its own.
 
-Attributes are added, never renamed or removed. The schemas in `docs/reference/json/` are made of these classes
-and of the results of the commands. `facts` writes them; a test holds it against them.
+Attributes are added, never renamed or removed. The schemas in `docs/reference/json/` are generated
+from these classes and the results of the commands. `facts` encodes them; a test compares both.
 """
 # ruff: noqa: N815 (attributes of JSON)
 
@@ -54,20 +54,26 @@ class Rename(Shape):
 
 
 class LogEntry(BareLogEntry):
-    """A commit; `operations` is null if there are none or they were not requested, `height` counts the commits of its history."""
+    """A commit; `height` counts the commits of its history.
+
+    `operations` is null if there are none or they were not requested.
+    """
 
     height: Count | None
 
 
 class Entry(BareEntry):
-    """A key of a state; the attribute of the key is `name`. The cache key changes only if the content changes."""
+    """A key of a state; the attribute of the key is `name`.
+
+    The cache key changes only if the content changes.
+    """
 
     valueHash: Digest | None
     cacheKey: str | None
 
 
 class MetadataFact(Shape):
-    """A difference between two metadata files: its kind, its name if there are several, its text on each side."""
+    """A difference between two metadata files: its kind, its name, and the text on each side."""
 
     what: str
     name: str | None = of(lambda fact: fact.name or None)
@@ -91,7 +97,7 @@ class ReflogEntry(Shape):
 
 
 class Problem(Shape):
-    """A defect that `nessie fsck` found; `where` is the id of an object or the name of a reference."""
+    """A defect that `nessie fsck` found; `where` is an object id or a reference name."""
 
     kind: str
     where: str
@@ -121,7 +127,10 @@ class DeletedByKind(Shape):
 
 
 class StoreSizes(Shape):
-    """Bytes of the store on disk before and after; `free` bytes inside it are used again, null if that is not known."""
+    """Bytes of the store on disk before and after.
+
+    `free` bytes inside it are used again; null if that is not known.
+    """
 
     before: Count = of("size_before")
     after: Count = of("size_after")
@@ -142,9 +151,10 @@ class Maintenance(Shape):
 
 
 class Conflict(BareConflict):
-    """A conflict with the three contents, the commit that changed the key, and command lines that resolve it.
+    """A conflict with its three contents, the commit that changed the key, and its resolutions.
 
-    A merge, transplant or revert also names the contents `base`, `ours` and `theirs`.
+    Resolutions are command lines. A merge, transplant or revert also names the contents `base`,
+    `ours` and `theirs`.
     """
 
     expected: Content | None
@@ -183,7 +193,10 @@ class CommitOutcome(BareCommit):
 
 
 class ConflictDetails(Shape):
-    """All conflicts; `hash` is the current hash of the reference, `expectedHash` the one that the caller expected."""
+    """All conflicts of an operation.
+
+    `hash` is the current hash of the reference, `expectedHash` the one that the caller expected.
+    """
 
     type: Literal["REFERENCE_CONFLICTS"]
     conflicts: list[Conflict]
@@ -229,7 +242,10 @@ class ObjectDetails(Shape):
 
 
 class Error(ErrorLine):
-    """A failure. `errorCode` is for programs, `message` is the line on stderr; `errorDetails` depends on the code."""
+    """A failure. `errorCode` is for programs, `message` is the line on stderr.
+
+    `errorDetails` depends on the code.
+    """
 
     errorDetails: NotRequired[
         ConflictDetails
@@ -251,13 +267,19 @@ class ErrorAnswer(Shape):
 
 
 class Listing(Shape):
-    """What every listing has; `error` is present only if it broke off, after the records that were read until then."""
+    """The attributes of every listing.
+
+    `error` is present only if it broke off after these records.
+    """
 
     error: NotRequired[Error]
 
 
 class Page(Listing):
-    """A listing in the form of a page of the REST API; `token` is always null here. `hasMore` is true if a limit cut it short."""
+    """A listing in the form of a page of the REST API; `token` is always null here.
+
+    `hasMore` is true if a limit cut it short.
+    """
 
     hasMore: bool
     token: str | None

@@ -1,8 +1,8 @@
-"""Values to the JSON of the REST API, as plain dictionaries.
+"""Encodes values to the JSON of the REST API, as plain dictionaries.
 
-Each function encodes a shape of `shapes`: the encoders are made of the definitions when they are
-first used. The shapes of REST have nothing added, because its Java clients refuse unknown
-attributes; the attributes that the command line adds are in `facts`.
+Each function encodes a shape of `shapes`. The encoders are created from the definitions on first
+use. The shapes of REST have no added attributes, because its Java clients refuse unknown ones;
+`facts` adds the attributes of the command line.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ Json = dict[str, Any]
 
 
 def instant(when: datetime | None) -> str | None:
-    """An ISO instant in UTC ending in `Z`, with no fraction, three or six digits: as many as the value has."""
+    """Returns an ISO instant in UTC ending in `Z`, with no, three or six digits of a fraction."""
     if when is None:
         return None
-    # Most are in UTC already, and are written a hundred to a page.
+    # Most are in UTC already, and a page has a hundred of them.
     text = (when if when.tzinfo is UTC else when.astimezone(UTC)).isoformat().removesuffix("+00:00")
     return text.removesuffix("000") + "Z" if when.microsecond else text + "Z"
 
 
-# -- derived encoders -------------------------------------------------------------------------------
+# -- derived encoders ------------------------------------------------------------------------------
 
 
 def encode(shape: Any, value: Any) -> Json:
-    """The JSON of a value in a shape, or in one of several."""
+    """Returns the JSON of a value in a shape, or in one of several."""
     return encoder(shape)(value)
 
 
 @cache
 def encoder(shape: Any) -> Callable[[Any], Json]:
-    """The function that encodes values in a shape, or in one of several.
+    """Returns the function that encodes values in a shape, or in one of several.
 
-    It is compiled from source text, as the methods of dataclasses are: a loop over the attributes takes
-    1.3 times as long for a page of a log, and four times as long for the answer to a commit.
+    It is compiled from source text, like the methods of dataclasses: a loop over the attributes
+    takes 1.3 times as long for a page of a log, and four times as long for the answer to a commit.
     """
     if shape in ENCODERS:
         return ENCODERS[shape]
@@ -90,20 +90,20 @@ def encoder(shape: Any) -> Callable[[Any], Json]:
 
 
 def _chosen(several: Iterable[Any]) -> Callable[[Any], Json]:
-    """The function that encodes values in the shape that their type tells."""
+    """Returns the function that encodes values in the shape of their type."""
     by_type = {name: encoder(one) for one in several for name in get_args(attributes(one)[0].type)}
     operations: Mapping[Any, str] = {Put: "PUT", Delete: "DELETE", Unchanged: "UNCHANGED"}
     return lambda value: by_type[operations.get(type(value)) or value.type](value)
 
 
 def _source(attribute: Attribute, names: dict[str, Any]) -> str:
-    """The source text that takes the value of an attribute from `value`."""
+    """Returns the source text that reads the value of an attribute from `value`."""
     source = attribute.source
     return f"value.{source}" if isinstance(source, str) else f"{_named(source, names)}(value)"
 
 
 def _statements(attribute: Attribute, names: dict[str, Any]) -> list[str]:
-    """The source text that adds an attribute to `body`, unless it has no value."""
+    """Returns the source text that adds an attribute to `body` if it has a value."""
     name, found = attribute.name, _source(attribute, names)
     if not attribute.optional:
         return [f" body[{name!r}] = {_expression(attribute.type, found, names)}"]
@@ -115,9 +115,9 @@ def _statements(attribute: Attribute, names: dict[str, Any]) -> list[str]:
 
 
 def _expression(kind: Any, found: str, names: dict[str, Any], *, late: bool = False) -> str:
-    """The source text of a value of a type, encoded; `found` is the source text of the value.
+    """Returns the source text that encodes a value of a type; `found` is its source text.
 
-    The encoder of the type is made at once, or `late`, for the first value.
+    The encoder of the type is created at once, or `late`, for the first value.
     """
     if fixed := constant(kind):
         return repr(fixed[0])
@@ -137,14 +137,14 @@ def _expression(kind: Any, found: str, names: dict[str, Any], *, late: bool = Fa
 
 
 def _function(kind: Any, *, late: bool) -> Callable[[Any], Any] | None:
-    """The function that encodes values of a type; None if they are JSON already."""
+    """Returns the function that encodes values of a type, or None for plain JSON."""
     if kind in ENCODERS or alternatives(kind) or is_shape(kind):
         return _late(kind) if late else encoder(kind)
     return str if get_origin(kind) is Literal else None
 
 
 def _late(shape: Any) -> Callable[[Any], Any]:
-    """The encoder of a shape, made when the first value is encoded."""
+    """Returns an encoder of a shape that is created for the first value."""
 
     def encode_late(value: Any) -> Any:
         return encoder(shape)(value)
@@ -153,69 +153,72 @@ def _late(shape: Any) -> Callable[[Any], Any]:
 
 
 def _named(value: Any, names: dict[str, Any]) -> str:
-    """The name of an object in the compiled source text."""
+    """Returns the name of an object in the compiled source text."""
     name = f"_{len(names)}"
     names[name] = value
     return name
 
 
-# -- parts ------------------------------------------------------------------------------------------
+# -- parts -----------------------------------------------------------------------------------------
 
 
 def encode_key(key: ContentKey) -> Json:
-    """A content key."""
+    """Encodes a content key."""
     return {"elements": list(key.elements)}
 
 
 def encode_content(content: Content) -> Json:
-    """A content: `type` and `id` first (`id` null if unknown), then its attributes; those of unknown types unchanged."""
+    """Encodes a content: `type` and `id` first (`id` null if unknown), then its attributes."""
     if content.payload:
         return encode(shapes.CONTENTS[content.type], content)
     return encode(shapes.ForeignContent, content) | content.attributes()
 
 
 def encode_optional_content(content: Content | None) -> Json | None:
-    """A content or null."""
+    """Encodes a content or null."""
     return None if content is None else encode_content(content)
 
 
 def encode_operation(operation: Operation) -> Json:
-    """An operation as a client sends it: `expectedContent` only if it is set. `decode_operation` gives the operation back."""
+    """Encodes an operation for a server; `decode_operation` is the inverse."""
     return encode(shapes.Operation, operation)
 
 
 def encode_commit_meta(meta: CommitMeta) -> Json:
-    """Commit metadata, v2 view: plural attributes; `allProperties` and `parentCommitHashes` are left out if empty."""
+    """Encodes commit metadata for REST v2.
+
+    Attributes are plural; `allProperties` and `parentCommitHashes` are left out if empty.
+    """
     return encode(shapes.CommitMeta, meta)
 
 
 def encode_reference(reference: Reference) -> Json:
-    """A reference; a detached one has no `name`, `metadata` is left out if unknown."""
+    """Encodes a reference; a detached one has no `name`, unknown `metadata` is left out."""
     return encode(shapes.Reference, reference)
 
 
 def encode_log_entry(entry: LogEntry) -> Json:
-    """One commit of a log; `operations` is null if there are none or they were not requested."""
+    """Encodes a commit of a log; `operations` is null if it has none or they were not requested."""
     return encode(shapes.BareLogEntry, entry)
 
 
 def encode_entry(entry: Entry) -> Json:
-    """One key of a commit's state; the attribute of the key is `name`."""
+    """Encodes a key of a commit's state; the attribute of the key is `name`."""
     return encode(shapes.BareEntry, entry)
 
 
 def encode_diff_entry(entry: DiffEntry) -> Json:
-    """One key whose content differs."""
+    """Encodes a key whose content differs."""
     return encode(shapes.BareDiffEntry, entry)
 
 
 def encode_conflict(conflict: Conflict) -> Json:
-    """A conflict: type, key (null if the conflict is about a reference) and message."""
+    """Encodes a conflict: type, key (null if the conflict is about a reference) and message."""
     return encode(shapes.BareConflict, conflict)
 
 
 def encode_merge_detail(detail: MergeDetail) -> Json:
-    """One key of a merge; `conflict` is left out if there is none."""
+    """Encodes a key of a merge; `conflict` is left out if there is none."""
     return encode(shapes.BareMergeDetail, detail)
 
 
@@ -225,23 +228,24 @@ ENCODERS: dict[Any, Callable[[Any], Any]] = {
     shapes.Key: encode_key,
     shapes.Content: encode_content,
 }
-"""The types that are encoded by functions of their own."""
+"""The types with an encoder of their own."""
 
 
-# -- answers ----------------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------------------
 
 
 def assembled(shape: Any, **values: Any) -> Json:
-    """An object of several values, each under the name of its attribute's field."""
+    """Returns an object of several values, each under the name of its field."""
     return encode(shape, SimpleNamespace(**values))
 
 
 def encode_page(
     name: str, items: Iterable[Json | Raw], token: str | None = None, **references: Reference
 ) -> Json:
-    """A page of a listing: `hasMore`, `token`, the items under `name`, and the references that the listing was read from.
+    """Encodes a page of a listing: `hasMore`, `token`, the items, and the references it is of.
 
-    `name` is `references`, `logEntries`, `entries` or `diffs`; `references` are `effectiveReference` and its like. An item may be JSON text already.
+    `name` is `references`, `logEntries`, `entries` or `diffs`; `references` are
+    `effectiveReference` and its like. An item may be JSON text already.
     """
     body: Json = {"hasMore": token is not None, "token": token, name: list(items)}
     return body | {
@@ -250,34 +254,37 @@ def encode_page(
 
 
 def encode_single_reference(reference: Reference) -> Json:
-    """The answer of the verbs that get, create, assign or delete a reference."""
+    """Encodes the answer of the verbs that get, create, assign or delete a reference."""
     return assembled(shapes.SingleReference, reference=reference)
 
 
 def encode_content_response(content: Content, effective: Reference) -> Json:
-    """One content."""
+    """Encodes a content and the reference it was read from."""
     return assembled(shapes.ContentResponse, content=content, effective_reference=effective)
 
 
 def encode_commit_result(result: CommitResult) -> Json:
-    """What a commit did; `addedContents` is null if nothing was created."""
+    """Encodes the result of a commit; `addedContents` is null if nothing was created."""
     return encode(shapes.BareCommit, result)
 
 
 def encode_merge_result(
     result: MergeResult, detail: Callable[[MergeDetail], Json] = encode_merge_detail
 ) -> Json:
-    """What a merge or transplant did; `detail` encodes each key."""
+    """Encodes the result of a merge or transplant; `detail` encodes each key."""
     return encode(shapes.MergeOutcome, result) | {
         "details": [detail(one) for one in result.details]
     }
 
 
-# -- errors -----------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 def encode_error(error: NessieError, *, details: bool = True) -> Json:
-    """The body of an error answer. `details=False` for clients that do not announce specification 2."""
+    """Encodes the body of an error answer.
+
+    `details=False` is for clients that do not announce specification 2.
+    """
     body = encode_error_line(error)
     found = error_details(error) if details else None
     if found:
@@ -303,7 +310,7 @@ def error_details(error: NessieError) -> Json | None:
 
 
 def _reported(error: NessieError) -> list[Conflict]:
-    """The conflicts to report: a failed merge lists every key, those without a conflict of their own as KEY_CONFLICT."""
+    """Returns the conflicts to report: a failed merge lists keys without conflict as KEY_CONFLICT."""
     if isinstance(error, MergeConflict):
         details = error.result.details
         if any(d.conflict for d in details):

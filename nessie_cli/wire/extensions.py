@@ -1,18 +1,18 @@
 """Extensions to REST v2, between our own client and our own server only.
 
 Our client sends the header `Nessie-Cli` with each request. Our server then announces the extensions
-in its configuration and adds attributes to its answers; other clients, which may refuse unknown
-attributes, never see them. To a server that announces nothing the client speaks plain v2. The
+in its configuration and adds attributes to its answers. Other clients, which may refuse unknown
+attributes, never see them. With a server that announces nothing, the client uses plain v2. The
 extensions are:
 
-* `Nessie-Request-Id`, a header that names a write, and `GET requests/{id}`, which answers its result;
-* `isDryRun` of a commit, and a commit, merge or transplant without an expected hash, which means HEAD;
+* `Nessie-Request-Id`, a header that names a write, and `GET requests/{id}`, its result;
+* `isDryRun` of a commit; a commit, merge or transplant without an expected hash (HEAD);
 * `anyOrder` of a transplant: its commits need not be neighbours;
 * `message` of a new tag, and `GET messages?ref=`, the messages of tags;
 * `POST trees/{ref}/rename?name=`, `GET reflog`, `GET divisions`;
 * `key=` for a log: only the commits of this key, without reading the others;
 * the settings of the repository, as a configuration object;
-* the height of a commit in a log, the renames behind a conflict of a merge, contents of unknown types.
+* the height of a commit in a log, the renames behind a merge conflict, unknown contents.
 """
 
 from __future__ import annotations

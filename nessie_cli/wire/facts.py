@@ -1,6 +1,7 @@
-"""What the command line's JSON adds to the shapes of REST v2: facts for diagnostics, and records that REST has no shape for.
+"""Encodes the JSON of the command line: the shapes of REST v2 with facts for diagnostics.
 
-Every function here gives the shape of its namesake in `encode` with attributes added, none renamed or left out.
+Each function returns the shape of its namesake in `encode` with attributes added, none renamed or
+removed.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ from nessie_cli.wire.encode import (
 def conflict_with_facts(
     conflict: Conflict, resolutions: Sequence[str] = (), *, is_merge: bool = False
 ) -> Json:
-    """A conflict with the contents expected, actual and proposed, who changed it, and the command lines that resolve it.
+    """Encodes a conflict with its contents, the commit that changed the key, and its resolutions.
 
-    A merge names the contents `base`, `ours` and `theirs` as well. `sourceRename` and `targetRename` are present
-    only if one side of a merge renamed the content.
+    A merge also names the contents `base`, `ours` and `theirs`. `sourceRename` and `targetRename`
+    are present only if one side of a merge renamed the content.
     """
     states = {
         "expected": encode_optional_content(conflict.expected),
@@ -73,7 +74,7 @@ def conflict_with_facts(
 
 
 def renames(conflict: Conflict) -> Json:
-    """Where one side of a merge renamed the content of a conflict."""
+    """Encodes the renames of a conflict."""
     sides = (("sourceRename", conflict.source_rename), ("targetRename", conflict.target_rename))
     return {name: _rename(rename) for name, rename in sides if rename}
 
@@ -84,7 +85,7 @@ def _rename(rename: Rename) -> Json:
 
 
 def error_with_facts(error: NessieError) -> Json:
-    """An error as the command line prints it; conflicts carry their facts, and only keys in conflict are listed."""
+    """Encodes an error as the command line prints it, with the facts of its conflicts."""
     body = encode_error_line(error)
     details = _details(error)
     return body | {"errorDetails": details} if details else body
@@ -125,7 +126,7 @@ def _details(error: NessieError) -> Json | None:
 
 
 def merge_with_facts(result: MergeResult) -> Json:
-    """What a merge did, each key with the contents of both sides and the facts of its conflict."""
+    """Encodes the result of a merge: each key with the contents of both sides and its conflict."""
 
     def detail(of: MergeDetail) -> Json:
         body = encode_merge_detail(of) | {
@@ -140,22 +141,22 @@ def merge_with_facts(result: MergeResult) -> Json:
 
 
 def commit_with_facts(result: CommitResult) -> Json:
-    """What a commit did, and whether it was applied (false for a dry run)."""
+    """Encodes the result of a commit, and whether it was applied (false for a dry run)."""
     return encode_commit_result(result) | {"wasApplied": result.applied}
 
 
 def log_entry_with_facts(entry: LogEntry) -> Json:
-    """A commit of a log, and how many commits its history counts."""
+    """Encodes a commit of a log with its height."""
     return encode_log_entry(entry) | {"height": entry.height}
 
 
 def entry_with_facts(entry: Entry) -> Json:
-    """A key of a commit's state, its value hash and its cache key."""
+    """Encodes a key of a commit's state with its value hash and cache key."""
     return encode_entry(entry) | {"valueHash": entry.value_hash, "cacheKey": entry.cache_key}
 
 
 def reflog_entry(entry: ReflogEntry) -> Json:
-    """One move of a reference; `before` is null for a creation, `after` for a deletion."""
+    """Encodes a move of a reference; `before` is null for a creation, `after` for a deletion."""
     return {
         "number": entry.number,
         "reference": entry.reference,
@@ -171,5 +172,5 @@ def reflog_entry(entry: ReflogEntry) -> Json:
 
 
 def problem(found: Problem) -> dict[str, Any]:
-    """Something wrong that `fsck` found."""
+    """Encodes a problem that `fsck` found."""
     return {"kind": found.kind.value, "where": found.where, "message": found.message}

@@ -1,9 +1,8 @@
 """The CEL engine of the filters: the typed variables of each listing, and compiled filters.
 
-The engine is loaded with the first filter, not before. Variables are typed messages, so that a
-misspelt attribute is found when the filter is compiled and not with the first value. Each message
-exists three times: a filter is checked with plain types, as in the original, and evaluated with
-types that can be null.
+The engine is loaded with the first filter. Variables are typed messages, so that the compiler finds
+a misspelt attribute. Each message exists three times: a filter is checked with plain types, as in
+the original server, and evaluated with types that can be null.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from nessie_cli.errors import InvalidInput, NessieError
 
 _REMEMBERED = 128
 CHECKED, EVALUATED, BARE = "nessie", "nessie.evaluated", "nessie.bare"
-"""The packages of the messages. BARE is for references without metadata: there the metadata and
-all times are null."""
+"""The packages of the messages. BARE is for references without metadata, whose times are null."""
 
 
 class FilterKind(StrEnum):
-    """The listings that can be filtered; each offers variables of its own."""
+    """The listings that can be filtered; each has its own variables."""
 
     REFERENCES = "references"
     LOG = "log"
@@ -31,7 +29,7 @@ class FilterKind(StrEnum):
 
 
 class _Field(StrEnum):
-    """How an attribute is typed."""
+    """The type of an attribute."""
 
     TEXT = "text"
     TEXTS = "texts"
@@ -82,7 +80,7 @@ _MESSAGES: Mapping[str, Mapping[str, str]] = {
 
 @lru_cache(_REMEMBERED)
 def compiled(kind: FilterKind, package: str, text: str) -> Any:
-    """A filter compiled for the messages of a package. Raises `InvalidInput` if it does not."""
+    """Returns a filter compiled for the messages of a package. Raises `InvalidInput`."""
     try:
         return _environment(kind, package).compile(text)
     except RuntimeError as error:
@@ -90,7 +88,7 @@ def compiled(kind: FilterKind, package: str, text: str) -> Any:
 
 
 def reason(error: RuntimeError) -> str:
-    """The engine's message, its first line, without the name of its status."""
+    """Returns the first line of the engine's message, without the name of its status."""
     lines = str(error).splitlines() or ["cannot be evaluated"]
     return (
         lines[0]
@@ -100,12 +98,12 @@ def reason(error: RuntimeError) -> str:
     )
 
 
-# -- the engine -----------------------------------------------------------------------------------------------------------------------
+# -- the engine ------------------------------------------------------------------------------------
 
 
 @cache
 def engine() -> Any:
-    """The module of the engine. Raises `InvalidInput` if it is not installed."""
+    """Returns the module of the engine. Raises `InvalidInput` if it is not installed."""
     try:
         from cel_expr_python import cel  # type: ignore[import-untyped]
     except ImportError as error:
@@ -130,7 +128,7 @@ def _environment(kind: FilterKind, package: str) -> Any:
         name: types.get(what) or cel.Type(f"{package}.{what}")
         for name, what in _VARIABLES[kind].items()
     }
-    # Values of two types may be compared: they are unequal, but for numbers (`1 == 1.0`).
+    # Values of two types may be compared: they are unequal, except numbers (`1 == 1.0`).
     any_two = [
         cel.Overload(f"{name}_any", cel.Type.BOOL, [cel.Type.DYN, cel.Type.DYN])
         for name in ("equals", "not_equals")
@@ -160,7 +158,7 @@ _VARIABLES: Mapping[FilterKind, Mapping[str, str]] = {
 
 @cache
 def _pool() -> Any:
-    """The descriptor pool that knows the messages; it has the well-known types already."""
+    """Returns the descriptor pool with the messages and the well-known types."""
     try:
         from google.protobuf import (  # type: ignore[import-untyped]
             descriptor_pb2,
@@ -189,7 +187,7 @@ def _pool() -> Any:
 
 
 def _add_checked(message: Any, number: int, name: str, kind: str) -> None:
-    """Add an attribute as the checker sees it."""
+    """Adds an attribute for the type checker."""
     from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto  # type: ignore[import-untyped]
 
     single, many = Proto.LABEL_OPTIONAL, Proto.LABEL_REPEATED
@@ -231,7 +229,7 @@ def _add_checked(message: Any, number: int, name: str, kind: str) -> None:
 
 
 def _add_nullable(message: Any, number: int, name: str, kind: str, package: str) -> None:
-    """Add an attribute as it is evaluated: null without a value; an empty list or map is one."""
+    """Adds an attribute for evaluation: null without a value; an empty list or map is a value."""
     from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
     known = "Value" if package == BARE and kind in (_Field.TIME, "RefMeta") else _NULLABLE.get(kind)
@@ -258,7 +256,7 @@ _NULLABLE: Mapping[str, str] = {
 
 @cache
 def message(name: str, package: str = EVALUATED) -> Any:
-    """The class of a message."""
+    """Returns the class of a message."""
     from google.protobuf import message_factory
 
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{package}.{name}"))

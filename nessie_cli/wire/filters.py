@@ -1,6 +1,6 @@
-"""CEL filters on listings: the variables that each listing offers, and whether one of its values passes.
+"""CEL filters on listings: the variables of each listing, and tests of its values.
 
-`compile_filter(kind, text)` gives a test for the values of a listing.
+`compile_filter(kind, text)` returns a test for the values of a listing.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ from nessie_cli.wire.keys import encode_legacy
 __all__ = ["FilterKind", "compile_filter"]
 
 MAX_LENGTH = 10_000
-"""Characters of a filter; a longer one is refused before it reaches the compiler."""
+"""The most characters of a filter; the compiler never sees a longer one."""
 _REMEMBERED = 128
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 def compile_filter(kind: FilterKind, text: str) -> Callable[[Any], bool]:
-    """The test of a filter for values of a listing (`Reference`, `LogEntry`, `Entry`, `DiffEntry`).
+    """Returns the test of a filter for values (`Reference`, `LogEntry`, `Entry`, `DiffEntry`).
 
-    Raises `InvalidInput` for a text that does not compile, and, from the test, for one that fails on a value or answers no truth value.
+    Raises `InvalidInput` for a text that does not compile; the test raises it if it fails on a
+    value or returns no truth value.
     """
     if len(text) > MAX_LENGTH:
         raise InvalidInput(f"filter: has {len(text)} characters, {MAX_LENGTH} are allowed")
@@ -69,7 +70,8 @@ def _no_truth(text: str, found: Any) -> str:
     answer, cel = str(found.value()), engine()
     if found.type() == cel.Type.ERROR:
         return f"filter: {text!r} fails on a value: {answer.partition(': ')[2] or answer}"
-    return f"filter: {text!r} is neither true nor false for a value, but of type {str(found.type()).lower()}"
+    type_ = str(found.type()).lower()
+    return f"filter: {text!r} is neither true nor false for a value, but of type {type_}"
 
 
 Json = dict[str, Any]
@@ -81,7 +83,7 @@ def _text(value: str | None) -> Json | None:
 
 @lru_cache(_REMEMBERED)
 def _texts(values: tuple[str, ...]) -> Any:
-    """The same few lists occur again and again: the authors of commits, the namespaces of keys."""
+    """Returns a cached list: the same authors and namespaces occur again and again."""
     from google.protobuf.struct_pb2 import ListValue  # type: ignore[import-untyped]
 
     found = ListValue()

@@ -1,8 +1,8 @@
-"""Validation of what comes from outside: pydantic models derived from the shapes, and their faults as one line.
+"""Validation of input: pydantic models derived from the shapes, and faults as one line.
 
-Models are strict: a text is no number, true is no number, a number with a fraction is no integer.
-Unknown attributes are ignored unless the shape rejects them. How values go together is checked by the
-classes of `model` that are made of them.
+Models are strict: a text is not a number, true is not a number, a number with a fraction is not an
+integer. Unknown attributes are ignored unless the shape rejects them. The classes of `model` check
+how values fit together.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JsonObject = dict[str, Any]
 
 
 class Guard(BaseModel):
-    """Base: attributes have camel-case names in JSON, nothing is converted silently."""
+    """The base of the models: names in JSON are camel case, and nothing is converted."""
 
     model_config = ConfigDict(strict=True, extra="ignore", alias_generator=to_camel)
 
@@ -46,9 +46,10 @@ class _Closed(Guard):
 
 @cache
 def guard_of(shape: Any) -> type[Guard]:
-    """The model of a shape in a request.
+    """Returns the model of a shape in a request.
 
-    What can be null may be missing. The original reads a list or map that is null as empty.
+    Attributes that can be null may be missing. Like the original server, null is read as an empty
+    list or map.
     """
     base = _Closed if shape.rejects_unknown else Guard
     fields: dict[str, Any] = {
@@ -58,7 +59,7 @@ def guard_of(shape: Any) -> type[Guard]:
 
 
 def _field(one: Attribute) -> Any:
-    """The type and default of an attribute of a request."""
+    """Returns type and default of an attribute of a request."""
     kind, nullable = without_null(one.type)
     checked = _checked(kind)
     if get_origin(kind) is dict and get_args(kind)[1] is not Any:
@@ -82,7 +83,7 @@ def _map_field(one: Attribute, checked: Any, *, nullable: bool) -> Any:
 
 
 def _tuple(value: Any) -> Any:
-    """A list as the tuple that a frozen value holds."""
+    """Converts a list to the tuple of a frozen value."""
     return () if value is None else tuple(value) if isinstance(value, list) else value
 
 
@@ -91,12 +92,15 @@ def _map(value: Any) -> Any:
 
 
 def _map_or_empty_list(value: Any) -> Any:
-    """The original reads an empty list in the place of a commit's properties as none."""
+    """Reads an empty list as empty commit properties, like the original server."""
     return {} if value == [] and is_lenient() else value
 
 
 def _checked(kind: Any) -> Any:
-    """What pydantic checks for a type: only that it is an object if it is one of several shapes, or if its faults name its attributes."""
+    """Returns the type that pydantic checks.
+
+    For one of several shapes, or a shape whose faults name its own attributes, that is any object.
+    """
     if get_origin(kind) is list:
         return list[_checked(get_args(kind)[0])]  # type: ignore[misc]
     if get_origin(kind) is dict:
@@ -109,7 +113,7 @@ def _checked(kind: Any) -> Any:
     return str if get_origin(kind) is Literal else Any if kind is None else plain(kind)
 
 
-# -- faults -------------------------------------------------------------------------------------------------------------------------------
+# -- faults ----------------------------------------------------------------------------------------
 
 _MUST_BE: Mapping[str, str] = {
     "int_type": "must be a whole number",
@@ -126,7 +130,7 @@ G = TypeVar("G", bound=Guard)
 
 
 def check(guard: type[G], data: Any, path: str) -> G:
-    """The guard filled from a JSON value, or `InvalidInput` with the first fault."""
+    """Returns a model from a JSON value. Raises `InvalidInput` with the first fault."""
     try:
         return guard.model_validate(data)
     except ValidationError as error:
@@ -156,12 +160,12 @@ def _bits(error: ErrorDetails) -> int:
     return 64 if abs(bound) > 2**32 else 32
 
 
-# -- leniency -----------------------------------------------------------------------------------------
+# -- leniency --------------------------------------------------------------------------------------
 #
-# The original's conversions of JSON scalars, for servers that must take what its clients have always been
-# allowed to send: `"17"` and `1.5` are integers (17 and 1), null is the number 0, numbers and truth values
-# are texts, numbers and texts are truth values. Only a value that a model has refused is converted and
-# checked once more, so values that pass at once cost nothing.
+# The original server converts JSON scalars, and its clients rely on that: `"17"` and `1.5` are
+# integers (17 and 1), null is the number 0, numbers and truth values are texts, numbers and texts
+# are truth values. Only a value that a model has refused is converted and checked once more, so
+# values that pass at once cost nothing.
 
 _LENIENT: ContextVar[bool] = ContextVar("lenient", default=False)
 _REFUSED = object()
@@ -170,7 +174,7 @@ _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fal
 
 
 class lenient:  # noqa: N801 - used as a function that gives a context is
-    """What is decoded inside is read as the original reads it."""
+    """Decodes within the block like the original server."""
 
     __slots__ = ("_token",)
 
@@ -182,12 +186,12 @@ class lenient:  # noqa: N801 - used as a function that gives a context is
 
 
 def is_lenient() -> bool:
-    """Whether scalars are converted here."""
+    """Returns whether scalars are converted here."""
     return _LENIENT.get()
 
 
 def coerce(data: Any, faults: Sequence[ErrorDetails]) -> Any:
-    """The same JSON with the refused scalars converted; None where one of them cannot be. The given value is left as it is."""
+    """Returns a copy of the JSON with refused scalars converted, or None if one cannot be."""
     copy = data
     for found in faults:
         convert = _CONVERSIONS.get(found["type"])
@@ -199,7 +203,7 @@ def coerce(data: Any, faults: Sequence[ErrorDetails]) -> Any:
 
 
 def _replaced(data: Any, path: Sequence[int | str], value: Any) -> Any:
-    """A copy of a JSON value with another value at a path."""
+    """Returns a copy of a JSON value with another value at a path."""
     if not path:
         return value
     copy = data.copy()
@@ -233,4 +237,4 @@ _CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "string_type": _text,
     "bool_type": _truth,
 }
-"""By what pydantic calls the fault."""
+"""Converters by the name of the fault in pydantic."""

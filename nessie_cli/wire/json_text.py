@@ -1,7 +1,8 @@
-"""Text that came from outside to a JSON value, strictly.
+"""Parses JSON text from outside strictly.
 
-The standard library's parser, without what it lets pass: NaN and Infinity, numbers that are no finite number, an attribute that occurs twice in one
-object, and text that cannot be written as UTF-8 again. Each fault is an `InvalidInput` of one line that names the place in the text or value.
+It uses the standard library's parser, but refuses NaN and Infinity, numbers that are not finite,
+duplicate attributes, and text that cannot be encoded as UTF-8. Each fault is an `InvalidInput` of
+one line that names the place in the text or value.
 """
 
 from __future__ import annotations
@@ -18,19 +19,22 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class _NoNumber(str):
-    """Stands where the text has NaN, Infinity or a number beyond all floats."""
+    """Represents NaN, Infinity or a number beyond all floats in the text."""
 
     __slots__ = ()
 
 
 class _Doubled(dict[str, Any]):
-    """Stands where an object has an attribute twice; `name` is the attribute."""
+    """Represents an object with a duplicate attribute, whose name is `name`."""
 
     name: str = ""
 
 
 class _Reader:
-    """One run of the parser; remembers whether there is something to look for afterwards, so that clean input pays nothing."""
+    """One run of the parser.
+
+    It records whether there may be faults, so that valid input costs nothing.
+    """
 
     def __init__(self) -> None:
         self.suspicious = False
@@ -58,24 +62,27 @@ class _Reader:
 
 
 def fault(place: str, problem: str) -> InvalidInput:
-    """The error for a problem at a place; an empty place is left out."""
+    """Returns the error for a problem at a place, which may be empty."""
     return InvalidInput(f"{place}: {problem}" if place else problem)
 
 
 def at(place: str, path: str) -> str:
-    """A place within a text (`batch.json` and `operations[3].key`)."""
+    """Returns a place within a text: `batch.json: operations[3].key`."""
     return f"{place}: {path}" if place and path else place or path
 
 
 def join(path: str, *parts: str | int) -> str:
-    """A path below a path: `join("operations", 3, "key")` is `operations[3].key`."""
+    """Returns a path below a path: `join("operations", 3, "key")` is `operations[3].key`."""
     for part in parts:
         path = f"{path}[{part}]" if isinstance(part, int) else f"{path}.{part}" if path else part
     return path
 
 
 def read_text(data: str | bytes, place: str) -> str:
-    """The text of UTF-8 bytes; a byte order mark is dropped. Raises `InvalidInput` for other encodings and for nothing at all."""
+    """Returns the text of UTF-8 bytes without a byte order mark.
+
+    Raises `InvalidInput` for other encodings and for an empty text.
+    """
     if isinstance(data, bytes):
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise fault(place, "is UTF-16 text; write it as UTF-8")
@@ -101,7 +108,7 @@ def read_text(data: str | bytes, place: str) -> str:
 
 
 def parse_json(data: str | bytes, place: str = "") -> Any:
-    """The value of a JSON text that may not hold anything else. `place` names the text in errors, a file for example."""
+    """Returns the value of a JSON text. `place` names the text in errors, for example a file."""
     text = read_text(data, place)
     value, end = parse_first(text, place)
     rest = text[end:].lstrip()
@@ -115,7 +122,7 @@ def parse_json(data: str | bytes, place: str = "") -> Any:
 
 
 def parse_first(text: str, place: str) -> tuple[Any, int]:
-    """The first JSON value of a text, and where it ends."""
+    """Returns the first JSON value of a text, and the position where it ends."""
     reader = _Reader()
     try:
         value, end = reader.decoder.raw_decode(text, len(text) - len(text.lstrip()))
@@ -162,7 +169,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def walk(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every value within a JSON value, itself and the names of attributes included, in order of the text, with its path."""
+    """Yields every value and attribute name within a JSON value, with its path."""
     pending: list[tuple[str, Any]] = [("", value)]
     while pending:
         path, found = pending.pop()
@@ -178,7 +185,7 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def describe(value: Any) -> str:
-    """A JSON value for a message: short, one line."""
+    """Returns a JSON value for a message: short, one line."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

@@ -1,6 +1,8 @@
-"""Content keys in paths and queries of URLs: three encodings to one text, one decoder for all of them (reference 4.2).
+"""Content keys in URLs: three encodings to text, and one decoder for all of them.
 
-These are texts before percent-encoding; percent-decode a URL segment first. The command line's own form of a key (`str(key)`) is another one.
+The texts are not percent-encoded; decode a URL segment first. The command line's form of a key is
+`str(key)`. See the Nessie specification, "Content Key Encoding":
+https://projectnessie.org/develop/spec/
 """
 
 from __future__ import annotations
@@ -13,24 +15,27 @@ from nessie_cli.model import ContentKey
 
 _DOT_IN_LEGACY: Final = "\x1d"
 _ESCAPES: Final = {".": ".", "*": "*", "/": "{", "\\": "}", "%": "["}
-"""What stands behind the `*` for each escaped character."""
+"""The characters after `*` for each escaped character."""
 _UNESCAPED: Final = {code: char for char, code in _ESCAPES.items()}
 _ESCAPED_TABLE: Final = str.maketrans({char: f"*{code}" for char, code in _ESCAPES.items()})
 _CANONICAL_TABLE: Final = str.maketrans({".": "*.", "*": "**"})
 
 
 def encode_legacy(key: ContentKey) -> str:
-    """For servers below specification 2.2: a dot within an element becomes U+001D."""
+    """Encodes for servers below specification 2.2: a dot within an element becomes U+001D."""
     return ".".join(element.replace(".", _DOT_IN_LEGACY) for element in key.elements)
 
 
 def encode_escaped(key: ContentKey) -> str:
-    """For servers from specification 2.2 on: plain where that is safe in a URL, else with a leading dot and `*` escapes."""
+    """Encodes for servers from specification 2.2 on.
+
+    The result is plain if that is safe in a URL; otherwise it has a leading dot and `*` escapes.
+    """
     return _encode(key, "./\\%", _ESCAPED_TABLE)
 
 
 def encode_canonical(key: ContentKey) -> str:
-    """For people: as escaped, but only dots within an element make escapes necessary."""
+    """Encodes for people: only dots within an element require escapes."""
     return _encode(key, ".", _CANONICAL_TABLE)
 
 
@@ -41,15 +46,19 @@ def _encode(key: ContentKey, needs_escapes: str, table: dict[int, str]) -> str:
 
 
 def decode(text: str) -> ContentKey:
-    """The key of any of the three encodings. `.` and the empty text give the key without elements; a dot at the end is tolerated."""
+    """Decodes a key of any of the three encodings.
+
+    `.` and the empty text give the key without elements; a trailing dot is tolerated.
+    """
     return ContentKey(tuple(decode_elements(text)))
 
 
 def decode_elements(text: str) -> Sequence[str]:
-    """The elements of an encoded key, not yet checked to be a valid key; raises `InvalidInput` for a wrong escape.
+    """Returns the elements of an encoded key, which may not be a valid key.
 
-    An empty element outside the escaped form makes the original read the text once more as escaped, from its second character on, behind the
-    elements that it has already. Nothing but a leading dot gives a valid key that way, and the message is the original's.
+    Raises `InvalidInput` for a wrong escape. After an empty element outside the escaped form, the
+    original server reads the text again as escaped, from its second character on, and appends the
+    result. Only a leading dot gives a valid key that way; the message is the original's.
     """
     elements = text.replace("\x00", _DOT_IN_LEGACY).split(".")
     if elements[-1] == "":

@@ -1,7 +1,8 @@
 """Records: dataclasses whose fields are the attributes of a JSON object.
 
-The results of the commands are records. Their JSON (`encode`) and its schema (`schemas`) follow from
-the fields: a field `last_change: CommitMeta` is the attribute `lastChange` in the shape of a commit.
+The results of the commands are records. Their JSON (`encode`) and its schema (`schemas`) follow
+from the fields: a field `last_change: CommitMeta` is the attribute `lastChange` in the shape of a
+commit.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from nessie_cli.wire.facts import error_with_facts
 from nessie_cli.wire.shape import Attribute, NotRequired, Shape, attributes, is_shape
 
 INLINE = "inline"
-"""Marks a field whose attributes are attributes of the record itself."""
+"""Marks a field whose attributes belong to the record itself."""
 NOT_JSON = "not JSON"
 """Marks a field that only `show` reads."""
 OPTIONAL = NotRequired.__metadata__[0]
@@ -53,7 +54,8 @@ class Record(Shape):
     """
 
     listing: ClassVar[str | None] = None
-    """The field that `--jsonl` prints one line each of; None for a record that is printed on one line."""
+    """The field that `--jsonl` prints one line each of; None for a record that is printed on one
+    line."""
 
     @classmethod
     def attributes(cls) -> Iterator[Attribute]:

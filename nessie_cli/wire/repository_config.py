@@ -1,4 +1,4 @@
-"""Configuration objects that a repository keeps for its clients: one type, what garbage collection has to know (reference 12.8)."""
+"""Configuration objects that a repository stores for its clients, such as garbage collection."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ from nessie_cli.wire.values import object_with_type
 
 GARBAGE_COLLECTOR = "GARBAGE_COLLECTOR"
 TYPE_NAMES = frozenset({GARBAGE_COLLECTOR})
-"""The types that a repository keeps."""
+"""The types that a repository stores."""
 
-_POLICY_RULE = "must be NONE, a positive number of commits, a duration (PT36H, P30D) or an instant (2026-01-31T12:00:00Z)"
+_POLICY_RULE = (
+    "must be NONE, a positive number of commits, a duration (PT36H, P30D)"
+    " or an instant (2026-01-31T12:00:00Z)"
+)
 _NANOS = 10**9
 
 
 def decode_repository_config(data: Any) -> tuple[str, Json]:
-    """The type and the object of `{"config": {"type": ...}}`, without attributes that have no value."""
+    """Decodes `{"config": {"type": ...}}` to the type and the object without empty attributes."""
     config = check(guard_of(UpdateRepositoryConfigRequest), data, "").__dict__["config"]
     name = object_with_type(config, "config", TYPE_NAMES)
     if name not in TYPE_NAMES:
         raise InvalidInput(
-            f"Repository config type bundle for '{name}' is not available on the Nessie server side."
+            f"Repository config type bundle for '{name}' is not available"
+            " on the Nessie server side."
         )
     guard: Any = check(guard_of(GarbageCollectorConfig), config, "config")
     policies = [
@@ -51,7 +55,7 @@ def decode_repository_config(data: Any) -> tuple[str, Json]:
 
 
 def _policy(guard: Any, path: str) -> Json:
-    # The pattern is kept as it is: those who use it check it, in the dialect of their language.
+    # The pattern is stored unchanged: its readers check it, in the dialect of their language.
     return {
         "referenceNamePattern": guard.reference_name_pattern,
         "policy": _checked_policy(guard.policy, join(path, "policy")),
@@ -77,7 +81,7 @@ def _is_instant(text: str) -> bool:
 
 
 def _normal_duration(text: str, path: str) -> str:
-    """A duration as the original writes it back: hours, minutes, seconds (`P1DT2H` is `PT26H`)."""
+    """Formats a duration like the original server: hours, minutes, seconds (`PT26H`)."""
     nanos = duration_nanos(text)
     if nanos is None:
         raise fault(path, f"must be a duration such as PT3H, not {describe(text)}")

@@ -1,6 +1,6 @@
-"""JSON Schemas of the shapes: for the OpenAPI document (`components`) and for the command line (`definitions`).
+"""JSON Schemas of the shapes, for the OpenAPI document (`components`) and the command line.
 
-They describe and check nothing at run time. Tests hold real answers against them.
+They check nothing at run time. Tests validate real answers with them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def maybe(schema: Json) -> Json:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-# -- from the definitions of shapes -----------------------------------------------------------------
+# -- from the definitions of shapes ----------------------------------------------------------------
 
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
 
@@ -121,7 +121,7 @@ def _present(kind: Any, attribute: Attribute) -> Any:
     return inner if is_left_out and inner is not None else attribute.type
 
 
-# -- components of the OpenAPI document ---------------------------------------------------------------
+# -- components of the OpenAPI document ------------------------------------------------------------
 
 _REQUESTS: Mapping[str, Any] = {
     **{f"{name}_CONTENT": shape for name, shape in shapes.CONTENTS.items()},
@@ -195,7 +195,7 @@ def _request(shape: Any, refer: Callable[[Any], Json]) -> Json:
 
 
 def _request_attribute(one: Attribute, refer: Callable[[Any], Json]) -> Json:
-    """The schema of an attribute in a request, which may be null if it may be missing."""
+    """Returns the schema of an attribute in a request, which may be null if it may be missing."""
     kind, nullable = without_null(one.type)
     schema = schema_of(kind, refer)
     if one.filled:
@@ -204,7 +204,7 @@ def _request_attribute(one: Attribute, refer: Callable[[Any], Json]) -> Json:
 
 
 def _answer_components(given: Mapping[str, Json]) -> dict[str, Json]:
-    """The components of all answers; those that are `given` as requests are referred to and stay as they are."""
+    """Returns the components of all answers, without those that requests define (`given`)."""
     found: dict[str, Json] = {
         "AnyContent": {
             "type": "object",

@@ -1,9 +1,9 @@
-"""How a shape of JSON is defined: a class whose annotations are its attributes, in the order they are sent.
+"""The definition of JSON shapes: a class whose annotations are its attributes, in their order.
 
-`shapes`, `documents`, `rest` and `bodies` hold the definitions. Encoders (`encode`), validation
-(`guards`) and JSON Schemas (`schemas`) are derived from them. The classes are never instantiated: they
-describe the JSON of the values in `model`. This module loads nothing heavy, because every command
-encodes something.
+`shapes`, `documents`, `rest` and `bodies` contain the definitions. Encoders (`encode`), validation
+(`guards`) and JSON Schemas (`schemas`) are derived from them. The classes are never instantiated:
+they describe the JSON of the values in `model`. This module loads nothing heavy, because every
+command encodes something.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class Shape:
 
 
 SCALARS: dict[Any, dict[str, Any]] = {}
-"""The rules of scalar types with a meaning, in JSON Schema's words. Those with a description have a definition of their own."""
+"""The rules of scalar types in terms of JSON Schema.
+
+Those with a description have a definition of their own.
+"""
 
 
 class OneOf:
@@ -60,7 +63,7 @@ def of(source: str | Callable[[Any], Any]) -> Any:
 
 
 class Attribute(Struct, frozen=True):
-    """One attribute of a shape: its name in JSON, its source, its type, and whether it may be missing or empty."""
+    """An attribute of a shape: JSON name, source, type, and whether it may be missing or empty."""
 
     name: str
     source: str | Callable[[Any], Any]
@@ -83,7 +86,10 @@ def attributes(shape: Any) -> tuple[Attribute, ...]:
 
 
 def _annotations(shape: type) -> dict[str, Any]:
-    """The annotations of a shape and its base classes. Modules that define shapes do not postpone them."""
+    """The annotations of a shape and its base classes.
+
+    Modules that define shapes do not postpone them.
+    """
     inherited = [
         _annotations(base)
         for base in shape.__bases__
@@ -112,7 +118,7 @@ def snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-# -- types of attributes ----------------------------------------------------------------------------
+# -- types of attributes ---------------------------------------------------------------------------
 
 
 def without_null(kind: Any) -> tuple[Any, bool]:

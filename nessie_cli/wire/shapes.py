@@ -1,8 +1,8 @@
-"""The shapes of JSON that servers and the command line have in common, each defined once (see `shape`).
+"""The shapes of JSON that servers and the command line share, each defined once (see `shape`).
 
 The command line adds attributes to those named `Bare...`, in `documents`. Shapes that only servers
-send, and all of REST v1, are in `rest`; the bodies of requests are in `bodies`. Attributes are added,
-never renamed or removed.
+send, and all of REST v1, are in `rest`; the bodies of requests are in `bodies`. Attributes are
+added, never renamed or removed.
 """
 # ruff: noqa: N815 (attributes of JSON)
 
@@ -52,7 +52,8 @@ SCALARS |= {
     },
     Instant: {
         "description": "An ISO instant in UTC with no fraction, or with three or six digits of it.",
-        "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3}|\.[0-9]{6})?Z$",
+        "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
+        r"(\.[0-9]{3}|\.[0-9]{6})?Z$",
     },
     ContentId: {
         "description": "The identity of a content, kept through renames and merges; usually a UUID."
@@ -135,7 +136,7 @@ class Udf(Shape):
 
 
 class ForeignContent(Shape):
-    """A content of a type that this version does not know, with all of its attributes."""
+    """A content of a type unknown to this version, with all of its attributes."""
 
     is_open = True
     type: ForeignType = of("type_name")
@@ -225,7 +226,7 @@ class BareLogEntry(Shape):
 
 
 class ReferenceMetadata(Shape):
-    """How a reference compares to the default branch, and its last commit; null if not applicable."""
+    """A reference compared to the default branch, and its last commit; null if not applicable."""
 
     numCommitsAhead: Count | None = of("ahead")
     numCommitsBehind: Count | None = of("behind")

@@ -1,4 +1,4 @@
-"""Parts of JSON that requests and servers' answers have in common: types, instants, contents of unknown types."""
+"""JSON values that requests and servers' answers share: types, instants, unknown contents."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from nessie_cli.model import UnknownContent
 from nessie_cli.wire.json_text import describe, fault, join
 
 MAX_DEPTH = 50
-"""How deeply the attributes of a content of an unknown type may be nested; they are stored and copied as they are."""
+"""The deepest nesting of attributes of a content of an unknown type, which are stored unchanged."""
 
 _INSTANT = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)"
 
 
 def object_with_type(data: Any, path: str, known: Iterable[str]) -> str:
-    """The discriminator `type` of a JSON object; `known` is what the message offers."""
+    """Returns the discriminator `type` of a JSON object; `known` is what the message offers."""
     if not isinstance(data, dict):
         raise fault(path, f"must be an object, not {describe(data)}")
     name = data.get("type")
@@ -29,7 +29,7 @@ def object_with_type(data: Any, path: str, known: Iterable[str]) -> str:
 
 
 def decode_instant(text: str, path: str) -> datetime:
-    """An ISO instant with `Z` or an offset, in UTC; digits beyond microseconds are cut off."""
+    """Returns an ISO instant with `Z` or an offset, in UTC, without digits beyond microseconds."""
     found = re.fullmatch(_INSTANT, text)
     if found:
         try:
@@ -44,7 +44,7 @@ def decode_instant(text: str, path: str) -> datetime:
 def unknown_content(
     name: str, content_id: str | None, data: dict[str, Any], path: str
 ) -> UnknownContent:
-    """A content of a type that this program does not know, with all of its attributes."""
+    """Returns a content of an unknown type, with all of its attributes."""
     attributes = {
         attribute: value for attribute, value in data.items() if attribute not in ("type", "id")
     }
@@ -54,7 +54,7 @@ def unknown_content(
 
 
 def _depth(value: Any) -> int:
-    """How many objects and lists lie within each other, this one included; stops counting behind `MAX_DEPTH`."""
+    """Returns the nesting depth of a value, counted up to `MAX_DEPTH`."""
     level: list[Any] = [value]
     depth = 0
     while level and depth <= MAX_DEPTH:
