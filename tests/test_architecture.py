@@ -72,6 +72,7 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
     "uvicorn": frozenset({"server"}),
     "prometheus_client": frozenset({"server"}),
     "jwt": frozenset({"server"}),
+    "botocore": frozenset({"server"}),
     "pyspark": frozenset({"spark"}),
     "pyiceberg": frozenset({"iceberg", "spark"}),
     "authlib": frozenset({"repository"}),

@@ -1,0 +1,372 @@
+"""Vended credentials and grants: who gets which access to which table, and for how long."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+
+from nessie_cli.errors import NotAllowed, StoreUnavailable
+from nessie_cli.iceberg.warehouses.warehouse import Vending, Warehouse, Warehouses
+from nessie_cli.model import ContentKey, Secret
+from nessie_cli.server.iceberg_rest.delegation import Access, Delegation, Table
+from nessie_cli.server.iceberg_rest.delegation.grants import LIFETIME, Grants, Holder
+from nessie_cli.server.iceberg_rest.delegation.s3 import Folder
+from nessie_cli.server.iceberg_rest.delegation.signing import SignRequest
+from nessie_cli.server.iceberg_rest.delegation.vending import LONGEST_POLICY, policy
+from tests.gc.s3 import Store, s3
+from tests.server.iceberg_rest.s3_accounts import ROLE, signatures_verified, user_of, warehouse
+
+ID = "01234567-89ab-4cde-8f01-23456789abcd"
+LOCATION = f"s3://lake/wh/db/orders_{ID}"
+FOLDER = Folder("lake", "wh/db/orders_1")
+RESOURCE = "v1/main/namespaces/db/tables/orders"
+VENDED, SIGNING = "vended-credentials", "remote-signing"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with s3() as found:
+        yield found
+
+
+class Clock:
+    """Stands still unless it is moved."""
+
+    def __init__(self) -> None:
+        import time
+
+        self.now = time.time()
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def table(**changed: Any) -> Table:
+    return Table(
+        ref="main", key=ContentKey(("db", "orders")), content_id=ID, location=LOCATION,
+        resource=RESOURCE, catalog="http://h/iceberg", caller="ann", writable=True, trusted=False,
+    )._replace(**changed)  # fmt: skip
+
+
+def delegation(found: Warehouse, clock: Clock | None = None) -> Delegation:
+    return Delegation(Warehouses([found], Secret("s" * 32)), clock or Clock())
+
+
+def last_policy() -> dict[str, Any]:
+    """The session policy that STS got last."""
+    from moto.sts.models import sts_backends
+
+    roles = [
+        r for account in sts_backends.values() for b in account.values() for r in b.assumed_roles
+    ]
+    assert roles[-1].role_arn == ROLE
+    return dict(json.loads(roles[-1].policy))
+
+
+def allows(document: dict[str, Any], action: str, resource: str, prefix: str | None = None) -> bool:
+    """What IAM makes of a policy: a statement allows it, and none denies it."""
+    effects = {
+        statement["Effect"]
+        for statement in document["Statement"]
+        if matches(statement["Action"], action)
+        and matches(statement["Resource"], resource)
+        and (
+            "Condition" not in statement
+            or (
+                prefix is not None
+                and matches(statement["Condition"]["StringLike"]["s3:prefix"], prefix)
+            )
+        )
+    }
+    return effects == {"Allow"}
+
+
+def matches(patterns: str | list[str], text: str) -> bool:
+    several = [patterns] if isinstance(patterns, str) else patterns
+    return any(fnmatchcase(text, pattern.replace("[", "[[]")) for pattern in several)
+
+
+# -- what a policy opens -----------------------------------------------------------------------------
+
+OBJECT = "arn:aws:s3:::lake/"
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_policy_opens_exactly_the_tables_folder(writable: bool) -> None:
+    document = json.loads(policy(FOLDER, partition="aws", writable=writable))
+    mine = f"{OBJECT}wh/db/orders_1/data/a.parquet"
+    assert allows(document, "s3:GetObject", mine)
+    assert allows(document, "s3:PutObject", mine) is writable
+    assert allows(document, "s3:AbortMultipartUpload", mine) is writable
+    assert not allows(document, "s3:DeleteObject", mine)
+    assert not allows(document, "s3:PutObjectAcl", mine)
+    assert not allows(
+        document, "s3:PutObject", f"{OBJECT}wh/db/orders_1/metadata/0-x.metadata.json"
+    )
+    assert allows(document, "s3:GetObject", f"{OBJECT}wh/db/orders_1/metadata/0-x.metadata.json")
+    for other in (
+        "wh/db/orders_12/a",
+        "wh/db/orders_1",
+        "wh/db/a",
+        "wh/db/orders_2/wh/db/orders_1/a",
+    ):
+        for action in ("s3:GetObject", "s3:PutObject"):
+            assert not allows(document, action, f"{OBJECT}{other}")
+    assert not allows(document, "s3:GetObject", "arn:aws:s3:::lake2/wh/db/orders_1/a")
+    bucket = "arn:aws:s3:::lake"
+    for prefix in ("wh/db/orders_1/", "wh/db/orders_1/data"):
+        assert allows(document, "s3:ListBucket", bucket, prefix)
+    for prefix in (None, "", "wh/db/orders_1", "wh/db/orders_12/", "wh/"):
+        assert not allows(document, "s3:ListBucket", bucket, prefix)
+
+
+def test_a_policy_knows_the_other_parts_of_aws() -> None:
+    assert "arn:aws-cn:s3:::lake/" in policy(FOLDER, partition="aws-cn", writable=True)
+
+
+# -- vended credentials --------------------------------------------------------------------------------
+
+
+def test_credentials_of_sts_are_vended(store: Store) -> None:
+    found = warehouse(store, VENDED)
+    access = delegation(found).access(VENDED, found, table())
+    assert access.expires is not None
+    (credential,) = access.credentials
+    assert credential["prefix"] == f"{LOCATION}/"
+    assert credential["config"]["s3.session-token-expires-at-ms"] == str(access.expires * 1000)
+    assert access.config == {
+        **credential["config"],
+        "client.refresh-credentials-endpoint": f"{RESOURCE}/credentials",
+    }
+    assert access.config["s3.access-key-id"].startswith("ASIA")
+    assert store.properties["s3.secret-access-key"] not in str(access)
+    assert last_policy() == json.loads(
+        policy(Folder("lake", LOCATION.removeprefix("s3://lake/")), partition="aws", writable=True)
+    )
+
+
+def test_vended_credentials_reach_the_files(store: Store) -> None:
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    found = warehouse(store, VENDED)
+    given = delegation(found).access(VENDED, found, table()).config
+    reached = {"s3.endpoint": store.url, "s3.region": "us-east-1", **given}
+    file_io = PyArrowFileIO(reached)
+    with file_io.new_output(f"{LOCATION}/data/a").create() as stream:
+        stream.write(b"rows")
+    with file_io.new_input(f"{LOCATION}/data/a").open() as stream:
+        assert stream.read() == b"rows"
+
+
+def test_a_reader_gets_credentials_that_only_read(store: Store) -> None:
+    found = warehouse(store, VENDED)
+    giving = delegation(found)
+    reading = giving.access(VENDED, found, table(writable=False))
+    assert "s3:PutObject" not in json.dumps(last_policy())
+    writing = giving.access(VENDED, found, table())
+    assert reading.config["s3.access-key-id"] != writing.config["s3.access-key-id"]
+
+
+def test_credentials_are_kept_until_half_of_their_time_is_over(store: Store) -> None:
+    found, clock = warehouse(store, VENDED), Clock()
+    giving = delegation(found, clock)
+    first = giving.access(VENDED, found, table())
+    clock.now += 400
+    assert giving.access(VENDED, found, table()) == first
+    assert giving.access(VENDED, found, table(caller="ben")).config != first.config
+    other = f"s3://lake/wh/db/other_{ID}"
+    assert giving.access(VENDED, found, table(location=other)).config != first.config
+    clock.now += 100
+    assert giving.access(VENDED, found, table()).config != first.config
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        f"s3://lake/wh/a*/t_{ID}",
+        f"s3://lake/wh/a?/t_{ID}",
+        f"s3://lake/wh/${{aws:username}}/t_{ID}",
+        f"s3://lake/wh/../t_{ID}",
+        f"file:///wh/t_{ID}",
+        f"s3://lake/{'a' * LONGEST_POLICY}/t_{ID}",
+    ],
+)
+@pytest.mark.parametrize("trusted", [False, True])
+def test_locations_that_a_policy_cannot_name_get_nothing(
+    store: Store, location: str, trusted: bool
+) -> None:
+    found = warehouse(store, VENDED)
+    table_ = table(location=location, trusted=trusted)
+    assert delegation(found).access(VENDED, found, table_) == Access()
+
+
+@pytest.mark.parametrize("mode", [VENDED, SIGNING])
+def test_a_location_that_was_not_issued_for_this_table_gets_nothing(
+    store: Store, mode: str
+) -> None:
+    """A commit by the other API can name any location: a sibling's, or one of no table."""
+    found = warehouse(store, VENDED, SIGNING)
+    giving = delegation(found)
+    sibling = table(location="s3://lake/wh/db/salaries_99999999-89ab-4cde-8f01-23456789abcd")
+    plain = table(location="s3://lake/wh/db")
+    for one in (sibling, plain):
+        assert giving.access(mode, found, one) == Access()
+        assert giving.access(mode, found, one._replace(trusted=True)) != Access()
+    staged = table(content_id=None)
+    assert giving.access(mode, found, staged) != Access()
+
+
+def test_a_role_that_cannot_be_assumed_is_a_clear_error(
+    store: Store, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = warehouse(store, VENDED)
+    gone = Delegation(
+        Warehouses(
+            [
+                Warehouse(
+                    name="w",
+                    location="s3://lake",
+                    allowed=("s3://lake",),
+                    storage=store.properties,
+                    delegation=frozenset({VENDED}),
+                    vending=Vending(role_arn=ROLE, sts_endpoint="http://127.0.0.1:1"),
+                )
+            ]
+        )
+    )
+    with pytest.raises(StoreUnavailable, match="no credentials for the table now"):
+        gone.access(VENDED, found, table())
+    logged = capfd.readouterr().err
+    assert "STS gives no credentials" in logged
+    assert store.properties["s3.secret-access-key"] not in logged
+
+
+def test_the_first_mode_that_both_sides_know_is_taken(store: Store) -> None:
+    both, one = warehouse(store, VENDED, SIGNING), warehouse(store, SIGNING)
+    for header, found, mode in (
+        (None, both, ""),
+        ("", both, ""),
+        ("vended-credentials", both, VENDED),
+        ("remote-signing, vended-credentials", both, SIGNING),
+        ("vended-credentials,remote-signing", one, SIGNING),
+        ("other", both, ""),
+        ("vended-credentials", warehouse(store), ""),
+    ):
+        assert Delegation.mode(header, found) == mode
+
+
+# -- remote signing --------------------------------------------------------------------------------------
+
+HOLDER = Holder("w", "main", ContentKey(("db", "orders")), "ann")
+
+
+def test_a_grant_is_for_one_caller_table_branch_and_warehouse() -> None:
+    grants = Grants(Secret("s" * 32), Clock())
+    text, grant = grants.issue(HOLDER, LOCATION, writable=True)
+    assert grants.read(text, HOLDER) == grant
+    for other in (
+        HOLDER._replace(caller="ben"),
+        HOLDER._replace(ref="feature"),
+        HOLDER._replace(key=ContentKey(("db", "salaries"))),
+        HOLDER._replace(key=ContentKey(("db.orders",))),
+        HOLDER._replace(warehouse="v"),
+    ):
+        with pytest.raises(NotAllowed, match="is not for this table"):
+            grants.read(text, other)
+    with pytest.raises(NotAllowed):
+        Grants(Secret("t" * 32), Clock()).read(text, HOLDER)
+
+
+def test_a_changed_grant_is_refused() -> None:
+    grants = Grants(Secret("s" * 32), Clock())
+    text, _ = grants.issue(HOLDER, LOCATION, writable=False)
+    wider, _ = Grants(Secret("s" * 32), Clock()).issue(HOLDER, LOCATION, writable=True)
+    mixed = f"{wider.partition('.')[0]}.{text.partition('.')[2]}"
+    for bad in (
+        "",
+        ".",
+        "x",
+        text[:-1],
+        text + "A",
+        f"{text}.{text}",
+        mixed,
+        "é.é",
+        text.replace(".", ""),
+    ):
+        with pytest.raises(NotAllowed):
+            grants.read(bad, HOLDER)
+
+
+def test_a_grant_expires() -> None:
+    clock = Clock()
+    grants = Grants(Secret("s" * 32), clock)
+    text, grant = grants.issue(HOLDER, LOCATION, writable=True)
+    assert grant.expires == int(clock.now) + LIFETIME
+    clock.now += LIFETIME - 1
+    assert grants.read(text, HOLDER)
+    clock.now += 2
+    with pytest.raises(NotAllowed, match="has expired; load the table again"):
+        grants.read(text, HOLDER)
+
+
+def test_signing_is_announced_to_clients_old_and_new(store: Store) -> None:
+    found = warehouse(store, SIGNING)
+    access = delegation(found).access(SIGNING, found, table())
+    assert access.credentials == ()
+    assert access.config["s3.remote-signing-enabled"] == "true"
+    assert access.config["signer.uri"] == access.config["s3.signer.uri"] == "http://h/iceberg"
+    endpoint = access.config["signer.endpoint"]
+    assert access.config["s3.signer.endpoint"] == endpoint
+    assert endpoint.startswith(f"{RESOURCE}/sign?grant=")
+    assert not {"s3.access-key-id", "s3.session-token"} & access.config.keys()
+
+
+def test_a_request_is_signed_with_a_grant(store: Store) -> None:
+    found = warehouse(store, SIGNING, storage=user_of(store))
+    giving = delegation(found)
+    endpoint = giving.access(SIGNING, found, table()).config["signer.endpoint"]
+    grant = parse_qs(urlsplit(endpoint).query)["grant"][0]
+    uri = f"{store.url}/lake/{LOCATION.removeprefix('s3://lake/')}/a"
+
+    def signed(
+        method: str, uri: str = uri, *, writable: bool = True, holder: Holder = HOLDER
+    ) -> Any:
+        request = SignRequest(region="us-east-1", uri=uri, method=method, headers={})
+        made = giving.sign(found, holder, grant, request, writable=writable)
+        headers = {name: values[0] for name, values in made.headers.items()}
+        return requests.request(method, made.uri, headers=headers, timeout=60)
+
+    with signatures_verified():
+        assert signed("PUT").status_code == 200
+        assert signed("GET", writable=False).status_code == 200
+    for refused in (
+        lambda: signed("PUT", writable=False),
+        lambda: signed("GET", uri.replace("orders_", "orders2_")),
+        lambda: signed("GET", holder=HOLDER._replace(caller="ben")),
+    ):
+        with pytest.raises(NotAllowed):
+            refused()
+
+
+def test_a_reader_gets_a_grant_that_only_reads(store: Store) -> None:
+    found = warehouse(store, SIGNING)
+    giving = delegation(found)
+    endpoint = giving.access(SIGNING, found, table(writable=False)).config["signer.endpoint"]
+    grant = parse_qs(urlsplit(endpoint).query)["grant"][0]
+    uri = f"{store.url}/lake/{LOCATION.removeprefix('s3://lake/')}/a"
+    request = SignRequest(region="us-east-1", uri=uri, method="PUT", headers={})
+    with pytest.raises(NotAllowed, match="may only read"):
+        giving.sign(found, HOLDER, grant, request, writable=True)
+
+
+def test_a_warehouse_that_does_not_sign_refuses(store: Store) -> None:
+    found = warehouse(store, VENDED)
+    request = SignRequest(region="us-east-1", uri="http://x", method="GET", headers={})
+    with pytest.raises(NotAllowed, match="does not offer remote signing"):
+        delegation(found).sign(found, HOLDER, "", request, writable=True)
