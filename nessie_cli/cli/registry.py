@@ -11,8 +11,6 @@ To add a command:
 The group adds the global options (`--json`, `--store`, ...) to every command.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -27,7 +25,7 @@ class CommandEntry(NamedTuple):
     module: str
     help: str
     section: str
-    children: Mapping[str, CommandEntry] | None = None
+    children: Mapping[str, "CommandEntry"] | None = None
     hidden: bool = False
     examples: tuple[str, ...] = ()
 

@@ -1,7 +1,5 @@
 """What happened to each key between two states: created, updated, deleted or renamed. A rename is one content id that left one key for another."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Sequence
 from enum import StrEnum

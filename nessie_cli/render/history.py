@@ -3,18 +3,16 @@
 The full log and the graph are for people; a plain log that nobody watches is one record per line: hash, time, author, subject.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
+from nessie_cli.render.changes import Change
 from nessie_cli.render.spans import Column, Drawn, Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, shorten_end, visible, wrap
 
 if TYPE_CHECKING:
-    from nessie_cli.render.changes import Change
     from nessie_cli.render.graph import Graph
 
 _RECORD = (
@@ -137,7 +135,7 @@ def _count_line(changes: Sequence[Change]) -> Line:
     return count_line(changes)
 
 
-def _graph(terminal: Terminal) -> Graph:
+def _graph(terminal: Terminal) -> "Graph":
     from nessie_cli.render.graph import ASCII, UNICODE, Graph
 
     return Graph(NO_ANCESTOR, UNICODE if terminal.unicode else ASCII)
@@ -146,7 +144,7 @@ def _graph(terminal: Terminal) -> Graph:
 def _beside_graph(
     commits: Iterable[LoggedCommit],
     text: Callable[[LogEntry], str],
-    graph: Graph,
+    graph: "Graph",
     terminal: Terminal,
 ) -> Iterator[str]:
     """The text of each commit to the right of its graph."""

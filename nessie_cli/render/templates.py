@@ -3,8 +3,6 @@
 Text from the store is made visible, as everywhere. The user's own text is written as it is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@
 here.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager

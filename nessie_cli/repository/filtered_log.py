@@ -4,8 +4,6 @@ If the commit index knows which commits can pass, or jump pointers lead to the f
 commits between are not read (kernel/fast_paths.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import merge

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from re import fullmatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, msgpack, structs
 
 from nessie_cli.errors import InvalidInput, NessieError
-from nessie_cli.kernel.committing import Batch
 from nessie_cli.kernel.objects import Objects, Values
 from nessie_cli.model import NO_ANCESTOR, Operation, Reference, ReferenceType
 from nessie_cli.model.progress import Progress
@@ -23,6 +22,9 @@ from nessie_cli.repository.context import Context
 from nessie_cli.revisions import parse
 from nessie_cli.store.base import View
 from nessie_cli.store.records import Request
+
+if TYPE_CHECKING:
+    from nessie_cli.kernel.committing import Batch
 
 _DIGEST = 16
 _TIME_DIGITS = 14
@@ -98,6 +100,9 @@ class Submission:
 
         `objects` contains their values afterwards.
         """
+        # Commands that only read do not load the rules of commits.
+        from nessie_cli.kernel.committing import Batch
+
         if self._batch is None or self._operations is not operations:
             self._batch = Batch(objects, operations, progress)
             self._operations, self._values = operations, objects.values()

@@ -3,8 +3,6 @@
 Each setting stands as `access.NAME` in a workspace's settings and as `profile.PROFILE.NAME` in the user's; the environment goes before both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple

@@ -10,8 +10,6 @@
     ref = "main"
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ The kind follows from the metavar of a parameter, such as REV or KEY. A tuple is
 `FREE` a text that nothing completes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What is to be completed: the kind of a word, what has been typed of it, and where candidates are looked up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
