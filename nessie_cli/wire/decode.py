@@ -41,7 +41,8 @@ _HASH = re.compile(
 )
 _HASH_RULE = (
     "Hash with optional relative part must consist of either a valid commit hash"
-    " (the hex representation of 4-32 bytes), or relative parts ('~' or '^' + a number, '*' + milliseconds or an ISO instant), or both"
+    " (the hex representation of 4-32 bytes), or relative parts"
+    " ('~' or '^' + a number, '*' + milliseconds or an ISO instant), or both"
 )
 _DEFAULT_BRANCH = "-"
 """Passes as a name everywhere; the repository knows where it stands for the default branch."""

@@ -310,7 +310,7 @@ def error_details(error: NessieError) -> Json | None:
 
 
 def _reported(error: NessieError) -> list[Conflict]:
-    """Returns the conflicts to report: a failed merge lists keys without conflict as KEY_CONFLICT."""
+    """Returns the conflicts to report. A failed merge lists other keys as KEY_CONFLICT."""
     if isinstance(error, MergeConflict):
         details = error.result.details
         if any(d.conflict for d in details):
