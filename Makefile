@@ -14,6 +14,7 @@
 #   make bench-serving  the server beside the original server and the floors, about 14 minutes
 #   make docs    write what is generated: completions, the manual, outputs and pictures of the documents
 #   make site    build the site of the documents in build/site; a warning is an error
+#   make dist    build wheel and source distribution in dist/, the same bytes each time
 #   make clean   remove .venv and what tools have left behind
 #
 # Another Python: make PYTHON=python3.13 test. Other options for pytest: make test PYTEST='-k tree -x'.
@@ -29,7 +30,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo example test test-suite test-spark test-original test-plain lint lint-language bench bench-serving docs site clean
+.PHONY: help demo example test test-suite test-spark test-original test-plain lint lint-language bench bench-serving docs site dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -102,8 +103,12 @@ site: .venv/.ready-dev
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --nitpicky --quiet docs build/site
 	@echo "the site is in build/site/index.html"
 
+dist: .venv/.ready-dev
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two set-ups: the demo needs no tools for development. A stamp is written last, so an interrupted set-up is done again.

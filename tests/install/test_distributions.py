@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -11,7 +15,10 @@ import nessie_cli
 from tests.environment import given
 from tests.install.conftest import ROOT, run
 
+APACHE_2_0 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+"""The SHA-256 of https://www.apache.org/licenses/LICENSE-2.0.txt"""
 NAME = f"nessie_cli-{nessie_cli.__version__}"
+LICENCES = ("LICENSE", "NOTICE", "THIRD-PARTY-NOTICES.md")
 SHARE = f"{NAME}.data/data/share"
 
 
@@ -39,6 +46,7 @@ def test_the_wheel_carries_the_package_the_manual_and_the_completions_and_nothin
             f"{NAME}.dist-info/{name}"
             for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")
         ),
+        *(f"{NAME}.dist-info/licenses/{name}" for name in LICENCES),
     }
 
     assert set(contents(released.wheel)) == expected
@@ -56,6 +64,41 @@ def test_the_wheel_says_what_it_is(released):
     assert f"Version: {nessie_cli.__version__}\n" in metadata
     for extra in ("iceberg", "serve", "spark", "postgres", "all"):
         assert f"Provides-Extra: {extra}\n" in metadata
+
+
+def test_the_licence_is_the_unchanged_apache_licence(released):
+    found = contents(released.wheel)
+    text = found[f"{NAME}.dist-info/licenses/LICENSE"]
+
+    assert hashlib.sha256(text).hexdigest() == APACHE_2_0
+    assert b"\nLicense-Expression: Apache-2.0\n" in found[f"{NAME}.dist-info/METADATA"]
+
+
+def test_the_notices_name_every_library_that_is_installed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = [project["dependencies"], *project["optional-dependencies"].values()]
+    names = {re.match(r"[\w-]+", line)[0] for lines in needed for line in lines} - {"nessie-cli"}
+    page = (ROOT / "THIRD-PARTY-NOTICES.md").read_text(encoding="utf-8")
+
+    assert {
+        name for name in names if not re.search(rf"^\| .*\b{name}\b", page, re.MULTILINE)
+    } == set()
+
+
+def test_two_builds_give_the_same_bytes(released, tmp_path):
+    """Of the same commit, in another folder, at another time, with other file modes and times."""
+    with tarfile.open(released.source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = tmp_path / NAME
+    (source / "PKG-INFO").unlink()
+    for path in source.rglob("*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        path.chmod(0o700 if path.stat().st_mode & 0o100 else 0o600)
+    environment = given() | {"TZ": "Pacific/Auckland", "PYTHONHASHSEED": "7"}
+    run(sys.executable, "-m", "hatchling", "build", "-d", tmp_path, env=environment, cwd=source)
+
+    for file in released:
+        assert (tmp_path / file.name).read_bytes() == file.read_bytes()
 
 
 def test_the_source_distribution_builds_the_same_wheel(released, tmp_path):
