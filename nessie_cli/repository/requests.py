@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, msgpack, structs
 
 from nessie_cli.errors import InvalidInput, NessieError
+from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import Objects, Values
-from nessie_cli.model import NO_ANCESTOR, Operation, Reference, ReferenceType
+from nessie_cli.model import NO_ANCESTOR, ContentKey, Operation, Reference, ReferenceType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.changes import Change, Merge
 from nessie_cli.repository.context import Context
@@ -122,6 +123,14 @@ class Submission:
     def remember_content_ids(self, added: Mapping[bytes, bytes]) -> None:
         """Keeps the content ids that a draft assigned."""
         self._content_ids = added
+
+    def choose_content_ids(self, chosen: Mapping[ContentKey, str]) -> None:
+        """Chooses the content ids of new keys. They must be UUIDs that were never used."""
+        from nessie_cli.kernel.committing import parse_content_id
+
+        self._content_ids = {
+            encode_key(key): parse_content_id(text) for key, text in chosen.items()
+        }
 
 
 def digest(change: Change) -> bytes:

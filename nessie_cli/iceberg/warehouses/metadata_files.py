@@ -16,6 +16,7 @@ import msgspec
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile, is_no_answer
+from nessie_cli.iceberg.filesystems import filesystem
 from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefused, Place
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 
@@ -88,7 +89,26 @@ class MetadataFiles:
         except Exception:  # noqa: BLE001 - each file system has its own errors; none may hide the commit's
             logger.warning("the metadata file %s could not be removed", location)
 
+    def has_any(self, table_location: str) -> bool:
+        """Whether there is a first metadata file below the location of a table. Cost: one listing of a folder."""
+        folder = f"{table_location.rstrip('/')}/metadata"
+        place, _ = self._allowed.find(folder)
+        with (
+            _local_errors(folder, "read")
+            if place.scheme == LOCAL
+            else _remote_errors(folder, "read")
+        ):
+            names = _names_in(place.path) if place.scheme == LOCAL else self._names_in(folder)
+        return any(name.startswith("00000-") and ".metadata.json" in name for name in names)
+
     # -- remote ------------------------------------------------------------------------------------
+
+    def _names_in(self, folder: str) -> list[str]:
+        from pyarrow.fs import FileSelector
+
+        found, path = filesystem(folder, self.warehouse.storage)
+        files = found.get_file_info(FileSelector(path, allow_not_found=True))
+        return [file.base_name for file in files]
 
     def _file_io(self, scheme: str, location: str) -> Any:
         found = self._remote.get(scheme)
@@ -164,6 +184,13 @@ def _make_folder(name: str, parent: int) -> None:
     except FileExistsError:
         return
     os.fsync(parent)
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - a third of the time
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _read_local(path: str, location: str) -> bytes:

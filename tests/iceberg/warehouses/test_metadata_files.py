@@ -82,6 +82,18 @@ def test_compressed_files_are_read(files: MetadataFiles) -> None:
     assert files.read(place(files, "a.gz.metadata.json")) == DOCUMENT
 
 
+def test_a_table_with_a_first_metadata_file_is_seen(files: MetadataFiles) -> None:
+    table = f"{files.warehouse.location}/db/t_1"
+    assert not files.has_any(table)
+    put(files, f"{table}/metadata/snap-1.avro", b"x")
+    put(files, f"{table}/metadata/00001-a.metadata.json", b"x")
+    assert not files.has_any(table)
+    files.write(f"{table}/metadata/00000-a.metadata.json", DOCUMENT)
+    assert files.has_any(table)
+    with pytest.raises(LocationRefused):
+        files.has_any("file:///")
+
+
 def nested(depth: int) -> bytes:
     return b'{"format-version": 2, "a": ' + b"[" * depth + b"]" * depth + b"}"
 

@@ -1,0 +1,45 @@
+"""UUIDs of new tables. The server recognises those that it issued, without having stored them.
+
+A client creates a table in two steps: it gets the metadata of a staged table, and commits it later.
+The UUID is the content id of the table and the end of its location, so a client must not choose it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import uuid
+
+from msgspec import msgpack
+
+from nessie_cli.model import ContentKey, Secret
+
+_PURPOSE = "nessie table uuid 1"
+_HALF = 8
+
+
+class Issuer:
+    """Issues UUIDs of version 4: one half is random, the other half authenticates it."""
+
+    def __init__(self, secret: Secret) -> None:
+        self._secret = secret
+
+    def issue(self, branch: str, key: ContentKey) -> str:
+        """Returns a new UUID for a table of a branch."""
+        return self._made(secrets.token_bytes(_HALF), branch, key)
+
+    def has_issued(self, text: str, branch: str, key: ContentKey) -> bool:
+        """Whether a UUID was issued for a table of this branch and key."""
+        try:
+            random = uuid.UUID(text).bytes[:_HALF]
+        except ValueError:
+            return False
+        return hmac.compare_digest(self._made(random, branch, key).encode(), text.encode())
+
+    def _made(self, random: bytes, branch: str, key: ContentKey) -> str:
+        # The bits of the version are in this half, those of the variant in the other one.
+        random = uuid.UUID(bytes=random + bytes(_HALF), version=4).bytes[:_HALF]
+        message = msgpack.encode((_PURPOSE, branch, list(key.elements), random))
+        mac = hmac.digest(self._secret.reveal().encode(), message, hashlib.sha256)
+        return str(uuid.UUID(bytes=random + mac[:_HALF], version=4))
