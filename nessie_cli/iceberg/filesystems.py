@@ -55,7 +55,7 @@ def filesystem(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
         return _known(scheme, host, dict(properties)) or _by_fsspec(scheme), path + _TAIL.findall(
             location
         )[0]
-    except (ImportError, ValueError) as error:
+    except (ImportError, TypeError, ValueError) as error:
         raise InvalidInput(f"{shown(location)}: cannot be listed: {first_line(error)}") from None
     except OSError as error:
         raise NoAnswer(f"{shown(location)}: cannot be reached: {first_line(error)}") from None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.files import local_path, read_file, scheme_of, shown
+from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.iceberg.files import first_line, local_path, read_file, scheme_of, shown
 
 _HINT = "version-hint.text"
 _METADATA = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
@@ -53,8 +53,11 @@ def _names(folder: str) -> list[str]:
     from nessie_cli.iceberg.filesystems import filesystem
 
     system, path = filesystem(folder, {})
-    selector = FileSelector(path, allow_not_found=True)
-    return [one.base_name for one in system.get_file_info(selector)]
+    try:
+        found = system.get_file_info(FileSelector(path, allow_not_found=True))
+    except OSError as error:
+        raise StoreUnavailable(f"{shown(folder)}: cannot be listed: {first_line(error)}") from None
+    return [one.base_name for one in found]
 
 
 def _hinted(folder: str) -> int:

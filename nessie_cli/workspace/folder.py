@@ -201,6 +201,16 @@ def store_name(url: str, root: Path | None) -> str:
     return str(path.relative_to(base) if base and path.is_relative_to(base) else path)
 
 
+def working_folder() -> Path:
+    """Returns the current folder. Raises `InvalidInput` if it has been deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise InvalidInput(
+            "the current folder has been deleted. Hint: `cd` to a folder that exists"
+        ) from None
+
+
 def find_workspace(start: Path) -> Workspace | None:
     """The nearest workspace at or above a folder; None where there is none."""
     for root in (start, *start.parents):

@@ -1,5 +1,7 @@
 """What the command line says to small mistakes."""
 
+import pytest
+
 
 def test_a_revision_beyond_the_beginning_is_an_error(nessie, catalog) -> None:
     for argv in (["branch", "x", "HEAD~99"], ["log", "main~99"], ["diff", "main~98~1", "main"]):
@@ -45,3 +47,31 @@ def test_a_missing_argument_is_told_on_one_line_with_its_values(nessie) -> None:
         nessie("completion").err.splitlines()[0]
         == "nessie: missing argument 'SHELL': bash, zsh, fish"
     )
+
+
+def test_audit_of_a_prefix_without_keys_is_an_error(nessie, catalog) -> None:
+    ran = nessie("audit", "--prefix", "db.order")
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.splitlines() == [
+        "nessie: no key is db.order or below it",
+        "Did you mean 'db.orders'?",
+    ]
+    assert nessie("audit", "--prefix", "db.order", "--json").error["errorCode"] == (
+        "CONTENT_NOT_FOUND"
+    )
+
+
+@pytest.mark.parametrize("line", ["status", "--store ../store.sqlite branch", "unknown-command"])
+def test_a_deleted_folder_is_named_as_the_reason(
+    nessie, catalog, tmp_path, monkeypatch, line
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    ran = nessie(*line.split())
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "nessie: the current folder has been deleted. Hint: `cd` to a folder that exists\n"
+    )
+    assert nessie("-C", str(tmp_path), "branch").code == 0

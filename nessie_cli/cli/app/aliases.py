@@ -87,4 +87,6 @@ def _working_folder(words: Sequence[str]) -> Path:
     """The folder in which the command runs: every `-C` before the command counts."""
     folders = [following for word, following in pairwise(words) if word == "-C"]
     # `-C` changes the folder, so `..` is resolved as the operating system does.
-    return Path(os.path.normpath(Path.cwd().joinpath(*folders)))
+    from nessie_cli.workspace.folder import working_folder
+
+    return Path(os.path.normpath(working_folder().joinpath(*folders)))

@@ -110,7 +110,7 @@ def _environment(app: Invocation) -> dict[str, str]:
 
 def _store(app: Invocation) -> str | None:
     """The store to pass on; None if the environment names it already, or if there is none."""
-    from nessie_cli.workspace.folder import absolute_store
+    from nessie_cli.workspace.folder import absolute_store, working_folder
     from nessie_cli.workspace.secrets import without_secrets
 
     named = app.options.store or app.options.profile
@@ -125,7 +125,7 @@ def _store(app: Invocation) -> str | None:
     # A URL in a variable counts as named by the user, so one that only a workspace names is left to
     # the `nessie` that the plug-in runs.
     return (
-        absolute_store(without_secrets(url), Path.cwd())
+        absolute_store(without_secrets(url), working_folder())
         if app.store.is_chosen_by_user(url)
         else None
     )

@@ -7,12 +7,11 @@ The first of these names the store: `--store` or `--profile`, `NESSIE_STORE`, `N
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nessie_cli.errors import InvalidInput, SettingNotFound, StoreNotFound
 from nessie_cli.workspace import environment as env
-from nessie_cli.workspace.folder import find_workspace, store_name
+from nessie_cli.workspace.folder import find_workspace, store_name, working_folder
 from nessie_cli.workspace.trust import FOREIGN, TRUSTED
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class StoreChoice:
     @cached_property
     def found_workspace(self) -> Workspace | None:
         """The workspace found upwards from here, trusted or not."""
-        return find_workspace(Path.cwd())
+        return find_workspace(working_folder())
 
     @cached_property
     def workspace(self) -> Workspace | None:

@@ -17,6 +17,7 @@ from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.app.result import Listing
 from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.audit.advice import advice
+from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import ContentKey, KeyRange, Reference
 from nessie_cli.render.spans import Column
 from nessie_cli.render.text import counted
@@ -110,6 +111,8 @@ def run(options: Options, app: Invocation) -> Audited:
     audit = _audit_with_spark if chosen(options.engine) is Engine.SPARK else _audit_here
     found = map(Finding.of, audit(app, effective.hash, prefix, counts))
     first = list(islice(found, 1))
+    if prefix and not first and not counts.contents:
+        raise ContentNotFound(f"no key is {prefix} or below it", prefix)
     every: Iterable[Finding] = chain(first, found)
     if app.options.json:
         # The counts stand before the findings in the document, so they have to be final.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from pathlib import Path
 
 from nessie_cli.cli.completion.request import Request
 from nessie_cli.errors import NessieError
@@ -60,6 +59,7 @@ def _commands(request: Request) -> Candidates:
     from nessie_cli.cli.app.aliases import aliases
     from nessie_cli.cli.app.plugins import plugins
     from nessie_cli.cli.registry import COMMANDS
+    from nessie_cli.workspace.folder import working_folder
 
     table = COMMANDS
     for name in request.words:
@@ -67,7 +67,7 @@ def _commands(request: Request) -> Candidates:
     found = [(name, entry.help) for name, entry in table.items() if not entry.hidden]
     if request.words:
         return found
-    own = sorted(aliases(Path.cwd()).items())
+    own = sorted(aliases(working_folder()).items())
     found += [(name, f"alias: {text}") for name, text in own if name not in COMMANDS]
     known = {name for name, _ in found}
     return [*found, *((name, "plug-in") for name in plugins() if name not in known)]

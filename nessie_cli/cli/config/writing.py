@@ -1,11 +1,9 @@
 """Writing a setting: which scope it belongs to, the form in which it is stored, and the change."""
 
-from pathlib import Path
-
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.config.settings import find_setting, known_setting, settings_file, settings_path
 from nessie_cli.errors import InvalidInput
-from nessie_cli.workspace.folder import absolute_store
+from nessie_cli.workspace.folder import absolute_store, working_folder
 from nessie_cli.workspace.known import Scope, parse_name
 from nessie_cli.workspace.settings_writing import change
 
@@ -28,16 +26,18 @@ def stored_form(name: str, value: str) -> str:
     """Returns a value with absolute paths, so that it means the same in every folder."""
     if name == "safe-directories":
         return ":".join(
-            one if one[:1] in "~*" else str(Path.cwd() / one) for one in value.split(":") if one
+            one if one[:1] in "~*" else str(working_folder() / one)
+            for one in value.split(":")
+            if one
         )
     if (
         name.startswith(("profile.", "access."))
         and name.endswith("-file")
         and not value.startswith("~")
     ):
-        return str(Path.cwd() / value)
+        return str(working_folder() / value)
     is_store = name.startswith("profile.") and name.endswith(".store")
-    return absolute_store(value, Path.cwd()) if is_store else value
+    return absolute_store(value, working_folder()) if is_store else value
 
 
 def with_value(app: Invocation, name: str, value: str, scope: Scope) -> str:

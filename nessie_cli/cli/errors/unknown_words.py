@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.cli.git_habits import hint_for_command
@@ -26,8 +25,9 @@ def _own_words() -> Sequence[str]:
     """Returns aliases and plug-ins. The commands that need the settings report their errors."""
     from nessie_cli.cli.app.aliases import aliases
     from nessie_cli.cli.app.plugins import plugins
+    from nessie_cli.workspace.folder import working_folder
 
     try:
-        return [*aliases(Path.cwd()), *plugins()]
+        return [*aliases(working_folder()), *plugins()]
     except NessieError:
         return list(plugins())

@@ -13,7 +13,12 @@ from nessie_cli.errors import InvalidInput, StoreNotFound
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.workspace.credentials import DATABASE, WEB, endpoint
-from nessie_cli.workspace.folder import Workspace, absolute_store, make_workspace
+from nessie_cli.workspace.folder import (
+    Workspace,
+    absolute_store,
+    make_workspace,
+    working_folder,
+)
 from nessie_cli.workspace.locations import FOLDER
 from nessie_cli.workspace.secrets import refuse_secret
 from nessie_cli.workspace.trust import FOREIGN
@@ -63,7 +68,7 @@ def run(options: Options, app: Invocation) -> Initialised:
     existing = Workspace(root) if (root / FOLDER).is_dir() else None
     if existing and existing.trust == FOREIGN:
         raise existing.refusal("nothing in it is used")
-    elsewhere = absolute_store(app.options.store, Path.cwd()) if app.options.store else None
+    elsewhere = absolute_store(app.options.store, working_folder()) if app.options.store else None
     if existing and elsewhere and existing.named_store() != elsewhere:
         raise InvalidInput(
             f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: its config.toml names the store"
