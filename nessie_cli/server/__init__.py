@@ -1,4 +1,7 @@
-"""The REST server: HTTP request -> wire -> Repository -> wire, no rules of its own. `serve` runs it until it is told to stop."""
+"""The REST server, without rules of a catalog: HTTP -> wire -> Repository -> wire.
+
+`serve` runs it until it is stopped.
+"""
 
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.auth.issuer import JwtSettings

@@ -1,4 +1,4 @@
-"""The answer of a handler, or of its failure, as bytes."""
+"""Encodes the answer of a handler, or of its failure."""
 
 from __future__ import annotations
 
@@ -30,18 +30,24 @@ _NO_CONTENT = 204
 _UNAVAILABLE = 503
 _TOO_LARGE = 413
 _CLOSING = frozenset({408, _TOO_LARGE})
-"""Statuses after which the connection is closed: the rest of the request is still under way."""
+"""Statuses after which the connection is closed, because the client may still be sending."""
 
 
 def replied(match: Match, headers: Headers, call: Call) -> Reply:
-    """Handle a request and encode its answer; on a thread. A write is committed afterwards, when nothing can fail any more."""
+    """Handles a request and encodes its answer, on a thread. A write is committed afterwards.
+
+    Nothing can fail after the commit.
+    """
     with lenient():
         answer = match.route.handler(call)
     return compressed(reply_of(answer), headers)
 
 
 def steps(match: Match, headers: Headers, call: Call, exchange: Exchange) -> Iterator[Reply | None]:
-    """As `replied`, for a request that reads: in short steps, of which the last one gives the answer and those before it None."""
+    """Handles a request that reads, in short steps.
+
+    Only the last one returns the answer, not None.
+    """
     try:
         with lenient():
             answer = match.route.handler(call)
@@ -53,7 +59,7 @@ def steps(match: Match, headers: Headers, call: Call, exchange: Exchange) -> Ite
 
 
 def reply_of(answer: Answer) -> Reply:
-    """An answer as bytes."""
+    """Encodes an answer."""
     if answer.status == _NO_CONTENT:
         return Reply(_NO_CONTENT, [])
     value = answer.body.opened() if isinstance(answer.body, Listing) else answer.body
@@ -63,7 +69,7 @@ def reply_of(answer: Answer) -> Reply:
 
 
 def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:
-    """The answer for a failure. What the client is not told goes into the log."""
+    """Returns the answer for a failure. Details that clients must not see go into the log."""
     if isinstance(error, NoRoute):
         return no_route(error, headers, exchange)
     shown = told(error)
@@ -73,7 +79,7 @@ def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:
             if isinstance(error, NessieError)
             else "".join(traceback.format_exception(error))
         )
-    # With the frames that it went through an error holds what they held, a body for one, and often itself: until somebody collects the garbage.
+    # Drops the frames of the error, which refer to the body, and often to the error itself.
     error.__traceback__ = error.__context__ = None
     body = _encode(error_body(shown, header(headers, b"nessie-client-spec").decode("latin-1")))
     more = [(b"retry-after", RETRY_AFTER.encode())] if shown.status == _UNAVAILABLE else []
@@ -85,7 +91,7 @@ def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:
 
 
 def no_route(missing: NoRoute, headers: Headers, exchange: Exchange) -> Reply:
-    """The answer for a path that is unknown, or that does not take this method."""
+    """Returns the answer for an unknown path, or for a method that the path does not have."""
     if not missing.allowed:
         return failure(HttpFault(404, "The API has no such path"), headers, exchange)
     taken = sorted({*missing.allowed, "OPTIONS", *(["HEAD"] if "GET" in missing.allowed else [])})

@@ -1,4 +1,4 @@
-"""Where a reference has been lately, from the repository's reflog (reference 12.7)."""
+"""Former positions of a reference, from the reflog of the repository."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from nessie_cli.repository.base import Repository
 
 MOST = 20
 AGE = timedelta(minutes=5)
-"""What the original remembers: that many former HEADs, and none that is older."""
+"""The limits of the original server: the number of former HEADs, and their age."""
 
 
 def former_heads(repository: Repository, reference: Reference) -> list[str]:
-    """The hashes at which a reference was before, newest first, each move once; a reference that was deleted and made again begins anew."""
+    """Returns the former hashes of a reference, newest first, each move once.
+
+    A reference that was deleted and created again starts anew.
+    """
     return list(islice(_heads(repository, reference.name, datetime.now(UTC) - AGE), MOST))
 
 

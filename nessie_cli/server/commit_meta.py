@@ -1,4 +1,4 @@
-"""Commit metadata that comes in request headers (`Nessie-Commit-*`, v2 only; reference 7.4)."""
+"""Commit metadata in request headers (`Nessie-Commit-*`, v2 only)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _PROPERTY = b"nessie-commit-property-"
 
 
 def merged_with_headers(call: Call, meta: CommitMeta | None) -> CommitMeta | None:
-    """The metadata of a body with what the headers say: the message replaced, authors, signatures and properties added.
+    """Returns the metadata of a body with the headers applied.
 
-    None where neither says anything. An empty message stands for "none given".
+    The message is replaced; authors, signatures and properties are added. Returns None if both are
+    empty. An empty message means that none is given.
     """
     if not call.headers_from(_ANY):
         return meta

@@ -1,4 +1,4 @@
-"""What is known of one request and its answer beside their content: who asked what, when, and how it went."""
+"""The facts about a request and its answer for the log and the metrics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNKNOWN_ROUTE = "(none)"
 
 
 class Exchange:
-    """One request, from its first line to the last byte of its answer."""
+    """A request, from its first line to the last byte of its answer."""
 
     __slots__ = ("begun", "error", "id", "method", "principal", "received", "route", "scope")
 
@@ -31,7 +31,7 @@ class Exchange:
         self.id = request_id(scope["headers"])
 
     def done(self, status: int, sent: int, metrics: Metrics, log: AccessLog | None) -> None:
-        """Count and log it."""
+        """Counts and logs the request."""
         seconds = perf_counter() - self.begun
         metrics.observe(self.method, self.route, status, seconds, received=self.received, sent=sent)
         if log is not None and log.wants(fault=bool(self.error)):
@@ -57,6 +57,6 @@ class Exchange:
 
 
 def request_id(headers: Headers) -> str:
-    """The client's own id of the request where it sends a usable one, else a new one."""
+    """Returns the client's id of the request if it is valid, otherwise a new one."""
     given = header(headers, b"x-request-id")
     return given.decode() if given and _OWN_ID.fullmatch(given) else os.urandom(8).hex()

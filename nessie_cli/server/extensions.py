@@ -70,9 +70,7 @@ def message_given(call: Call, body: Any) -> str:
     return message
 
 
-# -- reading ---------------------------------------------------------------------------------------
-
-
+# -- reading -------------------------------------------------------------------------------------
 def log_of_key(call: Call, start: str) -> Answer | None:
     """A page of the commits of one key, which a filter finds only by reading all commits.
 
@@ -106,9 +104,7 @@ def get_divisions(call: Call) -> Answer:
     return Answer({"divisions": [encode_key(key) for key in found or ()]})
 
 
-# -- references ------------------------------------------------------------------------------------
-
-
+# -- references ----------------------------------------------------------------------------------
 def get_reflog(call: Call) -> Answer:
     """A page of the moves of one reference or of all, newest first."""
     _require_extensions(call)
@@ -143,9 +139,7 @@ def post_rename(call: Call) -> Answer:
     )
 
 
-# -- requests and settings -------------------------------------------------------------------------
-
-
+# -- requests and settings -----------------------------------------------------------------------
 def get_request(call: Call) -> Answer:
     """The result of the write with a request id."""
     _require_extensions(call)

@@ -1,4 +1,4 @@
-"""How a request can fail: the status and the error body that its client gets. No detail of the store and no stack trace leaves the server."""
+"""Failures of requests: status and error body, without details of the store or stack traces."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ from nessie_cli.model import ConflictType
 from nessie_cli.wire.encode import Json, encode_error
 
 RETRY_AFTER = "2"
-"""Seconds that a client is asked to wait when the store is away or busy."""
+"""Seconds that a client is asked to wait if the store is unavailable or busy."""
 UNEXPECTED = (
     "The server failed on this request; its log says why, under the request id of the answer"
 )
 _AWAY = "The store cannot be used at the moment; nothing was written"
-_UNKNOWN_OUTCOME = "The connection to the store was lost while it was written; read the reference to see whether the request was carried out"
-_DAMAGED = "A stored object that this request needs is damaged or missing; `nessie fsck` on the server names it"
+_UNKNOWN_OUTCOME = (
+    "The connection to the store was lost while it was written; read the reference to see whether"
+    " the request was carried out"
+)
+_DAMAGED = (
+    "A stored object that this request needs is damaged or missing; `nessie fsck` on the server"
+    " names it"
+)
 _SEVERAL = "There are multiple conflicts that prevent committing the provided operations"
 _OF_NAMESPACES = frozenset(
     {ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE, ConflictType.NAMESPACE_NOT_EMPTY}
@@ -34,7 +40,7 @@ _MANY_DIGITS = 10
 
 
 class HttpFault(InvalidInput):
-    """A request that is refused before the API looks at it: unknown path or method, media type, size."""
+    """A request that is refused before a handler runs: unknown path or method, media type, size."""
 
     def __init__(self, status: int, message: str, code: str = "UNKNOWN") -> None:
         super().__init__(message)
@@ -43,21 +49,21 @@ class HttpFault(InvalidInput):
 
 
 class InternalFault(NessieError):
-    """What a client is told of a failure that is not its own."""
+    """The error for a failure of the server itself."""
 
     code: ClassVar[str] = "UNKNOWN"
     status: ClassVar[int] = 500
 
 
 class Unavailable(NessieError):
-    """What a client is told when the store is away."""
+    """The error if the store is unavailable."""
 
     code: ClassVar[str] = "SERVICE_UNAVAILABLE"
     status: ClassVar[int] = 503
 
 
 class ClientGone(NessieError):
-    """The client has hung up: its request is dropped, and nobody is told. The status is the one that nginx logs."""
+    """The client has closed the connection, so nobody gets the answer. nginx logs this status."""
 
     code: ClassVar[str] = "UNKNOWN"
     status: ClassVar[int] = 499
@@ -67,21 +73,21 @@ class ClientGone(NessieError):
 
 
 def told(error: Exception) -> NessieError:
-    """The error as a client may see it."""
+    """Returns the error for the client."""
     if isinstance(error, ReferenceConflict) and not isinstance(error, MergeConflict):
         return _namespaces_first(error)
     if isinstance(error, OutcomeUnknown):
         return InternalFault(_UNKNOWN_OUTCOME)
     if isinstance(error, DamagedObject):
         return InternalFault(_DAMAGED)
-    # It was there when the server was started.
+    # It existed when the server was started.
     if isinstance(error, StoreUnavailable | StoreNotFound):
         return Unavailable(_AWAY)
     return error if isinstance(error, NessieError) else InternalFault(UNEXPECTED)
 
 
 def _namespaces_first(error: ReferenceConflict) -> ReferenceConflict:
-    """A commit's conflict as the API tells it: problems of namespaces are told alone (reference 7.6), the library tells everything at once."""
+    """Reports the conflicts of namespaces alone, as the original server does."""
     first = [conflict for conflict in error.conflicts if conflict.type in _OF_NAMESPACES]
     if not first or len(first) == len(error.conflicts):
         return error
@@ -101,7 +107,10 @@ def _namespaces_first(error: ReferenceConflict) -> ReferenceConflict:
 
 
 def error_body(error: NessieError, client_spec: str) -> Json:
-    """The body of an error answer; `errorDetails` only for clients that announce specification 2 or newer (reference 8.1)."""
+    """Returns the body of an error answer.
+
+    It has `errorDetails` only for clients that announce specification 2 or newer.
+    """
     major = client_spec.strip().partition(".")[0]
     announced = (
         int(major) if major.isascii() and major.isdigit() and len(major) < _MANY_DIGITS else 0

@@ -1,4 +1,4 @@
-"""HTTP around the handlers: headers that decide whether a request is taken, bodies within their limits, answers as bytes."""
+"""HTTP around the handlers: headers, limits of bodies, content codings, and replies."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from nessie_cli.server.streams import packed
 Headers = list[tuple[bytes, bytes]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 ARRIVED = "arrived"
-"""In the state of a request's scope, where the whole body is there already."""
+"""A key of the state of a request's scope, present if the whole body has arrived."""
 AT_ONCE = "at once"
-"""In the state of a request's scope: a function that sends headers and body of an answer of status 200 in one piece, where it can."""
+"""A key of the state: a function that sends headers and body of an answer 200 in one piece."""
 LOST = "lost"
-"""In the state of a request's scope: a function that tells whether the client has hung up. One that only sends nothing more has not."""
+"""A key of the state: a function that returns whether the client has closed the connection."""
 
 JSON = b"application/json"
 HEARD_FOR, SILENCE = 20.0, 2.0
-"""Seconds for which a client that is refused is heard out at most, and seconds without a byte after which it has said everything."""
+"""Seconds for which a refused request is read at most, and seconds of silence that end it."""
 COMPRESSED_FROM = 2048
-"""Answers of so many bytes are compressed for clients that take gzip."""
+"""The size in bytes from which answers are compressed for clients that accept gzip."""
 MOST_CODINGS = 2
-"""Content codings of one body, one within the other: each is a work of its own."""
+"""The most nested content codings of a body."""
 _FED, _UNFOLDED = 1 << 16, 1 << 20
-"""Bytes of a compressed body that are looked at in one step, and what one step makes of them at most."""
+"""Bytes of a compressed body that one step reads, and the most that one step produces."""
 _UNSUPPORTED = "UNSUPPORTED_MEDIA_TYPE"
 
 
 class Limits(NamedTuple):
-    """How much is taken from clients.
+    """The limits of requests.
 
-    Bytes of a body: `body` as it is sent, `decompressed` what it may become; `head`: of a request's first line and headers together. Seconds:
-    `seconds` for a body to arrive and for a client to take what it was sent, `head_seconds` for the head, `idle_seconds` that a connection may
-    wait for its next request. `connections` at once; `writes`, `reads`, and `long_reads` (filters) that may wait for their turn. A filter is
-    tested for `filter_seconds` of processor time on one page.
+    Bytes: `body` as it is sent, `decompressed` after decompression, `head` of the first line and
+    headers. Seconds: `seconds` for a body to arrive and for a client to read the answer,
+    `head_seconds` for the head, `idle_seconds` that a connection may wait for its next request.
+    Numbers: `connections` at once; `writes`, `reads`, and `long_reads` (filters) that may wait. A
+    filter gets `filter_seconds` of processor time per page.
     """
 
     body: int = 64 * 1024 * 1024
@@ -56,11 +57,11 @@ class Limits(NamedTuple):
 
     @property
     def heard(self) -> int:
-        """Bytes for which a client that is refused is heard out at most."""
+        """The most bytes of a refused request that are read."""
         return 4 * self.body
 
     def shared_by(self, processes: int) -> Limits:
-        """The limits of one of several processes."""
+        """Returns the limits of one of several processes."""
         shared = {
             name: max(1, getattr(self, name) // processes)
             for name in ("connections", "writes", "reads", "long_reads")
@@ -69,7 +70,10 @@ class Limits(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer ready to be sent. One with `pieces` has them in the place of a body; each is read from the store when the one before is sent."""
+    """A reply ready to be sent.
+
+    One with `pieces` reads each from the store after sending the last.
+    """
 
     status: int
     headers: Headers
@@ -78,8 +82,8 @@ class Reply(NamedTuple):
 
 
 def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
-    """The first value of a header, empty where there is none."""
-    # Asked several times for each request; a generator would cost twice as much.
+    """Returns the first value of a header, or empty bytes."""
+    # Called several times per request; a generator would cost twice as much.
     for found, value in headers:
         if found == name:
             return value
@@ -87,14 +91,17 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
 
 
 def accepts_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether the header `Accept` names JSON, with whatever weight, as in the original; one that is missing or empty does."""
+    """Returns whether the header `Accept` allows JSON, whatever the weight, as in the original."""
     accept = b",".join([value for name, value in headers if name == b"accept"]).strip()
     ranges = (part.partition(b";")[0].strip() for part in accept.lower().split(b","))
     return accept in (b"", JSON) or any(kind in (JSON, b"application/*", b"*/*") for kind in ranges)
 
 
 def check_content_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Refuse a body that is not announced as JSON. Pages of other sites can send bodies of some other types, and of none."""
+    """Refuses a body that is not declared as JSON.
+
+    Pages of other sites can send bodies of some other types, and without a type.
+    """
     announced = header(headers, b"content-type")
     if announced == JSON or announced.partition(b";")[0].strip().lower() == JSON:
         return
@@ -106,7 +113,7 @@ def check_content_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
 
 
 def takes_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether the client takes a compressed answer."""
+    """Returns whether the client accepts gzip."""
     for part in header(headers, b"accept-encoding").lower().split(b","):
         coding, _, quality = part.partition(b";")
         if coding.strip() == b"gzip":
@@ -115,7 +122,7 @@ def takes_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
-    """The reply, compressed where that is worth it and the client takes it."""
+    """Returns the reply, compressed if that pays and the client accepts it."""
     if (len(reply.body) < COMPRESSED_FROM and reply.pieces is None) or not takes_gzip(headers):
         return reply
     told = [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
@@ -125,9 +132,10 @@ def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
 
 
 def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limits) -> bytes:
-    """The body without its content codings; raises for one that is damaged, unknown, or becomes too large.
+    """Returns the body without its content codings.
 
-    What becomes too large costs at most the time of what is allowed: it is given up in the step that goes beyond that.
+    Raises an error for a body that is damaged, has an unknown coding, or becomes too large.
+    Decompression stops in the step that exceeds the limit.
     """
     announced = header(headers, b"content-encoding")
     codings = (
@@ -138,7 +146,10 @@ def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limi
     if len(codings) > MOST_CODINGS:
         raise HttpFault(
             415,
-            f"content-encoding: has {len(codings)} codings, one within the other; at most {MOST_CODINGS} are taken",
+            (
+                f"content-encoding: has {len(codings)} codings, one within the other; at most"
+                f" {MOST_CODINGS} are taken"
+            ),
             _UNSUPPORTED,
         )
     for coding in reversed(codings):
@@ -147,7 +158,10 @@ def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limi
         elif coding != b"identity":
             raise HttpFault(
                 415,
-                f"content-encoding {coding.decode('latin-1')!r} is not supported; gzip and deflate are",
+                (
+                    f"content-encoding {coding.decode('latin-1')!r} is not supported; gzip and"
+                    " deflate are"
+                ),
                 _UNSUPPORTED,
             )
     return body
@@ -159,7 +173,7 @@ def _inflate(body: bytes, most: int) -> bytes:
     for part in _inflated(body):
         size += len(part)
         if size > most:
-            # The error holds this frame for a while, and should not hold what it is about.
+            # The error keeps this frame alive, which must not keep the body.
             del part, parts
             raise too_large(f"decompressed is larger than {most} bytes")
         parts.append(part)
@@ -167,7 +181,7 @@ def _inflate(body: bytes, most: int) -> bytes:
 
 
 def _inflated(body: bytes) -> Iterator[bytes]:
-    """What a compressed body becomes, some of it in each step; several compressed pieces behind each other are one, as RFC 1952 says."""
+    """Yields a decompressed body in steps. Concatenated gzip members are one, as RFC 1952 says."""
     inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
     try:
         for start in range(0, len(body), _FED):
@@ -186,12 +200,15 @@ def _inflated(body: bytes) -> Iterator[bytes]:
 
 
 def too_large(problem: str) -> HttpFault:
-    """The error for a body beyond a limit."""
+    """Returns the error for a body beyond a limit."""
     return HttpFault(413, f"body: {problem}", "BAD_REQUEST")
 
 
 async def drain(headers: Headers, receive: Receive, limits: Limits) -> None:
-    """Read on, for a while, what a client still sends of a body that is refused: one that is hung up on while it sends may never see the answer."""
+    """Reads on for a while after a body was refused.
+
+    A client that is disconnected while it sends may never see the answer.
+    """
     if header(headers, b"expect"):
         return
     size = 0
@@ -208,9 +225,9 @@ async def drain(headers: Headers, receive: Receive, limits: Limits) -> None:
 async def read_body(
     headers: Headers, receive: Receive, limits: Limits, *, arrived: bool = False
 ) -> bytes:
-    """The body as it was sent; raises when it is larger than it may be, as early as that is known, and when it does not arrive.
+    """Reads the body. Raises an error if it is too large or does not arrive.
 
-    `arrived` says that all of it is there, so that no clock has to be set.
+    `arrived` means that all of it is there, so that no timeout is needed.
     """
     announced = header(headers, b"content-length")
     if announced.isdigit() and int(announced) > limits.body:

@@ -1,4 +1,4 @@
-"""The listings that both versions of the API offer: references, commits, keys, differences; filtered and cut into pages."""
+"""The listings of both versions of the API, filtered and divided into pages."""
 
 from __future__ import annotations
 
@@ -33,11 +33,14 @@ from nessie_cli.server.targets import Target, commit, parse_spec
 from nessie_cli.wire import keys
 
 MOST_COMMITS = 250
-"""The largest page of a log, and the size of one where nothing is said (reference 10.2)."""
+"""The largest and default page of a log."""
 
 
 def filter_of(call: Call, kind: str, held: float = HELD) -> Filter[Any] | None:
-    """The parameter `filter`; None if it is missing. Compiled even if there is nothing to filter."""
+    """Returns the parameter `filter`, or None.
+
+    It is compiled even if there is nothing to filter.
+    """
     text = call.text("filter")
     if not text:
         return None
@@ -47,9 +50,9 @@ def filter_of(call: Call, kind: str, held: float = HELD) -> Filter[Any] | None:
 
 
 def references(call: Call, records: int | None, page_token: str | None) -> Page[Reference]:
-    """A page of references."""
+    """Returns a page of references."""
     metadata = call.fetches_all()
-    # References may move between two readings, so all that pass are held.
+    # References may move between two readings, so all that pass are kept.
     filter_ = filter_of(call, "references", held=inf)
     return page(
         lambda: _references(call, page_token, metadata=metadata),
@@ -60,7 +63,7 @@ def references(call: Call, records: int | None, page_token: str | None) -> Page[
 
 
 def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterator[Reference]:
-    """All references, or those of a page and behind it. A token says what kind of reference it names: that one may be gone by now."""
+    """Yields the references from a page on. A token names the kind too, because it may be gone."""
     kind, between, name = (
         (ReferenceType.BRANCH.value, "/", "")
         if page_token is None
@@ -75,7 +78,7 @@ def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterat
 
 
 def log(call: Call, start: str, oldest: str | None, records: int | None) -> Page[LogEntry]:
-    """A page of the log from a commit on; the oldest commit ends it, whether the filter lets it pass or not."""
+    """Returns a page of the log from a commit on; the oldest commit ends it, filtered or not."""
     operations = call.fetches_all()
     filter_ = filter_of(call, "log")
     most = min(limit(records) or MOST_COMMITS, MOST_COMMITS)
@@ -95,19 +98,19 @@ def _until(entries: Iterable[LogEntry], oldest: str) -> Iterator[LogEntry]:
 
 
 def token_start(call: Call, page_token: str) -> str:
-    """The commit that the token of a log names."""
+    """Returns the commit that the token of a log names."""
     return commit(call.repository, parse_spec(page_token, "page token"), "Token pagination hash")
 
 
 def oldest_of(text: str | None) -> Target | None:
-    """The commit that ends a log; an empty text is HEAD."""
+    """Returns the commit that ends a log; an empty text is HEAD."""
     if text is None:
         return None
     return parse_spec(text, "limit-hash") if text else Target(None)
 
 
 def key_range(call: Call) -> KeyRange:
-    """The parameters `key`, `min-key`, `max-key` and `prefix-key`."""
+    """Returns the parameters `key`, `min-key`, `max-key` and `prefix-key`."""
     wanted = [keys.decode(text) for text in call.texts("key")]
     found = KeyRange(
         keys=tuple(key for key in wanted if key.elements) if wanted else None,
@@ -123,7 +126,7 @@ def key_range(call: Call) -> KeyRange:
 
 
 def from_page(wanted: KeyRange, page_token: str | None) -> tuple[KeyRange, ContentKey | None]:
-    """The range from a page on, and the prefix that a repository is not asked for because it takes no bound beside it."""
+    """Returns the range from a page on, and the prefix to be filtered, which allows no bounds."""
     start = key_from_token(page_token) if page_token else None
     if start is None:
         return wanted, None
@@ -142,7 +145,7 @@ def entries(
     page_token: str | None,
     content: bool = False,
 ) -> Page[Entry]:
-    """A page of keys."""
+    """Returns a page of keys."""
     filter_ = filter_of(call, "entries")
     rest, prefix = from_page(wanted, page_token)
 
@@ -166,7 +169,7 @@ def differences(
     records: int | None = None,
     page_token: str | None = None,
 ) -> Page[DiffEntry]:
-    """A page of a difference."""
+    """Returns a page of a diff."""
     filter_ = filter_of(call, "diff")
     rest, prefix = from_page(wanted, page_token)
 

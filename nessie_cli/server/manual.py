@@ -1,4 +1,4 @@
-"""The OpenAPI document as one page to read: plain HTML that loads nothing from anywhere."""
+"""The OpenAPI document as one HTML page that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -24,12 +24,18 @@ td { border-bottom: 1px solid #e5e5e5; padding: .15rem .8rem .15rem 0; text-alig
 
 
 def manual(document: Json) -> str:
-    """The page."""
+    """Returns the page."""
     info = document["info"]
     parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
+        (
+            "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport'"
+            " content='width=device-width'>"
+        ),
         f"<title>{escape(info['title'])}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['description'])}</p>",
+        (
+            f"<h1>{escape(info['title'])}"
+            f" {escape(info['version'])}</h1><p>{escape(info['description'])}</p>"
+        ),
         "<p>As a document for programs: <a href='/api/openapi.json'>openapi.json</a></p>",
     ]
     parts.extend(_ways_in(document))
@@ -44,7 +50,7 @@ def manual(document: Json) -> str:
 
 
 def _ways_in(document: Json) -> Iterator[str]:
-    """How callers show who they are; any one of the ways is enough."""
+    """Describes the ways to authenticate, any one of which is enough."""
     ways, schemes = document["security"], document["components"]["securitySchemes"]
     told = ", or ".join(
         " and ".join(f"<code>{escape(name)}</code>" for name in way) or "nothing" for way in ways
@@ -72,7 +78,10 @@ def _operation(method: str, path: str, operation: Json) -> str:
         f"<tr><td>{status}</td><td>{_answer(found)}</td></tr>"
         for status, found in operation["responses"].items()
     )
-    head = f"<summary><span class='method {method}'>{method}</span> <code>{escape(path)}</code> {escape(operation['summary'])}</summary>"
+    head = (
+        f"<summary><span class='method {method}'>{method}</span> <code>{escape(path)}</code>"
+        f" {escape(operation['summary'])}</summary>"
+    )
     return f"<details>{head}{table}{takes}<table>{answers}</table></details>"
 
 
@@ -94,11 +103,14 @@ def _shape(name: str, schema: Json) -> str:
         for attribute, value in schema.get("properties", {}).items()
     )
     body = f"<table>{rows}</table>" if rows else f"<p>{_type(schema)}</p>"
-    return f"<details id='{escape(name)}'><summary><code>{escape(name)}</code></summary>{body}</details>"
+    return (
+        "<details"
+        f" id='{escape(name)}'><summary><code>{escape(name)}</code></summary>{body}</details>"
+    )
 
 
 def _type(schema: Any) -> str:
-    """A schema in a few words, with links to the named ones."""
+    """Describes a schema in a few words, with links to the named ones."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f"<a href='#{name}'>{name}</a>"

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the route table and the schemas."""
+"""The OpenAPI 3.1 document, generated from the route table and the schemas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from nessie_cli.wire.rest import SPEC_VERSION
 from nessie_cli.wire.schemas import HASH, ref, schemas
 
 _SEGMENTS: Mapping[str, str] = {
-    "ref": "a reference, and in v2 a commit: `name`, `name@hash`, `@hash`, relative parts (`~1`, `^2`, `*2026-01-31T12:00:00Z`) behind them",
+    "ref": (
+        "a reference, and in v2 a commit: `name`, `name@hash`, `@hash`, then relative"
+        " parts (`~1`, `^2`, `*2026-01-31T12:00:00Z`)"
+    ),
     "from": "as `ref`",
     "to": "as `ref`",
     "key": "a content key, its elements joined with dots",
@@ -55,29 +58,35 @@ _SCHEMES: Mapping[str, Json] = {
     "bearer": {
         "type": "http",
         "scheme": "bearer",
-        "description": "A token of the server's own, or a JSON Web Token of the issuer that it trusts.",
+        "description": (
+            "A token of the server's own, or a JSON Web Token of the issuer that it trusts."
+        ),
     },
     "basic": {
         "type": "http",
         "scheme": "basic",
-        "description": "For clients that know nothing else: the password is a token, the user its name.",
+        "description": (
+            "For clients without bearer tokens: the password is a token, the user its name."
+        ),
     },
     "mutualTLS": {
         "type": "mutualTLS",
-        "description": "A certificate that the authority of the server has signed. It lets in, and names nobody.",
+        "description": (
+            "A client certificate of the server's CA. It grants access without a caller name."
+        ),
     },
 }
 
 
 def security(*, credentials: bool, anonymous: bool, certificates: bool) -> list[Json]:
-    """The ways in, any one of which is enough: whether credentials are read, whether none are needed, whether clients need certificates."""
+    """Returns the security requirements, any one of which is enough."""
     ways: list[Json] = [{}] if anonymous or not credentials else []
     ways += [{name: []} for name in ("bearer", "basic") if credentials]
     return [{"mutualTLS": [], **way} for way in ways] if certificates else ways
 
 
 def openapi(ways: Sequence[Json] = ({},)) -> Json:
-    """The whole document. `ways` are those in which callers show who they are, as `security` makes them."""
+    """Returns the whole document. `ways` are the security requirements."""
     paths: dict[str, Any] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -86,7 +95,10 @@ def openapi(ways: Sequence[Json] = ({},)) -> Json:
         "info": {
             "title": "Nessie REST API",
             "version": SPEC_VERSION,
-            "description": f"Git for a data lake's catalog, served by nessie {__version__}: API v2, and v1 for older clients.",
+            "description": (
+                f"Git for a data lake's catalog, served by nessie {__version__}: API v2, and v1"
+                " for older clients."
+            ),
         },
         "servers": [{"url": "/"}],
         "tags": [

@@ -1,4 +1,4 @@
-"""What the server answers beside the API: health, metrics, and the description of the API."""
+"""The pages beside the API: health, metrics, and the description of the API."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from nessie_cli.server.openapi import openapi, security
 from nessie_cli.wire.encode import Json
 
 READY_WITHIN = 5.0
-"""Seconds that the store has to answer when it is asked whether it is there."""
+"""Seconds that the store has to answer a health check."""
 
 
 def pages(server: Server) -> Application:
-    """The application that answers what is not below `/api/v1` and `/api/v2`."""
-    # Made when somebody asks: a start should not wait for what few read.
+    """Returns the application for paths outside of the API."""
+    # Created on first use, so that the start does not wait for them.
     described = cache(lambda: json.encode(openapi(_ways(server))))
     page = cache(lambda: manual(openapi(_ways(server))))
 
@@ -85,12 +85,12 @@ def pages(server: Server) -> Application:
 def _with_and_without_slash(
     path: str, answer: Callable[[Request], Awaitable[Response]]
 ) -> tuple[Route, Route]:
-    """Probes and scrapers may not follow redirects."""
+    """Returns routes with and without a final slash, for probes that do not follow redirects."""
     return Route(path, answer), Route(f"{path}/", answer)
 
 
 def _ways(server: Server) -> list[Json]:
-    """How the callers of a server show who they are."""
+    """Returns the ways in which callers of a server authenticate."""
     gate, tls = server.gate, server.tls
     return security(
         credentials=gate is not None and gate.asks,

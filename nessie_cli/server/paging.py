@@ -1,4 +1,4 @@
-"""Pages of a listing: how many records one holds, which pass the filter, and the opaque token that names the first one behind it (2.2)."""
+"""Pages of a listing: their size, their filter, and the opaque token of the next page."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from nessie_cli.model import ContentKey
 
 T = TypeVar("T")
 STEP = 0.05
-"""Seconds of processor time that one step of a search takes."""
+"""Seconds of processor time per step of a search."""
 HELD = 2000
-"""Items that a search holds in memory. If more pass the test, they are read a second time."""
+"""Items that a search keeps in memory. If more pass, they are read a second time."""
 _BETWEEN = "\x00"
 _KEY = "M\x00"
-"""Before the keys in tokens, as in the original's."""
+"""The prefix of keys in tokens, as in the original server."""
 
 
 class Page(Generic[T]):
-    """The items of one page, which are read as they are taken, and the token of the next page, which is known once all of them have been.
+    """The items of one page, read on iteration, and the token of the next page afterwards.
 
-    `most` is the largest number of items, None for all of them; `name` makes the token for the first item behind them.
+    `most` is the largest number of items, None for all; `name` creates the token for the first item
+    of the next page.
     """
 
     def __init__(self, items: Iterable[T], most: int | None, name: Callable[[T], str]) -> None:
@@ -31,7 +32,7 @@ class Page(Generic[T]):
         self._behind: T | None = None
 
     def __iter__(self) -> Iterator[T]:
-        """The items; once."""
+        """Yields the items, once."""
         if self._most is None:
             yield from self._items
             return
@@ -40,16 +41,16 @@ class Page(Generic[T]):
         self._behind = next(items, None)
 
     def search(self) -> Iterator[None]:
-        """What has to be done before the items are taken, in short steps."""
+        """Does what must be done before the items are read, in short steps."""
         return iter(())
 
     def token(self) -> str | None:
-        """The token of the next page; None where there is none."""
+        """The token of the next page, or None."""
         return None if self._behind is None else self._name(self._behind)
 
 
 class Filter(NamedTuple, Generic[T]):
-    """A test of items, the `seconds` of processor time that it gets on one page, and how many items that pass are `held` in memory."""
+    """A filter: a test, its `seconds` of processor time per page, and the most items in memory."""
 
     test: Callable[[T], bool]
     seconds: float
@@ -57,13 +58,15 @@ class Filter(NamedTuple, Generic[T]):
 
 
 class FilteredPage(Page[T]):
-    """As `Page`, of the items that pass a test: one that does not counts for nothing.
+    """A `Page` of the items that pass a test.
 
-    A test may fail on an item, and that is told by the status of an answer, which comes before its body. So all items are tested by
-    `search`, in short steps, before the first one is taken. `read` returns the items. If more of them pass than are held in memory, they are
-    read a second time, so `read` has to return the same ones then.
+    A test may fail on an item, and the status of the answer reports that before its body begins. So
+    `search` tests all items in short steps before the first one is sent. `read` returns the items.
+    If more of them pass than fit in memory, they are read a second time, and `read` must return the
+    same ones.
 
-    When the time of the filter is over, the page ends where it is, and its token names the first item that was not tested.
+    If the time of the filter is over, the page ends there, and its token names the first item that
+    was not tested.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class FilteredPage(Page[T]):
         self._number = 0
 
     def search(self) -> Iterator[None]:
-        """Test the items, some in each step."""
+        """Tests the items, some in each step."""
         items = iter(self._read())
         used, begun = 0.0, thread_time()
         for item in items:
@@ -95,7 +98,7 @@ class FilteredPage(Page[T]):
                     self._behind = next(items, None)
                     return
                 yield
-                # The next step may be on another thread.
+                # The next step may run on another thread.
                 begun = thread_time()
 
     def _note(self, item: T, *, passes: bool) -> None:
@@ -105,7 +108,7 @@ class FilteredPage(Page[T]):
             self._passed.append(item)
 
     def __iter__(self) -> Iterator[T]:
-        """The items that have passed; once."""
+        """Yields the items that have passed, once."""
         passed, self._passed = self._passed, []
         yield from (
             passed if self._number <= self._filter.held else compress(self._read(), self._marks)
@@ -118,22 +121,22 @@ def page(
     name: Callable[[T], str],
     filter_: Filter[T] | None,
 ) -> Page[T]:
-    """A page of items, of those that pass a filter if there is one."""
+    """Returns a page of items, filtered if there is a filter."""
     return Page(read(), most, name) if filter_ is None else FilteredPage(read, most, name, filter_)
 
 
 def limit(records: int | None) -> int | None:
-    """The parameter for the number of records: absent, zero or negative is no limit."""
+    """Returns the parameter for the number of records; absent, zero or negative means no limit."""
     return records if records is not None and records > 0 else None
 
 
 def token(text: str) -> str:
-    """A token for a name."""
+    """Returns a token for a name."""
     return text.encode().hex()
 
 
 def from_token(text: str) -> str:
-    """The name of a token; raises `InvalidInput` for a text that is none."""
+    """Returns the name of a token. Raises `InvalidInput`."""
     try:
         return bytes.fromhex(text).decode()
     except ValueError:
@@ -141,12 +144,15 @@ def from_token(text: str) -> str:
 
 
 def key_token(key: ContentKey) -> str:
-    """A token for a content key."""
+    """Returns a token for a content key."""
     return token(_KEY + _BETWEEN.join(key.elements))
 
 
 def key_from_token(text: str) -> ContentKey | None:
-    """The content key of a token; None for a token before all keys, the key without elements for one behind them (they are nobody's)."""
+    """Returns the content key of a token.
+
+    Returns None for a token before all keys, and the key without elements for one after all keys.
+    """
     found = from_token(text)
     if found.startswith(_KEY):
         return ContentKey(tuple(found[len(_KEY) :].split(_BETWEEN)))

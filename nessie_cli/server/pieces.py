@@ -1,4 +1,4 @@
-"""Encoded parts of answers that never change: a commit's entry in a log is the same on every page, whatever is committed after it."""
+"""Cached JSON of log entries, which never change."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from nessie_cli.server.streams import encoded
 from nessie_cli.wire.encode import Json, encode_log_entry
 
 MOST = 4096
-"""Entries that are remembered; twice as many at times."""
+"""The number of entries that are cached; sometimes twice as many."""
 _LARGEST = 4096
-"""An entry of more bytes is not worth its place."""
+"""The largest entry in bytes that is cached."""
 
 
 class Pieces:
-    """Log entries by commit. Safe to use from several threads."""
+    """Log entries by commit. Threads may share it."""
 
     def __init__(self) -> None:
         self._young: dict[str, Raw] = {}
         self._old: dict[str, Raw] = {}
 
     def log_entry(self, entry: LogEntry) -> Json | Raw:
-        """The JSON of an entry of a log, API v2. Operations are not remembered: not every caller may see all of them."""
+        """Returns the JSON of an entry of a log, API v2.
+
+        It has no operations, because what a caller may see of them differs.
+        """
         if entry.operations is not None:
             return encode_log_entry(entry)
         found = self._young.get(entry.hash) or self._old.get(entry.hash)

@@ -1,4 +1,4 @@
-"""Every route of the REST API, v2 and v1, as one table: requests are matched by it, and the OpenAPI document is made from it."""
+"""The table of all routes of the REST API, v2 and v1, from which OpenAPI is generated."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ON_REF = Param(
 
 
 def _v1_config(call: Call) -> Answer:
-    """What old clients ask first."""
+    """Returns the configuration for old clients."""
     return Answer(encode(rest.NessieConfigurationV1, call.repository.config()))
 
 

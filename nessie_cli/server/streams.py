@@ -1,4 +1,4 @@
-"""Listings without an end in sight: they are sent as they are read, so that the catalog of a whole lake needs no more memory than a page of it."""
+"""Listings that are sent while they are read, so that large ones need little memory."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from nessie_cli.model import Reference
 from nessie_cli.wire.encode import Json, encode_page
 
 AT_ONCE = 2000
-"""Items that are collected before it is decided: fewer are an ordinary answer; more are sent in pieces of so many."""
+"""Items in memory before an answer is sent in pieces, and the number of items per piece."""
 _GZIP = zlib.MAX_WBITS | 16
 _encode = json.Encoder().encode
 
 
 class Listing(NamedTuple):
-    """The body of an answer that lists something: the attribute which holds the items, these, which are read as they are needed, and the others.
+    """The body of a listing: the attribute with the items, read on demand, and the others.
 
-    `others` are asked for when all items have been read. `search` finds the items, in short steps, before the first one is read.
+    `others` is called when all items have been read. `search` finds the items, in short steps,
+    before the first one is read.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Listing(NamedTuple):
     search: Iterable[None] = ()
 
     def opened(self) -> Json | Iterator[bytes]:
-        """The whole body, where it is small, or its JSON text in pieces."""
+        """Returns the whole body if it is small, otherwise its JSON text in pieces."""
         first = list(islice(self.items, AT_ONCE))
         if len(first) < AT_ONCE:
             return self.others() | {self.name: first}
@@ -52,7 +53,7 @@ def listing(
     search: Iterable[None] = (),
     **references: Reference,
 ) -> Listing:
-    """As `encode_page`, with items that are unread; `token` is asked for the next page's when they have been read. See `Listing`."""
+    """Returns `encode_page` for unread items; `token` is called after them. See `Listing`."""
 
     def others() -> Json:
         page = encode_page(name, (), token(), **references)
@@ -63,18 +64,18 @@ def listing(
 
 
 def packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The pieces, compressed by gzip."""
+    """Yields the pieces, compressed by gzip."""
     packer = zlib.compressobj(1, wbits=_GZIP)
     yield from filter(None, map(packer.compress, pieces))
     yield packer.flush()
 
 
 def encoded(value: Any) -> bytes:
-    """A JSON value as text."""
+    """Returns a JSON value as text."""
     try:
         return _encode(value)
     except (MsgspecError, OverflowError):
-        # Numbers of a content of an unknown type may be longer than 64 bits.
+        # Numbers in a content of an unknown type may have more than 64 bits.
         from json import dumps
 
         return dumps(value, ensure_ascii=False).encode()

@@ -1,6 +1,8 @@
-"""Which commit a request means: reference segments of paths, hashes with relative parts, and the rules about which of them may be missing.
+"""Parses the commits that requests name: references in paths, hashes and relative parts.
 
-A segment is `[name | -][@hash][relative parts]`. What a rule says is in reference 3.2 to 3.5; the texts of the errors are the original's.
+A segment is `[name | -][@hash][relative parts]`. Which parts may be missing follows the Nessie
+specification (https://projectnessie.org/nessie-latest/api/); the messages are the original
+server's.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ _STEP = re.compile(rf"([~*^])(?:({_TIME})|(\d+))")
 _HASH = re.compile(r"[0-9a-fA-F]{8,64}")
 HASH_RULE = "Hash must consist of the hex representation of 4-32 bytes"
 SPEC_RULE = (
-    "Hash with optional relative part must consist of either a valid commit hash (the hex representation of 4-32 bytes), or a valid relative part"
+    "Hash with optional relative part must consist of either a valid commit hash (the hex"
+    " representation of 4-32 bytes), or a valid relative part"
     " ('~' or '^' and a number, '*' and milliseconds or an ISO instant), or both"
 )
 DETACHED = "DETACHED"
@@ -31,7 +34,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Target(NamedTuple):
-    """What a request names: a reference (None: a bare commit), an absolute hash, relative parts."""
+    """The commit of a request: a reference (None: a bare commit), a full hash, relative parts."""
 
     name: str | None
     hash: str | None = None
@@ -39,16 +42,17 @@ class Target(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a name alone."""
+        """Whether it is only a name."""
         return self.name is not None and self.hash is None and not self.steps
 
 
 def parse_segment(text: str, default_branch: str) -> Target:
-    """A reference segment of a v2 path; `-` is the default branch."""
+    """Parses a reference segment of a v2 path; `-` is the default branch."""
     found = _SEGMENT.fullmatch(text)
     if not found:
         raise InvalidInput(
-            f"reference {text!r}: write NAME, NAME@HASH or @HASH, and relative parts (~N, ^N, *TIME) behind them"
+            f"reference {text!r}: write NAME, NAME@HASH or @HASH, and relative parts (~N, ^N,"
+            " *TIME) behind them"
         )
     name, hash_, steps = found["name"], found["hash"], found["steps"]
     if name and name != "-":
@@ -59,7 +63,7 @@ def parse_segment(text: str, default_branch: str) -> Target:
 
 
 def parse_spec(text: str, place: str) -> Target:
-    """A hash with optional relative parts, not bound to a reference."""
+    """Parses a hash with optional relative parts, without a reference."""
     found = _SPEC.fullmatch(text)
     if not text or not found:
         raise InvalidInput(f"{place}: {SPEC_RULE} - but was: {text}")
@@ -67,7 +71,7 @@ def parse_spec(text: str, place: str) -> Target:
 
 
 def plain_hash(text: str | None, place: str) -> str:
-    """A required absolute hash of a v1 request."""
+    """Returns a required full hash of a v1 request."""
     if text is None:
         raise InvalidInput(f"{place}: must not be null")
     if not _HASH.fullmatch(text):
@@ -76,7 +80,7 @@ def plain_hash(text: str | None, place: str) -> str:
 
 
 def check_name(text: str, place: str) -> str:
-    """A well-formed reference name."""
+    """Returns a well-formed reference name."""
     try:
         return check_reference_name(text)
     except InvalidInput as error:
@@ -84,15 +88,18 @@ def check_name(text: str, place: str) -> str:
 
 
 def named(repository: Repository, name: str) -> Reference:
-    """An existing branch or tag."""
-    # A repository takes a bare word for a shortened hash when no reference has that name; here it is a name and nothing else.
+    """Returns an existing branch or tag."""
+    # A repository reads an unknown name as an abbreviated hash; here it is only a name.
     if name == "-":
         raise ReferenceNotFound(f"Named reference '{name}' not found", name)
     return repository.reference(name)
 
 
 def read_at(repository: Repository, target: Target, what: str) -> Reference:
-    """The reference at which to read: HEAD where no hash is given; on a named reference relative parts may stand alone (reference 3.4)."""
+    """Returns the reference at which to read: HEAD if there is no hash.
+
+    Relative parts may stand alone on a named reference.
+    """
     if target.name is None or target.name == DETACHED:
         return Reference(ReferenceType.DETACHED, "", commit(repository, target, what))
     head = named(repository, target.name)
@@ -103,12 +110,12 @@ def read_at(repository: Repository, target: Target, what: str) -> Reference:
 
 
 def commit(repository: Repository, target: Target, what: str) -> str:
-    """The hash of a commit that a request must name absolutely; it has to exist."""
+    """Returns the hash of an existing commit that a request must name by its full hash."""
     return _resolved(repository, absolute(target, what), target.steps)
 
 
 def absolute(target: Target, what: str) -> str:
-    """The absolute hash of a target; raises where there is none. `what` is how the original calls it (`Expected hash`)."""
+    """Returns the full hash of a target. `what` is its name in the message (`Expected hash`)."""
     if target.hash is None:
         raise InvalidInput(
             f"{what} must contain a starting commit ID."
@@ -119,7 +126,7 @@ def absolute(target: Target, what: str) -> str:
 
 
 def expected(repository: Repository, target: Target, what: str = "Expected hash") -> str:
-    """The expected hash of a write. Without relative parts it is taken as it is: whether it exists is for the verb to say."""
+    """Returns the expected hash of a write. The verb checks whether a plain hash exists."""
     hash_ = absolute(target, what)
     _check_even(hash_)
     return _resolved(repository, hash_, target.steps) if target.steps else hash_
@@ -128,7 +135,7 @@ def expected(repository: Repository, target: Target, what: str = "Expected hash"
 def _resolved(repository: Repository, hash_: str, steps: str) -> str:
     _check_even(hash_)
     if len(hash_) < _DIGITS:
-        # No abbreviations on the wire: a short id is an id that nothing has (reference 3.1).
+        # REST does not allow abbreviated hashes.
         raise CommitNotFound(f"Commit '{hash_}' not found", hash_)
     return repository.resolve(f"@{hash_}{_canonical(steps)}").hash
 
@@ -139,7 +146,7 @@ def _check_even(hash_: str) -> None:
 
 
 def _canonical(steps: str) -> str:
-    """Relative parts as a repository reads them: milliseconds as an instant, and no time where a number belongs."""
+    """Returns relative parts for a repository: milliseconds as an instant, and numbers in range."""
     return "".join(_step(*found.groups()) for found in _STEP.finditer(steps)) if steps else ""
 
 
@@ -154,7 +161,7 @@ def _step(kind: str, time: str | None, number: str | None) -> str:
 
 
 def _instant(millis: str) -> str:
-    """Epoch milliseconds as an ISO instant. A time beyond all commits is as good as the last one that can be written."""
+    """Returns epoch milliseconds as an ISO instant, at most the last one that can be written."""
     digits = millis.lstrip("0") or "0"
     if len(digits) > _MOST_DIGITS or int(digits) >= 2**63:
         raise InvalidInput(

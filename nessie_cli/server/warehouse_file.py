@@ -1,4 +1,4 @@
-"""The file of `nessie serve --warehouses`: warehouses by name, with the settings of their storage."""
+"""The file of `nessie serve --warehouses`: warehouses with the settings of their storage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ WHAT = "warehouse file"
 
 
 def read_warehouses(path: Path) -> Warehouses:
-    """Returns the warehouses of a TOML file. Raises `InvalidInput`, and `NotAllowed` if others may read its secrets."""
+    """Returns the warehouses of a TOML file.
+
+    Raises `InvalidInput`, and `NotAllowed` if others may read its secrets.
+    """
     data = read_guarded(path, TRUSTED, WHAT)
     try:
         warehouses, holds_secrets = from_toml(data)

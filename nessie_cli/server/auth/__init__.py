@@ -1,1 +1,1 @@
-"""Who calls, and what the caller may do: authentication, authorization rules, policies on drafts, filtered reading."""
+"""Authentication and authorization: tokens, rules, policies on drafts, filtered reading."""

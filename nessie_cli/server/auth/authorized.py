@@ -1,4 +1,4 @@
-"""The reading half of the repository as one caller may use it; see `guarded`."""
+"""The repository as one caller may read it."""
 
 from __future__ import annotations
 
@@ -39,24 +39,27 @@ from nessie_cli.wire.extensions import SETTINGS
 
 A = TypeVar("A")
 _STEP = re.compile("[~^*]")
-"""What a relative part of a revision begins with; no name has it."""
+"""The characters with which the relative parts of a revision begin. Names do not contain them."""
 CONFIG_OBJECT = "repository-config."
-"""What the names of settings begin with that keep configuration objects."""
+"""The prefix of settings that contain configuration objects."""
 
 
 def config_type(setting: str) -> str:
-    """The type of configuration that rules know a setting by."""
+    """Returns the type of configuration to which rules assign a setting."""
     return setting.removeprefix(CONFIG_OBJECT) if setting.startswith(CONFIG_OBJECT) else SETTINGS
 
 
 def require_config(repository: Repository, type_: str) -> None:
-    """Raise `NotAllowed` if the repository is guarded and its caller may not read configuration of a type."""
+    """Raises `NotAllowed` if the caller may not read a type of configuration."""
     if isinstance(repository, AuthorizedRepository):
         repository.rights.require(rules.READ_REPOSITORY_CONFIG, config=type_)
 
 
 class AuthorizedRepository(Repository):
-    """The verbs that read, for one request of one caller: each asks for its rights first; listings leave out what the caller may not see."""
+    """The reading verbs for one request of one caller.
+
+    Each verb checks permissions first. Listings leave out what the caller may not see.
+    """
 
     def __init__(self, repository: Repository, rights: Rights, right: str = "") -> None:
         self.rights = rights
@@ -66,7 +69,7 @@ class AuthorizedRepository(Repository):
 
     @property
     def url(self) -> str:
-        """Where the repository is."""
+        """The URL of the repository."""
         return self._inner.url
 
     def _see(self, name: str) -> None:
@@ -74,29 +77,34 @@ class AuthorizedRepository(Repository):
             raise self._unseen(name)
 
     def _unseen(self, name: str) -> NotAllowed:
-        """The error for a reference that the caller may not view: it names the right that the request needs beside, if that is missing too."""
+        """Returns the error for a reference that the caller may not view.
+
+        It also names the operation of the request if that is not allowed either.
+        """
         refused = self.rights.refusal(rules.VIEW_REFERENCE, name)
         if not self._right or self.rights.may(self._right, name):
             return refused
         return NotAllowed(f"{refused.message}, {self.rights.refusal(self._right, name).message}")
 
     def _at(self, revision: AnyRevision) -> tuple[str, str]:
-        """(hash of a revision, the reference through which it is seen); raises `NotAllowed` where the caller sees it through none."""
+        """Returns the hash of a revision, and the reference through which the caller sees it.
+
+        Raises `NotAllowed` if there is none.
+        """
         found = self.resolve(revision)
         return found.hash, self._sight.through(found.hash)
 
     def seen(self, revision: AnyRevision) -> str:
-        """The reference through which the caller sees the commit of a revision; raises `NotAllowed` if there is none."""
+        """Returns the reference through which the caller sees a commit. Raises `NotAllowed`."""
         return self._at(revision)[1]
 
     def listed(self, start: AnyRevision) -> str:
-        """As `seen`, for a commit whose history the caller has to be allowed to list."""
+        """Returns `seen` for a commit whose history the caller must be allowed to list."""
         return self._listed(start)[1]
 
-    # -- references --------------------------------------------------------------------------------------------------------------
-
+    # -- references -------------------------------------------------------------------------------
     def config(self) -> RepositoryConfig:
-        """See `Repository`; without the settings that the caller may not read."""
+        """See `Repository`; without settings that the caller may not read."""
         found = self._inner.config()
         may_read = {
             type_: self.rights.may(rules.READ_REPOSITORY_CONFIG, config=type_)
@@ -110,10 +118,11 @@ class AuthorizedRepository(Repository):
         )
 
     def resolve(self, revision: AnyRevision) -> Reference:
-        """See `Repository`; a hash is resolved where the caller sees its commit."""
+        """See `Repository`; a hash is resolved if the caller sees its commit."""
         base = _base(revision)
         if base != str(revision):
-            # An ancestor of a hidden commit may be visible, but not that the hidden commit exists.
+            # An ancestor of a hidden commit may be visible, but not the existence of the hidden
+            # one.
             self.resolve(base)
         try:
             found = self._inner.resolve(revision)
@@ -128,12 +137,13 @@ class AuthorizedRepository(Repository):
         if found.hash != NO_ANCESTOR:
             through = self._sight.through(found.hash)
             if not self.rights.may(rules.VIEW_REFERENCE, through):
-                # Of a commit that was not named whole the caller does not learn that it exists.
+                # The caller must not learn that a commit exists which was not named by its full
+                # hash.
                 raise self._unseen(through) if found.hash in str(revision) else _no_commit(base)
         return found
 
     def _fewer(self, error: AmbiguousHash, revision: AnyRevision) -> Exception:
-        """The error for a shortened hash, told only the candidates that the caller sees."""
+        """Returns the error for an abbreviated hash, with the candidates that the caller sees."""
         seen = [
             pair
             for pair in error.candidates
@@ -146,7 +156,7 @@ class AuthorizedRepository(Repository):
         )
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
-        """See `Repository`. Whether a reference exists is told only to those who may view it."""
+        """See `Repository`. Raises `NotAllowed` if the caller may not view the reference."""
         self._see(name)
         found = self._inner.reference(name, metadata=metadata)
         self._see(found.name)
@@ -161,13 +171,13 @@ class AuthorizedRepository(Repository):
         start: str = "",
         metadata: bool = False,
     ) -> Iterator[Reference]:
-        """See `Repository`; those that the caller may view."""
+        """See `Repository`; only references that the caller may view."""
         for found in self._inner.references(type, prefix=prefix, start=start, metadata=metadata):
             if self.rights.may(rules.VIEW_REFERENCE, found.name):
                 yield found
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """See `Repository`; of references that the caller may view and whose history, or reflog, it may see."""
+        """See `Repository`; only references whose history or reflog the caller may see."""
         count = 0
         for entry in self._inner.reflog(name):
             if limit is not None and count >= limit:
@@ -181,7 +191,7 @@ class AuthorizedRepository(Repository):
             yield entry
 
     def messages(self, names: Collection[str]) -> dict[str, str]:
-        """See `Repository`; of tags that the caller may view."""
+        """See `Repository`; only tags that the caller may view."""
         return self._inner.messages(
             [name for name in names if self.rights.may(rules.VIEW_REFERENCE, name)]
         )
@@ -192,8 +202,7 @@ class AuthorizedRepository(Repository):
             may(rules.VIEW_REFLOG, name) or may(rules.LIST_COMMIT_LOG, name)
         )
 
-    # -- history -----------------------------------------------------------------------------------------------------------------
-
+    # -- history ----------------------------------------------------------------------------------
     def _listed(self, start: AnyRevision) -> tuple[str, str]:
         hash_, through = self._at(start)
         self.rights.require(rules.LIST_COMMIT_LOG, through)
@@ -207,7 +216,7 @@ class AuthorizedRepository(Repository):
         operations: bool = False,
         all_parents: bool = False,
     ) -> Iterator[LogEntry]:
-        """See `Repository`; with those operations whose contents the caller may see."""
+        """See `Repository`; only operations whose contents the caller may see."""
         hash_, through = self._listed(start)
         found = self._inner.log(
             f"@{hash_}", until=until, operations=operations, all_parents=all_parents
@@ -227,7 +236,7 @@ class AuthorizedRepository(Repository):
     def log_of_key(
         self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """See `Repository`, and `log`; the caller has to be allowed to know the key."""
+        """See `Repository`, and `log`; the caller must be allowed to know the key."""
         hash_, through = self._listed(start)
         if not self.rights.may_somehow(rules.READ_CONTENT_KEY, through, key):
             raise self.rights.refusal(rules.READ_CONTENT_KEY, through, key)
@@ -236,7 +245,7 @@ class AuthorizedRepository(Repository):
         )
 
     def commit_at(self, revision: AnyRevision) -> LogEntry:
-        """See `Repository`, and `log`; what is said about the HEAD of a reference is told to whoever may view it."""
+        """See `Repository`, and `log`. Whoever may view a reference may see its HEAD commit."""
         hash_, through = self._at(revision)
         return self._shown(self._inner.commit_at(f"@{hash_}"), through)
 
@@ -257,7 +266,7 @@ class AuthorizedRepository(Repository):
         return self.rights.may_somehow(rules.READ_CONTENT_KEY, through, operation.key)
 
     def _may_read(self, through: str, key: ContentKey, content: Content | None) -> bool:
-        """Whether the caller may know a key and the content under it; None is nothing to know."""
+        """Returns whether the caller may see a key and its content; None is always visible."""
         if content is None:
             return True
         type_ = content.type_name
@@ -281,12 +290,11 @@ class AuthorizedRepository(Repository):
         """See `Repository`."""
         return self._inner.ahead_behind(f"@{self._at(of)[0]}", f"@{self._at(base)[0]}")
 
-    # -- contents ----------------------------------------------------------------------------------------------------------------
-
+    # -- contents ---------------------------------------------------------------------------------
     def entries(
         self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
-        """See `Repository`; keys that the caller may know, with contents those that it may read."""
+        """See `Repository`; only keys that the caller may know, and contents that it may read."""
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
         needed = (
@@ -303,7 +311,7 @@ class AuthorizedRepository(Repository):
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
     ) -> list[ContentKey] | None:
-        """See `Repository`; cuts only at keys that the caller may know."""
+        """See `Repository`; divides only at keys that the caller may know."""
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
         cuts = self._inner.divisions(f"@{hash_}", most, prefix=prefix)
@@ -312,7 +320,10 @@ class AuthorizedRepository(Repository):
         return [entry.key for entry in self.entries(f"@{hash_}", KeyRange(keys=tuple(cuts)))]
 
     def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-        """See `Repository`; raises `NotAllowed` when one of the keys may not be read, whether there is something or not."""
+        """See `Repository`.
+
+        Raises `NotAllowed` for a key that may not be read, even if it is absent.
+        """
         hash_, through = self._at(at)
         wanted = list(keys)
         found = self._inner.contents(f"@{hash_}", wanted)
@@ -331,7 +342,7 @@ class AuthorizedRepository(Repository):
     def diff(
         self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
     ) -> Iterator[DiffEntry]:
-        """See `Repository`; keys whose contents the caller may read on both sides."""
+        """See `Repository`; only keys whose contents the caller may read on both sides."""
         left, right = self._at(before), self._at(after)
         for _, through in (left, right):
             self.rights.require(rules.READ_ENTRIES, through)
@@ -343,10 +354,9 @@ class AuthorizedRepository(Repository):
 
         return filter(may_see, self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys))
 
-    # -- care --------------------------------------------------------------------------------------------------------------------
-
+    # -- care -------------------------------------------------------------------------------------
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
-        """See `Repository`; of branches that the caller may commit to."""
+        """See `Repository`; only branches that the caller may commit to."""
         found = self._inner.find_request(request_id, branch=branch)
         if found is not None:
             self._see(found.reference.name)
@@ -354,11 +364,11 @@ class AuthorizedRepository(Repository):
         return found
 
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - as the base
-        """Not here: a write needs the policy, which decides on its draft."""
+        """Not available: a write needs the policy, which decides on its draft."""
         raise NotAllowed("this repository is for reading")
 
     def commit_all(self, plans: Sequence[Plan[Self, A]], **_: Any) -> list[A | Exception]:  # noqa: ARG002 - as the base
-        """Not here, as `draft`."""
+        """Not available; see `draft`."""
         raise NotAllowed("this repository is for reading")
 
     def _write(
@@ -367,30 +377,30 @@ class AuthorizedRepository(Repository):
         request_id: str | None,  # noqa: ARG002
         check: object,  # noqa: ARG002
     ) -> tuple[Any, Draft[Any] | None]:
-        """Not here, as `draft`."""
+        """Not available; see `draft`."""
         raise NotAllowed("this repository is for reading")
 
     def check(self) -> Iterator[Problem]:
-        """See `Repository`; no route of the API leads here."""
+        """See `Repository`; no route of the API calls it."""
         raise NotAllowed("a store is not verified through the server")
 
     def close(self) -> None:
-        """Nothing: the repository is the server's."""
+        """Does nothing: the repository belongs to the server."""
 
     def __enter__(self) -> Self:
         """Use as a context manager."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing, as `close`."""
+        """Does nothing; see `close`."""
 
 
 def _base(revision: AnyRevision) -> str:
-    """A revision without its relative parts."""
+    """Returns a revision without its relative parts."""
     return _STEP.split(str(revision), maxsplit=1)[0]
 
 
 def _no_commit(base: str) -> CommitNotFound:
-    """The error for a hash that no commit has."""
+    """Returns the error for an unknown hash."""
     hash_ = base.rpartition("@")[2].lower()
     return CommitNotFound(f"Commit '{hash_}' not found", hash_)

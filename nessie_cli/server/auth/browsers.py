@@ -1,8 +1,8 @@
-"""What web pages make a visitor's browser send: requests under a name that is not the server's, and changes that another site asks for.
+"""Protection from web pages: requests under a foreign host name, and changes from other sites.
 
-A page can let its own name resolve to the server's address (DNS rebinding) and read the answers as its own; the header `Host` gives it away.
-A page can also send requests to any server without reading the answers; `Sec-Fetch-Site` and `Origin` give it away. Other clients send
-neither of the two.
+A page can let its own name resolve to the server's address (DNS rebinding) and read the answers;
+the header `Host` reveals it. A page can also send requests to any server without reading the
+answers; `Sec-Fetch-Site` and `Origin` reveal it. Other clients send neither of the two.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.http import Headers
 
 HEALTH = b"/q/health"
-"""The paths that are answered under every name: probes ask by address."""
+"""The paths that are answered under every name, because probes use addresses."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_SITE = frozenset({b"same-origin", b"none"})
 _NAME = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _CODE = "FORBIDDEN"
 _LONGEST = 300
-"""Characters of a host name with its port, brackets and a dot at its end; DNS allows 253 for the name."""
+"""The most characters of a host name with port, brackets and a final dot (DNS allows 253)."""
 _REMEMBERED = 256
 
 
 class Hosts:
-    """The names under which a server answers: those of this machine, `names`, and by choice every IP address or every name.
+    """The host names of a server: those of this machine, `names`, and optionally addresses or all.
 
     A page cannot have an address as its name, so addresses are safe from rebinding.
     """
@@ -44,7 +44,7 @@ class Hosts:
         self._answers_to = lru_cache(_REMEMBERED)(lambda host: self.allows(_name_of(host)))
 
     def check(self, method: str, path: bytes, headers: Headers) -> None:
-        """Raise `HttpFault` for a request under another name, and for a change that another site asks for."""
+        """Raises `HttpFault` for a foreign host name, and for a change from another site."""
         if path.startswith(HEALTH):
             return
         hosts = [value for name, value in headers if name == b"host"]
@@ -54,14 +54,17 @@ class Hosts:
             shown = ", ".join(host.decode("latin-1")[:_LONGEST] for host in hosts)
             raise HttpFault(
                 403,
-                f"Host '{shown}' is not a name of this server; --allowed-host or NESSIE_ALLOWED_HOSTS adds one",
+                (
+                    f"Host '{shown}' is not a name of this server; --allowed-host or"
+                    " NESSIE_ALLOWED_HOSTS adds one"
+                ),
                 _CODE,
             )
         if method not in _SAFE:
             _check_site(hosts, headers)
 
     def allows(self, name: str) -> bool:
-        """Whether the server answers under a name, which is in lower case and without a port."""
+        """Returns whether the server answers under a name (lower case, without a port)."""
         if name == "localhost" or name in self._names or name.endswith(self._endings):
             return True
         try:
@@ -76,7 +79,7 @@ def _check_site(hosts: Sequence[bytes], headers: Headers) -> None:
     origins = [value for name, value in headers if name == b"origin"]
     if b"null" in origins or not _OWN_SITE.issuperset(sites):
         raise HttpFault(403, "A page of another site asks for a change", _CODE)
-    # Browsers that tell the site are believed: a proxy may have changed the name.
+    # `Sec-Fetch-Site` counts if it is present: a proxy may have changed the name.
     if not sites and any(
         _netloc(origin) != host.decode("latin-1").lower()
         for origin in origins
@@ -84,7 +87,10 @@ def _check_site(hosts: Sequence[bytes], headers: Headers) -> None:
     ):
         raise HttpFault(
             403,
-            "A page of another origin asks for a change; a proxy in front has to pass the header Host on",
+            (
+                "A page of another origin asks for a change; a proxy in front has to pass the"
+                " header Host on"
+            ),
             _CODE,
         )
 
@@ -97,7 +103,7 @@ def _netloc(origin: bytes) -> str:
 
 
 def _name_of(host: bytes) -> str:
-    """The name in a header `Host`, without the port."""
+    """Returns the name in a header `Host`, without the port."""
     text = host.decode("latin-1").strip().lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]
@@ -105,7 +111,7 @@ def _name_of(host: bytes) -> str:
 
 
 def _checked(name: str) -> str:
-    """An allowed name as it is compared."""
+    """Returns an allowed name in the form in which it is compared."""
     plain = name.strip().lower().removesuffix(".")
     try:
         return str(ip_address(plain.removeprefix("[").removesuffix("]")))
@@ -113,6 +119,7 @@ def _checked(name: str) -> str:
         pass
     if not _NAME.fullmatch(plain):
         raise InvalidInput(
-            f"--allowed-host {name!r}: must be a host name or address without scheme and port; *.example.com stands for all names below it"
+            f"--allowed-host {name!r}: must be a host name or address without scheme and port;"
+            " *.example.com stands for all names below it"
         )
     return plain

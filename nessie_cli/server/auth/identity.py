@@ -1,4 +1,4 @@
-"""Who asks: the caller of a request, and how a request says it (header `Authorization`, schemes Bearer and Basic)."""
+"""The caller of a request, and its credentials (header `Authorization`, Bearer and Basic)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import ClassVar, NamedTuple
 from nessie_cli.errors import InvalidInput, NessieError
 
 _MOST = 16 * 1024
-"""Bytes of credentials that are looked at; more is refused unread."""
+"""The most bytes of credentials; longer ones are refused unread."""
 _LONGEST_NAME = 200
 
 
 class Caller(NamedTuple):
-    """Who asks, by name, and the roles that the rules know. Nobody in particular has an empty name and no roles."""
+    """A caller: the name, and the roles that rules refer to. Anonymous callers have neither."""
 
     name: str = ""
     roles: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ ANONYMOUS = Caller()
 
 
 class Unauthenticated(NessieError):
-    """The server does not know who asks. The message never repeats what was sent."""
+    """Authentication failed. The message never repeats credentials."""
 
     code: ClassVar[str] = "UNKNOWN"
     status: ClassVar[int] = 401
@@ -42,16 +42,17 @@ class KeysUnavailable(NessieError):
 
 
 class Credentials(NamedTuple):
-    """What a request carries: a token, and the name that Basic says beside it."""
+    """The credentials of a request: a token, and the user name of Basic."""
 
     token: str
     name: str | None = None
 
 
 def credentials(authorization: bytes) -> Credentials | None:
-    """Read the header `Authorization`; None for an empty one. Raises `Unauthenticated` for another scheme and for what cannot be read.
+    """Parses the header `Authorization`; None if it is empty.
 
-    Basic is for clients that know nothing else: the password is the token, the user its name.
+    Raises `Unauthenticated` for another scheme and for invalid credentials. Basic is for clients
+    without Bearer: the password is the token, the user its name.
     """
     if not authorization.strip():
         return None
@@ -63,7 +64,8 @@ def credentials(authorization: bytes) -> Credentials | None:
         if scheme.lower() == b"basic":
             return _basic(rest)
     raise Unauthenticated(
-        "The header Authorization holds no credentials that this server reads: it takes Bearer and Basic",
+        "The header Authorization holds no credentials that this server reads: it takes Bearer"
+        " and Basic",
         refused=True,
     )
 
@@ -81,7 +83,7 @@ def _basic(text: bytes) -> Credentials:
 
 
 def check_name(text: str, what: str) -> str:
-    """A name of a caller or role as rules, logs and commits can take it: 1 to 200 printable characters, no blank at its ends."""
+    """Returns a valid name of a caller or role: 1 to 200 printable characters, trimmed."""
     if not 0 < len(text) <= _LONGEST_NAME or not text.isprintable() or text != text.strip():
         raise InvalidInput(
             f"{what}: must be 1 to {_LONGEST_NAME} printable characters without blanks around them"

@@ -1,4 +1,4 @@
-"""JSON Web Tokens: tokens that somebody else issues, and that say themselves whom they stand for (RFC 7519).
+"""JSON Web Tokens of other issuers, which name their subject (RFC 7519).
 
 The library `jwt` does the cryptography.
 """
@@ -22,17 +22,21 @@ if TYPE_CHECKING:
 LEEWAY = 30
 """Seconds by which the clocks of issuer and server may differ."""
 _KNOWN_FOR = 60.0
-"""Seconds for which a verified token is taken without verifying it again."""
+"""Seconds for which a verified token is accepted without verifying it again."""
 _MOST_KNOWN = 5_000
 _DOTS_OF_JWT = 2
-MISSING = "tokens of an issuer need the library PyJWT, which is not installed: pip install 'nessie-cli[serve]'"
+MISSING = (
+    "tokens of an issuer need the library PyJWT, which is not installed: pip install"
+    " 'nessie-cli[serve]'"
+)
 
 
 class JwtSettings(NamedTuple):
-    """Whose tokens are taken: those of `issuer` for `audience`.
+    """The accepted tokens: those of `issuer` for `audience`.
 
-    `keys` is a file or URL of a JSON Web Key Set; without it the issuer's OpenID Connect document names one. `roles` and `name` are claims, with dots
-    between the names of nested ones (`realm_access.roles`).
+    `keys` is a file or URL of a JSON Web Key Set; without it, the issuer's OpenID Connect document
+    names one. `roles` and `name` are claims, with dots between the names of nested ones
+    (`realm_access.roles`).
     """
 
     issuer: str
@@ -42,7 +46,7 @@ class JwtSettings(NamedTuple):
     name: str = "sub"
 
     def check(self) -> None:
-        """Raise `InvalidInput` for settings that cannot work."""
+        """Raises `InvalidInput` for settings that cannot work."""
         if not self.audience:
             raise InvalidInput(
                 "--jwt-issuer needs --jwt-audience: a token for somebody else must not be good here"
@@ -57,7 +61,7 @@ class JwtSettings(NamedTuple):
             check_url(self.keys, "--jwt-keys")
 
     def source(self, tell: Tell) -> Keys:
-        """Where the keys come from."""
+        """Returns the source of the keys."""
         from nessie_cli.server.auth.jwt_keys import KeyFile, KeyUrl
 
         if self.keys is not None and "://" not in self.keys:
@@ -66,7 +70,7 @@ class JwtSettings(NamedTuple):
 
 
 class Issuer:
-    """Recognises the callers whom an issuer has given tokens. `clock` gives seconds since 1970."""
+    """Maps tokens of an issuer to callers. `clock` returns seconds since 1970."""
 
     def __init__(
         self, settings: JwtSettings, tell: Tell, clock: Callable[[], float] = time.time
@@ -78,7 +82,7 @@ class Issuer:
         self._known: dict[bytes, tuple[Caller, float]] = {}
 
     def known(self, given: Credentials) -> Caller | None:
-        """The caller of a token that was verified just now; never waits."""
+        """Returns the caller of a token that was verified recently. Never waits."""
         found = self._known.get(_digest(given.token))
         return (
             found[0]
@@ -87,7 +91,10 @@ class Issuer:
         )
 
     def caller(self, given: Credentials) -> Caller | None:
-        """Whom a token stands for, None for one that is not good; may wait for the issuer. Raises `KeysUnavailable`."""
+        """Returns the caller of a token, or None if it is invalid. May wait for the issuer.
+
+        Raises `KeysUnavailable`.
+        """
         import jwt
 
         if given.name is not None or given.token.count(".") != _DOTS_OF_JWT:
@@ -99,7 +106,7 @@ class Issuer:
                 tuple(_texts(claims, self._settings.roles)),
             )
         except (jwt.PyJWTError, InvalidInput, ValueError, TypeError):
-            # What is wrong with a token is for whoever made it; the one who sends it is told that it is not good.
+            # The reason is for the issuer; the client only learns that the token is invalid.
             return None
         self._remember(given.token, found, claims["exp"])
         return found
@@ -113,7 +120,7 @@ class Issuer:
         algorithm, id_ = str(header.get("alg")), header.get("kid")
         if algorithm not in ALGORITHMS or "crit" in header:
             raise InvalidInput("this algorithm, or an extension, is not taken")
-        # Before the issuer is asked for keys: is the token one of its own at all?
+        # Check that the token claims this issuer before its keys are fetched.
         if (
             jwt.decode(token, options={"verify_signature": False}).get("iss")
             != self._settings.issuer
@@ -147,7 +154,7 @@ def _digest(token: str) -> bytes:
 
 
 def _claim(claims: Mapping[str, Any], path: str) -> Any:
-    """A claim by its name, or a nested one by its path; a claim whose own name has dots goes first."""
+    """Returns a claim by name, or a nested one by path; a claim whose own name has dots wins."""
     if path in claims:
         return claims[path]
     found: Any = claims
@@ -164,7 +171,7 @@ def _text(claims: Mapping[str, Any], path: str) -> str:
 
 
 def _texts(claims: Mapping[str, Any], path: str) -> list[str]:
-    """Roles: a list of texts, or one text with blanks between them; none where there is no such claim."""
+    """Returns roles from a list of texts, or from one text with spaces between them."""
     found = _claim(claims, path)
     if found is None:
         return []

@@ -24,10 +24,9 @@ from nessie_cli.server.runtime.watched_files import TRUSTED, Tell, WatchedFile
 LIFETIME = 3600.0
 """Seconds after which fetched keys are fetched again."""
 PAUSE = 30.0
-"""Seconds after a fetch in which a token with an unknown key causes no other: clients can make
-names of keys up."""
+"""Seconds after a fetch during which an unknown key causes no other: clients can invent names."""
 RETRY = 5.0
-"""Seconds after a fetch has failed until the next one."""
+"""Seconds after a failed fetch until the next one."""
 TIMEOUT = 5.0
 _MOST_KEYS = 100
 DISCOVERY = "/.well-known/openid-configuration"
@@ -38,18 +37,21 @@ ALGORITHMS: Mapping[str, tuple[str, str]] = {
     "ES384": ("EC", "P-384"),
     "EdDSA": ("OKP", ""),
 }
-"""The accepted algorithms, each with the type and curve of its keys. No shared secrets, no `none`."""
+"""The accepted algorithms with the type and curve of their keys: no shared secrets, no `none`."""
 
 
 class Keys(Protocol):
     """A source of keys."""
 
     def find(self, id_: str | None, algorithm: str) -> Sequence[PyJWK]:
-        """The keys that may have signed a token with these headers. May wait for a fetch."""
+        """Returns the keys that may have signed a token with these headers.
+
+        May wait for a fetch.
+        """
 
 
 def read_keys(data: bytes) -> PyJWKSet:
-    """Read a JSON Web Key Set. Raises `InvalidInput` if it has no usable key."""
+    """Reads a JSON Web Key Set. Raises `InvalidInput` if it has no usable key."""
     try:
         document = json.decode(data)
     except DecodeError as error:
@@ -58,7 +60,7 @@ def read_keys(data: bytes) -> PyJWKSet:
 
 
 def _key_set(document: Any) -> PyJWKSet:
-    """The usable keys of a set, each once for each of its algorithms: for PyJWT a key has one."""
+    """Returns the usable keys of a set, each once per algorithm, because PyJWT expects one."""
     listed = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
         raise InvalidInput("is no JSON Web Key Set: it has no list 'keys'")
@@ -76,7 +78,7 @@ def _key_set(document: Any) -> PyJWKSet:
 
 
 def _algorithms(key: Any) -> list[str]:
-    """The algorithms that a key verifies: the one that it names, or all of its type and curve."""
+    """Returns the algorithms of a key: the one that it names, or all of its type and curve."""
     if not isinstance(key, dict) or key.get("use", "sig") != "sig":
         return []
     kind, curve = key.get("kty"), key.get("crv")
@@ -106,10 +108,10 @@ class KeyFile:
 
 
 class KeyUrl(PyJWKClient):
-    """Keys of a URL. Without `url` the OpenID document of the issuer names it.
+    """Keys of a URL. Without `url`, the OpenID document of the issuer names it.
 
-    While they cannot be fetched, the keys fetched before stay in force. The parameters are in
-    seconds, see `LIFETIME`, `PAUSE` and `RETRY`.
+    If they cannot be fetched, the previous keys remain valid. The parameters are in seconds; see
+    `LIFETIME`, `PAUSE` and `RETRY`.
     """
 
     def __init__(
@@ -135,7 +137,7 @@ class KeyUrl(PyJWKClient):
         found = _find(self.get_jwk_set(), id_, algorithm)
         if not found and id_ is not None:
             try:
-                # Fetches the keys again, unless that was done just now.
+                # Fetches the keys again, unless that was done recently.
                 self.get_signing_key(id_)
             except PyJWKClientError:
                 return []
@@ -143,7 +145,7 @@ class KeyUrl(PyJWKClient):
         return found
 
     def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
-        """As the base, but not again soon after a failure. Raises `KeysUnavailable`."""
+        """See the base class; does not retry soon after a failure. Raises `KeysUnavailable`."""
         with self._lock:
             if time.monotonic() - self._failed >= self._retry:
                 try:
@@ -159,7 +161,7 @@ class KeyUrl(PyJWKClient):
             return self._last
 
     def fetch_data(self) -> PyJWKSet:
-        """As the base, from where the issuer says, and without the keys that cannot be used."""
+        """See the base class; fetches from where the issuer says, and drops unusable keys."""
         if self._discovers:
             self.uri = self._discover()
         return _key_set(super().fetch_data())
@@ -173,7 +175,7 @@ class KeyUrl(PyJWKClient):
 
 
 def check_url(url: str, what: str) -> str:
-    """A URL whose answers can be trusted: https, or http on this machine. Raises `InvalidInput`."""
+    """Raises `InvalidInput` unless a URL can be trusted: https, or http on this machine."""
     parts = urlsplit(url)
     if parts.scheme == "https" and parts.hostname:
         return url

@@ -1,4 +1,7 @@
-"""What the caller of one request may do: each question that the API asks goes through here, to the rules or, where there are none, to yes."""
+"""The permissions of the caller of one request.
+
+Every check of the API goes through here to the rules; without rules, everything is allowed.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _TYPES = ("", *sorted(CONTENT_TYPES))
 
 
 class Rights:
-    """The rights of a caller in one request; `api` is the version of the API that is asked."""
+    """The permissions of a caller in one request; `api` is the version of the API."""
 
     def __init__(self, caller: Caller, rules: Rules, api: int) -> None:
         self.caller = caller
@@ -30,14 +33,14 @@ class Rights:
         *,
         config: str = "",
     ) -> bool:
-        """Whether a rule allows an operation on a reference, or on a content of a type under a key there, or on a type of configuration."""
+        """Returns whether a rule allows an operation on a reference, a key or a setting."""
         path = encode_legacy(key) if key is not None else ""
         return self._rules.allow(
             self.caller, self._api, Question(op, ref, path, content_type, config)
         )
 
     def may_somehow(self, op: str, ref: str, key: ContentKey) -> bool:
-        """Whether an operation is allowed on some content under a key, whichever type it may have: for keys of which nothing is known."""
+        """Returns whether an operation is allowed for any type of content under a key."""
         return any(self.may(op, ref, key, content_type) for content_type in _TYPES)
 
     def require(
@@ -49,26 +52,26 @@ class Rights:
         *,
         config: str = "",
     ) -> None:
-        """Raise `NotAllowed`, in the original's words, unless this is allowed."""
+        """Raises `NotAllowed` with the original server's message unless this is allowed."""
         if not self.may(op, ref, key, content_type, config=config):
             raise self.refusal(op, ref, key, config=config)
 
     def checks(self) -> Checks:
-        """Several checks, of which all that fail are named in one error."""
+        """Returns checks whose failures are reported in one error."""
         return Checks(self)
 
     def readable_heads(self, through: str) -> list[str]:
-        """Commits of which this caller may read, through a reference, every content that they and their ancestors changed."""
+        """Returns commits whose whole history the caller may read through a reference."""
         return self._rules.readable_heads(self.caller, through)
 
     def remember_readable(self, through: str, hashes: Sequence[str]) -> None:
-        """Remember that the caller may read these commits and their ancestors."""
+        """Remembers that the caller may read these commits and their ancestors."""
         self._rules.remember_readable(self.caller, through, hashes)
 
     def refusal(
         self, op: str, ref: str = "", key: ContentKey | None = None, *, config: str = ""
     ) -> NotAllowed:
-        """The error for an operation that no rule allows. It names what the caller has named, nothing else."""
+        """Returns the error for a forbidden operation. It names only what the caller named."""
         who = f"role '{self.caller.roles[0] if self.caller.roles else self.caller.name}'"
         if key is not None:
             return NotAllowed(f"'{op}' is not allowed for {who} on content '{encode_legacy(key)}'")
@@ -84,7 +87,7 @@ class Rights:
 
 
 class Checks:
-    """Checks that are made together, as the original makes them: one error names all that fail, joined by ", "."""
+    """Checks that are reported together: one error names all failures, joined by ", "."""
 
     def __init__(self, rights: Rights) -> None:
         self._rights = rights
@@ -95,7 +98,7 @@ class Checks:
     def need(
         self, op: str, ref: str, key: ContentKey | None = None, content_type: str = ""
     ) -> Checks:
-        """Note whether an operation is allowed. Everything but creating a reference includes the right to view it."""
+        """Checks an operation. All but creating a reference include the permission to view it."""
         if op != CREATE_REFERENCE and ref not in self._viewed:
             self._viewed.add(ref)
             self.need(VIEW_REFERENCE, ref)
@@ -104,12 +107,12 @@ class Checks:
         return self.note(op, ref, key, allowed=self._rights.may(op, ref, key, content_type))
 
     def note(self, op: str, ref: str, key: ContentKey | None = None, *, allowed: bool) -> Checks:
-        """Note the outcome of a check."""
+        """Adds the result of a check."""
         if not allowed:
             self._failed[self._rights.refusal(op, ref, key).message] = None
         return self
 
     def done(self) -> None:
-        """Raise `NotAllowed` if a check has failed."""
+        """Raises `NotAllowed` if a check has failed."""
         if self._failed:
             raise NotAllowed(", ".join(self._failed))

@@ -1,7 +1,9 @@
-"""Authorization rules: CEL expressions by name, each of which may allow what is asked; what none allows is forbidden.
+"""Authorization rules: named CEL expressions, each of which may allow an operation.
 
-The variables are the original's: `op`, `ref`, `path`, `role`, `roles`, `contentType`, `type`, `api`, `actions` (always empty here); and `user`, the
-caller's name. A rule is asked once for each role of the caller; for one without roles `role` is the name, as it always is in the original.
+What no rule allows is forbidden. The variables are the original server's: `op`, `ref`, `path`,
+`role`, `roles`, `contentType`, `type`, `api`, `actions` (always empty here); and `user`, the
+caller's name. A rule is evaluated once for each role of the caller. Without roles, `role` is the
+name, as it always is in the original server.
 """
 
 from __future__ import annotations
@@ -30,19 +32,23 @@ READ_REPOSITORY_CONFIG = "READ_REPOSITORY_CONFIG"
 UPDATE_REPOSITORY_CONFIG = "UPDATE_REPOSITORY_CONFIG"
 VIEW_REFLOG = "VIEW_REFLOG"
 CHOOSE_LOCATION = "CHOOSE_LOCATION"
-"""What can be asked, in the original's words. Older rules say LIST_COMMITLOG for LIST_COMMIT_LOG; both are understood."""
+"""The operations, with the original server's names. LIST_COMMITLOG is an old LIST_COMMIT_LOG."""
 
 _OLD_WORDS: Mapping[str, str] = {LIST_COMMIT_LOG: "LIST_COMMITLOG"}
 _CONTAINER = "nessie"
 _TYPE = f"{_CONTAINER}.type"
-"""The variable `type`: CEL has a function of that name, and looks into the container first."""
+"""The variable `type`: CEL has a function with that name, and searches the container first."""
 _REMEMBERED = 20_000
 _LONGEST = 10_000
 _MOST_READERS, _HEADS_REMEMBERED = 1_000, 4
 
 
 class Question(NamedTuple):
-    """May the caller do this? `ref` is a name or DETACHED, `path` a content key in the original's encoding, `config` a type of configuration."""
+    """An operation to decide on.
+
+    `ref` is a name or DETACHED, `path` a content key in the original server's encoding, `config` a
+    type of configuration.
+    """
 
     op: str
     ref: str = ""
@@ -52,7 +58,7 @@ class Question(NamedTuple):
 
 
 class Rules:
-    """The rules of a file, compiled. Answers are remembered."""
+    """The compiled rules of a file. Decisions are cached."""
 
     def __init__(self, expressions: Mapping[str, str]) -> None:
         self._rules = [(name, _compiled(name, text)) for name, text in expressions.items()]
@@ -60,18 +66,18 @@ class Rules:
         self._readable: dict[tuple[Caller, str], list[str]] = {}
 
     def readable_heads(self, caller: Caller, through: str) -> list[str]:
-        """Commits whose whole history a caller was found to be allowed to read through a reference, under these rules."""
+        """Returns commits whose whole history a caller may read through a reference."""
         return self._readable.get((caller, through), [])
 
     def remember_readable(self, caller: Caller, through: str, hashes: Sequence[str]) -> None:
-        """Remember such commits; the last few of each caller and reference."""
+        """Remembers such commits; the last few of each caller and reference."""
         if len(self._readable) >= _MOST_READERS:
             self._readable.clear()
         known = self._readable.get((caller, through), [])
         self._readable[caller, through] = [*hashes, *known][:_HEADS_REMEMBERED]
 
     def _allow(self, caller: Caller, api: int, question: Question) -> bool:
-        """Whether a rule allows this to the caller."""
+        """Returns whether a rule allows this to the caller."""
         return any(
             self._any_rule(caller, role, api, question._replace(op=op))
             for op in (question.op, _OLD_WORDS.get(question.op))
@@ -96,7 +102,7 @@ class Rules:
 
 
 def _holds(expression: Any, values: Mapping[str, Any]) -> bool:
-    """Whether an expression is true; one that fails on these values allows nothing."""
+    """Returns whether an expression is true. One that fails on these values allows nothing."""
     try:
         return expression.eval(data=values).value() is True
     except RuntimeError:
@@ -104,7 +110,10 @@ def _holds(expression: Any, values: Mapping[str, Any]) -> bool:
 
 
 def read_rules(data: bytes) -> Rules:
-    """The rules of a file: TOML, `NAME = "EXPRESSION"`, at the top or in a table `[rules]`. Raises `InvalidInput` that names the rule."""
+    """Reads rules from TOML: `NAME = "EXPRESSION"`, at the top or in a table `[rules]`.
+
+    Raises `InvalidInput` that names the rule.
+    """
     try:
         document = tomllib.loads(data.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

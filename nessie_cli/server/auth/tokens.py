@@ -1,8 +1,10 @@
-"""Bearer tokens of `nessie serve`: how one is made, the file that knows their hashes, and who a token stands for.
+"""Bearer tokens of `nessie serve`, and the file with their hashes.
 
-A token is `nessie_ID_SECRET`: the id (48 bits, no secret) finds the entry of the file, the secret are 256 random bits. Of the secret the file holds a
-SHA-256, neither salted nor slow: those protect words that people choose, which can be guessed or met twice, and nobody guesses 256 bits. A slow
-hash would only let strangers keep the server busy. The file is one JSON object in a line for each token; empty lines and lines with # are left out.
+A token is `nessie_ID_SECRET`: the id (48 bits, not secret) identifies the entry of the file, the
+secret has 256 random bits. The file contains the SHA-256 of the secret without salt: salted or slow
+hashes protect passwords, which can be guessed, but 256 random bits cannot. A slow hash would only
+let strangers keep the server busy. The file has one JSON object per line; empty lines and lines
+with # are ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +34,11 @@ _NEW_FILE = 0o600
 
 
 class TokenEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One line of a token file. `hash` is `sha256:` and the hexadecimal SHA-256 of the token's secret; `expires` has a time zone."""
+    """A line of a token file.
+
+    `hash` is `sha256:` and the hexadecimal SHA-256 of the token's secret; `expires` has a time
+    zone.
+    """
 
     id: str
     name: str
@@ -42,7 +48,7 @@ class TokenEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     created: datetime | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no token can have."""
+        """Raise `InvalidInput` for invalid fields."""
         check_name(self.name, "name")
         for role in self.roles:
             check_name(role, "roles")
@@ -68,7 +74,10 @@ class Tokens:
         self._by_id: Mapping[str, TokenEntry] = {entry.id: entry for entry in entries}
 
     def caller(self, given: Credentials, now: datetime) -> Caller | None:
-        """Whom a token stands for; None for one that is unknown, wrong, or expired, or another's. Takes equally long for wrong secrets."""
+        """Returns the caller of a token, or None if it is not valid.
+
+        It may be unknown, wrong, expired, or another user's. Takes the same time for wrong secrets.
+        """
         found = _TOKEN.fullmatch(given.token)
         if not found:
             return None
@@ -79,14 +88,14 @@ class Tokens:
         return Caller(entry.name, entry.roles) if given.name in (None, "", entry.name) else None
 
     def expiry(self, given: Credentials) -> datetime | None:
-        """When a token that is valid expires; None for never."""
+        """Returns when a valid token expires; None for never."""
         found = _TOKEN.fullmatch(given.token)
         entry = self._by_id.get(found[1]) if found else None
         return entry.expires if entry else None
 
 
 def is_ours(token: str) -> bool:
-    """Whether a token has the form of those that this module makes."""
+    """Returns whether a token has the form of those that this module creates."""
     return _TOKEN.fullmatch(token) is not None
 
 
@@ -94,11 +103,9 @@ def _hash(secret: str) -> str:
     return "sha256:" + hashlib.sha256(secret.encode()).hexdigest()
 
 
-# -- the file -----------------------------------------------------------------------------------------------------------------------------
-
-
+# -- the file ------------------------------------------------------------------------------------
 def read_tokens(data: bytes) -> Tokens:
-    """The tokens of a file; raises `InvalidInput` that names the line."""
+    """Reads the tokens of a file. Raises `InvalidInput` that names the line."""
     return Tokens([entry for _, entry in _entries(data)])
 
 
@@ -120,7 +127,7 @@ def _entries(data: bytes) -> list[tuple[int, TokenEntry]]:
 
 
 def list_tokens(path: Path) -> list[TokenEntry]:
-    """The entries of a token file, in its order."""
+    """Returns the entries of a token file, in its order."""
     try:
         return [entry for _, entry in _entries(read_guarded(path, SECRET, WHAT))]
     except InvalidInput as error:
@@ -132,9 +139,10 @@ def list_tokens(path: Path) -> list[TokenEntry]:
 def add_token(
     path: Path, name: str, roles: Sequence[str], expires: datetime | None, now: datetime
 ) -> tuple[str, TokenEntry]:
-    """Make a token and append its entry to a file, which is created (readable by its owner alone) if it does not exist.
+    """Creates a token and appends its entry to a file, which only its owner can read.
 
-    Returns the token, which is stored nowhere, and its entry. Raises `InvalidInput` and `NotAllowed` for an unusable name or file.
+    Creates the file if it does not exist. Returns the token, which is stored nowhere, and its
+    entry. Raises `InvalidInput` and `NotAllowed` for an unusable name or file.
     """
     secret = secrets.token_urlsafe(32)
     entry = TokenEntry(
@@ -156,7 +164,10 @@ def add_token(
 
 
 def remove_tokens(path: Path, which: str) -> list[TokenEntry]:
-    """Remove the entries of an id or a name from a file, in one step; a server that reads it refuses those tokens from then on."""
+    """Removes the entries of an id or a name from a file, atomically.
+
+    A server that uses the file refuses those tokens from then on.
+    """
     list_tokens(path)
     with _locked(path, os.O_RDONLY) as descriptor:
         removed = [entry for entry in list_tokens(path) if which in (entry.id, entry.name)]
@@ -175,13 +186,13 @@ def remove_tokens(path: Path, which: str) -> list[TokenEntry]:
 
 @contextmanager
 def _locked(path: Path, flags: int) -> Iterator[int]:
-    """An open descriptor of a token file that no other process changes meanwhile. Waits for the others."""
+    """Opens a token file that no other process changes meanwhile. Waits for the others."""
     try:
         while True:
             descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, _NEW_FILE)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # A file that was replaced while this process waited is not the token file any more.
+                # A file that was replaced while this process waited is no longer the token file.
                 if _is_at(path, descriptor):
                     yield descriptor
                     return
@@ -199,7 +210,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
-    """Write a new file beside the old one and put it in its place."""
+    """Writes a new file beside the old one and replaces it."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _NEW_FILE)
     try:

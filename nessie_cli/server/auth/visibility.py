@@ -1,8 +1,9 @@
-"""Through which reference the caller of a request sees a commit: rules speak of references, requests often of bare hashes.
+"""The reference through which a caller sees a commit: rules name references, not hashes.
 
-A commit is seen through a reference that the request has named and that it is reachable from: `main@HASH` is a question about `main` only as long as
-the commit belongs to it. Every other commit is DETACHED, as the original calls it. Where no rule allows that, a commit is still seen through
-any reference that the caller may view and that it is reachable from: the caller could as well have named it.
+A commit is seen through a reference that the request named, if the commit is reachable from it:
+`main@HASH` concerns `main` only while the commit belongs to it. Other commits are DETACHED, as in
+the original server. If no rule allows that, a commit is still seen through any reference that the
+caller may view and that reaches it, because the caller could have named it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ DETACHED = "DETACHED"
 
 
 class Visibility:
-    """What one request has named, and through what it sees commits."""
+    """The references that one request named, and through which it sees commits."""
 
     def __init__(self, repository: Repository, rights: Rights) -> None:
         self._repository = repository
@@ -27,15 +28,18 @@ class Visibility:
         self._through: dict[str, str] = {}
 
     def name(self, reference: Reference) -> None:
-        """Note a reference that the request names and the caller may view."""
+        """Adds a reference that the request names and the caller may view."""
         self._named[reference.name] = reference.hash
 
     def show(self, hash_: str, name: str) -> None:
-        """Note that a commit was on a reference whose past the caller may see."""
+        """Records that a commit was on a reference whose past the caller may see."""
         self._through.setdefault(hash_, name)
 
     def through(self, hash_: str) -> str:
-        """The name of the reference through which a commit is seen; DETACHED for none. Cost: tests of ancestry, by generation."""
+        """Returns the reference through which a commit is seen, or DETACHED.
+
+        Cost: ancestor tests.
+        """
         known = self._through.get(hash_)
         if known is None:
             known = self._through[hash_] = self._find(hash_)

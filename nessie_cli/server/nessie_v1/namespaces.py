@@ -1,4 +1,4 @@
-"""API v1: namespaces (reference 15.5). Each call is one read or one commit on HEAD."""
+"""API v1: namespaces. Each call is one read or one commit on HEAD."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from nessie_cli.wire.encode import encode_content
 
 
 class NamespaceNotFound(ContentNotFound):
-    """No namespace has this name. `key` is its key."""
+    """There is no such namespace. `key` is its key."""
 
     code = "NAMESPACE_NOT_FOUND"
 
@@ -49,14 +49,14 @@ class NamespaceNotFound(ContentNotFound):
 
 
 class NamespaceExists(NessieError):
-    """A namespace, or another content, has this name."""
+    """A namespace or another content with this name exists."""
 
     code: ClassVar[str] = "NAMESPACE_ALREADY_EXISTS"
     status: ClassVar[int] = 409
 
 
 class NamespaceNotEmpty(NessieError):
-    """There is content below the namespace."""
+    """The namespace contains something."""
 
     code: ClassVar[str] = "NAMESPACE_NOT_EMPTY"
     status: ClassVar[int] = 409
@@ -69,14 +69,14 @@ def _at(call: Call, method: str) -> Reference:
 
 
 def _below(call: Call, at: Reference, key: ContentKey) -> Iterable[ContentKey]:
-    """The keys below a namespace that are no namespaces."""
+    """Yields the keys below a namespace that are not namespaces."""
     for entry in call.repository.entries(f"@{at.hash}", KeyRange(prefix=key)):
         if entry.key != key and entry.type != Namespace.type:
             yield entry.key
 
 
 def _find(call: Call, at: Reference, key: ContentKey) -> Namespace:
-    """The namespace of a key: stored, or implied by the keys of contents below it (then without an id)."""
+    """Returns a namespace: stored, or implied by keys of contents below it (without an id)."""
     found = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
     if isinstance(found, Namespace):
         return found
@@ -86,12 +86,12 @@ def _find(call: Call, at: Reference, key: ContentKey) -> Namespace:
 
 
 def get_namespace(call: Call) -> Answer:
-    """One namespace."""
+    """Returns a namespace."""
     return Answer(encode_content(_find(call, _at(call, "getNamespace"), call.path_key("name"))))
 
 
 def get_namespaces(call: Call) -> Answer:
-    """A namespace and all below it, stored and implied ones; all of them where no name is given."""
+    """Returns a namespace and all below it, stored and implied; all namespaces without a name."""
     at = _at(call, "getNamespaces")
     prefix = keys.decode(call.text("name") or "")
     entries = call.repository.entries(
@@ -107,7 +107,10 @@ def get_namespaces(call: Call) -> Answer:
 
 
 def namespaces_of(entries: Iterable[Entry], shortest: int) -> Iterator[Namespace]:
-    """The namespaces of sorted entries, in order: those that are there, and those of at least so many elements that a key lies in."""
+    """Returns the namespaces of sorted entries, in order: stored and implied ones.
+
+    An implied one has at least `depth` elements, and contains a key.
+    """
     above: list[tuple[str, ...]] = []
     """Those told of that the last key lies in: what follows it may lie in them as well."""
     for entry in entries:
@@ -123,7 +126,7 @@ def namespaces_of(entries: Iterable[Entry], shortest: int) -> Iterator[Namespace
 
 
 def put_namespace(call: Call) -> Answer:
-    """Create the namespace of the body; the name in the path is not looked at."""
+    """Creates the namespace of the body; the name in the path is ignored."""
     body = call.needed_json("createNamespace.namespace")
     wanted = decode_content_value(body, "namespace")
     if not isinstance(wanted, Namespace):
@@ -144,7 +147,7 @@ def put_namespace(call: Call) -> Answer:
 
 
 def delete_namespace(call: Call) -> Answer:
-    """Delete an empty namespace."""
+    """Deletes an empty namespace."""
     key = call.path_key("name")
     branch = _head(call)
     found = call.repository.contents(f"@{branch.hash}", [key]).get(key) if key.elements else None
@@ -157,7 +160,7 @@ def delete_namespace(call: Call) -> Answer:
 
 
 def post_namespace(call: Call) -> Answer:
-    """Change the properties of a namespace: removals first, then updates."""
+    """Changes the properties of a namespace: removals first, then updates."""
     updates, removals = decode_namespace_update(
         call.needed_json("updateProperties.namespaceUpdate")
     )
@@ -192,6 +195,6 @@ def _commit(call: Call, branch: Reference, operation: Operation, message: str) -
             Commit(branch.name, [operation], CommitMeta(message), branch.hash)
         )
     except ReferenceConflict as conflict:
-        # The original reports any conflict here as a missing reference.
+        # The original server reports any conflict here as a missing reference.
         raise CommitNotFound(conflict.message, branch.name) from None
     return result

@@ -1,4 +1,4 @@
-"""API v1: log, entries, contents, differences (reference 15)."""
+"""API v1: log, entries, contents, diff."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DOTS = "..."
 def reference_at(
     call: Call, name: str, hash_: str | None, *, place: str, what: str = "Expected hash"
 ) -> Reference:
-    """The reference at which to read: a name, and a hash with optional relative parts."""
+    """Returns the reference at which to read: a name, and a hash with optional relative parts."""
     check_name_v1(name, place)
     spec = Target(None) if not hash_ else parse_spec(hash_, f"{place.partition('.')[0]}.hashOnRef")
     if name != DETACHED:
@@ -36,7 +36,7 @@ def reference_at(
 
 
 def get_log(call: Call) -> Answer:
-    """A page of the log: `endHash` is where it begins, `startHash` where it ends."""
+    """Returns a page of the log: `endHash` is where it begins, `startHash` where it ends."""
     oldest = call.text("startHash")
     if oldest is not None:
         plain_hash(oldest, "getCommitLog.params.startHash")
@@ -56,11 +56,9 @@ def get_log(call: Call) -> Answer:
     )
 
 
-# -- entries ------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- entries -------------------------------------------------------------------------------------
 class _Name(NamedTuple):
-    """An entry as the listing shows it: its key cut to the depth that was asked for."""
+    """An entry of the listing, with its key cut to the requested depth."""
 
     type: str
     key: ContentKey
@@ -68,7 +66,10 @@ class _Name(NamedTuple):
 
 
 def get_entries(call: Call) -> Answer:
-    """A page of keys; with `namespaceDepth` only those of that many elements, and longer ones as the namespace they are in."""
+    """Returns a page of keys.
+
+    `namespaceDepth` selects those with that many elements, and the namespaces of longer ones.
+    """
     depth = call.number("namespaceDepth") or 0
     records, page_token = call.number("maxRecords"), call.text("pageToken")
     at = reference_at(
@@ -103,7 +104,7 @@ def _cut(entries: Iterable[Entry], depth: int) -> Iterator[_Name]:
 
 
 def _first_of_its_name(test: Callable[[Entry], bool] | None = None) -> Callable[[_Name], bool]:
-    """A test of sorted names: the first of those that are equal and whose entries pass."""
+    """Returns a test of sorted names: the first of equal ones whose entry passes."""
     last: ContentKey | None = None
 
     def passes(name: _Name) -> bool:
@@ -116,9 +117,7 @@ def _first_of_its_name(test: Callable[[Entry], bool] | None = None) -> Callable[
     return passes
 
 
-# -- contents and differences -------------------------------------------------------------------------------------------------------------
-
-
+# -- contents and differences --------------------------------------------------------------------
 def _content_place(call: Call, method: str) -> tuple[Reference, str]:
     name = call.text("ref")
     if name is not None:
@@ -130,7 +129,7 @@ def _content_place(call: Call, method: str) -> tuple[Reference, str]:
 
 
 def get_content(call: Call) -> Answer:
-    """One content."""
+    """Returns a content."""
     key = call.path_key("key")
     at, name = _content_place(call, "getContent")
     found = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
@@ -140,7 +139,7 @@ def get_content(call: Call) -> Answer:
 
 
 def post_contents(call: Call) -> Answer:
-    """Several contents."""
+    """Returns several contents."""
     wanted = decode_requested_keys(call.needed_json("getMultipleContents.request"))
     at, _ = _content_place(call, "getMultipleContents")
     found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
@@ -148,7 +147,7 @@ def post_contents(call: Call) -> Answer:
 
 
 def get_diff(call: Call) -> Answer:
-    """What differs between two commits, whole: `from[*hash]...to[*hash]`."""
+    """Returns the whole diff between two commits: `from[*hash]...to[*hash]`."""
     left, dots, right = call.segments["range"].partition(_DOTS)
     if not dots or not left or not right:
         raise NoRoute(())

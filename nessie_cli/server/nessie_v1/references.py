@@ -1,4 +1,4 @@
-"""API v1: references (reference 15)."""
+"""API v1: references."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nessie_cli.wire.encode import encode, encode_reference, encoder
 
 
 def list_references(call: Call) -> Answer:
-    """Branches, then tags, by name."""
+    """Returns branches, then tags, by name."""
     found = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
     return Answer(
         listing(
@@ -32,12 +32,12 @@ def list_references(call: Call) -> Answer:
 
 
 def get_default_branch(call: Call) -> Answer:
-    """The default branch."""
+    """Returns the default branch."""
     return Answer(encode_reference(call.repository.reference(call.default_branch)))
 
 
 def get_reference(call: Call) -> Answer:
-    """One reference by its name."""
+    """Returns a reference."""
     metadata = call.fetches_all()
     name = check_name_v1(call.segments["ref"], "getReferenceByName.params.refName")
     found = named(call.repository, name)
@@ -49,7 +49,7 @@ def get_reference(call: Call) -> Answer:
 
 
 def create_reference(call: Call) -> Answer:
-    """A new branch or tag: the body names it and its commit, the query its source."""
+    """Creates a branch or tag: the body has its name and commit, the query its source."""
     body = decode_reference_v1(call.needed_json("createReference.reference"))
     source = call.text("sourceRefName")
     if source is not None:
@@ -75,7 +75,7 @@ def _kind(call: Call) -> ReferenceType:
 
 
 def assign_reference(call: Call) -> Answer:
-    """Point a branch or tag elsewhere."""
+    """Assigns a branch or tag."""
     target, source = target_and_body(
         call, Verb("assignReference", "referenceName", "assignTo"), decode_reference_v1
     )
@@ -84,6 +84,6 @@ def assign_reference(call: Call) -> Answer:
 
 
 def delete_reference(call: Call) -> Answer:
-    """Delete a branch or tag."""
+    """Deletes a branch or tag."""
     delete(call, target_of(call, Verb("deleteReference", "referenceName")), _kind(call))
     return NO_CONTENT

@@ -1,7 +1,7 @@
-"""API v1: what a request brings, and in which order the original judges it (reference 8.6, 15.2).
+"""API v1: decodes requests, and validates them in the order of the original server.
 
-A body that cannot be read is told first and alone. Then all parameters that are missing or break a rule are told in one message, and with them that
-there is no body.
+An unreadable body is reported first and alone. Then one message reports all missing or invalid
+parameters, together with a missing body.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Body = TypeVar("_Body")
 
 
 class Verb(NamedTuple):
-    """A method of the original's API, and what it calls its parameters: violations name them so."""
+    """A method of the original server's API, and the parameter names in its messages."""
 
     method: str
     reference: str
@@ -29,12 +29,12 @@ class Verb(NamedTuple):
 
 
 def check_name_v1(name: str, place: str) -> str:
-    """A well-formed name; `-` is one, but no alias."""
+    """Returns a well-formed name; `-` is allowed, but not as an alias."""
     return name if name == "-" else check_name(name, place)
 
 
 def target_of(call: Call, verb: Verb) -> Target:
-    """The reference and the expected hash of a write that has no body."""
+    """Returns the reference and the expected hash of a write that has no body."""
     target, violations = _judged_target(call, verb)
     if violations:
         raise InvalidInput(", ".join(violations))
@@ -42,7 +42,7 @@ def target_of(call: Call, verb: Verb) -> Target:
 
 
 def target_and_body(call: Call, verb: Verb, decode: Callable[[Any], _Body]) -> tuple[Target, _Body]:
-    """The reference and the expected hash of a write, and its body as `decode` reads it."""
+    """Returns the reference and the expected hash of a write, and its body decoded by `decode`."""
     value = call.json()
     body = None if value is None else decode(value)
     target, violations = _judged_target(call, verb)
@@ -68,9 +68,10 @@ def _judged_target(call: Call, verb: Verb) -> tuple[Target, list[str]]:
 
 
 def decode_reference_v1(value: Any) -> ReferenceBody:
-    """A reference in a body.
+    """Decodes a reference in a body.
 
-    An unknown type, and a name or hash that breaks its rule, are told in the original's words: its published tests compare them.
+    Messages for an unknown type and an invalid name or hash are the original server's, because its
+    published tests compare them.
     """
     try:
         return decode_reference(value)
@@ -83,8 +84,14 @@ def _in_original_words(value: Any, message: str) -> str:
     if not isinstance(kind, str):
         return message
     if kind not in ReferenceType.__members__:
-        return f"Could not resolve type id '{kind}' as a subtype of `{_MODEL}.Reference`: known type ids = [{', '.join(ReferenceType)}]"
+        return (
+            f"Could not resolve type id '{kind}' as a subtype of `{_MODEL}.Reference`: known type"
+            f" ids = [{', '.join(ReferenceType)}]"
+        )
     place, _, problem = message.partition(": ")
     if _BREAKS_A_RULE not in problem:
         return message
-    return f"Cannot construct instance of `{_MODEL}.Immutable{kind.capitalize()}`, problem: {problem}\n at {place}"
+    return (
+        f"Cannot construct instance of `{_MODEL}.Immutable{kind.capitalize()}`, problem:"
+        f" {problem}\n at {place}"
+    )

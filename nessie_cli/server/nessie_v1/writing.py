@@ -1,4 +1,4 @@
-"""API v1: commit, merge, transplant (reference 15)."""
+"""API v1: commit, merge, transplant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nessie_cli.wire.encode import encode, encode_reference
 
 
 def post_commit(call: Call) -> Answer:
-    """One commit; answers the branch."""
+    """Commits, and returns the branch."""
     target, (meta, operations) = target_and_body(
         call, Verb("commitMultipleOperations", "branchName", "operations"), decode_operations
     )
@@ -34,7 +34,7 @@ def post_commit(call: Call) -> Answer:
 
 
 def _without(body: Any, *v2_attributes: str) -> Any:
-    """A body as v1 knows it: attributes of v2 mean nothing there."""
+    """Returns a body of v1 without attributes of v2, which mean nothing there."""
     return (
         {name: value for name, value in body.items() if name not in v2_attributes}
         if isinstance(body, dict)
@@ -63,7 +63,7 @@ def _decode_transplant(body: Any) -> TransplantBody:
 
 
 def post_merge(call: Call) -> Answer:
-    """One merge."""
+    """Merges."""
     target, body = target_and_body(
         call, Verb("mergeRefIntoBranch", "branchName", "merge"), _decode_merge
     )
@@ -72,7 +72,7 @@ def post_merge(call: Call) -> Answer:
 
 
 def post_transplant(call: Call) -> Answer:
-    """One transplant; the message is in the query."""
+    """Transplants; the message is in the query."""
     target, body = target_and_body(
         call, Verb("transplantCommitsIntoBranch", "branchName", "transplant"), _decode_transplant
     )

@@ -1,4 +1,4 @@
-"""API v2: configuration of the server and of the repository (reference 12.8, 13)."""
+"""API v2: configuration of the server and of the repository."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from nessie_cli.wire.encode import encode
 from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config
 
 SETTING = "repository-config.{}"
-"""The setting of the repository that keeps an object, as JSON."""
+"""The setting of the repository that contains an object, as JSON."""
 
 
 def get_config(call: Call) -> Answer:
-    """What clients ask first."""
+    """Returns the configuration that clients request first."""
     return Answer(encode(rest.NessieConfiguration, call.repository.config()) | announcement(call))
 
 
 def get_repository_config(call: Call) -> Answer:
-    """The stored configuration objects of the types asked for."""
+    """Returns the stored configuration objects of the requested types."""
     if settings_asked(call):
         return get_settings(call)
     wanted = dict.fromkeys(call.texts("type"))
@@ -47,7 +47,7 @@ def get_repository_config(call: Call) -> Answer:
 
 
 def post_repository_config(call: Call) -> Answer:
-    """Store a configuration object; answers the one that it replaces."""
+    """Stores a configuration object, and returns the one that it replaces."""
     body = call.needed_json("updateRepositoryConfig.repositoryConfigUpdate")
     if (settings := settings_given(call, body)) is not None:
         return put_settings(call, settings)

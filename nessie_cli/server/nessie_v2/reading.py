@@ -1,4 +1,4 @@
-"""API v2: history, entries, differences, contents, recent changes (reference 10, 11, 12.7)."""
+"""API v2: history, entries, diff, contents, recent changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nessie_cli.wire.encode import (
 )
 
 MOST_SCANNED = 1000
-"""Commits that recent changes look through at most."""
+"""The most commits that recent changes look through."""
 
 
 def _at(call: Call, name: str = "ref", what: str = "Expected hash") -> Reference:
@@ -34,7 +34,7 @@ def _at(call: Call, name: str = "ref", what: str = "Expected hash") -> Reference
 
 
 def get_history(call: Call) -> Answer:
-    """A page of the log."""
+    """Returns a page of the log."""
     target = parse_segment(call.segments["ref"], call.default_branch)
     start = read_at(call.repository, target, "Youngest hash").hash
     if (answer := log_of_key(call, start)) is not None:
@@ -55,7 +55,7 @@ def get_history(call: Call) -> Answer:
 
 
 def _oldest(call: Call, start: Target, oldest: Target) -> str:
-    """The hash of the oldest commit of a log. One without relative parts need not exist: it is never met then."""
+    """Returns the hash of the oldest commit of a log. It need not exist without relative parts."""
     if oldest.hash is not None and not oldest.steps:
         return oldest.hash.lower()
     return read_at(
@@ -66,7 +66,7 @@ def _oldest(call: Call, start: Target, oldest: Target) -> str:
 
 
 def get_entries(call: Call) -> Answer:
-    """A page of keys."""
+    """Returns a page of keys."""
     wanted = listings.key_range(call)
     at = _at(call)
     found = listings.entries(
@@ -89,7 +89,7 @@ def get_entries(call: Call) -> Answer:
 
 
 def get_diff(call: Call) -> Answer:
-    """A page of what differs between two commits."""
+    """Returns a page of a diff."""
     wanted = listings.key_range(call)
     before, after = _at(call, "from", '"From" hash'), _at(call, "to", '"To" hash')
     found = listings.differences(
@@ -113,7 +113,7 @@ def get_diff(call: Call) -> Answer:
 
 
 def get_content(call: Call) -> Answer:
-    """One content."""
+    """Returns a content."""
     key = call.path_key("key")
     if not key.elements:
         raise InvalidInput("getContent.key.elements: size must be between 1 and 2147483647")
@@ -125,19 +125,19 @@ def get_content(call: Call) -> Answer:
 
 
 def content_not_found(key: ContentKey, where: str) -> ContentNotFound:
-    """The error for a key that holds nothing; `where` is the reference as the original's message names it."""
+    """Returns the error for a key without content; `where` is the reference in its message."""
     return ContentNotFound(
         f"Could not find content for key '{key.plain}' in reference '{where}'.", key
     )
 
 
 def get_contents(call: Call) -> Answer:
-    """Several contents, their keys in the query."""
+    """Returns several contents, their keys in the query."""
     return _contents(call, [keys.decode(text) for text in call.texts("key")])
 
 
 def post_contents(call: Call) -> Answer:
-    """Several contents, their keys in the body."""
+    """Returns several contents, their keys in the body."""
     return _contents(call, decode_requested_keys(call.needed_json("getMultipleContents.request")))
 
 
@@ -149,11 +149,9 @@ def _contents(call: Call, wanted: list[ContentKey]) -> Answer:
     )
 
 
-# -- recent changes -----------------------------------------------------------------------------------------------------------------------
-
-
+# -- recent changes ------------------------------------------------------------------------------
 def get_recent_changes(call: Call) -> Answer:
-    """Where a reference was in the last minutes, and whether the commits are sound."""
+    """Returns the recent positions of a reference, and whether its commits are intact."""
     reference = call.repository.reference(plain_name(call, "a reference history"))
     scanned = min(call.number("scan-commits") or 0, MOST_SCANNED)
     return Answer(
@@ -180,7 +178,7 @@ def _state(call: Call, hash_: str) -> Json:
 
 
 def _scan(call: Call, hash_: str, commits: int) -> str:
-    """Read that many commits with their operations, and the keys of the newest."""
+    """Reads commits with their operations, and the keys of the newest."""
     try:
         for _ in islice(call.repository.log(f"@{hash_}", operations=True), commits):
             pass

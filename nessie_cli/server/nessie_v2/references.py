@@ -1,4 +1,4 @@
-"""API v2: references (reference 12)."""
+"""API v2: references."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TYPE_RULE = "Reference type name must be either 'branch' or 'tag'"
 
 
 def list_references(call: Call) -> Answer:
-    """Branches, then tags, by name."""
+    """Returns branches, then tags, by name."""
     found = listings.references(call, call.number("max-records"), call.text("page-token"))
     return Answer(
         listing("references", map(encode_reference, found), found.token, search=found.search())
@@ -42,7 +42,7 @@ def list_references(call: Call) -> Answer:
 
 
 def plain_name(call: Call, forbidden: str) -> str:
-    """The reference of a path that may not carry a hash."""
+    """Returns the reference of a path that must not have a hash."""
     target = parse_segment(call.segments["ref"], call.default_branch)
     if not target.is_plain:
         raise InvalidInput(f"Hashes are not allowed when fetching {forbidden}")
@@ -51,7 +51,7 @@ def plain_name(call: Call, forbidden: str) -> str:
 
 
 def get_reference(call: Call) -> Answer:
-    """One reference by its name."""
+    """Returns a reference."""
     name = plain_name(call, "a reference by name")
     return Answer(
         encode_single_reference(call.repository.reference(name, metadata=call.fetches_all()))
@@ -59,7 +59,7 @@ def get_reference(call: Call) -> Answer:
 
 
 def reference_type(call: Call, place: str) -> ReferenceType | None:
-    """The parameter `type`."""
+    """Returns the parameter `type`."""
     text = call.text("type")
     if text is not None and text not in _TYPES:
         raise InvalidInput(f"{place}.type: {_TYPE_RULE}")
@@ -67,7 +67,7 @@ def reference_type(call: Call, place: str) -> ReferenceType | None:
 
 
 def create_reference(call: Call) -> Answer:
-    """A new branch or tag."""
+    """Creates a branch or tag."""
     name, kind = call.text("name"), reference_type(call, "createReference")
     if name is None:
         raise InvalidInput("createReference.name: must not be null")
@@ -88,10 +88,10 @@ def create(
     source: ReferenceBody | None,
     message: str = "",
 ) -> Reference:
-    """Make a reference at the commit that a body names."""
+    """Creates a reference at the commit that a body names."""
     check_new(name)
     if source is not None and source.name == "-":
-        # Only a creation takes the alias of the default branch.
+        # Only a creation accepts the alias of the default branch.
         source = structs.replace(source, name=call.default_branch)
     created: Reference = call.submit(
         CreateReference(kind, name, commit_of_body(call, source), message)
@@ -100,14 +100,14 @@ def create(
 
 
 def check_new(name: str) -> None:
-    """A name that may be given to a new reference."""
+    """Returns a valid name for a new reference."""
     from nessie_cli.model import check_new_reference_name
 
     check_new_reference_name(name)
 
 
 def commit_of_body(call: Call, source: ReferenceBody | None) -> str:
-    """The commit that a reference in a body names; the reference has to exist, and the hash has to be given."""
+    """Returns the commit that a reference in a body names. The hash is required."""
     if source is not None and source.name and source.name != DETACHED:
         named(call.repository, source.name)
     if source is None or source.hash is None:
@@ -116,7 +116,7 @@ def commit_of_body(call: Call, source: ReferenceBody | None) -> str:
 
 
 def assign_reference(call: Call) -> Answer:
-    """Point a branch or tag elsewhere."""
+    """Assigns a branch or tag."""
     kind = reference_type(call, "assignReference")
     source = decode_reference(call.needed_json("assignReference.assignTo"))
     target = parse_segment(call.segments["ref"], call.default_branch)
@@ -126,7 +126,7 @@ def assign_reference(call: Call) -> Answer:
 def assign(
     call: Call, target: Target, kind: ReferenceType | None, source: ReferenceBody
 ) -> Reference:
-    """Point a reference at the commit that a body names."""
+    """Assigns a reference to the commit that a body names."""
     if target.name is None:
         raise InvalidInput("Assignment target must be a branch or a tag.")
     found = named(call.repository, target.name)
@@ -138,7 +138,7 @@ def assign(
 
 
 def check_type(found: Reference, kind: ReferenceType | None) -> None:
-    """The type that a request demands of a reference."""
+    """Checks the type that a request requires of a reference."""
     if kind is not None and found.type is not kind:
         described = (
             f"{'Branch' if found.type is ReferenceType.BRANCH else 'Tag'}Name{{name={found.name}}}"
@@ -149,14 +149,14 @@ def check_type(found: Reference, kind: ReferenceType | None) -> None:
 
 
 def delete_reference(call: Call) -> Answer:
-    """Delete a branch or tag."""
+    """Deletes a branch or tag."""
     kind = reference_type(call, "deleteReference")
     target = parse_segment(call.segments["ref"], call.default_branch)
     return Answer(encode_single_reference(delete(call, target, kind)))
 
 
 def delete(call: Call, target: Target, kind: ReferenceType | None) -> Reference:
-    """Delete a reference that stands where the request says."""
+    """Deletes a reference that is at the expected hash."""
     if target.name is None:
         raise ReferenceNotFound(f"Named reference '{DETACHED}' not found", DETACHED)
     found = named(call.repository, target.name)

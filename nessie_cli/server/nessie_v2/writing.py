@@ -1,4 +1,4 @@
-"""API v2: commit, merge, transplant (reference 7, 9)."""
+"""API v2: commit, merge, transplant."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from nessie_cli.wire.facts import commit_with_facts
 
 
 def branch_of(call: Call, target: Target, verb: str) -> Reference:
-    """The branch that a request writes to."""
+    """Returns the branch that a request writes to."""
     found = (
         named(call.repository, target.name)
         if target.name is not None and target.name != DETACHED
@@ -63,32 +63,35 @@ def branch_of(call: Call, target: Target, verb: str) -> Reference:
 
 
 def commit_to(call: Call, target: Target, write: Callable[[str], CommitResult]) -> CommitResult:
-    """Commit to the branch that a request names, by `write`. When that fails, it is told first that there is no such branch."""
+    """Writes to the branch of a request. If that fails, a missing branch is reported first."""
     name = target.name
     if name is None or name in (DETACHED, "-"):
         name = branch_of(call, target, "commit").name
     try:
         return write(name)
-    # The verb looks for the branch itself; looking before it as well would cost every commit one more read.
+    # The verb looks the branch up. Doing so before would cost every commit one more read.
     except (InvalidInput, NotFound):
         branch_of(call, target, "commit")
         raise
     except NotAllowed:
-        # A caller who may not view the branch is told everything that is not allowed.
+        # A caller who may not view the branch gets all missing permissions reported.
         with suppress(NotAllowed):
             branch_of(call, target, "commit")
         raise
 
 
 def merge_body(value: Any) -> Any:
-    """The body of a merge or transplant as it is; raises for flags that the original's examples misspell, before something is merged for real."""
+    """Returns the body of a merge or transplant.
+
+    Raises for misspelt flags of the original's examples, before something is merged for real.
+    """
     for wrong in MISSPELT.keys() & value.keys() if isinstance(value, dict) else ():
         raise InvalidInput(f"{wrong}: is no attribute; write {MISSPELT[wrong]}")
     return value
 
 
 def post_commit(call: Call) -> Answer:
-    """One commit."""
+    """Commits."""
     body = call.needed_json("commitMultipleOperations.operations")
     meta, operations = decode_operations(body, allow_unknown=is_ours(call))
     target = parse_segment(call.segments["ref"], call.default_branch)
@@ -106,7 +109,7 @@ def post_commit(call: Call) -> Answer:
 
 
 def post_merge(call: Call) -> Answer:
-    """One merge."""
+    """Merges."""
     body = decode_merge(merge_body(call.needed_json("mergeRefIntoBranch.merge")))
     target = parse_segment(call.segments["ref"], call.default_branch)
     result = merge(call, target, body, merged_with_headers(call, body.meta))
@@ -116,7 +119,7 @@ def post_merge(call: Call) -> Answer:
 
 
 def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) -> MergeResult:
-    """Merge what a body says; a conflict is a result where the body says so."""
+    """Merges according to a body. A conflict is a result if the body says so."""
     if body.source != DETACHED:
         named(call.repository, body.source)
     branch = branch_of(call, target, "merge")
@@ -135,7 +138,7 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
         request_id=call.request_id,
     )
     if unused := _unused_drops(call, body, branch, source_hash):
-        # What a namespace has against the merge is told first.
+        # Conflicts of namespaces are reported first.
         with suppress(MergeConflict):
             call.submit(
                 Merge(
@@ -144,7 +147,8 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
             )
         names = ", ".join(unused)
         raise InvalidInput(
-            f"Not all merge key behaviors specified in the request have been used. The following keys were not used: [{names}]"
+            "Not all merge key behaviors specified in the request have been used. The following"
+            f" keys were not used: [{names}]"
         )
     try:
         return _with_untouched(
@@ -161,7 +165,10 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
 
 
 def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: str) -> list[str]:
-    """The keys to drop that neither the source nor the merge base has: a repository takes them for done, the API for a mistake."""
+    """Returns the keys to drop that neither the source nor the merge base has.
+
+    For a repository they are done; for the API they are an error.
+    """
     asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
     if not asked or is_ours(call):
         return []
@@ -175,7 +182,7 @@ def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: s
 def _with_untouched(
     call: Call, result: MergeResult, body: MergeBody, source_hash: str
 ) -> MergeResult:
-    """The answer of a merge that drops keys: the API lists each of them that the source or the merge base has, touched or not."""
+    """Returns the answer of a merge that drops keys, with each key of source or merge base."""
     base = result.common_ancestor
     if base is None or base == source_hash or is_ours(call):
         return result
@@ -199,7 +206,7 @@ def _with_untouched(
 
 
 def post_transplant(call: Call) -> Answer:
-    """One transplant."""
+    """Transplants."""
     document = call.needed_json("transplantCommitsIntoBranch.transplant")
     body = decode_transplant(merge_body(document))
     target = parse_segment(call.segments["ref"], call.default_branch)
@@ -220,7 +227,7 @@ def transplant(
     *,
     any_order: bool = False,
 ) -> MergeResult:
-    """Transplant what a body says."""
+    """Transplants according to a body."""
     if body.source != DETACHED:
         named(call.repository, body.source)
     branch = branch_of(call, target, "transplant")
@@ -249,7 +256,7 @@ def transplant(
 
 
 def _overridden(call: Call, hash_: str, meta: CommitMeta) -> CommitMeta:
-    """The metadata of the one commit that is transplanted, with what the request says instead (reference 9.6)."""
+    """Returns the metadata of the only transplanted commit, with the changes of the request."""
     if is_ours(call):
         return meta
     original = call.repository.commit_at(f"@{hash_}").meta if hash_ != NO_ANCESTOR else meta

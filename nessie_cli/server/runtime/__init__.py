@@ -1,1 +1,1 @@
-"""How the server runs: connections, limits, reading and writing threads, workers, metrics, logs, TLS."""
+"""The runtime of the server: connections, limits, threads, workers, metrics, logs, TLS."""

@@ -1,4 +1,7 @@
-"""The access log: one JSON line for each request, written by a thread of its own so that a slow reader never holds a request up."""
+"""The access log: one JSON line per request, written by its own thread.
+
+So a slow reader of the log never delays a request.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from msgspec import json
 
 _encode = json.Encoder().encode
 _MOST_WAITING = 10_000
-"""Lines that may wait for the writer; what comes beyond is counted, and the count is logged."""
+"""The most lines that may wait for the writer. More are dropped, and their number is logged."""
 
 
 class AccessLog:
-    """Takes records of requests and writes them as JSON lines; with `faults` only of those that the server failed on."""
+    """Writes records of requests as JSON lines; with `faults` only failures of the server."""
 
     def __init__(self, write: Callable[[bytes], object], *, faults: bool = False) -> None:
         self._write = write
@@ -27,11 +30,11 @@ class AccessLog:
         self._thread.start()
 
     def wants(self, *, fault: bool) -> bool:
-        """Whether a record, of a failure of the server or of something else, would be written."""
+        """Returns whether a record would be written."""
         return fault or not self._faults
 
     def record(self, **fields: Any) -> None:
-        """Log one request, or anything else worth a line; the time is added. What has an `error` is a fault."""
+        """Logs a request or another event, with the time. A record with an `error` is a failure."""
         if not self.wants(fault="error" in fields):
             return
         if self._queue.qsize() >= _MOST_WAITING:
@@ -45,7 +48,7 @@ class AccessLog:
         )
 
     def close(self) -> None:
-        """Write what is waiting."""
+        """Writes the waiting lines."""
         self._queue.put(None)
         self._thread.join(10)
 
@@ -67,5 +70,5 @@ class AccessLog:
             try:
                 self._write(b"".join(line + b"\n" for line in lines))
             except OSError:
-                # Nobody reads the log any more; the requests go on.
+                # Nobody reads the log any more; requests continue.
                 ended = True

@@ -1,7 +1,8 @@
-"""Answers of reads that are kept as they were sent, for as long as the store stands as it stood.
+"""Cached answers of reads, valid as long as the store has not changed.
 
-A read is a function of its request and of the store. Most requests of a data lake's engines ask for what somebody has just asked for, on a catalog
-that changes once in a while. Whether it has changed is asked each time: nothing is answered that is older than what the store holds now.
+A read depends only on its request and the store. Engines often repeat the requests of others, on a
+catalog that changes rarely. The version of the store is checked for each request, so no answer is
+older than the store.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from nessie_cli.server.http import Reply
 from nessie_cli.server.runtime.readers import Readers
 
 MOST_BYTES = 64 << 20
-"""Bytes of answers and their requests that are kept in all."""
+"""Bytes of all cached answers and their requests."""
 MOST_OF_ONE = 256 << 10
-"""An answer of more bytes, its request included, is not kept: who reads whole catalogs does not read them twice."""
+"""The largest answer in bytes, including its request, that is cached."""
 _OVERHEAD = 1000
-"""Bytes that an answer takes beside its text and that of its request."""
+"""Bytes that an answer needs besides its text and that of its request."""
 
 
 class Versions:
-    """The version of a store that is asked over a network: on a thread of its own, once for all requests that wait.
+    """The version of a remote store, read on a thread for all requests that wait.
 
-    A request never gets a version that was asked for before it came: it would miss what its client was told meanwhile.
+    A request never gets a version that was read before it arrived, which could miss earlier writes
+    of its client.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -34,7 +36,7 @@ class Versions:
         self._asked: list[asyncio.Future[Hashable | None]] = []
 
     def ask(self) -> asyncio.Future[Hashable | None]:
-        """The version, None if it is unavailable; to be called on the event loop."""
+        """Returns the version, or None if it is unavailable. Only for the event loop."""
         future: asyncio.Future[Hashable | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         if not self._asked:
@@ -55,12 +57,12 @@ class Versions:
             self._send()
 
     def close(self) -> None:
-        """Let the thread end."""
+        """Ends the thread."""
         self._thread.close()
 
 
 class Answers:
-    """Replies by request. To be used from one thread; asking the store for its version takes some microseconds and never waits."""
+    """Replies by request. Only for one thread. Reading the version takes microseconds."""
 
     def __init__(self, repository: Repository, most_bytes: int = MOST_BYTES) -> None:
         self._repository = repository
@@ -70,11 +72,11 @@ class Answers:
         self._kept: dict[Hashable, Reply] = {}
 
     def version(self) -> Hashable | None:
-        """A value that is another one once anything has been written; None where the store cannot tell, or not now."""
+        """Returns a value that changes with every write, or None if it is unavailable."""
         return self._repository.version()
 
     def find(self, request: Hashable, version: Hashable | None) -> Reply | None:
-        """The answer to a request at this version of the store, where it is kept."""
+        """Returns the cached answer to a request at this version of the store."""
         if version is None or version != self._version:
             return None
         return self._kept.get(request)
@@ -82,7 +84,7 @@ class Answers:
     def keep(
         self, request: Hashable, version: Hashable | None, reply: Reply, request_bytes: int = 0
     ) -> None:
-        """Remember an answer that was made after the store had been asked for its version; the request has so many bytes."""
+        """Caches an answer that was made after reading the version; the request has `size` bytes."""
         size = len(reply.body) + request_bytes + _OVERHEAD
         if version is None or size > MOST_OF_ONE:
             return

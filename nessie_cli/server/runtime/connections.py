@@ -1,10 +1,11 @@
-"""Connections: what uvicorn's protocol leaves open. Heads without end, clients that do not read, too many of them, and errors in Nessie's form.
+"""Connections: limits that uvicorn's protocol lacks, and errors in Nessie's form.
 
-A head is a request's first line and its headers. What an application can limit (bodies) is limited there (`http.read_body`).
+They concern heads without end, clients that do not read, and too many connections. A head is the
+first line of a request and its headers. Bodies are limited in `http.read_body`.
 
-A client that is hung up on while it sends may never see why: its system throws the answer away when it hears that nobody listens. So whoever is
-refused in the middle of a request is heard out, within limits: the server ends its own side, reads on into nothing, and hangs up when the client has
-done so or has fallen silent.
+A client that is disconnected while it sends may never see the reason, because its system discards
+the answer. So if a request is refused before its end, the server closes its own side, reads and
+discards for a limited time, and disconnects when the client has done so or falls silent.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from nessie_cli.server.http import ARRIVED, AT_ONCE, HEARD_FOR, LOST, SILENCE, L
 from nessie_cli.server.runtime.replies import TOO_MANY, refusal, refusing, send_at_once
 
 GRACE = 30
-"""Seconds that requests have to finish when the server is told to stop."""
+"""Seconds that requests have to finish when the server is stopped."""
 PROBE_EVERY = 0.5
-"""Seconds between two looks at a client that waits for an answer and sends nothing more: it may have hung up."""
+"""Seconds between checks whether a silent client that waits for an answer is still connected."""
 _CONTINUE = 100
 _TOO_LARGE = 431
 _TOO_SLOW = 408
@@ -35,9 +36,9 @@ _MALFORMED = 400
 
 
 def configuration(app: Server | Callable[[], Server], **named: Any) -> uvicorn.Config:
-    """How uvicorn runs an application: with our connections, and without logs of its own.
+    """Returns the configuration of uvicorn, with our connections and without its logs.
 
-    With `factory=True` the application is made in the process that runs it.
+    With `factory=True`, the application is created in the process that runs it.
     """
     if isinstance(app, Server) and app.tls is not None:
         named["ssl_context_factory"] = lambda *_: app.tls
@@ -56,20 +57,20 @@ def configuration(app: Server | Callable[[], Server], **named: Any) -> uvicorn.C
 
 
 class _Flow(FlowControl):
-    """As the base; while requests wait for the answers before theirs, no more of them are read."""
+    """See the base class; does not read more requests while others wait for earlier answers."""
 
     def __init__(self, transport: asyncio.Transport, waiting: Collection[object]) -> None:
         super().__init__(transport)
         self._waiting = waiting
 
     def resume_reading(self) -> None:
-        """As the base."""
+        """See the base class."""
         if not self._waiting:
             super().resume_reading()
 
 
 class Connection(HttpToolsProtocol):
-    """One client of a `Server`, within its limits."""
+    """A client of a `Server`, within its limits."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -86,7 +87,7 @@ class Connection(HttpToolsProtocol):
         self._half_closed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """As the base; beyond twice the number of connections nobody is even answered."""
+        """See the base class; refuses connections above twice the limit without an answer."""
         super().connection_made(transport)
         self._answers.metrics.connected(self)
         self.flow = _Flow(transport, self.pipeline)
@@ -96,12 +97,15 @@ class Connection(HttpToolsProtocol):
             self._timer = self.loop.call_later(self.limits.head_seconds, self._late)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """The client sends nothing more. It still gets the answers to its whole requests, as HTTP allows; the connection ends behind them."""
+        """The client sends nothing more, but still gets the answers to its complete requests.
+
+        The connection ends after them, as HTTP allows.
+        """
         newest = self.cycle
         if newest is None or newest.response_complete or self.scheme == "https":
             return False
         if newest.more_body:
-            # This request will never be whole; those before it in the pipeline are.
+            # This request will never be complete; earlier ones in the pipeline are.
             if not self.pipeline:
                 return False
             self.pipeline.popleft()
@@ -111,7 +115,7 @@ class Connection(HttpToolsProtocol):
         return True
 
     def _probe(self) -> None:
-        """Find out whether a client that sends nothing more is still there, which only a byte to it can tell: a 1xx answer, which means nothing."""
+        """Checks whether a silent client is connected, by a 1xx answer, which means nothing."""
         cycle = self.cycle
         if (
             not self.pipeline
@@ -123,14 +127,14 @@ class Connection(HttpToolsProtocol):
         self._timer = self.loop.call_later(PROBE_EVERY, self._probe)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """As the base."""
+        """See the base class."""
         self._answers.metrics.disconnected(self)
         self._stop_timer()
         self._flows()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """As the base, with an eye on heads that do not end."""
+        """See the base class; limits heads without end."""
         self._chunk = len(data)
         if self._refusal is not None:
             self._hear()
@@ -142,7 +146,10 @@ class Connection(HttpToolsProtocol):
             if self._head_bytes > self.limits.head:
                 self._refuse(
                     _TOO_LARGE,
-                    f"the request's first line and headers are larger than {self.limits.head} bytes",
+                    (
+                        f"the request's first line and headers are larger than {self.limits.head}"
+                        " bytes"
+                    ),
                 )
             elif self._in_head and self._timer is None:
                 self._timer = self.loop.call_later(self.limits.head_seconds, self._late)
@@ -160,9 +167,9 @@ class Connection(HttpToolsProtocol):
                 return
 
     def _without_upgrade(self) -> bytes:
-        """The head once more, as if its client had not asked for another protocol: here it gets none, and its request is one like every other.
+        """Returns the head without the request for another protocol, which is not available here.
 
-        The parser has given up the request's body, and would take it for the next request.
+        The parser would treat the body of the request as the next request.
         """
         method, version = self.parser.get_method(), self.parser.get_http_version().encode()
         self.parser = _parser(self)
@@ -175,13 +182,13 @@ class Connection(HttpToolsProtocol):
         return b"\r\n".join([*lines, b"", b""])
 
     def on_message_begin(self) -> None:
-        """As the base."""
+        """See the base class."""
         super().on_message_begin()
-        # What came with the end of the request before is not all of this one's.
+        # Bytes that came with the end of the last request are not all of this one.
         self._in_head, self._head_bytes = True, self._chunk
 
     def on_headers_complete(self) -> None:
-        """As the base; a request that is not taken is answered by another application."""
+        """See the base class; another application answers a refused request."""
         if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
             return
         self._stop_timer()
@@ -202,16 +209,16 @@ class Connection(HttpToolsProtocol):
             AT_ONCE: partial(send_at_once, ref(self.cycle)),
             LOST: self.transport.is_closing,
         }
-        # What comes behind a body is no header of the request, and nobody asks for it.
+        # Trailers are not headers of the request.
         self.headers = []
 
     def on_body(self, body: bytes) -> None:
-        """As the base."""
+        """See the base class."""
         self._head_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """As the base; the application is told that it need not wait for this body."""
+        """See the base class; tells the application that the body is complete."""
         if self._in_head:
             return
         self._chunk = self._head_bytes = 0
@@ -219,7 +226,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """As the base; what came behind the last request that could be read is refused when its turn comes."""
+        """See the base class; refuses what follows the last valid request when its turn comes."""
         is_last = not self.pipeline
         super().on_response_complete()
         self._answer_refusal()
@@ -229,22 +236,22 @@ class Connection(HttpToolsProtocol):
             self._give_up_later()
 
     def timeout_keep_alive_handler(self) -> None:
-        """As the base; for a client that has not even read the last answer nothing is kept."""
+        """See the base class; drops a client that has not read its last answer."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         super().timeout_keep_alive_handler()
 
     def send_400_response(self, msg: str) -> None:
-        """The answer to what is no HTTP, in Nessie's form."""
+        """Answers in Nessie's form to bytes that are not HTTP."""
         self._refuse(_MALFORMED, msg)
 
     def pause_writing(self) -> None:
-        """As the base; a client that does not read is given up after a while."""
+        """See the base class; disconnects a client that does not read for a while."""
         super().pause_writing()
         self._give_up_later()
 
     def resume_writing(self) -> None:
-        """As the base."""
+        """See the base class."""
         self._flows()
         super().resume_writing()
 
@@ -263,14 +270,14 @@ class Connection(HttpToolsProtocol):
             self._timer = None
 
     def _late(self) -> None:
-        # Perhaps the head is there, and it is this process that was held up: what has come is read before the next timer.
+        # This process may have been busy: received bytes are read before the next timer.
         self._timer = self.loop.call_later(0, self._too_late)
 
     def _too_late(self) -> None:
         self._timer = None
         if self.transport.is_closing():
             return
-        # Nothing at all has come where no request has begun.
+        # No byte has come since the last request.
         if self.headers is not None:
             self._refuse(
                 _TOO_SLOW,
@@ -280,7 +287,7 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, status: int, message: str) -> None:
-        """Answer outside of any request, behind the answers that are under way, and hang up. Nothing more is taken from the client."""
+        """Refuses outside of any request, after the pending answers, and disconnects."""
         self._stop_timer()
         self._refusal = status, message
         cycle = self.cycle
@@ -291,7 +298,7 @@ class Connection(HttpToolsProtocol):
             and not cycle.response_started
             and not self.pipeline
         ):
-            # It is this request's body that cannot be read.
+            # The body of this request is invalid.
             cycle.disconnected, cycle.waiting_for_100_continue = True, False
             cycle.message_event.set()
             self._send_refusal(status, message)
@@ -316,7 +323,7 @@ class Connection(HttpToolsProtocol):
         self._hear()
 
     def _hear(self) -> None:
-        """Leave what a refused client sends unread, and hang up when it has been heard out."""
+        """Discards what a refused client sends, and disconnects after a while."""
         if not self._heard_until:
             return
         self._stop_timer()
@@ -328,8 +335,8 @@ class Connection(HttpToolsProtocol):
 
 
 def _parser(connection: Connection) -> Any:
-    """A parser as the base has one."""
+    """Returns a parser as the base class has one."""
     parser = httptools.HttpRequestParser(connection)
-    # Whoever says "close" and sends another request all the same gets the answer to the first.
+    # A client that sends "close" and another request gets only the answer to the first.
     parser.set_dangerous_leniencies(lenient_data_after_close=True)
     return parser

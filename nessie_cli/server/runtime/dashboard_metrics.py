@@ -1,7 +1,7 @@
-"""Metrics under the names and labels of the original server, so that its dashboards work.
+"""Metrics under the names and labels of the original server, for its dashboards.
 
-Its version store is not there: `nessie_versionstore_request_seconds` is the time of whole requests,
-under the call of the version store that serves them in the original.
+There is no version store of the original. `nessie_versionstore_request_seconds` is the time of
+whole requests, under the name of the call that serves them in the original.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram, Summary
 
 APPLICATION = "Nessie"
 _WINDOW = 60.0
-"""Seconds; the longest durations are those of the current and the last window."""
+"""Seconds. The longest durations are those of the current and the last window."""
 _URIS = {
     "(none)": "NOT_FOUND",
     "/api/v1/diffs/{range}": "/api/v1/diffs/{diff_params}",
@@ -27,7 +27,7 @@ _URIS = {
     "/api/v1/trees/branch/{ref}/transplant": "/api/v1/trees/branch/{branchName}/transplant",
     "/api/v2/trees/{from}/diff/{to}": "/api/v2/trees/{from-ref}/diff/{to-ref}",
 }
-"""The original's patterns of those routes that it names otherwise."""
+"""The original's patterns of routes that have other names there."""
 _CALLS = {
     "config": {"GET": "getRepositoryInformation"},
     "config/repository": {"GET": "getRepositoryConfig", "POST": "updateRepositoryConfig"},
@@ -68,7 +68,7 @@ Durations = list[float]
 
 
 class _Timer:
-    """Durations by labels: their number and sum, perhaps by buckets, and the longest one."""
+    """Durations by labels: number, sum, optional buckets, and the longest one."""
 
     def __init__(
         self,
@@ -96,11 +96,11 @@ class _Timer:
         self._began = monotonic()
 
     def durations(self, labels: Labels) -> Durations:
-        """The list to which durations are added; they are seen with the next sample, which empties it."""
+        """Returns the list for new durations. The next sample reads and empties it."""
         return self._waiting[labels]
 
     def sample(self) -> None:
-        """Bring the metrics up to date."""
+        """Updates the metrics."""
         if turn := monotonic() - self._began >= _WINDOW:
             self._began = monotonic()
         for labels, found in self._waiting.items():
@@ -115,7 +115,7 @@ class _Timer:
 
 
 class DashboardMetrics:
-    """The metrics that dashboards of the original read. All are brought up to date by `sample`."""
+    """The metrics that dashboards of the original read, updated by `sample`."""
 
     def __init__(self, registry: CollectorRegistry, buckets: tuple[float, ...]) -> None:
         self._store = _Timer(
@@ -148,15 +148,15 @@ class DashboardMetrics:
         self._measured, self._used = monotonic(), _processor_time()
 
     def connected(self, connection: object) -> None:
-        """A connection was opened."""
+        """Counts a new connection."""
         self._connected[connection] = monotonic()
 
     def disconnected(self, connection: object) -> None:
-        """A connection was closed."""
+        """Counts a closed connection."""
         self._connected.pop(connection, None)
 
     def durations(self, method: str, route: str, status: int) -> list[Durations]:
-        """The lists to which the duration of an answered request is added."""
+        """Returns the lists for the duration of an answered request."""
         uri = _URIS.get(route, route)
         found = [self._requests.durations((method, _outcome(status), str(status), uri))]
         call = _CALLS.get(route[len("/api/v1/") :], {}).get("GET" if method == "HEAD" else method)
@@ -165,7 +165,7 @@ class DashboardMetrics:
         return found
 
     def sample(self) -> None:
-        """Bring the metrics up to date."""
+        """Updates the metrics."""
         self._requests.sample()
         self._store.sample()
         now, used = monotonic(), _processor_time()
@@ -200,5 +200,5 @@ def _outcome(status: int) -> str:
 
 
 def _exception(status: int) -> str:
-    """What stands for the class of the original's exception."""
+    """Returns the name for the class of the original's exception."""
     return "none" if status < HTTPStatus.BAD_REQUEST else HTTPStatus(status).name

@@ -1,4 +1,4 @@
-"""Memory that a large request needed and nobody needs any more."""
+"""Memory that a large request no longer needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 
 def give_back() -> None:
-    """Return freed memory to the system. Does nothing if the C library has no function for it; costs some milliseconds."""
+    """Returns freed memory to the system, in some milliseconds, if the C library can do that."""
     gc.collect()
     trim = _trim()
     if trim is not None:
@@ -18,5 +18,6 @@ def give_back() -> None:
 
 @cache
 def _trim() -> Callable[[int], int] | None:
-    # glibc keeps what was freed between pieces that are still in use: after a large commit several times what the server needs.
+    # glibc keeps freed memory between used pieces: after a large commit, several times what the
+    # server needs.
     return getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,7 +1,6 @@
 """Metrics about the requests of a server, for Prometheus.
 
-If several processes serve, prometheus_client keeps the metrics of each of them in a folder that
-all can read.
+With several processes, prometheus_client stores the metrics of each in a shared folder.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ from nessie_cli.server.runtime.dashboard_metrics import DashboardMetrics
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable in which prometheus_client looks for the folder."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of the durations that are counted together, in seconds."""
+"""Upper bounds of the buckets of durations, in seconds."""
 _SAMPLED_EVERY = 1.0
-"""Seconds between two samples of what is not counted request by request. A process can read the
-values of the others, but only each itself can measure them."""
+"""Seconds between two samples of metrics that only the process itself can measure."""
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -47,7 +45,7 @@ class Metrics:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         if folder is not None:
-            # prometheus_client chooses when it is imported, which was before the process was forked.
+            # prometheus_client chooses when it is imported, which was before the fork.
             os.environ[_FOLDER] = str(folder)
             values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
         self.running = 0
@@ -64,7 +62,7 @@ class Metrics:
             buckets=BUCKETS,
             registry=self._registry,
         )
-        # Asking prometheus_client for the counter of some labels costs more than counting.
+        # Looking a counter up by labels costs more than counting.
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram, list[list[float]]]] = {}
         self._running = self._gauge(
             "nessie_http_requests_running", "Requests that are being answered."
@@ -108,7 +106,7 @@ class Metrics:
         received: int = 0,
         sent: int = 0,
     ) -> None:
-        """Count one answered request. `route` is the pattern of its path, never the path itself."""
+        """Counts an answered request. `route` is the pattern of its path, never the path itself."""
         key = (method, route, status)
         known = self._known.get(key)
         if known is None:
@@ -126,7 +124,7 @@ class Metrics:
         self._sent += sent
 
     def sample(self) -> None:
-        """Bring up to date what is not counted request by request."""
+        """Updates the sampled metrics."""
         usage = resource.getrusage(resource.RUSAGE_SELF)
         used = usage.ru_utime + usage.ru_stime
         self._processor.inc(used - self._used)
@@ -139,13 +137,13 @@ class Metrics:
         self._dashboard.sample()
 
     async def keep_sampling(self) -> None:
-        """Sample until cancelled."""
+        """Samples until it is cancelled."""
         while True:
             await asyncio.sleep(_SAMPLED_EVERY)
             self.sample()
 
     def text(self) -> bytes:
-        """The metrics of all processes of the server in Prometheus' text format."""
+        """Returns the metrics of all processes of the server in Prometheus' text format."""
         if self._folder is None:
             return generate_latest(self._registry)
         registry = CollectorRegistry()

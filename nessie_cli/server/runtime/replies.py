@@ -1,4 +1,4 @@
-"""Answers that are put together without an application: in one piece, or for a request that is refused."""
+"""Replies without an application: in one piece, or for a refused request."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _OK = 200
 
 
 def send_at_once(answered: ref[RequestResponseCycle], headers: Headers, body: bytes) -> bool:
-    """Send an answer of status 200 in one piece; whether that could be done. Its headers are well-formed and tell the length of the body.
+    """Sends an answer 200 in one piece. Returns whether that was possible.
 
-    The base would take two messages, look at each header and put together what is known here: a third of its time for a request.
-    The request leads to this function, so a strong reference back would keep it until the garbage collector runs.
+    The base class would handle two messages and check each header: a third of its time for a
+    request. The request refers to this function, so a strong reference back would keep it until the
+    garbage collector runs.
     """
     cycle = answered()
     if (
@@ -41,7 +42,7 @@ def send_at_once(answered: ref[RequestResponseCycle], headers: Headers, body: by
 
 
 def refusal(status: int, message: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """The headers and the body of a refusal in Nessie's form, after which the connection is closed."""
+    """Returns headers and body of a refusal in Nessie's form, after which the connection closes."""
     code = "SERVICE_UNAVAILABLE" if status == TOO_MANY else "BAD_REQUEST"
     body = json.encode(error_body(HttpFault(status, message, code), ""))
     headers = [
@@ -56,7 +57,7 @@ def refusal(status: int, message: str) -> tuple[list[tuple[bytes, bytes]], bytes
 
 
 def refusing(status: int, message: str, limits: Limits) -> Callable[..., Awaitable[None]]:
-    """An application that refuses a request when its client has been heard out."""
+    """Returns an application that refuses a request after discarding its rest."""
 
     async def answer(
         scope: MutableMapping[str, Any],

@@ -1,6 +1,6 @@
-"""TLS of the server: certificate, private key and, where clients have to show certificates, who signs those; all PEM files.
+"""TLS of the server: certificate, private key, and the CA of client certificates, as PEM files.
 
-A certificate lasts some weeks, a server longer: each client that comes is answered by what the files say then.
+A server runs longer than a certificate lasts, so each new connection uses the current files.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from nessie_cli.model import Secret
 from nessie_cli.server.runtime.watched_files import SECRET, Tell, Watched, read_guarded, tell_stderr
 
 PASSWORD = "NESSIE_TLS_KEY_PASSWORD"  # noqa: S105 - the name of a variable
-"""The environment variable that holds the password of an encrypted key; messages name it."""
+"""The environment variable with the password of an encrypted key; messages name it."""
 
 
 class Tls(NamedTuple):
-    """The files of the server's TLS. `certificate` begins with the server's own and may hold the chain, and the key where `key` is None.
+    """The files of the server's TLS.
 
-    `client_ca` holds the certificates that those of clients have to be signed by; without it clients need none.
+    `certificate` begins with the server's own and may contain the chain, and the key if `key` is
+    None. `client_ca` contains the CA certificates of clients; without it, clients need none.
     """
 
     certificate: Path
@@ -29,14 +30,17 @@ class Tls(NamedTuple):
     password: Secret | None = None
 
     def context(self) -> ssl.SSLContext:
-        """What speaks TLS 1.2 and 1.3 for the server. Raises `InvalidInput` for unusable files, and `NotAllowed` for a key that others may read."""
+        """Returns the TLS 1.2 and 1.3 context.
+
+        Raises `InvalidInput`, or `NotAllowed` for an exposed key.
+        """
         key = self.key or self.certificate
         encrypted = b"ENCRYPTED" in read_guarded(key, SECRET, "TLS key")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         password = self.password.reveal() if self.password else ""
         try:
-            # Without a password OpenSSL would ask for one on the terminal.
+            # Without a password, OpenSSL would ask for one on the terminal.
             context.load_cert_chain(self.certificate, key, lambda: password)
         except ssl.SSLError as error:
             reason = _reason(error, encrypted=encrypted, given=bool(password))
@@ -72,9 +76,9 @@ class Tls(NamedTuple):
 
 
 class RenewedContext(ssl.SSLContext):
-    """The context of a server as its files are when a client comes. While they cannot be used, what they said before stays in force.
+    """A context that follows its files. While they are invalid, the last valid state is in use.
 
-    Who is connected stays so; a session of before the change is not resumed: the client proves itself to the new files.
+    Existing connections continue; older sessions are not resumed, so clients authenticate anew.
     """
 
     def __new__(cls, tls: Tls, tell: Tell = tell_stderr) -> Self:  # noqa: ARG004 - those of __init__
@@ -82,7 +86,7 @@ class RenewedContext(ssl.SSLContext):
         return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
 
     def __init__(self, tls: Tls, tell: Tell = tell_stderr) -> None:
-        """Raises as `Tls.context`."""
+        """Raises the errors of `Tls.context`."""
         self._current = Watched(tls.files, tls.context, tell)
         self.verify_mode = self._current.value().verify_mode
 
@@ -94,14 +98,14 @@ class RenewedContext(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """As the base; event loops begin every connection with it."""
+        """See the base class; event loops begin every connection with it."""
         return self._current.value().wrap_bio(
             incoming, outgoing, server_side, server_hostname, session
         )
 
 
 def _reason(error: ssl.SSLError, *, encrypted: bool, given: bool) -> str:
-    """What is wrong with certificate and key, in words."""
+    """Explains what is wrong with certificate and key."""
     if "MISMATCH" in (error.reason or ""):
         return "the key is not that of the certificate"
     if encrypted:

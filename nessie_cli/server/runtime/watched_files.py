@@ -1,4 +1,7 @@
-"""Files that a running server reads again when they change: what was last good stays in force while a file is broken, and one line says so."""
+"""Files that a running server reads again when they change.
+
+While a file is invalid, its last valid state remains in use, and one line reports that.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +18,28 @@ from nessie_cli.errors import InvalidInput, NessieError, NotAllowed
 T = TypeVar("T")
 Stamp = tuple[int, int, int, int, int]
 Tell = Callable[[str], None]
-"""Takes a line for whoever runs the server."""
+"""A function that reports a line to the operator of the server."""
 
 SECRET = stat.S_IROTH | stat.S_IWOTH | stat.S_IXOTH | stat.S_IWGRP
-"""What the mode of a file with secrets must not allow: anything to others, writing to the group."""
+"""Mode bits that a file with secrets must not have: any for others, write for the group."""
 TRUSTED = stat.S_IWOTH
-"""What the mode of a file that decides about rights must not allow."""
+"""Mode bits that a file about permissions must not have."""
 _MOST_BYTES = 64 * 1024 * 1024
 
 
 def tell_stderr(line: str) -> None:
-    """Write a line to stderr."""
+    """Writes a line to stderr."""
     sys.stderr.write(f"nessie: {line}\n")
     sys.stderr.flush()
 
 
 def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
-    """The bytes of a file; raises `InvalidInput` for one that is missing, and `NotAllowed` for one that others may read or write."""
+    """Reads a file.
+
+    Raises `InvalidInput` if it is missing, and `NotAllowed` if others may access it.
+    """
     try:
-        # A pipe would hold the server up until somebody writes to it.
+        # Opening a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise InvalidInput(f"{what} {path}: cannot be read: {error.strerror}") from None
@@ -44,7 +50,8 @@ def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
         if found.st_mode & forbidden:
             fix = "chmod 600" if forbidden & stat.S_IROTH else "chmod o-w"
             raise NotAllowed(
-                f"{what} {path}: others may read or change it (mode {stat.S_IMODE(found.st_mode):03o}); `{fix} {path}`"
+                f"{what} {path}: others may read or change it (mode"
+                f" {stat.S_IMODE(found.st_mode):03o}); `{fix} {path}`"
             )
         if found.st_size > _MOST_BYTES:
             raise InvalidInput(f"{what} {path}: is larger than {_MOST_BYTES} bytes")
@@ -55,9 +62,10 @@ def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
 
 
 class Watched(Generic[T]):
-    """A value made from files, made again when one of them is another (its times, size, inode or mode). Each `value` looks at the file system once.
+    """A value made from files, and made again when one of them changes (times, size, inode, mode).
 
-    `make` raises a `NessieError` for files that cannot be used: at first to whoever makes this, later `tell` is told.
+    `make` raises a `NessieError` for invalid files: the first time to the creator, later it is
+    reported by `tell`.
     """
 
     def __init__(
@@ -65,12 +73,12 @@ class Watched(Generic[T]):
     ) -> None:
         self._paths, self._make, self._tell = paths, make, tell
         self._lock = threading.Lock()
-        # Looked at before they are read: what changes in between is read again.
+        # Checked before they are read: later changes are read again.
         self._seen = self._stamps()
         self._value = make()
 
     def value(self) -> T:
-        """What the files say, or last said well."""
+        """Returns the current value, or the last valid one."""
         stamps = self._stamps()
         if stamps != self._seen:
             with self._lock:
@@ -91,7 +99,10 @@ class Watched(Generic[T]):
 
 
 class WatchedFile(Watched[T]):
-    """A value that `read` makes from the bytes of one file, which must not be open to what is `forbidden`. `what` names it in messages."""
+    """A value that `read` makes from one file without the mode bits `forbidden`.
+
+    `what` is its name in messages.
+    """
 
     def __init__(
         self,
@@ -112,7 +123,7 @@ class WatchedFile(Watched[T]):
 
 
 def _stamp(path: Path) -> Stamp | None:
-    """What tells a file from what it was; None where there is none."""
+    """Returns the identity of a file's state, or None if there is no file."""
     try:
         found = path.stat()
     except OSError:

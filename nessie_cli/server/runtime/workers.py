@@ -1,4 +1,4 @@
-"""Several processes over one store: uvicorn's supervisor with what it leaves open.
+"""Several processes over one store: uvicorn's supervisor with additions.
 
 The parent listens and answers nothing; the workers accept from its socket. One that dies is
 replaced. SIGHUP replaces all of them, one after the other.
@@ -24,14 +24,14 @@ from uvicorn.supervisors import Multiprocess
 from nessie_cli.server.runtime.connections import GRACE
 
 PATIENCE = 5.0
-"""Seconds that workers have beyond the grace of their own to end. Then they are killed."""
+"""Seconds after the grace period of workers until they are killed."""
 HEALTHCHECK = 30
-"""Seconds in which a worker has to answer the supervisor. A large body may keep it busy for some."""
+"""Seconds in which a worker must answer the supervisor. A large body may keep it busy."""
 _POLL = 0.1
 _BACKLOG = 2048
 
-# Workers that share the memory of this process answer a fifth more reads of 8 clients on 2 busy
-# processors than spawned ones, each with a copy of all code.
+# Forked workers answer a fifth more reads of 8 clients on 2 busy processors than spawned ones,
+# which have their own copies of all code.
 uvicorn._subprocess.spawn = multiprocessing.get_context("fork")  # type: ignore[assignment]  # noqa: SLF001
 
 
@@ -58,7 +58,7 @@ class Workers(Multiprocess):
         self._announced = False
 
     def keep_subprocess_alive(self) -> None:
-        """As the base; logs workers that have ended, and announces once that all are ready."""
+        """See the base class; logs ended workers, and reports once that all are ready."""
         self._pids |= {process.pid for process in self.processes}
         super().keep_subprocess_alive()
         running = {process.pid for process in self.processes}
@@ -73,13 +73,13 @@ class Workers(Multiprocess):
             self._started()
 
     def terminate_all(self) -> None:
-        """As the base; from now on connections are refused."""
+        """See the base class; refuses connections from now on."""
         for listener in self.sockets:
             listener.close()
         super().terminate_all()
 
     def join_all(self) -> None:
-        """As the base; kills workers that take too long, and all at a second signal to stop."""
+        """See the base class; kills workers that take too long, and all at a second signal."""
         deadline = time.monotonic() + GRACE + PATIENCE
         while any(process.process.is_alive() for process in self.processes):
             late = time.monotonic() > deadline or {signal.SIGTERM, signal.SIGINT} & set(
@@ -89,24 +89,24 @@ class Workers(Multiprocess):
                 if late:
                     process.process.kill()
                 else:
-                    # Again: a worker that had only begun would have missed it.
+                    # Again: a worker that had just started would have missed it.
                     process.process.terminate()
             time.sleep(_POLL)
 
 
 def set_ready(folder: Path) -> None:
-    """Say that this process is ready for requests."""
-    # uvicorn's own answer may stay "no": two threads of a worker can each make a server (0.54).
+    """Reports that this process is ready for requests."""
+    # uvicorn's own answer may stay "no": two threads of a worker can each create a server (0.54).
     (folder / f"ready-{os.getpid()}").touch()
 
 
 def are_ready(folder: Path, pids: Iterable[int | None]) -> bool:
-    """Whether all these processes have said that they are ready."""
+    """Returns whether all these processes have reported that they are ready."""
     return all((folder / f"ready-{pid}").exists() for pid in pids)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; raises `OSError`."""
+    """Returns a listening socket. Raises `OSError`."""
     family, _, _, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -125,7 +125,7 @@ class SharedLog:
         self._lock = os.open(folder / "log.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def __call__(self, lines: bytes) -> None:
-        """Write whole lines."""
+        """Writes whole lines."""
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
             self._write(lines)
