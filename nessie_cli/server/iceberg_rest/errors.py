@@ -75,6 +75,13 @@ class NoSuchView(Refused):
     type = "NoSuchViewException"
 
 
+class NoSuchFile(Refused):
+    """There is no metadata file at the location that a client names."""
+
+    status = 404
+    type = "NotFoundException"
+
+
 class Exists(Refused):
     """A content has this name already, of whatever type."""
 

@@ -42,14 +42,19 @@ def etag(digest: str, config: Mapping[str, str], credentials: Sequence[Mapping[s
     return f'"{digest}.{min(expiries)}"'.encode() if expiries else f'"{digest}"'.encode()
 
 
-def is_known(header: str | None, digest: str) -> bool:
-    """Whether a header `If-None-Match` says that the client has this answer, and can go on with it."""
+def known_to(header: str | None, digest: str) -> bytes | None:
+    """Returns the ETag of the answer, if a header `If-None-Match` says that the client has it and can go on with it."""
     if header is None:
-        return False
+        return None
     if header.strip() == "*":
-        return True
-    for known in _ONE.findall(header):
-        found, _, expires = known.partition(".")
-        if found == digest:
-            return not expires or (expires.isdecimal() and int(expires) - MARGIN > time.time())
-    return False
+        return f'"{digest}"'.encode()
+    for tag in _ONE.findall(header):
+        found, _, expires = tag.partition(".")
+        if found == digest and (not expires or _is_far(expires)):
+            return f'"{tag}"'.encode()
+    return None
+
+
+def _is_far(expires: str) -> bool:
+    """Whether credentials are good for a while."""
+    return expires.isdecimal() and int(expires) - MARGIN > time.time()

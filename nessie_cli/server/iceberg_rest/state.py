@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, Entry, KeyRange, Reference
 from nessie_cli.repository.base import Repository
 
 _PATIENCE = 100
 """Keys that lie too deep are read past up to this number before a listing jumps over the rest."""
+
+_SHORT = 12
+"""Digits of a hash in messages."""
 
 
 class State:
@@ -62,6 +65,17 @@ class State:
     def is_empty(self, namespace: ContentKey) -> bool:
         """Whether nothing lies in a namespace."""
         return next(self.inside(namespace), None) is None
+
+    def last_change(self, key: ContentKey) -> str:
+        """Returns the commit that changed a key last, for a message; empty if the caller may not list commits."""
+        try:
+            found = self._repository.last_change(self._at, key)
+        except NotAllowed:
+            return ""
+        if found is None or found.hash is None:
+            return ""
+        who = found.author or found.committer
+        return f"commit {found.hash[:_SHORT]}{f' of {who}' if who else ''}: {found.subject}"
 
     def before(self) -> State:
         """Returns the state of the parent commit."""

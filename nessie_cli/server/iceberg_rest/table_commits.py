@@ -12,12 +12,14 @@ from nessie_cli.iceberg import messages
 from nessie_cli.iceberg.builder import requirements, values
 from nessie_cli.iceberg.builder.table import new_table, updated
 from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import answer
+from nessie_cli.server.iceberg_rest.errors import CommitFailed, NoSuchFile
 from nessie_cli.server.iceberg_rest.loading import read_table, table_answer
 from nessie_cli.server.iceberg_rest.names import child, namespace_in, need_free, need_table
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
@@ -78,8 +80,7 @@ def _new_document(
     properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
     request = {**body, "properties": {GC_ENABLED: "false", **properties}}
     document = {**new_table(request, location, now()), "table-uuid": table_uuid}
-    may_choose = session.may_choose_location(key, IcebergTable.type)
-    check_table_locations(session.files, document, issued, may_choose=may_choose)
+    _check_locations(session, key, document, issued)
     return document
 
 
@@ -127,7 +128,10 @@ def registered(
     Raises `InvalidInput` if it holds metadata of another type, `NotAllowed` if the caller may not
     choose its location.
     """
-    document = session.files.read(location)
+    try:
+        document = session.files.read(location)
+    except MissingFile as error:
+        raise NoSuchFile(error.message) from None
     try:
         content = content_of(document, location)
     except InvalidInput as error:
@@ -196,36 +200,79 @@ def commit_table(session: Session) -> Reply:
 def made_by(session: Session, state: State, key: ContentKey, several: Sequence[Changes]) -> Made:
     """Returns a table with changes made in order. Each one's requirements are checked on what those before it made.
 
-    Raises `RequirementFailed`, `NoSuchTable`, `InvalidInput`.
+    Raises `CommitFailed`, `NoSuchTable`, `InvalidInput`.
     """
-    creating = requirements.creates(several[0].requirements)
-    there, issued, previous = None, None, None
-    base: Document | None = None
-    if creating:
-        content = state.content(key)
-        if isinstance(content, IcebergTable):
-            requirements.check([{"type": "assert-create"}], read_table(session, content))
-        namespace = need_free(state, key)
-    else:
-        there = need_table(state, key)
-        previous = there.metadata_location
-        base = read_table(session, there)
-    updates: list[Document] = []
-    document = base
+    try:
+        if requirements.creates(several[0].requirements):
+            return _created_by(session, state, key, several)
+        return _updated_by(session, state, key, several)
+    except requirements.RequirementFailed as error:
+        changed = state.last_change(key)
+        more = f". {key} was last changed by {changed}" if changed else ""
+        raise CommitFailed(f"{error.message}{more}") from None
+
+
+def _created_by(
+    session: Session, state: State, key: ContentKey, several: Sequence[Changes]
+) -> Made:
+    """Returns a table that the changes create. It gets a UUID, a location and defaults if they name none."""
+    there = state.content(key)
+    if isinstance(there, IcebergTable):
+        requirements.check(several[0].requirements, read_table(session, there))
+    namespace = need_free(state, key)
+    own_uuid = next(
+        (one.get("uuid") for one in several[0].updates if one.get("action") == "assign-uuid"),
+        str(uuid.uuid4()),
+    )
+    issued = issued_location(session, key, namespace, _checked_uuid(own_uuid))
+    defaults: list[Document] = [
+        {"action": "assign-uuid", "uuid": own_uuid},
+        {"action": "set-location", "location": issued},
+        {"action": "set-properties", "updates": {GC_ENABLED: "false"}},
+    ]
+    updates, document = _applied(None, several, defaults)
+    _check_locations(session, key, document, issued)
+    return Made(key, None, None, document, messages.created(key, updates))
+
+
+def _updated_by(
+    session: Session, state: State, key: ContentKey, several: Sequence[Changes]
+) -> Made:
+    """Returns a table that exists with the changes."""
+    there = need_table(state, key)
+    base = read_table(session, there)
+    updates, document = _applied(base, several, [], there.metadata_location)
+    if document is not base and paths_of(document) != paths_of(base):
+        _check_locations(session, key, document, base[LOCATION])
+    return Made(key, there, base, document, messages.changed(key, updates))
+
+
+def _applied(
+    base: Document | None,
+    several: Sequence[Changes],
+    before: Sequence[Document],
+    location: str | None = None,
+) -> tuple[list[Document], Document]:
+    """Returns all updates, and the metadata that they make of `base`, whose file is `location`."""
+    updates, document = list(before), base
     for changes in several:
         requirements.check(changes.requirements, document)
         updates += changes.updates
-        document = updated(base, updates, now(), previous)
+        document = updated(base, updates, now(), location)
     assert document is not None
-    if creating:
-        issued = issued_location(session, key, namespace, document["table-uuid"])
-    elif base is not None:
-        issued = base["location"]
-    if document is not base and paths_of(document) != paths_of(base or {}):
-        may_choose = session.may_choose_location(key, IcebergTable.type)
-        check_table_locations(session.files, document, issued, may_choose=may_choose)
-    message = (messages.created if creating else messages.changed)(key, updates)
-    return Made(key, there, base, document, message)
+    return updates, document
+
+
+def _checked_uuid(text: object) -> str:
+    try:
+        return str(uuid.UUID(str(text)))
+    except ValueError:
+        raise InvalidInput("assign-uuid: uuid must be a UUID") from None
+
+
+def _check_locations(session: Session, key: ContentKey, document: Document, issued: str) -> None:
+    may_choose = session.may_choose_location(key, IcebergTable.type)
+    check_table_locations(session.files, document, issued, may_choose=may_choose)
 
 
 def paths_of(document: Mapping[str, Any]) -> list[Any]:

@@ -6,7 +6,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, Delete, IcebergTable, Put
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import NO_CONTENT, answer
-from nessie_cli.server.iceberg_rest.etag import digest_of, is_known
+from nessie_cli.server.iceberg_rest.etag import digest_of, known_to
 from nessie_cli.server.iceberg_rest.listing import identifiers
 from nessie_cli.server.iceberg_rest.loading import ALL, REFS, read_table, table_answer
 from nessie_cli.server.iceberg_rest.names import (
@@ -41,11 +41,9 @@ def load_table(session: Session) -> Reply:
         raise InvalidInput(f"snapshots: must be {ALL} or {REFS}, not {snapshots!r}")
     state = session.state()
     content = need_table(state, key)
-    if known := session.header(b"if-none-match"):
-        config = session.warehouse.client_config
-        digest = digest_of(content, snapshots, config, session.delegation)
-        if is_known(known, digest):
-            return Reply(304, [(b"etag", known.encode("latin-1"))] if known != "*" else [])
+    digest = digest_of(content, snapshots, session.warehouse.client_config, session.delegation)
+    if known := known_to(session.header(b"if-none-match"), digest):
+        return Reply(304, [(b"etag", known)])
     return table_answer(session, state, key, content, snapshots)
 
 
