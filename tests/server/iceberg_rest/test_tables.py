@@ -191,27 +191,28 @@ def refusals() -> list[Any]:
     uuid = {"type": "assert-table-uuid", "uuid": "00000000-0000-0000-0000-000000000000"}
     ref = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 5}
     stale = appending(2, 1, sequence=1)
+    conflict, wrong = (409, "CommitFailedException"), (400, "BadRequestException")
     return [
-        pytest.param([uuid], [], 409, "CommitFailedException", id="another table"),
-        pytest.param([ref], [], 409, "CommitFailedException", id="another snapshot"),
-        pytest.param([{"type": "assert-create"}], [], 409, "CommitFailedException", id="exists"),
-        pytest.param([], stale, 409, "CommitFailedException", id="stale sequence number"),
-        pytest.param([], appending(1, None, 2), 400, "BadRequestException", id="snapshot id taken"),
-        pytest.param([{"type": "no"}], [], 400, "BadRequestException", id="unknown requirement"),
-        pytest.param([], [{"action": "no"}], 400, "BadRequestException", id="unknown update"),
-        pytest.param([], [{}], 400, "BadRequestException", id="update without action"),
-        pytest.param([], "x", 400, "BadRequestException", id="updates are no list"),
+        pytest.param([uuid], [], conflict, id="another table"),
+        pytest.param([ref], [], conflict, id="another snapshot"),
+        pytest.param([{"type": "assert-create"}], [], conflict, id="exists"),
+        pytest.param([], stale, conflict, id="stale sequence number"),
+        pytest.param([], appending(1, None, 2), wrong, id="snapshot id taken"),
+        pytest.param([{"type": "no"}], [], wrong, id="unknown requirement"),
+        pytest.param([], [{"action": "no"}], wrong, id="unknown update"),
+        pytest.param([], [{}], wrong, id="update without action"),
+        pytest.param([], "x", wrong, id="updates are no list"),
     ]
 
 
-@pytest.mark.parametrize(("requirements", "updates", "status", "type_"), refusals())
+@pytest.mark.parametrize(("requirements", "updates", "expected"), refusals())
 def test_refused_commits_change_nothing_and_leave_no_file(
-    main: IcebergClient, served: Lake, requirements: Any, updates: Any, status: int, type_: str
+    main: IcebergClient, served: Lake, requirements: Any, updates: Any, expected: tuple[int, str]
 ) -> None:
     main.create("db", "t")
     main.append("db", "t", 1, None)
     head, files = served.repository.reference("main").hash, served.files()
-    assert error_of(main.commit("db", "t", requirements, updates)) == (status, type_)
+    assert error_of(main.commit("db", "t", requirements, updates)) == expected
     assert served.repository.reference("main").hash == head
     assert served.files() == files
 

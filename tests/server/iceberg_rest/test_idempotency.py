@@ -1,0 +1,153 @@
+"""Requests that are repeated under one key happen once."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from nessie_cli import connect, init
+from nessie_cli.iceberg.warehouses.warehouse import from_options
+from nessie_cli.server.app import Parts
+from nessie_cli.server.runtime.running import application
+from tests.server.client import Answer, Client
+from tests.server.iceberg_rest.lake import (
+    SCHEMA,
+    VIEW_VERSION,
+    IcebergClient,
+    Lake,
+    appending,
+    error_of,
+)
+from tests.server.iceberg_rest.test_transactions import at, change, commit
+from tests.server.serving import serving
+
+
+def key() -> str:
+    return str(uuid4())
+
+
+def commits(served: Lake) -> int:
+    return len(list(served.repository.log("main")))
+
+
+def test_every_kind_of_change_happens_once(main: IcebergClient, served: Lake) -> None:
+    def twice(method: str, path: str, body: object = None) -> Answer:
+        before, given = commits(served), key()
+        first = main.send(method, path, body, idempotency_key=given)
+        assert first.status in (200, 204), first.body
+        files = served.files()
+        again = main.send(method, path, body, idempotency_key=given)
+        assert (again.status, again.body) == (first.status, first.body)
+        assert commits(served) == before + 1
+        assert served.files() == files
+        return first
+
+    table = {"name": "t", "schema": SCHEMA}
+    view = {"name": "v", "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
+    twice("POST", "/namespaces", {"namespace": ["n"], "properties": {"a": "1"}})
+    twice("POST", "/namespaces/n/properties", {"removals": ["a", "x"], "updates": {"b": "2"}})
+    location = twice("POST", "/namespaces/n/tables", table).body["metadata-location"]
+    twice("POST", "/namespaces/n/register", {"name": "u", "metadata-location": location})
+    updates = {"requirements": [], "updates": appending(1, None)}
+    twice("POST", "/namespaces/n/tables/t", updates)
+    rename = {
+        "source": {"namespace": ["n"], "name": "u"},
+        "destination": {"namespace": ["n"], "name": "w"},
+    }
+    twice("POST", "/tables/rename", rename)
+    twice("DELETE", "/namespaces/n/tables/w")
+    twice("POST", "/namespaces/n/views", view)
+    set_ = [{"action": "set-properties", "updates": {"a": "b"}}]
+    twice("POST", "/namespaces/n/views/v", {"requirements": [], "updates": set_})
+    twice("DELETE", "/namespaces/n/views/v")
+    twice("DELETE", "/namespaces/n/tables/t")
+    twice("DELETE", "/namespaces/n")
+    main.create("db", "t")
+    changes = [change("t", [at(None)], appending(2, None))]
+    twice("POST", "/transactions/commit", {"table-changes": changes})
+
+
+def test_a_repetition_shows_what_the_first_request_did(main: IcebergClient, served: Lake) -> None:
+    main.create("db", "t")
+    given = key()
+    first = main.set_properties("db", "t", idempotency_key=given)
+    main.append("db", "t", 1, None)
+    again = main.set_properties("db", "t", idempotency_key=given)
+    assert again.body == first.body
+    assert main.load("db", "t").body["metadata"]["current-snapshot-id"] == 1
+
+
+def test_a_key_of_another_request_is_refused(main: IcebergClient, served: Lake) -> None:
+    main.create("db", "t")
+    main.create("db", "u")
+    given = key()
+    assert main.set_properties("db", "t", idempotency_key=given).status == 200
+    for answer in (
+        main.set_properties("db", "t", idempotency_key=given, properties={"c": "d"}),
+        main.set_properties("db", "u", idempotency_key=given),
+        main.send("DELETE", "/namespaces/db/tables/t", idempotency_key=given),
+    ):
+        assert error_of(answer) == (400, "BadRequestException")
+        assert given in answer.body["error"]["message"]
+    assert main.load("db", "t").status == 200
+
+
+@pytest.mark.parametrize("wrong", ["x", "1" * 36, "0123456789abcdef0123456789abcdef", ""])
+def test_a_key_must_be_a_uuid(main: IcebergClient, wrong: str) -> None:
+    answer = main.post("/namespaces", {"namespace": ["n"]}, idempotency_key=wrong)
+    assert error_of(answer) == (400, "BadRequestException")
+
+
+def test_refusals_are_repeated_too(main: IcebergClient, served: Lake) -> None:
+    main.create("db", "t")
+    missing, stale = key(), key()
+    assert error_of(main.set_properties("db", "u", idempotency_key=missing))[0] == 404
+    answer = commit(main, change("t", [at(5)], appending(1, None)), idempotency_key=stale)
+    assert error_of(answer) == (409, "CommitFailedException")
+    main.create("db", "u")
+    assert error_of(main.set_properties("db", "u", idempotency_key=missing))[0] == 404
+    again = commit(main, change("t", [at(5)], appending(1, None)), idempotency_key=stale)
+    assert again.body == answer.body
+    assert main.set_properties("db", "u", idempotency_key=key()).status == 200
+
+
+def test_repetitions_at_the_same_time_wait_for_the_first(served: Lake) -> None:
+    served.main.create("db", "t")
+    given, before = key(), commits(served)
+    answers: list[Answer] = []
+
+    def send() -> None:
+        client = served.another_client()
+        answers.append(client.set_properties("db", "t", idempotency_key=given))
+        client.client.close()
+
+    threads = [threading.Thread(target=send) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [answer.status for answer in answers] == [200] * 8
+    assert len({answer.raw for answer in answers}) == 1
+    assert commits(served) == before + 1
+    assert len(served.files()) == 2
+
+
+def test_another_server_on_the_store_knows_the_key(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.sqlite"
+    init(url).close()
+    warehouses = from_options([str(tmp_path / "warehouse")])
+    given, seen = key(), []
+    for _ in range(2):
+        with connect(url) as repository:
+            app = application(repository, Parts(warehouses=warehouses))
+            with serving(app=app) as address:
+                client = IcebergClient(Client(address))
+                seen.append(client.post("/namespaces", {"namespace": ["n"]}, idempotency_key=given))
+                other = client.post("/namespaces", {"namespace": ["m"]}, idempotency_key=given)
+                assert error_of(other)[0] == 400
+                client.client.close()
+    assert [answer.status for answer in seen] == [200, 200]
+    assert seen[0].body == seen[1].body
