@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from nessie_cli.errors import MergeConflict
-from nessie_cli.model import ContentKey, Delete, IcebergTable, MergeResult, Operation, Put
+from nessie_cli.model import ContentKey, Delete, MergeResult, Operation, Put
 from nessie_cli.repository.changes import (
     AssignReference,
     Change,
@@ -111,13 +111,6 @@ class Policy:
     def may_choose_location(self, branch: str, key: ContentKey, content_type: str) -> bool:
         """Whether the caller may choose where the files of a table or view lie."""
         return self._rights.may(rules.CHOOSE_LOCATION, self._name(branch), key, content_type)
-
-    def may_update_table(self, branch: str, key: ContentKey) -> bool:
-        """Whether the caller may commit to a table."""
-        name = self._name(branch)
-        return self._rights.may(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name) and self._rights.may(
-            rules.UPDATE_ENTITY, name, key, IcebergTable.type
-        )
 
     # -- what is asked --
 

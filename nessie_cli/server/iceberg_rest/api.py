@@ -32,7 +32,7 @@ from nessie_cli.server.http import (
     read_body,
 )
 from nessie_cli.server.iceberg_rest import errors, oauth, routes
-from nessie_cli.server.iceberg_rest.delegating import NoDelegation
+from nessie_cli.server.iceberg_rest.delegation import Delegation
 from nessie_cli.server.iceberg_rest.endpoints import Endpoint
 from nessie_cli.server.iceberg_rest.idempotency import Idempotency
 from nessie_cli.server.iceberg_rest.session import IcebergCall, Services, Session
@@ -142,4 +142,4 @@ def _services(warehouses: Warehouses, writer: Writer) -> Services:
     def files_of(warehouse: Warehouse) -> MetadataFiles:
         return files[warehouse.name]
 
-    return Services(warehouses, files_of, writer, NoDelegation(), Idempotency())
+    return Services(warehouses, files_of, writer, Delegation(warehouses), Idempotency())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nessie_cli.iceberg.warehouses.warehouse import REMOTE_SIGNING
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest import idempotency
 from nessie_cli.server.iceberg_rest.answers import answer
@@ -22,7 +23,10 @@ def configuration(session: Session) -> Reply:
                 "prefix": announced(session.reference_text, named),
             },
             "overrides": {},
-            "endpoints": endpoints(writable=session.may_write_to(reference)),
+            "endpoints": endpoints(
+                writable=session.may_write_to(reference),
+                signing=REMOTE_SIGNING in warehouse.delegation,
+            ),
             "idempotency-key-lifetime": idempotency.LIFETIME_TEXT,
         }
     )

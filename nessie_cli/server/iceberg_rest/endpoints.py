@@ -9,6 +9,7 @@ from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest import (
     metrics_reports,
     namespaces,
+    signatures,
     table_commits,
     tables,
     transactions,
@@ -70,6 +71,11 @@ ENDPOINTS = (
 """The endpoints that the configuration announces."""
 
 
-def endpoints(*, writable: bool) -> list[str]:
+SIGN = Endpoint("POST", f"{_TABLE}/sign", signatures.sign_request)
+"""Announced for warehouses that offer remote signing."""
+
+
+def endpoints(*, writable: bool, signing: bool) -> list[str]:
     """Returns the endpoints that work on a branch, or on a tag or commit."""
-    return [f"{one.method} {one.path}" for one in ENDPOINTS if writable or not one.writes]
+    working = [one for one in ENDPOINTS if writable or not one.writes]
+    return [f"{one.method} {one.path}" for one in [*working, *([SIGN] if signing else [])]]

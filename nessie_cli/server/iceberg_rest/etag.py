@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from msgspec import msgpack, structs
 
@@ -19,7 +18,6 @@ from nessie_cli.model import IcebergTable
 MARGIN = 300
 """Seconds before the expiry of its credentials in which a client gets new ones instead of a 304."""
 _ONE = re.compile(r'\s*(?:W/)?"([^"]*)"\s*(?:,|$)')
-_EXPIRES = "s3.session-token-expires-at-ms"
 _DIGITS = 32
 _encode = msgpack.Encoder(order="sorted").encode
 
@@ -32,14 +30,9 @@ def digest_of(
     return hashlib.sha256(_encode(what)).hexdigest()[:_DIGITS]
 
 
-def etag(digest: str, config: Mapping[str, str], credentials: Sequence[Mapping[str, Any]]) -> bytes:
-    """Returns the ETag of an answer with a configuration and storage credentials."""
-    expiries = [
-        int(one[_EXPIRES]) // 1000
-        for one in (config, *(found["config"] for found in credentials))
-        if _EXPIRES in one
-    ]
-    return f'"{digest}.{min(expiries)}"'.encode() if expiries else f'"{digest}"'.encode()
+def etag(digest: str, expires: int | None) -> bytes:
+    """Returns the ETag of an answer whose credentials expire at a second, if it has any."""
+    return f'"{digest}"'.encode() if expires is None else f'"{digest}.{expires}"'.encode()
 
 
 def known_to(header: str | None, digest: str) -> bytes | None:

@@ -8,9 +8,9 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.model import ContentKey, IcebergTable, IcebergView
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import answer
+from nessie_cli.server.iceberg_rest.delegation import Access
 from nessie_cli.server.iceberg_rest.etag import digest_of, etag
 from nessie_cli.server.iceberg_rest.session import Session
-from nessie_cli.server.iceberg_rest.state import State
 
 ALL, REFS = "all", "refs"
 
@@ -40,20 +40,32 @@ def read_table(session: Session, content: IcebergTable) -> Document:
 
 
 def table_answer(
-    session: Session, state: State, key: ContentKey, content: IcebergTable, snapshots: str = ALL
+    session: Session, key: ContentKey, content: IcebergTable, snapshots: str = ALL
 ) -> Reply:
     """Returns the answer that loads a table."""
     document = read_table(session, content)
-    config, credentials = session.access_of(key, document["location"], state)
-    digest = digest_of(content, snapshots, session.warehouse.client_config, session.delegation)
+    access = session.access_to(key, content.id, document["location"])
     body: dict[str, Any] = {
         "metadata-location": content.metadata_location,
         "metadata": _with_refs_only(document) if snapshots == REFS else document,
-        "config": config,
+        **for_client(session, access),
     }
-    if credentials:
-        body["storage-credentials"] = credentials
-    return answer(body, (b"etag", etag(digest, config, credentials)))
+    tag = etag(digest_for(session, content, snapshots), access.expires)
+    return answer(body, (b"etag", tag))
+
+
+def digest_for(session: Session, content: IcebergTable, snapshots: str) -> str:
+    """Returns the digest of the answer that loads a table; reads no file."""
+    config = session.warehouse.client_config
+    return digest_of(content, snapshots, config, session.delegation_mode)
+
+
+def for_client(session: Session, access: Access) -> dict[str, Any]:
+    """Returns the members of an answer by which a client gets to the files of a table."""
+    config = {**session.warehouse.client_config, **access.config}
+    if not access.credentials:
+        return {"config": config}
+    return {"config": config, "storage-credentials": access.credentials}
 
 
 def _with_refs_only(document: Document) -> Document:

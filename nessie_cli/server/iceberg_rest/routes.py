@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.iceberg_rest.config import configuration
-from nessie_cli.server.iceberg_rest.endpoints import ENDPOINTS, Endpoint
+from nessie_cli.server.iceberg_rest.endpoints import ENDPOINTS, SIGN, Endpoint
 from nessie_cli.server.iceberg_rest.prefix import Prefix, read
 from nessie_cli.server.table import NoRoute, check_escapes
 
@@ -20,7 +20,7 @@ BELOW = "/iceberg"
 
 
 CONFIG = Endpoint("GET", "/v1/config", configuration)
-_ALL = (CONFIG, Endpoint("POST", "/v1/oauth/tokens", None), *ENDPOINTS)
+_ALL = (CONFIG, Endpoint("POST", "/v1/oauth/tokens", None), *ENDPOINTS, SIGN)
 _PATTERNS = tuple((one, tuple(one.path.split("/")[2:])) for one in _ALL)
 """Each endpoint with the segments behind `v1`."""
 

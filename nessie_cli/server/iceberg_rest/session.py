@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
+from urllib.parse import quote
 
 from nessie_cli.errors import (
     CommitNotFound,
@@ -30,10 +31,12 @@ from nessie_cli.model import (
     CommitResult,
     Content,
     ContentKey,
+    IcebergTable,
     Operation,
     Put,
     Reference,
     ReferenceType,
+    Unchanged,
 )
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.requests import Submission
@@ -41,8 +44,9 @@ from nessie_cli.server import targets
 from nessie_cli.server.call import Access, Call, Catalog
 from nessie_cli.server.commit_meta import merged_with_headers
 from nessie_cli.server.iceberg_rest import idempotency
-from nessie_cli.server.iceberg_rest.delegating import Delegation
-from nessie_cli.server.iceberg_rest.prefix import Prefix
+from nessie_cli.server.iceberg_rest.delegation import Access as FileAccess
+from nessie_cli.server.iceberg_rest.delegation import Delegation, Table
+from nessie_cli.server.iceberg_rest.prefix import Prefix, announced
 from nessie_cli.server.iceberg_rest.state import State
 from nessie_cli.server.runtime.writer import Write, Writer
 
@@ -167,6 +171,10 @@ class Session:
             raise InvalidInput(f"{where}: must be a JSON object")
         return found
 
+    @property
+    def _branch(self) -> str:
+        return self.target.name or ""
+
     def may_write_to(self, reference: Reference) -> bool:
         """Whether requests with this prefix can change the reference: it is a branch and no commit is named."""
         return self.target.is_plain and reference.type is ReferenceType.BRANCH
@@ -195,38 +203,50 @@ class Session:
     # -- access to files ---------------------------------------------------------------------------
 
     @cached_property
-    def delegation(self) -> str:
-        """How the client gets access to files."""
-        return self.services.delegation.modes(self.header(_DELEGATION))
+    def delegation_mode(self) -> str:
+        """How the client gets access to files; empty if it uses its own."""
+        return self.services.delegation.mode(self.header(_DELEGATION), self.warehouse)
 
-    def access_of(
-        self, key: ContentKey, location: str, state: State
-    ) -> tuple[dict[str, str], list[dict[str, Any]]]:
-        """Returns the configuration of a table for the client, and its storage credentials."""
-        return self.services.delegation.table_config(
-            self.header(_DELEGATION),
-            self.warehouse,
-            location,
+    def access_to(
+        self, key: ContentKey, content_id: str | None, location: str, mode: str | None = None
+    ) -> FileAccess:
+        """Returns how the client gets to the files of a table. `content_id` is None if the server issued the location just now."""
+        mode = self.delegation_mode if mode is None else mode
+        if not mode:
+            return FileAccess()
+        table = Table(
             ref=self.reference_text,
             key=key,
+            content_id=content_id,
+            location=location,
+            resource=self._resource(key),
+            # Clients fill in the URI of their catalog. The server does not know how a proxy names it.
+            catalog="",
             caller=self.call.who,
-            writable=self.may_write_to(state.reference) and self._may_update(key),
+            writable=self.may_commit_to(key),
+            trusted=self.may_choose_location(key, IcebergTable.type),
         )
+        return self.services.delegation.access(mode, self.warehouse, table)
 
-    def credentials_of(self, key: ContentKey, location: str, state: State) -> list[dict[str, Any]]:
-        """Returns new storage credentials of a table for the client."""
-        return self.access_of(key, location, state)[1]
+    def _resource(self, key: ContentKey) -> str:
+        """Returns the path of a table below the client's catalog."""
+        prefix = announced(self.reference_text, self._prefix.warehouse)
+        namespace = quote("\x1f".join(key.elements[:-1]), safe="")
+        return f"v1/{prefix}/namespaces/{namespace}/tables/{quote(key.elements[-1], safe='')}"
 
     def may_choose_location(self, key: ContentKey, type_: str) -> bool:
         """Whether the caller may choose the location of a table or view, and register one."""
         if self.warehouse.choose_locations:
             return True
         policy = self._open().policy
-        return policy is not None and policy.may_choose_location(self.target.name or "", key, type_)
+        return policy is not None and policy.may_choose_location(self._branch, key, type_)
 
-    def _may_update(self, key: ContentKey) -> bool:
-        policy = self._open().policy
-        return policy is None or policy.may_update_table(self.target.name or "", key)
+    def may_commit_to(self, key: ContentKey) -> bool:
+        """Whether the caller may create or update a table of this key on the reference."""
+        with suppress(NotAllowed):
+            self.check_may_put(self.state(), key, IcebergTable(metadata_location="new"))
+            return True
+        return False
 
     def check_may_put(self, state: State, key: ContentKey, content: Content) -> None:
         """Raises `NotAllowed` if the caller may not put a content of this type on the branch."""
@@ -335,7 +355,7 @@ class Session:
 
     def _check_may_write(self) -> None:
         """Raises `NotAllowed` if the caller may not commit to the branch any more."""
-        self._check_rights(Commit(self.target.name or "", (), CommitMeta("")))
+        self._check_rights(Commit(self._branch, (), CommitMeta("")))
 
     def _done_before(self) -> Changed | None:
         """Returns the states around the commit of this very request, None if it was not made.
@@ -343,20 +363,21 @@ class Session:
         Raises `NotAllowed` if its caller may not make it any more.
         """
         key = self.call.request_id
-        if key is None or not self.target.is_plain or self.target.name is None:
+        if key is None or not self.target.is_plain:
             return None
         access = self._open()
         if access.drafting.find_request(key) is None:
             return None
-        again = Commit(self.target.name, (), CommitMeta(""))
+        # The operations of a repetition do not count: its digest is that of the request.
+        again = access.drafting.draft(
+            Commit(self._branch, [Unchanged(ContentKey(("any",)))], CommitMeta("")),
+            self.call.submission,
+        )
         if access.policy is not None:
-            access.policy.before(again)
-        draft = access.drafting.draft(again, self.call.submission)
-        if access.policy is not None:
-            access.policy.on(draft)
-        result: CommitResult = draft.answer()
+            access.policy.on(again)
+        result: CommitResult = again.answer()
         made = access.drafting.commit_at(f"@{result.reference.hash}")
-        self._check_rights(Commit(self.target.name, made.operations or (), CommitMeta("")))
+        self._check_rights(Commit(self._branch, made.operations or (), CommitMeta("")))
         return self._replayed(result)
 
     def _replayed(self, result: CommitResult) -> Changed:

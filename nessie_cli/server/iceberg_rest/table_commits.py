@@ -20,7 +20,7 @@ from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import answer
 from nessie_cli.server.iceberg_rest.errors import CommitFailed, NoSuchFile
-from nessie_cli.server.iceberg_rest.loading import read_table, table_answer
+from nessie_cli.server.iceberg_rest.loading import for_client, read_table, table_answer
 from nessie_cli.server.iceberg_rest.names import child, namespace_in, need_free, need_table
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
 from nessie_cli.server.iceberg_rest.state import State
@@ -59,7 +59,7 @@ def create_table(session: Session) -> Reply:
         return Proposal(messages.created(key), [Put(key, content)], [(file, document)])
 
     after = session.change(make).after
-    return table_answer(session, after, key, need_table(after, key))
+    return table_answer(session, key, need_table(after, key))
 
 
 def _staged(session: Session, key: ContentKey, body: Document, table_uuid: str) -> Reply:
@@ -67,9 +67,8 @@ def _staged(session: Session, key: ContentKey, body: Document, table_uuid: str) 
     state = session.state()
     session.check_may_put(state, key, IcebergTable(metadata_location="staged"))
     document = _new_document(session, state, key, body, table_uuid)
-    config, credentials = session.access_of(key, document["location"], state)
-    shown: dict[str, Any] = {"metadata": document, "config": config}
-    return answer(shown | ({"storage-credentials": credentials} if credentials else {}))
+    access = session.access_to(key, None, document["location"])
+    return answer({"metadata": document, **for_client(session, access)})
 
 
 def _new_document(
@@ -117,7 +116,7 @@ def register_table(session: Session) -> Reply:
         return Proposal(f"register table {key} again", [put])
 
     after = session.change(make).after
-    return table_answer(session, after, key, need_table(after, key))
+    return table_answer(session, key, need_table(after, key))
 
 
 def registered(
@@ -194,7 +193,7 @@ def commit_table(session: Session) -> Reply:
         return proposal_of([made], made.message)
 
     after = session.change(make).after
-    return table_answer(session, after, key, need_table(after, key))
+    return table_answer(session, key, need_table(after, key))
 
 
 def made_by(session: Session, state: State, key: ContentKey, several: Sequence[Changes]) -> Made:

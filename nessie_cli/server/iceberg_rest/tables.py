@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.warehouses.warehouse import VENDED_CREDENTIALS
 from nessie_cli.model import ContentKey, Delete, IcebergTable, Put
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import NO_CONTENT, answer
-from nessie_cli.server.iceberg_rest.etag import digest_of, known_to
+from nessie_cli.server.iceberg_rest.etag import known_to
 from nessie_cli.server.iceberg_rest.listing import identifiers
-from nessie_cli.server.iceberg_rest.loading import ALL, REFS, read_table, table_answer
+from nessie_cli.server.iceberg_rest.loading import (
+    ALL,
+    REFS,
+    digest_for,
+    read_table,
+    table_answer,
+)
 from nessie_cli.server.iceberg_rest.names import (
     child,
     identifier_of,
@@ -39,12 +46,11 @@ def load_table(session: Session) -> Reply:
     snapshots = session.call.text("snapshots") or ALL
     if snapshots not in (ALL, REFS):
         raise InvalidInput(f"snapshots: must be {ALL} or {REFS}, not {snapshots!r}")
-    state = session.state()
-    content = need_table(state, key)
-    digest = digest_of(content, snapshots, session.warehouse.client_config, session.delegation)
-    if known := known_to(session.header(b"if-none-match"), digest):
+    content = need_table(session.state(), key)
+    asked = session.header(b"if-none-match")
+    if asked and (known := known_to(asked, digest_for(session, content, snapshots))):
         return Reply(304, [(b"etag", known)])
-    return table_answer(session, state, key, content, snapshots)
+    return table_answer(session, key, content, snapshots)
 
 
 def table_exists(session: Session) -> Reply:
@@ -55,9 +61,12 @@ def table_exists(session: Session) -> Reply:
 
 def load_credentials(session: Session) -> Reply:
     """`GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials`."""
-    key, state = key_in_path(session), session.state()
-    location = read_table(session, need_table(state, key))["location"]
-    return answer({"storage-credentials": session.credentials_of(key, location, state)})
+    key = key_in_path(session)
+    content = need_table(session.state(), key)
+    location = read_table(session, content)["location"]
+    mode = session.services.delegation.mode(VENDED_CREDENTIALS, session.warehouse)
+    access = session.access_to(key, content.id, location, mode)
+    return answer({"storage-credentials": access.credentials})
 
 
 def drop_table(session: Session) -> Reply:

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from nessie_cli import connect, init
+from nessie_cli import connect, create
 from nessie_cli.iceberg.warehouses.warehouse import from_options
 from nessie_cli.server.app import Parts
 from nessie_cli.server.runtime.running import application
@@ -137,7 +137,7 @@ def test_repetitions_at_the_same_time_wait_for_the_first(served: Lake) -> None:
 
 def test_another_server_on_the_store_knows_the_key(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.sqlite"
-    init(url).close()
+    create(url).close()
     warehouses = from_options([str(tmp_path / "warehouse")])
     given, seen = key(), []
     for _ in range(2):
