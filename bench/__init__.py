@@ -1,1 +1,2 @@
-"""Speed and size, as ratios measured in one run with the goal beside each; `make bench` prints them, `docs/reference/performance.md` explains them."""
+"""Speed and size, as ratios measured in one run with the goal beside each; `make bench` prints
+them, `docs/reference/performance.md` explains them."""

@@ -34,8 +34,8 @@ Measurement = Callable[[Path], Iterator[Line]]
 def measurements(how: How) -> Mapping[str, Measurement]:
     """In this order: `merging` works on the large store that `load` leaves in the scratch folder, and makes one when there is none.
 
-    `completion`, `reading` and `spark` share a repository in the same way. `how` is for those that measure command lines. `spark` is there where
-    PySpark and a Java are.
+    `completion`, `reading` and `spark` share a repository in the same way. `how` is for those that
+    measure command lines. `spark` is there where PySpark and a Java are.
     """
     found: dict[str, Measurement] = {
         "startup": partial(startup.measure, how=how),

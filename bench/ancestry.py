@@ -14,14 +14,16 @@ from nessie_cli.store.sqlite import SQLiteStore
 
 FAR, NEAR = 100_000, 10
 STARTS = 40
-"""Neighbouring commits to start at: how many steps the jump pointers take depends on the exact height."""
+"""Neighbouring commits to start at: how many steps the jump pointers take depends on the exact
+height."""
 
 BLOCK = 2000
 GOAL = 3.0
 
 
 def measure(scratch: Path) -> Iterator[Line]:
-    """Medians over the starts: opening the repository included, in one that runs on, and the walk alone where nothing was read before."""
+    """Medians over the starts: opening the repository included, in one that runs on, and the walk
+    alone where nothing was read before."""
     repository, store = _long_history(scratch / "history.sqlite")
 
     def opened(revision: str) -> Callable[[], object]:

@@ -1,7 +1,8 @@
 """How long a command line takes until its first page is there, beside Python's own start: what `startup`, `completion` and `reading` share.
 
-Times by the clock are those of the fastest of interleaved runs: what disturbs a run only ever makes it slower. On a machine that is busy with other
-things `--by processor` takes the processor time of each run instead, and `--by instructions` counts what valgrind sees executed, once; that is
+Times by the clock are those of the fastest of interleaved runs: what disturbs a run only ever makes
+it slower. On a machine that is busy with other things `--by processor` takes the processor time of
+each run instead, and `--by instructions` counts what valgrind sees executed, once; that is
 repeatable, but waiting for the disk is in neither of them.
 """
 
@@ -24,7 +25,8 @@ from bench.report import MILLI, Line
 
 SCRIPT = str(Path(sys.executable).with_name("nessie"))
 PAGE = 8192
-"""Bytes of output that are a first page: what a pipe gets at once, and more than a terminal shows."""
+"""Bytes of output that are a first page: what a pipe gets at once, and more than a terminal shows.
+"""
 
 _MILLION = 1_000_000
 _VALGRIND = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
@@ -34,14 +36,16 @@ _NOT_FOR_COMMANDS = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONPATH"
 
 
 class Measured(NamedTuple):
-    """A command line (the words behind `nessie`), and at most how many times as long as `python -c pass` it may take."""
+    """A command line (the words behind `nessie`), and at most how many times as long as `python -c
+    pass` it may take."""
 
     words: Sequence[str]
     goal: float
 
 
 class How(NamedTuple):
-    """How the lines are measured: by what, in how many interleaved runs, `only` those with this text in their name, in which repository."""
+    """How the lines are measured: by what, in how many interleaved runs, `only` those with this
+    text in their name, in which repository."""
 
     by: str = "clock"
     rounds: int = 21
@@ -89,11 +93,15 @@ def _made_of(found: float, bare: float, how: How) -> str:
     if how.by == "instructions":
         return f"{found / _MILLION:.0f} / {bare / _MILLION:.0f} million instructions"
     what = "" if how.by == "clock" else " of processor time"
-    return f"{MILLI * found:.1f} ms / {MILLI * bare:.1f} ms{what}, fastest of {how.rounds} interleaved runs"
+    return (
+        f"{MILLI * found:.1f} ms / {MILLI * bare:.1f} ms{what}, fastest of {how.rounds}"
+        " interleaved runs"
+    )
 
 
 def compiled() -> None:
-    """Compile our modules, as an installation does: the first start would do it, or every start where bytecode may not be written."""
+    """Compile our modules, as an installation does: the first start would do it, or every start
+    where bytecode may not be written."""
     folder = str(Path(nessie_cli.__file__).parent)
     subprocess.run(
         [sys.executable, "-m", "compileall", "-q", folder], env=_environment(), check=True
@@ -101,7 +109,8 @@ def compiled() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of the process without what would change how a command starts or where it works."""
+    """The environment of the process without what would change how a command starts or where it
+    works."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -134,7 +143,8 @@ def _instructions(command: Sequence[str], folder: Path) -> float:
 
 
 def _first_page(command: Sequence[str], folder: Path, there: Callable[[], None]) -> str:
-    """Read a page, tell that it is `there`, and end the command as Ctrl-C in a pager does; answers what was said on stderr."""
+    """Read a page, tell that it is `there`, and end the command as Ctrl-C in a pager does; answers
+    what was said on stderr."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=folder, env=_environment(), **pipes) as process:  # type: ignore[call-overload]
         page = process.stdout.read(PAGE)

@@ -1,7 +1,8 @@
 """A commit of one key into a large catalog, beside a loop that only writes the same rows: what version control adds to the disk's work.
 
-Our commits run on one file, the bare loop on a copy of it made before them. The loop inserts the same rows with the same bytes in the same
-transactions, with the same tables, indexes, pragmas and durability; it computes nothing.
+Our commits run on one file, the bare loop on a copy of it made before them. The loop inserts the
+same rows with the same bytes in the same transactions, with the same tables, indexes, pragmas and
+durability; it computes nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ def measure(scratch: Path) -> Iterator[Line]:
         ("the same, every commit with empty caches of ours", None, True),
     ):
         ours, bare = _race(path, scratch / "bare.sqlite", picker, forget=forget)
-        made_of = f"{MILLI * ours / COMMITS:.3f} ms, bare {MILLI * bare / COMMITS:.3f} ms per commit, mean of {COMMITS}, interleaved in blocks of {BLOCK}"
+        made_of = (
+            f"{MILLI * ours / COMMITS:.3f} ms, bare {MILLI * bare / COMMITS:.3f} ms per commit,"
+            f" mean of {COMMITS}, interleaved in blocks of {BLOCK}"
+        )
         yield Line(what, bare / ours, "x", goal, made_of, at_least=True)
 
 
@@ -66,7 +70,8 @@ def _race(path: Path, copy: Path, picker: random.Random, *, forget: bool) -> tup
     loop = apsw.Connection(str(copy))
     watcher = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     loop.execute(
-        "PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 67108864"
+        "PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA journal_size_limit ="
+        " 67108864"
     ).fetchall()
     ours = bare = 0.0
     with repository:
@@ -124,7 +129,8 @@ def written_since(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[W
     ).fetchall()
     rows = iter(
         watcher.execute(
-            "SELECT number, id, kind, written, packed FROM objects WHERE number > ? ORDER BY number",
+            "SELECT number, id, kind, written, packed FROM objects WHERE number > ? ORDER BY"
+            " number",
             (mark[0],),
         ).fetchall()
     )

@@ -1,4 +1,5 @@
-"""What a keystroke of completion costs beside Python's own start, in the repository that `reading` is measured on."""
+"""What a keystroke of completion costs beside Python's own start, in the repository that `reading`
+is measured on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The catalog that is measured: Iceberg tables in namespaces of a thousand, with locations as long as real ones are."""
+"""The catalog that is measured: Iceberg tables in namespaces of a thousand, with locations as long
+as real ones are."""
 
 from __future__ import annotations
 
@@ -89,6 +90,7 @@ def without_waiting(store: SQLiteStore) -> Iterator[None]:
 
 
 def update(repository: LocalRepository, branch: str, number: int, version: int) -> Put:
-    """The operation of an ordinary writer: read the table, write its next state, and say which state it replaces."""
+    """The operation of an ordinary writer: read the table, write its next state, and say which
+    state it replaces."""
     found: Content = repository.content(branch, table_key(number))
     return Put(table_key(number), table(number, version).with_id(found.id), found)

@@ -1,4 +1,5 @@
-"""Garbage collection of table files: history that fifty branches share is walked about once, and a million files are compared in bounded memory."""
+"""Garbage collection of table files: history that fifty branches share is walked about once, and a
+million files are compared in bounded memory."""
 
 from __future__ import annotations
 
@@ -43,9 +44,7 @@ def measure(scratch: Path) -> Iterator[Line]:
     yield _planning(scratch)
 
 
-# -- mark ------------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- mark ----------------------------------------------------------------------------------------
 def _marking(scratch: Path) -> Line:
     with (
         _history(scratch / "one.sqlite", 0) as one,
@@ -53,7 +52,10 @@ def _marking(scratch: Path) -> Line:
     ):
         runs = Runs(scratch / "marks")
         many, single = interleaved(ROUNDS, lambda: _mark(fifty, runs), lambda: _mark(one, runs))
-    made_of = f"{min(many):.2f} s / {min(single):.2f} s, {COMMITS} commits, {BRANCHES} branches of {ON_BRANCH} more"
+    made_of = (
+        f"{min(many):.2f} s / {min(single):.2f} s, {COMMITS} commits, {BRANCHES} branches of"
+        f" {ON_BRANCH} more"
+    )
     return Line(
         f"mark of {BRANCHES} branches over shared history : of one",
         ratio_of_medians(many, single),
@@ -105,9 +107,7 @@ def _update(
     repository.commit(branch, [Put(key, table)], corpus.meta(f"update {version}"))
 
 
-# -- plan ------------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- plan ----------------------------------------------------------------------------------------
 def _planning(scratch: Path) -> Line:
     run = Runs(scratch / "plans").new(
         Settings(store="memory:", reference_time=_TIME, warehouse=("/lake",)),
@@ -121,7 +121,10 @@ def _planning(scratch: Path) -> Line:
         check=True,
     )
     memory, candidates, taken = done.stdout.split()
-    made_of = f"{candidates} candidates of {FILES + ORPHANS} files in {float(taken):.1f} s; resident memory at its highest"
+    made_of = (
+        f"{candidates} candidates of {FILES + ORPHANS} files in {float(taken):.1f} s; resident"
+        " memory at its highest"
+    )
     return Line(f"plan of {FILES} live files", int(memory) / 1024, "MB", MEMORY_GOAL, made_of)
 
 

@@ -80,7 +80,8 @@ class _Writing:
         self._numbers = count()
 
     def all(self) -> None:
-        """Branches leave `main` at equal distances; every second one is merged when `main` has gone on."""
+        """Branches leave `main` at equal distances; every second one is merged when `main` has gone
+        on."""
         size = self._size
         added = self._repository.commit(
             "main", corpus.first_load(size.tables), corpus.meta("first load")
@@ -108,7 +109,8 @@ class _Writing:
             self._update(_name(number), (2 * step + 1) % size.tables, step)
 
     def _update(self, branch: str, number: int, version: int) -> None:
-        """A new state of one table; branches and `main` write different tables, so that merges do not conflict."""
+        """A new state of one table; branches and `main` write different tables, so that merges do
+        not conflict."""
         message = f"backfill of table {number}" if version % RARE == 0 else f"load {version}"
         put = Put(
             corpus.table_key(number), corpus.table(number, version + 1).with_id(self._ids[number])

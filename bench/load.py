@@ -1,4 +1,5 @@
-"""The first load of a million keys through the Python API, and listing them: each in a process of its own, so that its memory is its own."""
+"""The first load of a million keys through the Python API, and listing them: each in a process of
+its own, so that its memory is its own."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from bench.report import Line
 KEYS = 1_000_000
 GIGABYTE = 1e9
 SETTLED = KEYS // 2
-"""Entries after which the cache of nodes (at most 16,384) is full; from there on the memory must not grow."""
+"""Entries after which the cache of nodes (at most 16,384) is full; from there on the memory must
+not grow."""
 
 STORE = "million.sqlite"
 
@@ -27,7 +29,10 @@ def measure(scratch: Path) -> Iterator[Line]:
     path = scratch / STORE
     done = _in_new_process("load", path)
     size = path.stat().st_size / KEYS
-    made_of = f"{KEYS / done['seconds']:,.0f} keys a second; {done['cpu']:.0f} s of processor time; {size:.0f} bytes of store per key"
+    made_of = (
+        f"{KEYS / done['seconds']:,.0f} keys a second; {done['cpu']:.0f} s of processor time;"
+        f" {size:.0f} bytes of store per key"
+    )
     yield Line(f"first load of {KEYS:,} keys", done["seconds"], "s", 60, made_of)
     yield Line("its memory", done["peak"] / GIGABYTE, "GB", 1, "peak of the process")
     for what, name in (
@@ -36,7 +41,10 @@ def measure(scratch: Path) -> Iterator[Line]:
     ):
         done = _in_new_process(name, path)
         grown = (done["peak"] - done["settled"]) / 1e6
-        made_of = f"peak {done['peak'] / 1e6:.0f} MB, {done['settled'] / 1e6:.0f} MB after {SETTLED:,} keys; {done['seconds']:.1f} s"
+        made_of = (
+            f"peak {done['peak'] / 1e6:.0f} MB, {done['settled'] / 1e6:.0f} MB after {SETTLED:,}"
+            f" keys; {done['seconds']:.1f} s"
+        )
         yield Line(f"{what}: memory that grows with them", grown, "MB", 10, made_of)
 
 

@@ -36,7 +36,8 @@ class _Catalog:
         self.repository, self.store = corpus.open_repository(path)
 
     def round(self, number: int, picker: random.Random) -> None:
-        """Two branches with ten changes each, compared and merged; first by a repository that knows nothing of them."""
+        """Two branches with ten changes each, compared and merged; first by a repository that knows
+        nothing of them."""
         repository = self.repository
         fresh = corpus.forgetful(self.store)
         head = repository.reference("main").hash

@@ -1,4 +1,5 @@
-"""The first page of every command that reads, in a repository of a hundred thousand commits, ten thousand tables and a thousand branches."""
+"""The first page of every command that reads, in a repository of a hundred thousand commits, ten
+thousand tables and a thousand branches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a command that asks a server costs the caller's processor beside Python's own start; most of it is importing requests."""
+"""What a command that asks a server costs the caller's processor beside Python's own start; most of
+it is importing requests."""
 
 from __future__ import annotations
 

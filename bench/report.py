@@ -16,7 +16,10 @@ MILLI = 1000
 
 @dataclass(frozen=True)
 class Line:
-    """A measured value, its goal (None: for information), and what it was made of. `at_least` tells which side of the goal is good."""
+    """A measured value, its goal (None: for information), and what it was made of.
+
+    `at_least` tells which side of the goal is good.
+    """
 
     what: str
     value: float
@@ -37,12 +40,18 @@ class Line:
             "no goal" if self.goal is None else f"{'>=' if self.at_least else '<='} {self.goal:g}"
         )
         verdict = "" if self.goal is None else "ok" if self.met else "MISSED"
-        return f"{self.what:<58} {self.value:7.2f} {self.unit:<4} {goal:>8}  {verdict:<6}  {self.made_of}"
+        return (
+            f"{self.what:<58} {self.value:7.2f} {self.unit:<4} {goal:>8}  {verdict:<6} "
+            f" {self.made_of}"
+        )
 
 
 def machine() -> str:
     """Where this was measured."""
-    return f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, {os.cpu_count()} processors, {platform.system()}"
+    return (
+        f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, {os.cpu_count()}"
+        f" processors, {platform.system()}"
+    )
 
 
 def seconds(do: Callable[[], object]) -> float:
@@ -53,7 +62,8 @@ def seconds(do: Callable[[], object]) -> float:
 
 
 def interleaved(rounds: int, *contestants: Callable[[], object]) -> list[list[float]]:
-    """The seconds of each contestant, all of them run in turn, so that a disturbance of the machine meets all alike."""
+    """The seconds of each contestant, all of them run in turn, so that a disturbance of the machine
+    meets all alike."""
     times: list[list[float]] = [[] for _ in contestants]
     for _ in range(rounds):
         for taken, contestant in zip(times, contestants, strict=True):

@@ -1,4 +1,5 @@
-"""A catalog on a server, made by its REST API, and what the clients of `serving` do with it; the same for our server and the original."""
+"""A catalog on a server, made by its REST API, and what the clients of `serving` do with it; the
+same for our server and the original."""
 
 from __future__ import annotations
 
@@ -48,8 +49,7 @@ class Served:
             self._load(size)
         self._logged(sizes[0], log)
 
-    # -- preparing ----------------------------------------------------------------------------------------------------------------
-
+    # -- preparing --------------------------------------------------------------------------------
     def branch(self, of: int | None = None) -> tuple[str, str]:
         """A new branch, empty or at the tables of another one, and its hash."""
         self._made += 1
@@ -111,8 +111,7 @@ class Served:
                 ].body
             )["targetBranch"]["hash"]
 
-    # -- what clients do ----------------------------------------------------------------------------------------------------------
-
+    # -- what clients do --------------------------------------------------------------------------
     def commits(self, size: int, writers: int, branches: int, seconds: float) -> list[Script]:
         """Writers that update tables of their own, on one branch or on several."""
         made = [self.branch(size) for _ in range(branches)]
@@ -134,7 +133,8 @@ class Served:
                 )
                 if answer.status == OK:
                     break
-                # The original gives up after some lost races; whoever writes asks where the branch is and tries again. That is one commit, and slow.
+                # The original gives up after some lost races; whoever writes asks where the branch
+                # is and tries again. That is one commit, and slow.
                 where = yield Request(self.server.get(f"/trees/{branch}"), counts=False, again=True)
                 hash_ = json.loads(where.body)["reference"]["hash"]
             hash_ = json.loads(checked(answer).body)["targetBranch"]["hash"]
@@ -175,7 +175,8 @@ class Served:
             answer = yield Request(
                 self.server.get(f"/trees/n{size}/entries?max-records={ENTRIES_PAGE}{token}")
             )
-            # Cheaper than reading the whole page as JSON, which would slow this client down; both servers write the attribute once.
+            # Cheaper than reading the whole page as JSON, which would slow this client down; both
+            # servers write the attribute once.
             found = answer.body.find(b'"token"')
             text = answer.body[found + 7 : found + 2000].lstrip(b" :")
             following = text.split(b'"', 2)[1] if found >= 0 and text.startswith(b'"') else b""
@@ -194,7 +195,8 @@ class Served:
         return [_reader(lambda _: request, b'"key"', CHANGES, seconds) for _ in range(clients)]
 
     def merges(self, size: int, clients: int, seconds: float) -> list[Script]:
-        """Clients that merge a branch with ten changes into one with ten others, each time new ones."""
+        """Clients that merge a branch with ten changes into one with ten others, each time new
+        ones."""
         head = self.server.head(f"n{size}")
         return [
             self._merger(size, head, random.Random(size + client), time.perf_counter() + seconds)

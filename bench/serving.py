@@ -1,9 +1,11 @@
 """`nessie serve` beside the released original on RocksDB, beside a route that only echoes, and beside a loop that only writes the same rows.
 
-All servers run at once, each in its own process, and each is warmed up for a minute, mostly by commits: the original's machine code is made while it
-runs. Then each row is measured in turns, a few seconds on each, so that what disturbs the machine meets all alike; the first half second of a turn
-does not count, since another server had the processors until then. A commit that has to be sent again counts once, with all of its time. The original
-does not force its commits to the disk; ours does. Without a Java or the original's jar only the floors are compared.
+All servers run at once, each in its own process, and each is warmed up for a minute, mostly by
+commits: the original's machine code is made while it runs. Then each row is measured in turns, a
+few seconds on each, so that what disturbs the machine meets all alike; the first half second of a
+turn does not count, since another server had the processors until then. A commit that has to be
+sent again counts once, with all of its time. The original does not force its commits to the disk;
+ours does. Without a Java or the original's jar only the floors are compared.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ HEAP = "4g"
 class _Scale(NamedTuple):
     """How much is measured.
 
-    Tables of the small catalogs and of the large ones, commits in the log; seconds of each turn, of its beginning that does not count, and of the
-    warm-up of each server.
+    Tables of the small catalogs and of the large ones, commits in the log; seconds of each turn, of
+    its beginning that does not count, and of the warm-up of each server.
     """
 
     few: int = 500
@@ -58,7 +60,8 @@ _SMALL = _Scale(50, 300, (100, 300), 120, 0.3, 0.3, 0.05, 1.0)
 
 
 class _Row(NamedTuple):
-    """One kind of load: what it is, what the clients do on a catalog, and whether the goal is about its rate or its time."""
+    """One kind of load: what it is, what the clients do on a catalog, and whether the goal is about
+    its rate or its time."""
 
     what: str
     scripts: Callable[[Served, float], list[Script]]
@@ -100,7 +103,10 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
                 yield from _lines(row, [ours, two, *others], echo, scale)
         yield from _durable(ours, scratch, scale)
         for contestant in others:
-            made_of = f"{_resident(ours.pid)} MiB (two workers: {_resident(two.pid)}) : {_resident(contestant.pid)} MiB with a heap of {HEAP}"
+            made_of = (
+                f"{_resident(ours.pid)} MiB (two workers: {_resident(two.pid)}) :"
+                f" {_resident(contestant.pid)} MiB with a heap of {HEAP}"
+            )
             yield Line(
                 "resident memory: ours : the original",
                 _resident(ours.pid) / _resident(contestant.pid),
@@ -169,9 +175,7 @@ def _warm(served: Served, scale: _Scale) -> None:
             drive(served.server, row.scripts(served, scale.warm * share / len(rows)))
 
 
-# -- lines --------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- lines ---------------------------------------------------------------------------------------
 class _Times(NamedTuple):
     """What a load has given: answers in a second, and the seconds of each, sorted."""
 
@@ -182,7 +186,10 @@ class _Times(NamedTuple):
         return self.sorted[min(len(self.sorted) - 1, int(share * len(self.sorted)))]
 
     def __str__(self) -> str:
-        return f"{self.rate:,.0f}/s, p50 {MILLI * self.at(0.5):.2f} ms, p99 {MILLI * self.at(0.99):.2f} ms"
+        return (
+            f"{self.rate:,.0f}/s, p50 {MILLI * self.at(0.5):.2f} ms, p99"
+            f" {MILLI * self.at(0.99):.2f} ms"
+        )
 
 
 def _lines(row: _Row, contestants: list[_Contestant], echo: _Echo, scale: _Scale) -> Iterator[Line]:
@@ -199,7 +206,8 @@ def _lines(row: _Row, contestants: list[_Contestant], echo: _Echo, scale: _Scale
             begun = time.perf_counter()
             taken[contestant.name] += drive(contestant.served.server, scripts)
             spent[contestant.name] += time.perf_counter() - begun
-    # The time of one client's merge is without that of the commits which it needs; the rate of several clients' merges is with it.
+    # The time of one client's merge is without that of the commits which it needs; the rate of
+    # several clients' merges is with it.
     times = {
         name: _Times(len(found) / (sum(found) if row.timed else spent[name]), sorted(found))
         for name, found in taken.items()
@@ -239,7 +247,8 @@ def _goal(name: str) -> float | None:
 
 
 def _durable(ours: _Contestant, scratch: Path, scale: _Scale) -> Iterator[Line]:
-    """Commits of one writer over REST beside a loop that writes the same rows into a copy of the same file, as durably."""
+    """Commits of one writer over REST beside a loop that writes the same rows into a copy of the
+    same file, as durably."""
     served = ours.served
     watcher = apsw.Connection(str(scratch / "one.sqlite"), flags=apsw.SQLITE_OPEN_READONLY)
     scripts = [_limited(script, COMMITS_REPLAYED) for script in served.commits(scale.few, 1, 1, 60)]
@@ -253,9 +262,11 @@ def _durable(ours: _Contestant, scratch: Path, scale: _Scale) -> Iterator[Line]:
     copy.execute(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000"
     ).fetchall()
-    # The server's log has its full length already and is written over; a log that still grows costs the disk more.
+    # The server's log has its full length already and is written over; a log that still grows costs
+    # the disk more.
     copy.execute(
-        "CREATE TABLE growth (x); INSERT INTO growth VALUES (zeroblob(8000000)); DROP TABLE growth; PRAGMA wal_checkpoint(RESTART)"
+        "CREATE TABLE growth (x); INSERT INTO growth VALUES (zeroblob(8000000)); DROP TABLE"
+        " growth; PRAGMA wal_checkpoint(RESTART)"
     ).fetchall()
     begun = time.perf_counter()
     for written in written_since(watcher, before):
@@ -263,7 +274,10 @@ def _durable(ours: _Contestant, scratch: Path, scale: _Scale) -> Iterator[Line]:
     bare = time.perf_counter() - begun
     copy.close()
     watcher.close()
-    made_of = f"{MILLI * spent / count:.3f} ms, bare {MILLI * bare / count:.3f} ms per commit, mean of {count}"
+    made_of = (
+        f"{MILLI * spent / count:.3f} ms, bare {MILLI * bare / count:.3f} ms per commit, mean of"
+        f" {count}"
+    )
     yield Line(
         "commits, 1 on 1 branch: ours : bare apsw loop (rates)",
         bare / spent,
@@ -281,9 +295,7 @@ def _limited(script: Script, most: int) -> Script:
     yield request
 
 
-# -- servers ------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- servers -------------------------------------------------------------------------------------
 class _Echo:
     """The route that echoes, in a process of its own."""
 
@@ -295,7 +307,8 @@ class _Echo:
         self._server = Server(f"http://127.0.0.1:{self._process.stdout.readline().strip()}")
 
     def rate(self, row: _Row, contestant: _Contestant, scale: _Scale) -> _Times:
-        """How often the answer of a row's first counted request (or, for one that writes, its body) goes there and back."""
+        """How often the answer of a row's first counted request (or, for one that writes, its body)
+        goes there and back."""
         data = self._server.post("/echo", _body(contestant, row), api="")
         until = time.perf_counter() + scale.seconds
 
@@ -359,7 +372,8 @@ def _ours(path: Path, scale: _Scale, workers: int) -> Iterator[_Contestant]:
 
 
 def _resident(pid: int) -> int:
-    """MiB of a process and its children that are in memory; pages that they share count once for each."""
+    """MiB of a process and its children that are in memory; pages that they share count once for
+    each."""
     children = [
         int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     ]

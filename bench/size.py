@@ -1,4 +1,5 @@
-"""How much the store grows by a commit of one key, everything counted: objects, indexes, reflog, pages that are not full."""
+"""How much the store grows by a commit of one key, everything counted: objects, indexes, reflog,
+pages that are not full."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ def measure(scratch: Path) -> Iterator[Line]:
     with repository:
         taken = seconds(lambda: _commit_many(repository))
     grown = (_bytes(path) - before) / COMMITS
-    made_of = f"{grown:.0f} bytes per commit, {COMMITS:,} commits at {TABLES} tables; {1000 * taken / COMMITS:.2f} ms each"
+    made_of = (
+        f"{grown:.0f} bytes per commit, {COMMITS:,} commits at {TABLES} tables;"
+        f" {1000 * taken / COMMITS:.2f} ms each"
+    )
     yield Line("store per one-key commit", grown / 1024, "KB", GOAL, made_of)
 
 

@@ -1,7 +1,8 @@
 """Reading a history into a DataFrame against reading it with the Python API, and one executor against two.
 
-As a program (`python -m bench.spark MASTER URL FOLDER CORES`) it is a Spark: for each line on its input it reads the history once, and says so. Each
-is a process of its own with a Java of its own, so that no measurement warms up another one.
+As a program (`python -m bench.spark MASTER URL FOLDER CORES`) it is a Spark: for each line on its
+input it reads the history once, and says so. Each is a process of its own with a Java of its own,
+so that no measurement warms up another one.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
         frame, here = interleaved(
             ROUNDS, spark.read, lambda: sum(1 for _ in repository.log("main"))
         )
-    made_of = f"{median(frame):.2f} s / {median(here):.2f} s, medians of {ROUNDS}; {count:,} commits, the session is there already"
+    made_of = (
+        f"{median(frame):.2f} s / {median(here):.2f} s, medians of {ROUNDS}; {count:,} commits,"
+        " the session is there already"
+    )
     yield Line(
         "a log into a DataFrame (local[2]) : Python API",
         ratio_of_medians(frame, here),
@@ -53,7 +57,10 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
     )
     with on_a_cluster(url, work / "one", 1) as single, on_a_cluster(url, work / "two", 2) as double:
         one, two = interleaved(ROUNDS, single.read, double.read)
-    made_of = f"{median(one):.2f} s / {median(two):.2f} s, medians of {ROUNDS}; clusters of a master and two workers on this machine"
+    made_of = (
+        f"{median(one):.2f} s / {median(two):.2f} s, medians of {ROUNDS}; clusters of a master and"
+        " two workers on this machine"
+    )
     yield Line("the same by one executor : by two", ratio_of_medians(one, two), "x", None, made_of)
 
 
@@ -99,14 +106,16 @@ def reading(master: str, url: str, folder: Path, cores: int) -> Iterator[Reading
 
 @contextmanager
 def on_a_cluster(url: str, folder: Path, cores: int) -> Iterator[Reading]:
-    """Such a Spark on a cluster of its own, of whose two workers with one core each it takes as many as it needs for these cores."""
+    """Such a Spark on a cluster of its own, of whose two workers with one core each it takes as
+    many as it needs for these cores."""
     folder.mkdir(parents=True, exist_ok=True)
     with cluster(folder) as master, reading(master, url, folder, cores) as found:
         yield found
 
 
 def serve(master: str, url: str, folder: Path, cores: str) -> None:
-    """Read the log of `main`, all of its columns, and throw the rows away, once for each line of the input."""
+    """Read the log of `main`, all of its columns, and throw the rows away, once for each line of
+    the input."""
     from nessie_cli.spark import register
 
     more = {

@@ -1,4 +1,5 @@
-"""What a command costs beside Python's own start: a prompt, a completion and a CI loop call `nessie` thousands of times."""
+"""What a command costs beside Python's own start: a prompt, a completion and a CI loop call
+`nessie` thousands of times."""
 
 from __future__ import annotations
 

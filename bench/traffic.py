@@ -26,7 +26,8 @@ class Answer(NamedTuple):
 class Request(NamedTuple):
     """What is sent, and whether its time counts (not, where it only prepares another one).
 
-    One that goes on with what the request before could not do (`again`) is no new one: its time begins with the first of them, and they count once.
+    One that goes on with what the request before could not do (`again`) is no new one: its time
+    begins with the first of them, and they count once.
     """
 
     data: bytes
@@ -146,7 +147,8 @@ def _chunks(data: bytearray, at: int) -> Iterator[bytes]:
 
 
 def drive(server: Server, scripts: Sequence[Script]) -> list[float]:
-    """Run each script over a connection of its own, all at once, to their ends; the seconds of every request that counts."""
+    """Run each script over a connection of its own, all at once, to their ends; the seconds of
+    every request that counts."""
     clients = [_Client(server, script) for script in scripts]
     with selectors.DefaultSelector() as selector:
         for client in clients:

@@ -1,4 +1,5 @@
-"""The environment of a test run: pinned for the tests, and as it was given for the few that need the machine's network and caches."""
+"""The environment of a test run: pinned for the tests, and as it was given for the few that need
+the machine's network and caches."""
 
 from __future__ import annotations
 
@@ -14,11 +15,13 @@ from contextlib import contextmanager
 KEPT = ("PATH", "TMPDIR", "CI", "JAVA", "JAVA_HOME", "LD_LIBRARY_PATH", "NESSIE_CONFORMANCE")
 KEPT_BEGINNINGS = ("PYTEST_", "COV_", "NESSIE_TEST_")
 _GIVEN = "GIVEN_TO_TESTS"
-"""Holds the environment that the run was started in; the worker processes of the run find it there."""
+"""Holds the environment that the run was started in; the worker processes of the run find it there.
+"""
 
 
 def pin() -> None:
-    """Forget the machine: its proxies, certificates, locale, time zone, terminal, home and settings. What is kept does not change an answer."""
+    """Forget the machine: its proxies, certificates, locale, time zone, terminal, home and
+    settings. What is kept does not change an answer."""
     found = json.dumps(given())
     kept = {
         name: value
@@ -39,7 +42,10 @@ def given() -> dict[str, str]:
 
 @contextmanager
 def as_given() -> Iterator[None]:
-    """While this lasts, this process has the environment that the run was started in. No other thread may look meanwhile."""
+    """While this lasts, this process has the environment that the run was started in.
+
+    No other thread may look meanwhile.
+    """
     pinned = dict(os.environ)
     _become(given())
     try:

@@ -1,8 +1,9 @@
 """A history of concurrent operations on registers, and whether one order of them explains all that was seen.
 
-A register is whatever has one state at a time: a reference with its target, a key with its content. The log of a register
-tells in which order it was written. Its history is linearizable if this order agrees with real time, and if each
-read has seen a state that the register had between its call and its answer.
+A register is whatever has one state at a time: a reference with its target, a key with its content.
+The log of a register tells in which order it was written. Its history is linearizable if this order
+agrees with real time, and if each read has seen a state that the register had between its call and
+its answer.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ class History:
                     -1,
                 )
                 assert seen >= 0, (
-                    "a read did not see what was acknowledged before it, or saw what was never committed"
+                    "a read did not see what was acknowledged before it, or saw what was never"
+                    " committed"
                 )
             if log[seen].write in writes:
                 assert writes[log[seen].write].called <= event.answered, (

@@ -1,4 +1,5 @@
-"""What a process loads before command lines are forked from it: a fresh interpreter for each would spend nine tenths of the time with imports."""
+"""What a process loads before command lines are forked from it: a fresh interpreter for each would
+spend nine tenths of the time with imports."""
 
 from __future__ import annotations
 

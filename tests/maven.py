@@ -21,7 +21,8 @@ from tests.environment import as_given
 
 CENTRAL = "https://repo1.maven.org/maven2"
 ABSENT = "NESSIE_TEST_ABSENT"
-"""The environment variable with the name of a file; who cannot fetch what it needs writes there, in a line, what that is. `.ci/run` reads it."""
+"""The environment variable with the name of a file; who cannot fetch what it needs writes there, in
+a line, what that is. `.ci/run` reads it."""
 PAUSES = (0, 5, 10, 15)
 """Seconds before each attempt."""
 PATIENCE = 60
@@ -72,8 +73,9 @@ class Artifact(NamedTuple):
     ) -> Path:
         """Where it is; it is fetched when it is not there, by Maven where there is one, else over plain HTTPS. All of it is read once.
 
-        `into` is another repository than the machine's, for `ways` that know it. Errors: Unavailable when several attempts have failed, Damaged
-        when something else came in one of them, or lies there already.
+        `into` is another repository than the machine's, for `ways` that know it. Errors:
+        Unavailable when several attempts have failed, Damaged when something else came in one of
+        them, or lies there already.
         """
         path = (into or repository()) / self.place
         faults: list[str] = []
@@ -102,7 +104,8 @@ class Artifact(NamedTuple):
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != self.sha256:
             raise Damaged(
-                f"{path} is not the released file: SHA-256 {found}; remove it, and it is fetched again"
+                f"{path} is not the released file: SHA-256 {found}; remove it, and it is fetched"
+                " again"
             )
         return path
 
@@ -118,7 +121,8 @@ def repository() -> Path:
 
 
 def by_maven(artifact: Artifact, path: Path) -> None:
-    """Maven knows the mirrors and proxies of this machine; it checks what it has fetched, and moves it into place whole."""
+    """Maven knows the mirrors and proxies of this machine; it checks what it has fetched, and moves
+    it into place whole."""
     words = [
         "mvn",
         "-q",
@@ -164,7 +168,8 @@ def by_https(artifact: Artifact, path: Path, central: str = CENTRAL) -> None:
 
 
 def attempts(first: Fetch = by_maven) -> list[Fetch]:
-    """Maven and plain HTTPS in turn, with this machine's own proxies and certificates; only HTTPS if there is no Maven."""
+    """Maven and plain HTTPS in turn, with this machine's own proxies and certificates; only HTTPS
+    if there is no Maven."""
     ways = (
         [first, by_https if first is by_maven else by_maven] if shutil.which("mvn") else [by_https]
     )
@@ -178,8 +183,9 @@ def main(
 ) -> int:
     """Fetch an artifact; the exit status of a program that does so.
 
-    Where it is only the network that failed, that is written to the file `absent` as well (the one that the variable `ABSENT` names): what could not
-    be fetched could not be tested, which is no failure of what is tested.
+    Where it is only the network that failed, that is written to the file `absent` as well (the one
+    that the variable `ABSENT` names): what could not be fetched could not be tested, which is no
+    failure of what is tested.
     """
     try:
         fetch(artifact)

@@ -1,6 +1,7 @@
 """The rooms and who may import whom, held for every import there is: at module level, inside functions and under TYPE_CHECKING.
 
-The table is ARCHITECTURE's. A room is a folder or a top-level module of the package; a module named in a string (lazy commands) counts as imported.
+The table is ARCHITECTURE's. A room is a folder or a top-level module of the package; a module named
+in a string (lazy commands) counts as imported.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "spark": _VALUES | {"repository", "iceberg", "workspace", "reaching", "wire", "gc", "audit"},
     "render": _VALUES | {"wire"},
     "cli": _EVERYTHING,
-    # The public API: names load when they are used. `python -m` is the command, and so is the program for spark-submit.
+    # The public API: names load when they are used. `python -m` is the command, and so is the
+    # program for spark-submit.
     "__init__": _VALUES | {"repository"},
     "__main__": frozenset({"cli"}),
     "submit": frozenset({"cli", "workspace"}),
@@ -58,7 +60,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
 """Which rooms each room may import, itself aside."""
 
 SERVED_BY_CLI = frozenset({"server", "spark"})
-"""Rooms that a command may start: the room itself, never one of its modules, and only inside the function that runs."""
+"""Rooms that a command may start: the room itself, never one of its modules, and only inside the
+function that runs."""
 
 ONLY_IN: Mapping[str, frozenset[str]] = {
     "rich": frozenset({"render"}),
@@ -98,7 +101,8 @@ LAZY = frozenset(
 )
 LAZY_EXEMPT = frozenset({"wire", "workspace", "render", "server", "spark", "iceberg"})
 LAZY_FOLDER = f"{ROOT}.repository.remote"
-"""What costs start-up time is imported at module level only by the rooms that exist for it, and by the remote repository, itself loaded late."""
+"""What costs start-up time is imported at module level only by the rooms that exist for it, and by
+the remote repository, itself loaded late."""
 
 FACTS = frozenset({"__version__", "__file__"})
 """What any room may ask of the bare package."""
@@ -253,7 +257,8 @@ def forbidden_imports(root: Path) -> list[str]:
             )
             if room not in ALLOWED.get(source.room, frozenset()) and not started:
                 found.append(
-                    f"{source.path.relative_to(root)}:{item.line}: {source.room} may not import {item.module}"
+                    f"{source.path.relative_to(root)}:{item.line}: {source.room} may not import"
+                    f" {item.module}"
                 )
     return found
 
@@ -375,7 +380,8 @@ def oversized(root: Path) -> list[str]:
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length > MAX_FUNCTION_LINES:
                     found.append(
-                        f"{where}:{node.lineno}: {node.name} has {length} lines (at most {MAX_FUNCTION_LINES})"
+                        f"{where}:{node.lineno}: {node.name} has {length} lines (at most"
+                        f" {MAX_FUNCTION_LINES})"
                     )
     return found
 
@@ -417,7 +423,10 @@ def test_files_and_functions_stay_small() -> None:
 BAD_FILES = {
     "kernel/a.py": ("def f():\n    from nessie_cli.store import base\n", forbidden_imports),
     "model/b.py": (
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nessie_cli import revisions\n",
+        (
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nessie_cli import"
+            " revisions\n"
+        ),
         forbidden_imports,
     ),
     "server/c.py": ("from nessie_cli import connect\n", forbidden_imports),

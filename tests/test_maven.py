@@ -1,4 +1,5 @@
-"""What tests fetch: another file than the released one is a failure, and a network that is not there is told as that."""
+"""What tests fetch: another file than the released one is a failure, and a network that is not
+there is told as that."""
 
 from __future__ import annotations
 

@@ -2,9 +2,10 @@
 
     pipeline.py FOLDER FILE...
 
-FOLDER is where the catalog and the tables lie; a catalog that is not there yet is made. Each FILE is one delivery of orders (CSV: id, client,
-cents), and one release when it passes. Ends with 1 when a file did not pass: its branch stays, for a look at what is wrong, and nobody who
-reads `main` has seen any of it.
+FOLDER is where the catalog and the tables lie; a catalog that is not there yet is made. Each FILE
+is one delivery of orders (CSV: id, client, cents), and one release when it passes. Ends with 1 when
+a file did not pass: its branch stays, for a look at what is wrong, and nobody who reads `main` has
+seen any of it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ CHECKS = {
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address of a `nessie serve` over the catalog of a folder, on a free port. Yours runs somewhere already."""
+    """The address of a `nessie serve` over the catalog of a folder, on a free port.
+
+    Yours runs somewhere already.
+    """
     store = f"sqlite:///{folder.absolute()}/catalog.sqlite"
     command = [sys.executable, "-m", "nessie_cli", "--store", store, "serve", "--port", "0"]
     with subprocess.Popen(
@@ -77,7 +81,8 @@ def load(spark: SparkSession, file: Path, orders: str) -> None:
         "delivery"
     )
     spark.sql(
-        f"MERGE INTO {orders} t USING delivery s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        f"MERGE INTO {orders} t USING delivery s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
+        " WHEN NOT MATCHED THEN INSERT *"
     )
 
 

@@ -1,4 +1,5 @@
-"""A real lake with tables of PyIceberg, each of them broken in another way; what is wrong with them is known."""
+"""A real lake with tables of PyIceberg, each of them broken in another way; what is wrong with them
+is known."""
 
 from __future__ import annotations
 
@@ -81,8 +82,7 @@ class BrokenLake:
         """How many contents there are, the namespace too."""
         return len(list(self.lake.repository.entries(self.lake.branch)))
 
-    # -- one by one -----------------------------------------------------------------------------------------------------------------
-
+    # -- one by one -------------------------------------------------------------------------------
     def _break_manifests(self, table: Callable[[str], Table]) -> None:
         lists = {
             name: table(name).current_snapshot()

@@ -1,4 +1,5 @@
-"""Everything that can be wrong with the files of a content is one finding about it, and the others are looked at all the same."""
+"""Everything that can be wrong with the files of a content is one finding about it, and the others
+are looked at all the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a history comes to is what somebody finds who looks at the state before and after each of its commits."""
+"""What a history comes to is what somebody finds who looks at the state before and after each of
+its commits."""
 
 from __future__ import annotations
 

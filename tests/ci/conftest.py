@@ -1,4 +1,5 @@
-"""A catalog to load into, as a file and behind a server, and the scripts of docs/guides/ci.md as a runner would run them."""
+"""A catalog to load into, as a file and behind a server, and the scripts of docs/guides/ci.md as a
+runner would run them."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class Ran(NamedTuple):
 
 
 class Runner:
-    """A machine that runs scripts: a folder, an environment, and `nessie`, `load-orders` and what else is put into `bin` as programs."""
+    """A machine that runs scripts: a folder, an environment, and `nessie`, `load-orders` and what
+    else is put into `bin` as programs."""
 
     def __init__(self, folder: Path, catalog: Mapping[str, str]) -> None:
         self.folder = folder / "work"
@@ -149,4 +151,7 @@ def runner(tmp_path: Path, catalog: Catalog) -> Runner:
     return Runner(tmp_path, catalog.environment)
 
 
-SOMEBODY_ELSE = "NESSIE_AUTHOR=bob@example.org nessie content put sales.orders --ref main --snapshot-id 5 -m 'by hand' >/dev/null"
+SOMEBODY_ELSE = (
+    "NESSIE_AUTHOR=bob@example.org nessie content put sales.orders --ref main --snapshot-id 5 -m"
+    " 'by hand' >/dev/null"
+)

@@ -1,4 +1,5 @@
-"""The GitLab job of docs/guides/ci.md, with each end that it can take, and the two small scripts below it."""
+"""The GitLab job of docs/guides/ci.md, with each end that it can take, and the two small scripts
+below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The variables of the page that let credentials go to a server of a workspace, and to one without TLS."""
+"""The variables of the page that let credentials go to a server of a workspace, and to one without
+TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The command line as a person or a script meets it: in this process, on a real SQLite store in a fresh folder."""
+"""The command line as a person or a script meets it: in this process, on a real SQLite store in a
+fresh folder."""
 
 import itertools
 import json
@@ -60,7 +61,8 @@ Nessie = Callable[..., Ran]
 def nessie(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Nessie:
-    """Run one command line in a fresh folder, with nothing of the user's environment; stdin is no terminal."""
+    """Run one command line in a fresh folder, with nothing of the user's environment; stdin is no
+    terminal."""
     for name in (
         "NESSIE_STORE",
         "NESSIE_ENDPOINT",
@@ -94,7 +96,8 @@ def table(file: str, snapshot: int, id: str | None = None) -> IcebergTable:
 
 
 class Catalog:
-    """The store of the workspace, to be filled without the command line; the clock gives the same hashes in every run."""
+    """The store of the workspace, to be filled without the command line; the clock gives the same
+    hashes in every run."""
 
     def __init__(self, path: Path) -> None:
         self.url = str(path)
@@ -146,7 +149,8 @@ class Catalog:
 
 @pytest.fixture
 def catalog(nessie: Nessie, tmp_path: Path) -> Iterator[Catalog]:
-    """A workspace on `main`: the namespace `db`, the tables `db.orders` and `db.items`, the tag `v1` there."""
+    """A workspace on `main`: the namespace `db`, the tables `db.orders` and `db.items`, the tag
+    `v1` there."""
     assert nessie("init").code == 0
     found = Catalog(tmp_path / ".nessie" / "store.sqlite")
     found.commit("main", "namespace", Put(key("db"), Namespace(elements=("db",))))

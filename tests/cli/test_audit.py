@@ -1,4 +1,5 @@
-"""`nessie audit` and `nessie stats`, on the catalog of this folder and on one whose files are broken."""
+"""`nessie audit` and `nessie stats`, on the catalog of this folder and on one whose files are
+broken."""
 
 from __future__ import annotations
 
@@ -100,10 +101,14 @@ def test_statistics_are_records_that_begin_with_what_they_are_about(nessie, brok
 def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(
     nessie, catalog, tmp_path
 ) -> None:
-    """Nothing is wrong with the table; an audit that went on would call it sound or damaged, and it has looked at neither."""
+    """Nothing is wrong with the table; an audit that went on would call it sound or damaged, and it
+    has looked at neither."""
     with lake_at(catalog.url, tmp_path) as lake:
         lake.catalog("main").create_table("db.sound", ROWS.schema).append(ROWS)
-    program = "import sys; sys.modules['fastavro'] = None; from nessie_cli.cli.main import run; sys.exit(run(sys.argv[1:]))"
+    program = (
+        "import sys; sys.modules['fastavro'] = None; from nessie_cli.cli.main import run;"
+        " sys.exit(run(sys.argv[1:]))"
+    )
     command = [sys.executable, "-c", program, "audit", "--prefix", "db.sound"]
     ran = subprocess.run(
         command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=120

@@ -13,9 +13,7 @@ def names(ran) -> list[str]:
     return [row[0] for row in ran.rows]
 
 
-# -- list -------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- list ----------------------------------------------------------------------------------------
 def test_a_list_is_name_and_whole_hash(nessie, catalog) -> None:
     catalog.branch("feature")
     assert nessie("branch").rows == [
@@ -129,9 +127,7 @@ def test_orders_and_relations_follow_every_move(nessie, catalog) -> None:
     assert told() == told() == third
 
 
-# -- create -----------------------------------------------------------------------------------------------------------------------------
-
-
+# -- create --------------------------------------------------------------------------------------
 def test_a_branch_starts_at_the_current_reference_or_where_it_is_told(nessie, catalog) -> None:
     catalog.update("main", "db.orders", 2)
     ran = nessie("branch", "feature")
@@ -205,9 +201,7 @@ def test_a_copy_that_cannot_be_made(nessie, catalog, argv, code, line) -> None:
     assert names(nessie("branch")) == ["main"]
 
 
-# -- delete -----------------------------------------------------------------------------------------------------------------------------
-
-
+# -- delete --------------------------------------------------------------------------------------
 def test_deleting_says_how_to_take_it_back(nessie, catalog) -> None:
     catalog.branch("feature")
     ran = nessie("branch", "-d", "feature")
@@ -295,9 +289,7 @@ def test_on_a_terminal_losing_commits_needs_a_yes(nessie, catalog) -> None:
     )
 
 
-# -- rename and assign ------------------------------------------------------------------------------------------------------------------
-
-
+# -- rename and assign ---------------------------------------------------------------------------
 def test_a_rename_takes_the_workspace_along(nessie, catalog) -> None:
     catalog.branch("feature")
     nessie("switch", "feature")

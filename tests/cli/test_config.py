@@ -1,4 +1,5 @@
-"""`nessie config`: the settings of the workspace, of the user and of the repository, profiles and aliases."""
+"""`nessie config`: the settings of the workspace, of the user and of the repository, profiles and
+aliases."""
 
 from pathlib import Path
 
@@ -112,7 +113,10 @@ def test_pynessies_forms_work(nessie, catalog) -> None:
         (
             ["set", "store", "s3://bucket/x"],
             2,
-            "there are no s3:// stores; write a path, or a URL with one of sqlite://, postgresql://",
+            (
+                "there are no s3:// stores; write a path, or a URL with one of sqlite://,"
+                " postgresql://"
+            ),
         ),
         (
             ["set", "profile.work.store", "postgresql+psycopg://h/x"],
@@ -193,9 +197,7 @@ def test_settings_of_the_repository_are_met_by_every_client(nessie, catalog) -> 
     assert nessie("branch", "-d", "release/1").code == 0
 
 
-# -- profiles ---------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- profiles ------------------------------------------------------------------------------------
 @pytest.fixture
 def elsewhere(nessie, tmp_path: Path) -> str:
     """A store that only the profile `work` names, with the branches `main` and `dev`."""
@@ -248,9 +250,7 @@ def test_a_default_profile_without_a_store_names_the_line(nessie, elsewhere) -> 
     assert (ran.code, "line 1" in ran.err, "[profile.home]" in ran.err) == (2, True, True)
 
 
-# -- aliases ----------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- aliases -------------------------------------------------------------------------------------
 def test_an_alias_is_replaced_before_parsing(nessie, catalog) -> None:
     nessie("config", "set", "alias.lg", "log --oneline")
     assert nessie("lg", "-n", "1") == nessie("log", "--oneline", "-n", "1")
@@ -282,9 +282,7 @@ def test_a_mistyped_alias_is_told_with_its_neighbours(nessie, catalog) -> None:
     assert (ran.code, "did you mean 'graph'" in ran.err) == (2, True)
 
 
-# -- lists ------------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- lists ---------------------------------------------------------------------------------------
 def test_a_value_is_added_to_a_list(nessie, tmp_path, monkeypatch):
     (tmp_path / "inner").mkdir()
     monkeypatch.chdir(tmp_path / "inner")

@@ -140,9 +140,7 @@ def test_wrong_input_is_one_line_and_a_document(nessie, catalog, argv, code, sai
     assert "error" in nessie("content", "history", *argv, "--json").json
 
 
-# -- blame ------------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- blame ---------------------------------------------------------------------------------------
 def test_blame_names_the_last_commit_of_each_key(nessie, catalog) -> None:
     tables = catalog.repository.last_change("main", key("db.items")).hash
     update = catalog.update("main", "db.orders", 2, author="Ada <ada@example.org>")

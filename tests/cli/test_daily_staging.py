@@ -1,4 +1,5 @@
-"""Staging in daily work: contents copied by `show --raw`, stores without a workspace, hints that repeat the store."""
+"""Staging in daily work: contents copied by `show --raw`, stores without a workspace, hints that
+repeat the store."""
 
 import json
 

@@ -144,7 +144,10 @@ def test_deep_tells_fields_and_so_excludes_summaries(nessie, deep) -> None:
 
 
 def test_local_files_are_read_without_pyiceberg(nessie, deep) -> None:
-    program = "import sys; from nessie_cli.cli.main import run; run(['show', '--deep']); print(*sys.modules, file=sys.stderr)"
+    program = (
+        "import sys; from nessie_cli.cli.main import run; run(['show', '--deep']);"
+        " print(*sys.modules, file=sys.stderr)"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

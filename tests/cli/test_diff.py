@@ -132,17 +132,21 @@ def test_wrong_input(nessie, sides, argv, code, said) -> None:
     assert said in ran.err
 
 
-# -- the staged batch --------------------------------------------------------------------------------------------------
-
-
+# -- the staged batch ----------------------------------------------------------------------------
 @pytest.fixture
 def staged(nessie, catalog):
     """A staged creation, update, deletion and rename, on a branch that has moved since."""
     catalog.create("main", "db.old")
     catalog.create("main", "db.gone")
     for line in (
-        "content put db.new --type iceberg-table --metadata-location s3://lake/new.json --snapshot-id 7",
-        "content put db.orders --type iceberg-table --metadata-location s3://lake/later.json --snapshot-id 2",
+        (
+            "content put db.new --type iceberg-table --metadata-location s3://lake/new.json"
+            " --snapshot-id 7"
+        ),
+        (
+            "content put db.orders --type iceberg-table --metadata-location s3://lake/later.json"
+            " --snapshot-id 2"
+        ),
         "content delete db.gone",
         "content rename db.old db.moved",
         "content unmodified db.items",

@@ -1,4 +1,5 @@
-"""What narrows listings down: the options of `nessie log`, `nessie branch` and `nessie content list`, and filters in CEL."""
+"""What narrows listings down: the options of `nessie log`, `nessie branch` and `nessie content
+list`, and filters in CEL."""
 
 import subprocess
 import sys
@@ -27,9 +28,7 @@ def history(catalog):
     return catalog
 
 
-# -- log --------------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- log -----------------------------------------------------------------------------------------
 def test_merges_only_or_none(nessie, history) -> None:
     assert len(nessie("log", "--merges").lines) == 1
     assert len(nessie("log", "--no-merges").lines) == len(nessie("log").lines) - 1
@@ -114,16 +113,15 @@ def test_log_by_a_filter(nessie, history, text, expected) -> None:
     ] == expected
 
 
-# -- references -------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- references ----------------------------------------------------------------------------------
 def names(ran) -> list[str]:
     return [row[0] for row in ran.rows]
 
 
 @pytest.fixture
 def branches(history):
-    """Beside main and dev (merged): `idle` at v1, `work` two ahead of main, the tags `v1` and, made later, `a2`."""
+    """Beside main and dev (merged): `idle` at v1, `work` two ahead of main, the tags `v1` and, made
+    later, `a2`."""
     history.branch("idle", "v1")
     history.branch("work")
     history.create("work", "db.w1")
@@ -205,9 +203,7 @@ def test_pynessies_hash_on_ref(nessie, branches) -> None:
     assert branches.head("old") == hash_
 
 
-# -- contents ---------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- contents ------------------------------------------------------------------------------------
 def test_contents_by_a_filter(nessie, history) -> None:
     assert names(nessie("content", "list", "--filter", "entry.contentType == 'NAMESPACE'")) == [
         "db"
@@ -226,9 +222,7 @@ def test_contents_by_a_filter(nessie, history) -> None:
     ) == ["db.items", "db.orders"]
 
 
-# -- wrong filters ----------------------------------------------------------------------------------------------------------------------------
-
-
+# -- wrong filters -------------------------------------------------------------------------------
 @pytest.mark.parametrize("command", [["log"], ["branch"], ["tag"], ["content", "list"]])
 @pytest.mark.parametrize("text", ["", "nothing(", "unknown.name == 1", "1 + 1", "'a' < 1"])
 def test_a_wrong_filter_is_one_line_and_a_document(nessie, history, command, text) -> None:
@@ -259,7 +253,10 @@ def test_a_misspelt_order_has_a_neighbour(nessie, history) -> None:
 
 
 def run_with(prelude: str, *argv: str) -> subprocess.CompletedProcess[str]:
-    program = f"import sys; {prelude}; from nessie_cli.cli.main import run; code = run({list(argv)}); print(*sys.modules); sys.exit(code)"
+    program = (
+        f"import sys; {prelude}; from nessie_cli.cli.main import run; code = run({list(argv)});"
+        " print(*sys.modules); sys.exit(code)"
+    )
     return subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )

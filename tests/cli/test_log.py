@@ -9,7 +9,8 @@ from nessie_cli.model import ReferenceType
 
 @pytest.fixture
 def history(catalog):
-    """main: namespace, tables (v1), update items, merge of feature, rename; feature: update orders; stray: one more commit."""
+    """main: namespace, tables (v1), update items, merge of feature, rename; feature: update orders;
+    stray: one more commit."""
     catalog.branch("feature")
     catalog.update("feature", "db.orders", 2, author="Bob <bob@example.org>")
     catalog.update("main", "db.items", 2)
@@ -246,7 +247,10 @@ UNUSED = {
     ],
 )
 def test_reading_in_a_pipe_loads_no_library_that_it_does_not_use(nessie, history, argv) -> None:
-    program = f"import sys; from nessie_cli.cli.main import run; code = run({argv}); print(*sys.modules, sep='\\n', file=sys.stderr); sys.exit(code)"
+    program = (
+        f"import sys; from nessie_cli.cli.main import run; code = run({argv}); print(*sys.modules,"
+        " sep='\\n', file=sys.stderr); sys.exit(code)"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

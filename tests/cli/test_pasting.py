@@ -1,4 +1,5 @@
-"""Every command line that the diagnostics offer works when it is pasted into a shell, for every type of conflict and for keys that need quoting."""
+"""Every command line that the diagnostics offer works when it is pasted into a shell, for every
+type of conflict and for keys that need quoting."""
 
 import os
 import shutil
@@ -337,9 +338,7 @@ def test_a_reference_that_moved_says_the_command_with_its_hash(
     assert nessie("branch", "dev", "-l").code == 4
 
 
-# -- reverts: the commit to take back is main~1, what has happened since is main ------------------------------------------------------------------
-
-
+# -- reverts: the commit to take back is main~1, what has happened since is main -----------------
 def updated_since(catalog) -> str:
     catalog.update("main", "db.orders", 20)
     catalog.update("main", "db.orders", 30)

@@ -1,4 +1,5 @@
-"""`nessie content put` with metadata files: the newest one of a folder, and ids that are not in the file."""
+"""`nessie content put` with metadata files: the newest one of a folder, and ids that are not in the
+file."""
 
 import json
 from pathlib import Path

@@ -217,14 +217,13 @@ def test_wrong_input_is_one_line_and_writes_nothing(nessie, merging, argv, said)
     assert merging.head("main") == head
 
 
-# -- on a terminal ----------------------------------------------------------------------------------------------------------------------------
-
-
+# -- on a terminal -------------------------------------------------------------------------------
 END_OF_INPUT = b"\x04"
 
 
 def answering(answers: str, *argv: str, **environment: str) -> tuple[int, str]:
-    """Runs a command on a terminal where these keys and the end of input are typed; returns its exit code and what was seen."""
+    """Runs a command on a terminal where these keys and the end of input are typed; returns its
+    exit code and what was seen."""
     master, slave = pty.openpty()
     words = [sys.executable, "-m", "nessie_cli", *argv]
     with subprocess.Popen(
@@ -387,9 +386,7 @@ def test_deleting_and_putting_of_others_is_nothing_to_settle(nessie, catalog) ->
     assert (ran.code, staged(nessie)) == (0, ["db.orders"])
 
 
-# -- transplants and reverts ------------------------------------------------------------------------------------------------------------------
-
-
+# -- transplants and reverts ---------------------------------------------------------------------
 def test_a_transplant_by_options(nessie, merging) -> None:
     assert (
         nessie(

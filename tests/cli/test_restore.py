@@ -23,9 +23,7 @@ def staged(nessie) -> list[tuple[str, str]]:
     return [(operation["type"], ".".join(operation["key"]["elements"])) for operation in operations]
 
 
-# -- restore ----------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- restore -------------------------------------------------------------------------------------
 def test_an_update_is_staged_that_brings_the_old_state_back(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     catalog.update("main", "db.orders", 2)
@@ -121,9 +119,7 @@ def test_wrong_input_of_restore_is_one_line_and_stages_nothing(
     assert staged(nessie) == []
 
 
-# -- revert -----------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- revert --------------------------------------------------------------------------------------
 def drop_and_more(catalog) -> str:
     items = catalog.repository.content("main", key("db.items"))
     return catalog.commit(

@@ -130,9 +130,7 @@ def test_the_time_is_kept(nessie, catalog, tmp_path) -> None:
     assert nessie("stash", "list", "--json").json["stashes"][0]["time"] == kept["time"]
 
 
-# -- switch - ---------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- switch - ------------------------------------------------------------------------------------
 def current(nessie) -> str:
     return nessie("status", "--json").json["reference"]["name"]
 

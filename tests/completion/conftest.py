@@ -1,4 +1,5 @@
-"""A workspace to complete in: namespaces, quoted keys, a branch, a tag, a merge, a deleted branch, something staged."""
+"""A workspace to complete in: namespaces, quoted keys, a branch, a tag, a merge, a deleted branch,
+something staged."""
 
 from __future__ import annotations
 

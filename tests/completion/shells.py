@@ -22,7 +22,8 @@ _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;?>=]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78MP])"
 )
 
-# Each shell prints its line between marks when it gets Ctrl-X Ctrl-P. The last command sets the prompt that says that it is ready to be typed into.
+# Each shell prints its line between marks when it gets Ctrl-X Ctrl-P. The last command sets the
+# prompt that says that it is ready to be typed into.
 SET_UP = {
     "bash": r"""bind -x '"\C-x\C-p": printf "<<%s>>" "$READLINE_LINE"' 2>/dev/null; bind 'set bell-style none'; bind 'set page-completions off'
 bind 'set completion-query-items 1000'; bind 'set enable-bracketed-paste off'; source <(nessie completion bash); PS1='REA''DY> '

@@ -1,4 +1,5 @@
-"""The process that a keystroke starts: what it loads, and that it never says anything but candidates."""
+"""The process that a keystroke starts: what it loads, and that it never says anything but
+candidates."""
 
 from __future__ import annotations
 
@@ -48,7 +49,10 @@ def test_without_a_description_there_is_no_tab(here):
 )
 def test_a_kind_of_the_script_loads_no_parser(here, typed):
     kind, *words = typed
-    program = "import sys; from nessie_cli.cli.main import run; run(sys.argv[1:]); sys.stderr.write(str('typer' in sys.modules))"
+    program = (
+        "import sys; from nessie_cli.cli.main import run; run(sys.argv[1:]);"
+        " sys.stderr.write(str('typer' in sys.modules))"
+    )
     done = run(here, "__complete", "--kind", kind, "--", *words, program=("-c", program))
 
     assert done.stdout

@@ -1,4 +1,5 @@
-"""Whatever has been typed: candidates begin as the last word does, each stands there once, and nothing fails."""
+"""Whatever has been typed: candidates begin as the last word does, each stands there once, and
+nothing fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Keys that are being typed, and the elements that may follow, agree with those of every other command."""
+"""Keys that are being typed, and the elements that may follow, agree with those of every other
+command."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def test_no_key():
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A repository whose tree has several levels, with many names in it; the keys by their elements."""
+    """A repository whose tree has several levels, with many names in it; the keys by their
+    elements."""
     path = str(tmp_path_factory.mktemp("large") / "store.sqlite")
     namespaces = {("n",), ("n", "deep")}
     wanted = [
@@ -116,7 +118,8 @@ def test_passing_over_what_lies_below_an_element_reads_few_nodes(large):
     repository, _ = large
     objects = repository._objects = Objects(repository._store.get, Decoded())
     assert found_in(repository, "n") == [("n.", "namespace"), ('"n x"', "iceberg-table")][:1]
-    # Two descents of the tree, each of which reads a few leaves ahead; all keys below `n` are in more than a hundred.
+    # Two descents of the tree, each of which reads a few leaves ahead; all keys below `n` are in
+    # more than a hundred.
     assert objects.node_reads < 12
 
 

@@ -1,4 +1,5 @@
-"""Completion if the store is a server: a real `nessie serve`, one that is gone, and one that never answers."""
+"""Completion if the store is a server: a real `nessie serve`, one that is gone, and one that never
+answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """The exchanges recorded from the original server, replayed against ours: every answer agrees, but for the differences in `exceptions.json`.
 
-The recordings and their replayer are no part of this project. Their folder is what NESSIE_CONFORMANCE says, else beside the checkout
-(`../shared/conformance`); elsewhere these tests are skipped and say so. Each exception carries the reason that `docs/reference/differences.md` explains.
+The recordings and their replayer are no part of this project. Their folder is what
+NESSIE_CONFORMANCE says, else beside the checkout (`../shared/conformance`); elsewhere these tests
+are skipped and say so. Each exception carries the reason that `docs/reference/differences.md`
+explains.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ def replayer() -> ModuleType:
 @pytest.mark.skipif(bool(FILES), reason="the recordings are there")
 def test_recordings_are_there():
     pytest.skip(
-        f"no recordings of the original server in {FOLDER}; set NESSIE_CONFORMANCE to the folder that holds replay.py and exchanges/"
+        f"no recordings of the original server in {FOLDER}; set NESSIE_CONFORMANCE to the folder"
+        " that holds replay.py and exchanges/"
     )
 
 

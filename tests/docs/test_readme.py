@@ -1,4 +1,7 @@
-"""README.md shows what the demo prints. It takes a fresh run of the demo, with PyIceberg and the installed command."""
+"""README.md shows what the demo prints.
+
+It takes a fresh run of the demo, with PyIceberg and the installed command.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The site of the documents is built without a warning, and every link inside of it leads somewhere."""
+"""The site of the documents is built without a warning, and every link inside of it leads
+somewhere."""
 
 from __future__ import annotations
 

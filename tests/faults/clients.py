@@ -1,7 +1,7 @@
 """Clients that work at random on one catalog through several repositories, and record what they do and see in a history.
 
-Registers of the history are the references, and each counter on `main`. A counter is a table whose snapshot id a commit
-reads, increments and writes back under the content id that it found.
+Registers of the history are the references, and each counter on `main`. A counter is a table whose
+snapshot id a commit reads, increments and writes back under the content id that it found.
 """
 
 from __future__ import annotations
@@ -194,7 +194,8 @@ class Client:
     def _resolve(self, id_: str, change: Change) -> object | None:
         """Submit the change again under its id, through any repository.
 
-        Only that it was done is certain: after a refusal, or a merge of nothing, the first submission may still come.
+        Only that it was done is certain: after a refusal, or a merge of nothing, the first
+        submission may still come.
         """
         for _ in range(5):
             with suppress(StoreUnavailable):

@@ -1,4 +1,5 @@
-"""Processes that commit on one branch all the time each get their turn, however slow they are; and hooks run under no lease."""
+"""Processes that commit on one branch all the time each get their turn, however slow they are; and
+hooks run under no lease."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def race(url: str, pauses: list[float]) -> list[dict[str, Any]]:
-    """Let a process for each pause commit all the time, with this pause between a draft and its commit; what each reports."""
+    """Let a process for each pause commit all the time, with this pause between a draft and its
+    commit; what each reports."""
     create(url).close()
     words = [
         [sys.executable, "-c", WRITER, url, f"writer {n}", str(SECONDS), str(pause)]
@@ -104,7 +106,8 @@ def test_equal_processes_get_equal_shares(url: str) -> None:
 
 
 def test_a_slow_process_is_not_starved_by_fast_ones(url: str) -> None:
-    """Its draft takes as long as many commits of the others, so it loses every race that it runs without a lease."""
+    """Its draft takes as long as many commits of the others, so it loses every race that it runs
+    without a lease."""
     slow, *fast = race(url, [0.1, 0, 0])
     assert slow["most drafts"] <= FREE_TRIES + 2
     assert slow["longest"] < (FREE_TRIES + 2) * LEASE
@@ -136,7 +139,8 @@ class RivalGuard:
 
 @pytest.mark.parametrize("times", [FREE_TRIES - 1, FREE_TRIES + 3, MOST_TRIES - 1])
 def test_a_hook_never_runs_while_a_lease_is_held(url: str, times: int) -> None:
-    """However often its change is drafted again: a rival that commits from within the hook would have to wait for the lease."""
+    """However often its change is drafted again: a rival that commits from within the hook would
+    have to wait for the lease."""
     with create(url) as repository, connect(url) as rival:
         guard = repository.guard = RivalGuard(rival, times)
         repository.commit("main", [put("mine", table(1))], CommitMeta("mine"))

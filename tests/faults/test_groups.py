@@ -1,4 +1,7 @@
-"""Plans committed together on SQLite: one COMMIT for all. If it fails no plan has an answer, and each gets the reason."""
+"""Plans committed together on SQLite: one COMMIT for all.
+
+If it fails no plan has an answer, and each gets the reason.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,8 @@ def test_a_full_disk_fails_the_whole_group_and_nothing_is_written(url: str) -> N
             lambda c: c.commit("main", large("c")),
             lambda c: c.commit("main", large("d")),
         )
-        # SQLite may undo the one statement or the whole transaction; either way what is answered is what is there.
+        # SQLite may undo the one statement or the whole transaction; either way what is answered is
+        # what is there.
         done = [answer for answer in answers if isinstance(answer, str)]
         assert all(isinstance(answer, StoreUnavailable) for answer in answers[1:])
         assert catalog.hashes()[: len(done)] == done

@@ -1,4 +1,5 @@
-"""Writers killed at random moments: what was acknowledged is there, once, and nothing half-written is."""
+"""Writers killed at random moments: what was acknowledged is there, once, and nothing half-written
+is."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ KILLS = 210
 AT_ONCE = 2
 LONGEST = 0.04  # seconds between a writer's first acknowledgement and its end
 
-# Python is started once, not once per kill: the killer has imported everything, has nothing open, and forks each of its victims. It reads
-# lines of (victim's number, seconds that it lives on after its first word) and answers each with a line of what the victim had said.
+# Python is started once, not once per kill: the killer has imported everything, has nothing open,
+# and forks each of its victims. It reads lines of (victim's number, seconds that it lives on after
+# its first word) and answers each with a line of what the victim had said.
 KILLER = """
 import os, signal, sys, time
 from itertools import count

@@ -59,7 +59,10 @@ class Server:
 def run(
     url: str, seed: str, meanwhile: Callable[[Server, float], None]
 ) -> tuple[str, list[Client]]:
-    """Let clients work on two servers and two embedded writers, and check their history. Returns the counts as text."""
+    """Let clients work on two servers and two embedded writers, and check their history.
+
+    Returns the counts as text.
+    """
     history = History()
     with ExitStack() as closing:
         embedded = [
@@ -86,15 +89,22 @@ def run(
     resolved, away = (
         sum(getattr(client, name) for client in clients) for name in ("resolved", "away")
     )
-    counts = f"{len(history.refused)} refused, {resolved} resolved by request id, {len(history.unknown)} unknown, {away} times away"
+    counts = (
+        f"{len(history.refused)} refused, {resolved} resolved by request id,"
+        f" {len(history.unknown)} unknown, {away} times away"
+    )
     return f" {checked} operations checked, {counts}", clients
 
 
 def await_idle() -> None:
-    """Wait until PostgreSQL does nothing: a process that was killed may have left a commit under way."""
+    """Wait until PostgreSQL does nothing: a process that was killed may have left a commit under
+    way."""
     end = time.monotonic() + PATIENCE
     with shared_server().connect() as connection:
-        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()"
+        query = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state"
+            " <> 'idle' AND pid <> pg_backend_pid()"
+        )
         while connection.execute(query).fetchone() != (0,):
             assert time.monotonic() < end
             time.sleep(0.01)

@@ -1,4 +1,5 @@
-"""Eight people commit to one branch through the command line at once: every acknowledged commit is in the log, exactly once."""
+"""Eight people commit to one branch through the command line at once: every acknowledged commit is
+in the log, exactly once."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def batch(person: int, number: int) -> str:
 
 
 def work(folder: Path, person: int) -> tuple[dict[str, str], list[str]]:
-    """Commit some times; hash by message of what was acknowledged, and the messages of what was refused."""
+    """Commit some times; hash by message of what was acknowledged, and the messages of what was
+    refused."""
     acknowledged, refused = {}, []
     for number in range(ROUNDS):
         _, answer = put(
@@ -105,7 +107,8 @@ def test_eight_processes_commit_to_one_branch(tmp_path: Path) -> None:
             assert by_hash[hash_] == message
             assert messages[message] == 1
         assert not [message for message in refused if messages[message]]
-    # Nobody's change was mixed up in somebody else's commit, and each change of the shared table was made on top of the one before.
+    # Nobody's change was mixed up in somebody else's commit, and each change of the shared table
+    # was made on top of the one before.
     assert all(
         entry.meta.message.split()[0] == "batch" or len(entry.operations or ()) == 1
         for entry in log

@@ -1,4 +1,5 @@
-"""A server killed under load, again and again: every commit that a client was told of is in the log once, and nothing is half-written."""
+"""A server killed under load, again and again: every commit that a client was told of is in the log
+once, and nothing is half-written."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ CLIENTS = 4
 MOST_BETWEEN = 6  # acknowledgements between a start and the kill
 PATIENCE = 120
 
-# Python and the server are imported once, not fifty times: each life of the server is a fork of a process that has nothing open but the socket on
-# which all of them listen.
+# Python and the server are imported once, not fifty times: each life of the server is a fork of a
+# process that has nothing open but the socket on which all of them listen.
 LIVES = """
 import os, socket, sys
 from nessie_cli import connect
@@ -93,7 +94,8 @@ class Lives:
 
 
 class Writer(threading.Thread):
-    """A client that commits as fast as it can over a connection that it keeps, and remembers what it was told."""
+    """A client that commits as fast as it can over a connection that it keeps, and remembers what
+    it was told."""
 
     def __init__(self, number: int, url: str, told: threading.Semaphore) -> None:
         super().__init__(name=f"writer-{number}", daemon=True)

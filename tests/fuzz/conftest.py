@@ -29,7 +29,8 @@ def table(nessie: Nessie, key: str, snapshot: int, *more: str) -> None:
 
 
 def fill(nessie: Nessie) -> None:
-    """Two branches that are in conflict, a tag, a staged batch, one put aside, a run of `gc`, settings of both kinds, and files of many kinds."""
+    """Two branches that are in conflict, a tag, a staged batch, one put aside, a run of `gc`,
+    settings of both kinds, and files of many kinds."""
     nessie.ok("init")
     nessie.ok("content", "put", "db", "--type", "namespace", "-m", "a place")
     table(nessie, "db.orders", 1, "-m", "orders")

@@ -1,4 +1,5 @@
-"""Random command lines: words, options and values for every command of the registry, some of which make sense."""
+"""Random command lines: words, options and values for every command of the registry, some of which
+make sense."""
 
 from __future__ import annotations
 

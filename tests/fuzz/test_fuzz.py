@@ -1,6 +1,7 @@
 """Whatever is typed, piped in, set or broken: a documented exit code, one line, no traceback; and where a command failed, nothing has changed.
 
-A case is made from the seed and its number alone. `NESSIE_TEST_FUZZ=SEED:FIRST:COUNT pytest tests/fuzz` runs others than the suite does.
+A case is made from the seed and its number alone. `NESSIE_TEST_FUZZ=SEED:FIRST:COUNT pytest
+tests/fuzz` runs others than the suite does.
 """
 
 from __future__ import annotations
@@ -91,11 +92,13 @@ def test_no_command_line_meets_anything_that_it_cannot_tell_in_one_line(server, 
         after = folder.state()
         if outcome.code in CHANGED_NOTHING and after != before:
             wrong.append(
-                f"changed {[name for name in {*before, *after} if before.get(name) != after.get(name)]}"
+                "changed"
+                f" {[name for name in {*before, *after} if before.get(name) != after.get(name)]}"
             )
         if wrong:
             complaints.append(
-                f"NESSIE_TEST_FUZZ={SEED}:{number}:1 {wrong} {found} -> {outcome.code} {outcome.out[:300]!r} {outcome.err[-1500:]!r}"
+                f"NESSIE_TEST_FUZZ={SEED}:{number}:1 {wrong} {found} -> {outcome.code}"
+                f" {outcome.out[:300]!r} {outcome.err[-1500:]!r}"
             )
         if after != before or found.broken != "nothing":
             folder.make_whole()

@@ -1,4 +1,5 @@
-"""What can be wrong with a workspace, its settings, the environment and stdin; a folder that commands are thrown at, and what is in it."""
+"""What can be wrong with a workspace, its settings, the environment and stdin; a folder that
+commands are thrown at, and what is in it."""
 
 from __future__ import annotations
 
@@ -113,7 +114,8 @@ WAYS: tuple[Callable[[Path, random.Random], None], ...] = (
 
 
 class Folder:
-    """A workspace, the user's configuration beside it, and files that options can name; it can be broken, looked at, and made whole again."""
+    """A workspace, the user's configuration beside it, and files that options can name; it can be
+    broken, looked at, and made whole again."""
 
     def __init__(self, whole: Path, path: Path) -> None:
         self._whole = whole

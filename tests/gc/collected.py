@@ -26,7 +26,8 @@ class Marked(NamedTuple):
 
 
 class Heap:
-    """`warehouse` holds one table with files of ten bytes; `live` of them stay, `broken` bases cannot be read, `more` are further candidates."""
+    """`warehouse` holds one table with files of ten bytes; `live` of them stay, `broken` bases
+    cannot be read, `more` are further candidates."""
 
     def __init__(self, folder: Path, garbage: int = 5, live: int = 2) -> None:
         self.folder = folder

@@ -1,6 +1,7 @@
 """A process that is killed, within this one: from one change of the file system on, every further change raises.
 
-A real kill runs no clean-up either: whatever a handler tries to mend after it fails in the same way.
+A real kill runs no clean-up either: whatever a handler tries to mend after it fails in the same
+way.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
 
 @contextmanager
 def killed_at(number: int, folder: Path) -> Iterator[Death]:
-    """Run a block that is killed before its change number `number` (from 0) below a folder; `changes` tells whether it came so far."""
+    """Run a block that is killed before its change number `number` (from 0) below a folder;
+    `changes` tells whether it came so far."""
     if not _hooked:
         sys.addaudithook(_hook)
         _hooked.append(True)

@@ -1,4 +1,5 @@
-"""Real tables on several branches of a catalog, the runs over them, and the plainest way to say what is needed."""
+"""Real tables on several branches of a catalog, the runs over them, and the plainest way to say
+what is needed."""
 
 from __future__ import annotations
 
@@ -60,7 +61,10 @@ class Shore(Lake):
         return self._catalogs[branch]
 
     def create(self, name: str, branch: str = "main", version: str = "2", **properties: str) -> Any:
-        """A table with one append. All tables of a name have one place, whichever branch they are on."""
+        """A table with one append.
+
+        All tables of a name have one place, whichever branch they are on.
+        """
         place = f"{self.warehouse}/db/{name}"
         table = self.on(branch).create_table(
             ("db", name), ROWS.schema, place, properties={"format-version": version, **properties}
@@ -116,9 +120,7 @@ def findings(marks: Marks) -> list[dict[str, Any]]:
     return list(marks.findings.records())
 
 
-# -- what is needed ---------------------------------------------------------------------------------------------------------------------------
-
-
+# -- what is needed ------------------------------------------------------------------------------
 def live_commits(repository: Repository, commits: int | None) -> Iterator[LogEntry]:
     """The newest commits of every reference."""
     for reference in repository.references():
@@ -181,9 +183,7 @@ def needed(repository: Repository, commits: int | None, *, listed: bool) -> tupl
     return files, rows
 
 
-# -- random histories -------------------------------------------------------------------------------------------------------------------------
-
-
+# -- random histories ----------------------------------------------------------------------------
 def scribble(lake: Shore, chance: random.Random, steps: int) -> None:
     """What people do to tables on branches."""
     # The place of the last one is inside that of the first.

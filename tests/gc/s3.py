@@ -1,4 +1,5 @@
-"""moto's server program, an S3 over HTTP on a loopback port; requests can be refused, as the rules of a bucket refuse them, or be held back."""
+"""moto's server program, an S3 over HTTP on a loopback port; requests can be refused, as the rules
+of a bucket refuse them, or be held back."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ REFUSED = (
 
 
 class Store:
-    """A server, and what is in it; `refused` are (method, end of the path) that nobody may, `held` those that wait until `go` is set."""
+    """A server, and what is in it; `refused` are (method, end of the path) that nobody may, `held`
+    those that wait until `go` is set."""
 
     def __init__(self) -> None:
         self.url = ""

@@ -1,4 +1,5 @@
-"""Applying a run: a mark just before deletion decides, each file has an outcome of its own, and what was interrupted goes on."""
+"""Applying a run: a mark just before deletion decides, each file has an outcome of its own, and
+what was interrupted goes on."""
 
 from __future__ import annotations
 
@@ -153,7 +154,8 @@ def test_an_interrupt_between_two_batches_is_gone_on_from(heap, tmp_path):
 
 
 def test_storage_that_stops_answering_ends_it_and_nothing_more_is_tried(heap, monkeypatch):
-    """The first of two files in a bucket: the second one is in a batch of its own, and no batch is begun for it."""
+    """The first of two files in a bucket: the second one is in a batch of its own, and no batch is
+    begun for it."""
     monkeypatch.setattr(applying, "FILES_PER_BATCH", 1)
     old = datetime(2023, 1, 1, tzinfo=UTC)
     heap.more = [Listed(f"s3://lake/db/t/{name}", 1, old) for name in "ab"]
@@ -204,7 +206,8 @@ def test_a_run_that_was_applied_is_not_applied_again(heap):
     "state", [state for state in State if state not in (State.PLANNED, State.APPROVED)]
 )
 def test_only_a_plan_is_approved(heap, state):
-    """An approval brings a run to APPROVED, whatever it was before: one that was applied would be applied again."""
+    """An approval brings a run to APPROVED, whatever it was before: one that was applied would be
+    applied again."""
     run = heap.planned()
     run.update(state=state)
     with (
@@ -232,9 +235,7 @@ def test_an_approval_of_a_run_that_is_planned_anew_or_done_counts_no_more(heap, 
     assert all(there(heap.garbage))
 
 
-# -- what becomes live while files are deleted ---------------------------------------------------------------------------------------------
-
-
+# -- what becomes live while files are deleted ---------------------------------------------------
 def more_than_a_batch(heap: Heap) -> list[Path]:
     """Garbage of which the last files are in the second batch."""
     return [
@@ -325,9 +326,7 @@ def test_a_store_that_is_damaged_is_refused_before_anything_is_marked(heap):
     assert all(there(heap.garbage))
 
 
-# -- removal ------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- removal -------------------------------------------------------------------------------------
 def candidate(path: Path, base: Path) -> Candidate:
     from nessie_cli.gc.listing import moment
 
@@ -380,7 +379,8 @@ def test_a_metadata_file_is_there_until_all_others_of_its_batch_are_gone(heap, t
 def test_a_folder_that_becomes_another_one_while_a_file_is_removed_keeps_the_file(
     heap, tmp_path, monkeypatch
 ):
-    """Between opening the folder and looking at it once more somebody moves it away and makes another one in its place."""
+    """Between opening the folder and looking at it once more somebody moves it away and makes
+    another one in its place."""
     path = heap.garbage[0]
     one = candidate(path, heap.base)
     aside = heap.base / "aside"

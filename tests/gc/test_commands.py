@@ -1,4 +1,5 @@
-"""The life of a run by its commands, as processes on a lake in S3: they are stopped on the way, and nothing tells a secret."""
+"""The life of a run by its commands, as processes on a lake in S3: they are stopped on the way, and
+nothing tells a secret."""
 
 from __future__ import annotations
 
@@ -45,7 +46,10 @@ def lake(store: Store, tmp_path: Path) -> Iterator[Lake]:
 
 
 class Nessie:
-    """The command, with all that it has said. Credentials are in its environment, and in a catalog of PyIceberg's configuration."""
+    """The command, with all that it has said.
+
+    Credentials are in its environment, and in a catalog of PyIceberg's configuration.
+    """
 
     def __init__(self, lake: Lake, store: Store) -> None:
         self.folder = lake.folder

@@ -1,4 +1,5 @@
-"""Which states of tables are live: compared with the plainest reading of the rules, over random histories; and what the walk costs."""
+"""Which states of tables are live: compared with the plainest reading of the rules, over random
+histories; and what the walk costs."""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ def puts(entry: LogEntry) -> set[Named]:
 
 
 def roots(repository: Repository, since: datetime) -> set[tuple[str, str]]:
-    """Where references are, and where those moves of the reflog that have not expired can bring them."""
+    """Where references are, and where those moves of the reflog that have not expired can bring
+    them."""
     found = {(reference.name, reference.hash) for reference in repository.references()}
     for move in repository.reflog():
         found |= {
@@ -212,7 +214,8 @@ def test_live_and_dead_are_what_the_rules_say_plainly_and_each_commit_is_read_on
 
 
 class Counting:
-    """A repository that counts the entries of logs that it gives, and lets a reference vanish when it is told to."""
+    """A repository that counts the entries of logs that it gives, and lets a reference vanish when
+    it is told to."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -332,7 +335,8 @@ def test_tables_of_other_formats_are_told_so_that_they_can_be_left_alone(catalog
 
 
 def test_roots_that_are_made_later_make_live_what_they_reach_and_nothing_twice():
-    """The walk before each batch of deletions: whatever happened since, it tells what the plain reading adds to what was live."""
+    """The walk before each batch of deletions: whatever happened since, it tells what the plain
+    reading adds to what was live."""
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     for round_ in range(60):
@@ -369,7 +373,8 @@ def test_roots_that_are_made_later_make_live_what_they_reach_and_nothing_twice()
 
 
 def test_a_deleted_branch_that_undo_brings_back_is_live(catalog, clock):
-    """A branch, its last commits, and what was assigned away, until the moves have expired; then it is known to have been there."""
+    """A branch, its last commits, and what was assigned away, until the moves have expired; then it
+    is known to have been there."""
     catalog.write("main", {"t": 1})
     catalog.branch("dev")
     catalog.write("dev", {"only": 7})

@@ -58,7 +58,8 @@ def test_what_cannot_be_listed_is_told_and_the_rest_goes_on(lake):
     deep.mkdir()
     name = "d" * 200
     place = deep
-    # A path beyond the system's limit can be made step by step, and be listed by nobody: root included.
+    # A path beyond the system's limit can be made step by step, and be listed by nobody: root
+    # included.
     before = os.open(".", os.O_RDONLY)
     try:
         os.chdir(deep)

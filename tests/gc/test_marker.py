@@ -32,7 +32,8 @@ from tests.gc.lakes import ROWS, Shore, candidates, now, shore, silent
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Shore]:
-    """`db.gone` was dropped; `before` is a commit that still has it, and nothing in the reflog leads there."""
+    """`db.gone` was dropped; `before` is a commit that still has it, and nothing in the reflog
+    leads there."""
     with shore(tmp_path) as made:
         made.create("kept").append(ROWS)
         made.create("gone").append(ROWS)
@@ -201,9 +202,7 @@ def test_verified_is_everything_that_the_roots_need(lake):
     assert lake.marker(run).verify() == verified, "it is an ancestor of main"
 
 
-# -- what is staged ------------------------------------------------------------------------------------------------------------------------
-
-
+# -- what is staged ------------------------------------------------------------------------------
 def table(number: int) -> IcebergTable:
     return IcebergTable(metadata_location=f"s3://lake/{number}.json", snapshot_id=number)
 

@@ -1,4 +1,5 @@
-"""From a mark to candidates, on real tables: nothing that a live commit needs, and nothing else is left."""
+"""From a mark to candidates, on real tables: nothing that a live commit needs, and nothing else is
+left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The folder of a run: states, datasets that appear whole, approvals, and a kill at every change of the disk."""
+"""The folder of a run: states, datasets that appear whole, approvals, and a kill at every change of
+the disk."""
 
 from __future__ import annotations
 
@@ -218,7 +219,8 @@ def memory_disk() -> Iterator[Path]:
 
 
 def test_a_run_killed_before_any_change_of_the_disk_is_gone_on_with(memory_disk):
-    """Before each change in turn, for its whole life: what was garbage is deleted in the end, what is live is there, and the trail says so."""
+    """Before each change in turn, for its whole life: what was garbage is deleted in the end, what
+    is live is there, and the trail says so."""
     kills = 0
     while True:
         heap = Heap(memory_disk / str(kills), garbage=3)

@@ -1,4 +1,5 @@
-"""A mark that is stopped goes on where it was: nothing that was finished is done again, and what is found is the same in the end."""
+"""A mark that is stopped goes on where it was: nothing that was finished is done again, and what is
+found is the same in the end."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def test_what_was_finished_is_not_read_again(lake):
 
     with pytest.raises(KeyboardInterrupt):
         marked(lake, run, interrupt)
-    # The history goes on, and the files that were read are gone: who looks at either again finds something else.
+    # The history goes on, and the files that were read are gone: who looks at either again finds
+    # something else.
     for record in list(run.dataset("contents").records())[:4]:
         Path(record["metadata_location"]).write_text("{")
     lake.on().drop_table("db.b")

@@ -1,4 +1,5 @@
-"""A run over real tables, from the mark to the deletion: what is live reads back, garbage is gone, and what became live after the plan survives."""
+"""A run over real tables, from the mark to the deletion: what is live reads back, garbage is gone,
+and what became live after the plan survives."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def files(lake: Lake) -> set[Path]:
 
 @pytest.fixture
 def lake(tmp_path: Path):
-    """Of `db.gone`, dropped, everything is garbage, and of `db.kept` old metadata files and what a writer has left behind."""
+    """Of `db.gone`, dropped, everything is garbage, and of `db.kept` old metadata files and what a
+    writer has left behind."""
     with lake_at(new_store(tmp_path), tmp_path) as found:
         catalog = found.catalog()
         catalog.create_namespace("db")

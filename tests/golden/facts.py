@@ -1,4 +1,5 @@
-"""What is compared with the golden files: bytes and ids of single objects, and everything that can be read from a repository."""
+"""What is compared with the golden files: bytes and ids of single objects, and everything that can
+be read from a repository."""
 
 from __future__ import annotations
 

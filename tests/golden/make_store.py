@@ -29,7 +29,8 @@ def main() -> None:
     store = HERE / f"store-format-{STORE_FORMAT}.sqlite"
     if store.exists():
         raise SystemExit(
-            f"{store} is there; it is the proof that old stores can be read, so it is not made again"
+            f"{store} is there; it is the proof that old stores can be read, so it is not made"
+            " again"
         )
     with create(str(store), clock=clock(), random=randomness(), who="golden") as repository:
         hashes = tell(repository)

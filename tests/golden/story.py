@@ -1,4 +1,5 @@
-"""One fixed story of a repository: with a fixed clock and fixed randomness it gives the same hashes for as long as the format is the same."""
+"""One fixed story of a repository: with a fixed clock and fixed randomness it gives the same hashes
+for as long as the format is the same."""
 
 from __future__ import annotations
 

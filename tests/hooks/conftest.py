@@ -18,7 +18,8 @@ RUN = f"{sys.executable} -m nessie_cli"
 
 
 class Hooks:
-    """The hooks of one workspace: each keeps what it was given in `NAME.json`, and one line in `ran` for each time that it ran."""
+    """The hooks of one workspace: each keeps what it was given in `NAME.json`, and one line in
+    `ran` for each time that it ran."""
 
     def __init__(self, nessie: Nessie) -> None:
         self.folder = nessie.folder / ".nessie" / "hooks"

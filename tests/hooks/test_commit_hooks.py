@@ -150,8 +150,8 @@ def test_the_hook_after_gets_the_result_and_its_failure_changes_nothing(catalog,
         "result": given["result"],
     }
     assert (
-        "broken pipe to the bot\nnessie: the hook post-commit failed: exit code 9; what was done stays"
-        in done.err
+        "broken pipe to the bot\nnessie: the hook post-commit failed: exit code 9; what was done"
+        " stays" in done.err
     )
     assert hooks.ran == ["pre-commit", "post-commit"]
 
@@ -273,7 +273,8 @@ def test_a_hook_need_not_read_what_it_is_given(catalog, hooks):
 def test_a_hook_before_reads_the_catalog_but_cannot_stage_what_it_is_asked_about(catalog, hooks):
     hooks.add(
         "pre-commit",
-        f"{RUN} content show db.orders; {RUN} status; {RUN} content put late --type namespace; echo code $?",
+        f"{RUN} content show db.orders; {RUN} status; {RUN} content put late --type namespace;"
+        " echo code $?",
     )
     catalog.table("db.orders", 2)
 
@@ -298,7 +299,8 @@ def test_a_hook_after_stages_and_commits_and_no_hook_runs_for_that(catalog, hook
 
 
 def hanging(nessie, *args):
-    """The command in a process group of its own, once its hook runs, and where that hook wrote its process id."""
+    """The command in a process group of its own, once its hook runs, and where that hook wrote its
+    process id."""
     marker = nessie.folder / "pid"
     process = subprocess.Popen(
         nessie.command(*args),
@@ -363,7 +365,10 @@ def is_over(process):
 
 
 def test_without_the_folder_nothing_of_hooks_is_loaded(catalog):
-    program = "import sys\nfrom nessie_cli.cli.main import run\ncode = run(sys.argv[1:])\nprint(code, 'nessie_cli.cli.hooks' in sys.modules)"
+    program = (
+        "import sys\nfrom nessie_cli.cli.main import run\ncode = run(sys.argv[1:])\nprint(code,"
+        " 'nessie_cli.cli.hooks' in sys.modules)"
+    )
 
     def loaded():
         command = [

@@ -108,9 +108,7 @@ def test_the_store_that_an_option_names_goes_before_an_untrusted_workspace(
         assert (committing.code, "its hook pre-commit" in committing.err) == (6, True)
 
 
-# -- another user's workspace ------------------------------------------------------------------------
-
-
+# -- another user's workspace --------------------------------------------------------------------
 READS = (
     ("status",),
     ("log",),
@@ -128,7 +126,8 @@ READS = (
 def test_a_workspace_of_another_user_is_refused(
     copied: Nessie, tmp_path: Path, *, below: bool
 ) -> None:
-    """As in a container that runs as root on a checkout of another user, and as in a folder below /tmp."""
+    """As in a container that runs as root on a checkout of another user, and as in a folder below
+    /tmp."""
     give(copied.folder, OTHER)
     inner = copied.folder / "mine"
     inner.mkdir()
@@ -194,7 +193,8 @@ def test_reads_of_another_store_ignore_a_workspace_of_another_user(
 
 @needs_root
 def test_a_squashed_user_id(nessie: Nessie) -> None:
-    """A file system that gives all files to one user: what `nessie init` makes there is trusted, as long as it stays so."""
+    """A file system that gives all files to one user: what `nessie init` makes there is trusted, as
+    long as it stays so."""
     os.chown(nessie.folder, SQUASHED, SQUASHED)
     nessie.ok("init")
     Hooks(nessie).write("pre-commit", "#!/bin/sh\ntouch ran\n")

@@ -1,4 +1,5 @@
-"""Real Iceberg tables in a folder, written by PyIceberg; its own catalogs need more than a folder, so a small one lives here."""
+"""Real Iceberg tables in a folder, written by PyIceberg; its own catalogs need more than a folder,
+so a small one lives here."""
 
 from __future__ import annotations
 

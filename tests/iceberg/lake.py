@@ -1,4 +1,5 @@
-"""A warehouse folder and a repository, and PyIceberg's catalogs over them; all are closed at the end."""
+"""A warehouse folder and a repository, and PyIceberg's catalogs over them; all are closed at the
+end."""
 
 from __future__ import annotations
 

@@ -387,9 +387,7 @@ def test_an_unknown_requirement_is_refused() -> None:
         requirements.check([{"type": "assert-luck"}], made())
 
 
-# -- views ----------------------------------------------------------------------------------------
-
-
+# -- views ---------------------------------------------------------------------------------------
 def version(sql: str, dialect: str = "spark", **members: Any) -> dict[str, Any]:
     return {
         "version-id": 1,

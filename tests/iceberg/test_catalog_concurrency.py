@@ -1,4 +1,5 @@
-"""Writers at once: appends to one table all arrive, writers of different tables never meet, and no metadata file is left over or missing."""
+"""Writers at once: appends to one table all arrive, writers of different tables never meet, and no
+metadata file is left over or missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""PyIceberg's own catalog beside ours: the same calls have the same answers and the same errors, but for the differences that are named here."""
+"""PyIceberg's own catalog beside ours: the same calls have the same answers and the same errors,
+but for the differences that are named here."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 
 def seen(call: Callable[[], object]) -> object:
-    """What a call answers, or the name of what it raises: Python's or PyIceberg's error, whatever was made of it."""
+    """What a call answers, or the name of what it raises: Python's or PyIceberg's error, whatever
+    was made of it."""
     try:
         return shown(call())
     except Exception as error:  # noqa: BLE001 - that is what is compared

@@ -1,4 +1,5 @@
-"""Commits of PyIceberg's catalog that go wrong: nothing is done twice, nothing that may be committed is removed, the error says what is known."""
+"""Commits of PyIceberg's catalog that go wrong: nothing is done twice, nothing that may be
+committed is removed, the error says what is known."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def remote(served: str, tmp_path: Path) -> Iterator[Lake]:
 
 
 class Line:
-    """What stands between a catalog and its server: hands everything on, but commits as `loss` says. `plain` hides what only our server does."""
+    """What stands between a catalog and its server: hands everything on, but commits as `loss`
+    says. `plain` hides what only our server does."""
 
     def __init__(self, server: str, *, plain: bool) -> None:
         self._server = server

@@ -1,4 +1,5 @@
-"""Namespaces by PyIceberg's catalog: explicit contents with properties, nested to any depth, removed when empty."""
+"""Namespaces by PyIceberg's catalog: explicit contents with properties, nested to any depth,
+removed when empty."""
 
 from __future__ import annotations
 

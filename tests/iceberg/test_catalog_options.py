@@ -1,4 +1,5 @@
-"""Options of PyIceberg's catalog: what nobody reads is refused, secrets are no options, and PyIceberg is loaded only by whoever uses it."""
+"""Options of PyIceberg's catalog: what nobody reads is refused, secrets are no options, and
+PyIceberg is loaded only by whoever uses it."""
 
 from __future__ import annotations
 
@@ -123,5 +124,8 @@ def test_the_author_is_the_option_then_the_environment(
 
 
 def test_the_room_is_imported_without_pyiceberg() -> None:
-    code = "import sys, nessie_cli.iceberg, nessie_cli.iceberg.metadata; sys.exit('pyiceberg' in sys.modules)"
+    code = (
+        "import sys, nessie_cli.iceberg, nessie_cli.iceberg.metadata; sys.exit('pyiceberg' in"
+        " sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

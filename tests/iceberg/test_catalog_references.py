@@ -1,4 +1,5 @@
-"""PyIceberg's catalog on branches, tags and commits: what one reference has, another has after a merge, and what is no branch can only be read."""
+"""PyIceberg's catalog on branches, tags and commits: what one reference has, another has after a
+merge, and what is no branch can only be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""PyIceberg's catalog over a warehouse in S3 (moto's server program): everything that it can do, and what an S3 that refuses leaves behind."""
+"""PyIceberg's catalog over a warehouse in S3 (moto's server program): everything that it can do,
+and what an S3 that refuses leaves behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tables by PyIceberg's catalog: each change is one commit, PyIceberg's errors are raised, nothing is lost that an older commit needs."""
+"""Tables by PyIceberg's catalog: each change is one commit, PyIceberg's errors are raised, nothing
+is lost that an older commit needs."""
 
 from __future__ import annotations
 
@@ -204,9 +205,7 @@ def test_properties_become_text_and_none_is_refused(embedded: Lake) -> None:
     assert not catalog.table_exists("sales.other")
 
 
-# -- where tables lie ---------------------------------------------------------------------------------------------------------------------
-
-
+# -- where tables lie ----------------------------------------------------------------------------
 def test_each_table_has_a_folder_of_its_own_also_under_a_name_that_was_used(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales.eu")
@@ -255,9 +254,7 @@ def test_without_a_warehouse_a_location_is_needed(embedded: Lake) -> None:
         catalog.create_table("orders", ROWS.schema, location=f"{embedded.folder}/here").append(ROWS)
 
 
-# -- errors -------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- errors --------------------------------------------------------------------------------------
 def test_a_table_that_is_not_there(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
@@ -358,9 +355,7 @@ def test_a_metadata_file_that_cannot_be_read_is_named(embedded: Lake, damage: st
     catalog.drop_table("orders")
 
 
-# -- rename, drop, register ---------------------------------------------------------------------------------------------------------------
-
-
+# -- rename, drop, register ----------------------------------------------------------------------
 def test_a_renamed_table_keeps_its_content_id_and_can_be_written(lake: Lake) -> None:
     catalog = lake.catalog()
     for name in ("sales", "archive.y2026"):
@@ -474,9 +469,7 @@ def test_registering_over_a_table_keeps_the_id_of_the_same_table_only(lake: Lake
     assert content(lake, "orders").id != before.id
 
 
-# -- no change, refused changes ---------------------------------------------------------------------------------------------------------------
-
-
+# -- no change, refused changes ------------------------------------------------------------------
 def test_updates_that_change_nothing_are_no_commit(lake: Lake) -> None:
     catalog = lake.catalog()
     table = catalog.create_table("orders", ROWS.schema, properties={"a": "1"})

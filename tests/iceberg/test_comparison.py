@@ -73,7 +73,8 @@ def test_rows_files_and_operations_of_the_snapshots(table) -> None:
     )
     found = facts(one, now(table))
     assert (found["rows"], found["operations"]) == (("3", "1"), (None, "append, delete, append"))
-    # Back again: the older snapshot does not descend from the newer one, so its own operation is told.
+    # Back again: the older snapshot does not descend from the newer one, so its own operation is
+    # told.
     assert facts(now(table), one)["operations"] == (None, "append")
 
 
@@ -103,9 +104,7 @@ def test_contents_that_are_not_of_iceberg_have_nothing_inside() -> None:
     assert compare(None, None) == Comparison()
 
 
-# -- files made by hand -----------------------------------------------------------------------------------------------------------------------
-
-
+# -- files made by hand --------------------------------------------------------------------------
 def document(**more: Any) -> dict[str, Any]:
     return {
         "format-version": 2,

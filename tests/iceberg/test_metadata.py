@@ -1,4 +1,5 @@
-"""Metadata files that PyIceberg wrote, read without it: the content says what PyIceberg itself reads from the same file."""
+"""Metadata files that PyIceberg wrote, read without it: the content says what PyIceberg itself
+reads from the same file."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def as_pyiceberg_reads(location: str) -> IcebergTable:
 
 
 def edited(folder: Path, source: str, name: str = "edited.metadata.json", **changes: Any) -> str:
-    """A copy of a metadata file with attributes changed (None removes one; `_` stands for `-` in names)."""
+    """A copy of a metadata file with attributes changed (None removes one; `_` stands for `-` in
+    names)."""
     document = json.loads(Path(source).read_text())
     for attribute, value in changes.items():
         document.pop(attribute.replace("_", "-"), None)
@@ -49,9 +51,7 @@ def edited(folder: Path, source: str, name: str = "edited.metadata.json", **chan
     return str(path)
 
 
-# -- tables -------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- tables --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("version", [1, 2])
 def test_every_metadata_file_of_a_growing_table_reads_as_pyiceberg_reads_it(
     tmp_path, folder_catalog, rows, version
@@ -139,7 +139,8 @@ def test_version_1_without_the_later_attributes_uses_its_only_schema_and_spec(
             0,
             0,
         )
-        # PyIceberg takes 0 for the last one, a schema that is not in the file; Iceberg's Java reader takes the id of the schema.
+        # PyIceberg takes 0 for the last one, a schema that is not in the file; Iceberg's Java
+        # reader takes the id of the schema.
         assert schema_id == 4 or content == as_pyiceberg_reads(path)
 
 
@@ -183,9 +184,7 @@ def test_a_file_uri_names_the_literal_path_before_the_percent_decoded_one(
         read_content(f"file:{tmp_path}/a%20b.metadata.json")
 
 
-# -- views --------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- views ---------------------------------------------------------------------------------------
 def view_document(*representations: dict[str, str]) -> dict[str, Any]:
     fields = [{"id": 1, "name": "n", "required": False, "type": "long"}]
     versions = [
@@ -240,9 +239,7 @@ def test_a_view_gives_its_current_version_and_its_only_text(
     )
 
 
-# -- what is no metadata file -------------------------------------------------------------------------------------------------------------
-
-
+# -- what is no metadata file --------------------------------------------------------------------
 def message_for(path: Path | str) -> str:
     with pytest.raises(InvalidInput) as caught:
         read_content(str(path))
@@ -375,9 +372,7 @@ def test_a_file_too_large_for_metadata_is_refused_without_reading_it_whole(tmp_p
     assert message_for(path) == "is larger than 256 MiB, no metadata file is"
 
 
-# -- other file systems -------------------------------------------------------------------------------------------------------------------
-
-
+# -- other file systems --------------------------------------------------------------------------
 def test_a_remote_name_that_nothing_can_read_is_invalid_input():
     assert message_for("foo://bucket/x.metadata.json").startswith(
         "PyIceberg reads nothing behind foo:"
@@ -410,6 +405,7 @@ def test_a_local_file_is_read_without_pyiceberg_or_pyarrow(tmp_path, folder_cata
     code = (
         "import sys\n"
         "from nessie_cli.iceberg.metadata import read_content\n"
-        f"print(read_content({table.metadata_location!r}).snapshot_id, 'pyiceberg' in sys.modules, 'pyarrow' in sys.modules)"
+        f"print(read_content({table.metadata_location!r}).snapshot_id, 'pyiceberg' in sys.modules,"
+        " 'pyarrow' in sys.modules)"
     )
     assert run(code) == "-1 False False"

@@ -1,4 +1,5 @@
-"""The files that a table needs: written by PyIceberg, and beside these by hand what it cannot write (delete files, old and broken tables)."""
+"""The files that a table needs: written by PyIceberg, and beside these by hand what it cannot write
+(delete files, old and broken tables)."""
 
 from __future__ import annotations
 
@@ -171,9 +172,7 @@ def test_places_of_a_table_are_its_location_and_the_folders_in_its_properties(tm
     )
 
 
-# -- written by hand --------------------------------------------------------------------------------------------------------------------------
-
-
+# -- written by hand -----------------------------------------------------------------------------
 def manifest(path: Path, entries: list[dict[str, Any]]) -> str:
     """A manifest of whatever version, with a column of statistics that nobody asks for."""
     file = {
@@ -281,9 +280,7 @@ def test_a_view_needs_its_metadata_file_alone(tmp_path):
     assert read_table(Files(), str(path)).bases == ("s3://lake/v",)
 
 
-# -- broken -----------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- broken --------------------------------------------------------------------------------------
 def a_manifest(table: Table) -> Path:
     return Path(table.current_snapshot().manifests(table.io)[0].manifest_path)
 

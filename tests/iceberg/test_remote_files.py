@@ -1,4 +1,5 @@
-"""Metadata behind another scheme, read by PyIceberg's own FileIO from a server that answers S3's GET and HEAD on a loopback port."""
+"""Metadata behind another scheme, read by PyIceberg's own FileIO from a server that answers S3's
+GET and HEAD on a loopback port."""
 
 from __future__ import annotations
 

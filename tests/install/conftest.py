@@ -1,4 +1,5 @@
-"""What is released, built once: the wheel, the source distribution, and a folder of wheels from which the installers work without a registry."""
+"""What is released, built once: the wheel, the source distribution, and a folder of wheels from
+which the installers work without a registry."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Released:
 
 @pytest.fixture(scope="session")
 def wheels(released: Released, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel, what it needs, and pip; the only thing here that takes a network, or pip's cache of what it fetched before."""
+    """A folder with the wheel, what it needs, and pip; the only thing here that takes a network, or
+    pip's cache of what it fetched before."""
     folder = tmp_path_factory.mktemp("wheels")
     words = [
         sys.executable,

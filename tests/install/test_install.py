@@ -1,4 +1,5 @@
-"""The wheel, installed by each of the three usual installers into an environment of its own: the command, its manual and its completions work."""
+"""The wheel, installed by each of the three usual installers into an environment of its own: the
+command, its manual and its completions work."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ BASE_PYTHON = Path(sys.base_prefix) / "bin" / "python3"
 
 
 class Installed(NamedTuple):
-    """A home in which the command was installed: where its files are, and the environment of somebody who has only it on the PATH."""
+    """A home in which the command was installed: where its files are, and the environment of
+    somebody who has only it on the PATH."""
 
     prefix: Path
     home: Path
@@ -85,7 +87,8 @@ def installed(
     wheels: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Installed]:
-    """The command installed in one of the ways, in a home that holds nothing else; no registry is asked."""
+    """The command installed in one of the ways, in a home that holds nothing else; no registry is
+    asked."""
     home = tmp_path_factory.mktemp(request.param)
     offline = {
         "PIP_NO_INDEX": "1",
@@ -152,7 +155,10 @@ def test_a_story_is_told_outside_of_the_checkout(installed, tmp_path):
         "init",
         "content put db --type namespace -m first",
         "switch -c dev",
-        "content put db.orders --type iceberg-table --metadata-location s3://lake/1.json --snapshot-id 1 -m orders",
+        (
+            "content put db.orders --type iceberg-table --metadata-location s3://lake/1.json"
+            " --snapshot-id 1 -m orders"
+        ),
         "switch main",
         "merge dev",
         "fsck",
@@ -186,7 +192,8 @@ def test_completion_files_are_where_shells_look_for_them(installed):
 @pytest.mark.skipif(shutil.which("man", path=os.defpath) is None, reason="man is not installed")
 def test_man_finds_every_page(installed):
     pages = sorted((ROOT / "man").glob("man*/*"))
-    # uv puts programs alone where others find them; with pip and pipx the pages are beside the program's folder on the PATH, where man looks.
+    # uv puts programs alone where others find them; with pip and pipx the pages are beside the
+    # program's folder on the PATH, where man looks.
     place = (
         {}
         if installed.prefix.parent.name != "uv"

@@ -1,7 +1,7 @@
 """Iceberg's REST Compatibility Kit, as released, against `nessie serve` and the reference server.
 
-`make test-iceberg` runs it. `kit.txt` has the outcome of each of its tests with the reference server.
-Ours has the same outcomes, and passes those of `MORE` besides.
+`make test-iceberg` runs it. `kit.txt` has the outcome of each of its tests with the reference
+server. Ours has the same outcomes, and passes those of `MORE` besides.
 """
 
 from __future__ import annotations

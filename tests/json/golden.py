@@ -1,7 +1,8 @@
 """Golden files: one command line, the folder it runs in, and all that it answers; digits and instants are written as names.
 
-`<main~1>` is a hash of the repository that every golden folder has, `<id of db.orders>` a content id. What the command line itself makes is numbered
-in the order in which it appears: `<hash 1>`, `<id 1>`, `<time 1>`, `<request 1>`, `<run 1>`.
+`<main~1>` is a hash of the repository that every golden folder has, `<id of db.orders>` a content
+id. What the command line itself makes is numbered in the order in which it appears: `<hash 1>`,
+`<id 1>`, `<time 1>`, `<request 1>`, `<run 1>`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from tests.transcripts.conftest import Nessie, Outcome, Server, recorded
 
 FOLDER = Path(__file__).with_name("golden")
 HAPPENS = "happens/"
-"""Begins the names of those that no command line alone brings about: `test_whatever_happens` does what it takes."""
+"""Begins the names of those that no command line alone brings about: `test_whatever_happens` does
+what it takes."""
 FIELDS = Path(__file__).with_name("fields.txt")
 """Every attribute that was ever there."""
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -55,7 +57,10 @@ _WORDS = frozenset(
 
 
 class Case(NamedTuple):
-    """What a golden file asks for. `given` are command lines that run before, `stdin` what the last one reads."""
+    """What a golden file asks for.
+
+    `given` are command lines that run before, `stdin` what the last one reads.
+    """
 
     run: str
     folder: str = "lake"
@@ -111,7 +116,8 @@ def named(
     names: dict[str, str] | None = None,
     shared: str = "",
 ) -> Outcome:
-    """An outcome with names in the place of paths and digits; `names` are those of digits that are known."""
+    """An outcome with names in the place of paths and digits; `names` are those of digits that are
+    known."""
     namer = _Namer({} if names is None else names)
     found = {}
     for field in ("out", "err"):
@@ -183,9 +189,7 @@ def _digits(match: re.Match[str]) -> str:
     return digest[:32] if kind == "request" else digest
 
 
-# -- files ---------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- files ---------------------------------------------------------------------------------------
 def path_of(name: str) -> Path:
     return FOLDER / f"{name}.json"
 
@@ -210,7 +214,10 @@ def case_of(document: Mapping[str, Any]) -> Case:
 
 
 def document_of(case: Case, outcome: Outcome) -> dict[str, Any]:
-    """What a golden file holds: the case without what is usual, and the answer. An answer of several lines is a list."""
+    """What a golden file holds: the case without what is usual, and the answer.
+
+    An answer of several lines is a list.
+    """
     asked = {
         name: value
         for name, value in case._asdict().items()

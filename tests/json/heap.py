@@ -1,4 +1,5 @@
-"""A warehouse with one table and garbage beside it, and runs of the garbage collection over it, for golden files: of one size wherever it lies."""
+"""A warehouse with one table and garbage beside it, and runs of the garbage collection over it, for
+golden files: of one size wherever it lies."""
 
 from __future__ import annotations
 

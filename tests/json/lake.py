@@ -1,6 +1,7 @@
 """The folders that golden command lines run in: one repository whose hashes never change, and workspaces that are broken in one way each.
 
-The names of all hashes and content ids in it are known, so an answer can be written down by names instead of by digits.
+The names of all hashes and content ids in it are known, so an answer can be written down by names
+instead of by digits.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ STORE = ".nessie/store.sqlite"
 
 
 class Story:
-    """Writes the repository; a minute passes from commit to commit, whatever the program does in between."""
+    """Writes the repository; a minute passes from commit to commit, whatever the program does in
+    between."""
 
     def __init__(self, url: str) -> None:
         self._minute = 0
@@ -94,7 +96,8 @@ def namespace(name: str) -> Namespace:
 
 
 def _tell(story: Story) -> None:
-    """`feature` conflicts with `main` at db.orders; `clean` merges; `renamed` moves what `main` changed."""
+    """`feature` conflicts with `main` at db.orders; `clean` merges; `renamed` moves what `main`
+    changed."""
     story.commit(
         "main",
         "a place for tables",
@@ -154,7 +157,8 @@ def _tell(story: Story) -> None:
 
 
 def make(folder: Path) -> dict[str, str]:
-    """A workspace on `main` with this repository; answers the names of all hashes and content ids in it."""
+    """A workspace on `main` with this repository; answers the names of all hashes and content ids
+    in it."""
     (folder / ".nessie").mkdir(parents=True)
     (folder / ".nessie/HEAD").write_text("main\n")
     story = Story(str(folder / STORE))
@@ -180,9 +184,7 @@ def names(repository: Repository) -> dict[str, str]:
     return found
 
 
-# -- workspaces that are not as they should be ----------------------------------------------------------------------------------------------
-
-
+# -- workspaces that are not as they should be ---------------------------------------------------
 def _empty(folder: Path) -> None:
     shutil.rmtree(folder / ".nessie")
 
@@ -218,7 +220,8 @@ def _damaged(folder: Path) -> None:
     """The newest commit of `main` has other bytes than its id says."""
     with raw(folder / STORE) as connection:
         connection.execute(
-            "UPDATE objects SET packed = zeroblob(length(packed)) WHERE substr(id, -32) = (SELECT target FROM refs WHERE name = 'main')"
+            "UPDATE objects SET packed = zeroblob(length(packed)) WHERE substr(id, -32) = (SELECT"
+            " target FROM refs WHERE name = 'main')"
         )
         assert connection.changes() == 1
 
@@ -229,7 +232,8 @@ def _store_is_a_folder(folder: Path) -> None:
 
 
 def _crowded(folder: Path) -> None:
-    """So many commits that two of them share their first four digits; `shared` is a branch at one of them."""
+    """So many commits that two of them share their first four digits; `shared` is a branch at one
+    of them."""
     (folder / ".nessie/store.sqlite").unlink()
     story = Story(str(folder / STORE))
     seen: dict[str, str] = {}

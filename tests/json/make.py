@@ -1,12 +1,14 @@
 """Writes golden files; look at what it wrote before you commit it.
 
     python -m tests.json.make                                          every golden file again
-    python -m tests.json.make NAME...                                  these again
-    python -m tests.json.make NAME 'nessie COMMAND --json' [OPTION...]  a new one: tests/json/golden/NAME.json
+    python -m tests.json.make NAME...                                  these again python -m
+    tests.json.make NAME 'nessie COMMAND --json' [OPTION...]  a new one: tests/json/golden/NAME.json
 
-    python -m tests.json.make --fields                                 the list of attributes that stay for ever: adds those that are new
+    python -m tests.json.make --fields                                 the list of attributes that
+    stay for ever: adds those that are new
 
-Options of a new one: --given 'nessie ...' runs before (repeat it), --folder NAME (see tests/json/lake.py), --stdin TEXT, --env NAME=VALUE.
+Options of a new one: --given 'nessie ...' runs before (repeat it), --folder NAME (see
+tests/json/lake.py), --stdin TEXT, --env NAME=VALUE.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Every command and every error answers `--json` as its golden file says: one document on stdout, one line on stderr, the exit code."""
+"""Every command and every error answers `--json` as its golden file says: one document on stdout,
+one line on stderr, the exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from nessie_cli.model import ConflictType
 from tests.json import golden
 
 GOLDEN = {name: golden.read(name) for name in golden.every()}
-ADD = "look at what `python -m tests.json.make {name} 'nessie {command} ... --json'` writes to tests/json/golden/, and commit it"
+ADD = (
+    "look at what `python -m tests.json.make {name} 'nessie {command} ... --json'` writes to"
+    " tests/json/golden/, and commit it"
+)
 
 
 def commands(
@@ -93,7 +97,8 @@ def _subclasses(kind: type[errors.NessieError]) -> Iterator[type[errors.NessieEr
 
 
 def test_every_code_of_an_error_has_a_golden_file():
-    """UNKNOWN is what has no code of its own: a fault of this program, or a result that cannot be written, which leaves nothing on stdout."""
+    """UNKNOWN is what has no code of its own: a fault of this program, or a result that cannot be
+    written, which leaves nothing on stdout."""
     codes = {
         kind.code for kind in _subclasses(errors.NessieError) if kind.__module__ == errors.__name__
     }
@@ -106,7 +111,8 @@ def test_every_exit_code_has_a_golden_file():
 
 
 def test_every_type_of_conflict_has_a_golden_file():
-    """KEY_CONFLICT and UNKNOWN are what the REST API says of keys without a conflict of their own; the command line leaves those keys out."""
+    """KEY_CONFLICT and UNKNOWN are what the REST API says of keys without a conflict of their own;
+    the command line leaves those keys out."""
     assert {type_.value for type_ in ConflictType} - set(_conflicts()) == {
         "KEY_CONFLICT",
         "UNKNOWN",

@@ -1,4 +1,5 @@
-"""Every golden answer fits the published JSON Schema of its command, with no attribute left over; attributes are added, never renamed or removed."""
+"""Every golden answer fits the published JSON Schema of its command, with no attribute left over;
+attributes are added, never renamed or removed."""
 
 from __future__ import annotations
 
@@ -132,7 +133,8 @@ SHARED = {
     "SingleReferenceResponse": "SingleReference",
     "UDF_CONTENT": "Udf",
 }
-"""What the REST API and the command line both answer: the name of its schema there, and the name here."""
+"""What the REST API and the command line both answer: the name of its schema there, and the name
+here."""
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -1,4 +1,5 @@
-"""Listings print as they read: memory does not grow with them, and what was read is printed before what cannot be read."""
+"""Listings print as they read: memory does not grow with them, and what was read is printed before
+what cannot be read."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ from tests.transcripts.conftest import Nessie
 MANY = 60_000
 REFERENCES = 40_000
 GROWTH = 24 << 20
-"""What a listing may take more than one of a few records: caches that are bounded. Keeping the records would take twice as much."""
+"""What a listing may take more than one of a few records: caches that are bounded.
+
+Keeping the records would take twice as much.
+"""
 
 
 class Measured(NamedTuple):
@@ -37,7 +41,8 @@ import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stderr=subprocess.DEVNULL).returncode
 print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
 """
-"""A small process in between: what a process has used counts the memory of the one that started it."""
+"""A small process in between: what a process has used counts the memory of the one that started it.
+"""
 
 
 def run(nessie: Nessie, *args: str) -> Measured:
@@ -138,15 +143,15 @@ def test_the_first_line_comes_while_the_last_is_not_yet_read(wide):
     assert process.wait() == 141
 
 
-# -- a record that cannot be read comes after those that can ------------------------------------------------------------------------------
-
+# -- a record that cannot be read comes after those that can -------------------------------------
 COMMITS = 40
 KEYS = 4_000
 
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
-    """A store in which the first commit and the content of the last key cannot be read; `old` is a branch at the first commit."""
+    """A store in which the first commit and the content of the last key cannot be read; `old` is a
+    branch at the first commit."""
     folder = tmp_path_factory.mktemp("broken")
     (folder / ".nessie").mkdir()
     (folder / ".nessie/HEAD").write_text("main\n")

@@ -1,4 +1,5 @@
-"""One JSON document on stdout whatever happens, also where a golden file cannot make it happen: Ctrl-C, a full disk, `--help`, no command at all."""
+"""One JSON document on stdout whatever happens, also where a golden file cannot make it happen:
+Ctrl-C, a full disk, `--help`, no command at all."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def interrupt(nessie: Nessie, fifo: Path, *args: str) -> Outcome:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    # Opening lasts until the command has opened the other end; from then on it waits for what never comes.
+    # Opening lasts until the command has opened the other end; from then on it waits for what never
+    # comes.
     with fifo.open("wb"):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()

@@ -21,7 +21,10 @@ def state(keys: Iterable[bytes], first: int = 0) -> State:
 
 
 class Heap:
-    """All objects by id. `reads` counts the objects fetched, `trips` the round trips, `writes` the objects kept."""
+    """All objects by id.
+
+    `reads` counts the objects fetched, `trips` the round trips, `writes` the objects kept.
+    """
 
     def __init__(self) -> None:
         self.data: dict[bytes, bytes] = {}
@@ -39,7 +42,10 @@ class Heap:
         return Objects(self._fetch, Decoded())
 
     def keep(self, objects: Objects) -> None:
-        """Store what a draft added. Its reader finds it in its cache from now on, as that of a repository does."""
+        """Store what a draft added.
+
+        Its reader finds it in its cache from now on, as that of a repository does.
+        """
         self.writes += sum(id_ not in self.data for id_ in objects.pending)
         self.marks += [
             (mark, id_)

@@ -1,4 +1,5 @@
-"""Ancestors found by lines of first parents, against a naive walk, on random graphs with many merges."""
+"""Ancestors found by lines of first parents, against a naive walk, on random graphs with many
+merges."""
 
 from __future__ import annotations
 

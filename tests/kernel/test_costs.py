@@ -1,4 +1,5 @@
-"""The costs of design 5.2, counted in objects fetched from a cold store and in objects written: never in time."""
+"""The costs of design 5.2, counted in objects fetched from a cold store and in objects written:
+never in time."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class Tree:
         self.levels = objects.node(self.root).level + 1
 
     def cost(self, work: Callable[[Objects], object]) -> tuple[int, int]:
-        """Objects fetched and objects written by one piece of work of a reader that knows nothing yet."""
+        """Objects fetched and objects written by one piece of work of a reader that knows nothing
+        yet."""
         objects = self.heap.objects()
         work(objects)
         reads = self.heap.reads

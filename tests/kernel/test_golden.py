@@ -1,4 +1,5 @@
-"""The format stays what it is: bytes and ids of every kind of object, and a store file that an older program wrote (tests/golden)."""
+"""The format stays what it is: bytes and ids of every kind of object, and a store file that an
+older program wrote (tests/golden)."""
 
 from __future__ import annotations
 

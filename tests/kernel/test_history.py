@@ -1,4 +1,5 @@
-"""Ancestry against a naive walk, on random graphs with merges and clocks that go wrong (reference 3.3, 9.3)."""
+"""Ancestry against a naive walk, on random graphs with merges and clocks that go wrong (reference
+3.3, 9.3)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ PICKS = st.lists(
     min_size=1,
     max_size=60,
 )
-"""For each commit: its first parent, perhaps a merge parent (both among the commits before it), and what the clock says."""
+"""For each commit: its first parent, perhaps a merge parent (both among the commits before it), and
+what the clock says."""
 
 
 class Graph:
@@ -131,7 +133,8 @@ def test_commits_in_one_and_not_in_another(
 
 
 def test_the_jump_of_a_height_depends_on_nothing_else() -> None:
-    # The skew-binary numbers 1, 3, 7, 15 jump to the beginning; one above a sum of two loses its last summand.
+    # The skew-binary numbers 1, 3, 7, 15 jump to the beginning; one above a sum of two loses its
+    # last summand.
     assert [history.jump_height(h) for h in range(1, 17)] == [
         0,
         1,

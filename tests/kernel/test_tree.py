@@ -1,4 +1,5 @@
-"""Laws of the key tree (design 5.1): one map has one root, differences are exact, nothing hides behind a shared subtree."""
+"""Laws of the key tree (design 5.1): one map has one root, differences are exact, nothing hides
+behind a shared subtree."""
 
 from __future__ import annotations
 

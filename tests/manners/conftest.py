@@ -28,14 +28,18 @@ from tests.transcripts.conftest import Nessie, Server, fresh, server
 
 __all__ = ["server"]
 
-NASTY = "\x1b[31mred\x1b[0m \x07bell \x9b2Jgone \r\n\tback \u202eesrever \x1b]0;title\x07 \x00nul \u200bzero"
+NASTY = (
+    "\x1b[31mred\x1b[0m \x07bell \x9b2Jgone \r\n\tback \u202eesrever \x1b]0;title\x07 \x00nul"
+    " \u200bzero"
+)
 WIDE = ("日本語", "テーブル・売上")
 FAMILY = "👩\u200d👩\u200d👧 family"
 COMBINED = "e\u0301\u0302te\u0301"
 
 
 class Texts(NamedTuple):
-    """What the catalog is made of: a text that is put everywhere, a name that is long, and one that no two programs agree on how wide it is."""
+    """What the catalog is made of: a text that is put everywhere, a name that is long, and one that
+    no two programs agree on how wide it is."""
 
     everywhere: str
     long: str
@@ -47,7 +51,8 @@ ORDINARY_TEXTS = Texts("nightly", "orders_last_quarter", "returns")
 
 
 def fill(path: Path, texts: Texts) -> None:
-    """Commits on two branches that are in conflict, with wide and combining characters and those texts in keys, messages, authors and contents."""
+    """Commits on two branches that are in conflict, with wide and combining characters and those
+    texts in keys, messages, authors and contents."""
     keys = [
         ("db",),
         ("db", "orders"),

@@ -1,7 +1,8 @@
 """Starts commands on a terminal, each in a process that is forked from this one, which has loaded what takes time.
 
-One JSON request per line on stdin: the words, the folder, the environment, the name of the terminal, and what to load before. The answer to
-`start` is the number of the process, that to `wait` its exit code.
+One JSON request per line on stdin: the words, the folder, the environment, the name of the
+terminal, and what to load before. The answer to `start` is the number of the process, that to
+`wait` its exit code.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any
 
 
 def become(request: dict[str, Any]) -> None:
-    """The child: a session of its own, whose controlling terminal becomes the one that it opens first."""
+    """The child: a session of its own, whose controlling terminal becomes the one that it opens
+    first."""
     os.setsid()
     terminal = os.open(request["tty"], os.O_RDWR | os.O_APPEND)
     for number in range(3):
@@ -65,6 +67,7 @@ def serve() -> None:
 if __name__ == "__main__":
     for module in sys.argv[1:]:
         import_module(module)
-    # A child that looks for garbage would copy the pages of everything that it shares with this process.
+    # A child that looks for garbage would copy the pages of everything that it shares with this
+    # process.
     gc.freeze()
     serve()

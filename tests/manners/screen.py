@@ -1,4 +1,5 @@
-"""A real pseudo-terminal of a given size, and commands on it, each in a session of its own, as a terminal window starts them."""
+"""A real pseudo-terminal of a given size, and commands on it, each in a session of its own, as a
+terminal window starts them."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def columns(text: str) -> int:
 
 
 class Forker:
-    """The process that commands are forked from; `loaded` are the modules that they need not load themselves."""
+    """The process that commands are forked from; `loaded` are the modules that they need not load
+    themselves."""
 
     def __init__(self, *loaded: str) -> None:
         command = [sys.executable, str(Path(__file__).with_name("forking.py")), *loaded]

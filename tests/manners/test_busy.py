@@ -172,7 +172,10 @@ def test_nothing_is_written_into_a_pipe(ordinary):
 
 
 def test_rich_is_loaded_for_a_line_that_is_drawn_only(ordinary):
-    program = "import sys, nessie_cli.render.busy as b; busy = b.Busy(sys.stderr)\nwith busy.at_work('x'): pass\nbusy.stop(); print('rich' in sys.modules)"
+    program = (
+        "import sys, nessie_cli.render.busy as b; busy = b.Busy(sys.stderr)\nwith"
+        " busy.at_work('x'): pass\nbusy.stop(); print('rich' in sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=ordinary.environment,

@@ -1,4 +1,5 @@
-"""When there is colour: `--color`, else NO_COLOR, else CLICOLOR_FORCE, else whether stdout is a terminal."""
+"""When there is colour: `--color`, else NO_COLOR, else CLICOLOR_FORCE, else whether stdout is a
+terminal."""
 
 from __future__ import annotations
 

@@ -9,7 +9,10 @@ import pytest
 
 from nessie_cli.cli.staging.editor import without_comments
 
-WRITES = "import sys; path = sys.argv[1]; text = open(path, encoding='utf-8').read(); open(path, 'w', encoding='utf-8').write({} + text)"
+WRITES = (
+    "import sys; path = sys.argv[1]; text = open(path, encoding='utf-8').read(); open(path, 'w',"
+    " encoding='utf-8').write({} + text)"
+)
 
 
 def editor(expression: str) -> str:
@@ -68,7 +71,10 @@ def test_a_message_whose_commit_fails_is_kept_for_the_next_one(ordinary, show):
     [
         (
             "no-such-editor",
-            "cannot be run: No such file or directory. Hint: NESSIE_EDITOR, VISUAL or EDITOR names another one",
+            (
+                "cannot be run: No such file or directory. Hint: NESSIE_EDITOR, VISUAL or EDITOR"
+                " names another one"
+            ),
         ),
         ("false", "the editor 'false' ended with 1"),
         ("'unclosed", "cannot be run: No closing quotation"),
@@ -88,7 +94,8 @@ def test_an_editor_that_fails_is_told_and_nothing_is_committed(mine, show, progr
 def test_ctrl_c_is_the_editor_s(mine, start):
     (mine.folder / "waits.py").write_text(
         "import signal, sys, time\n"
-        "signal.signal(signal.SIGINT, lambda *_: (open(sys.argv[1], 'w').write('kept on'), sys.exit()))\n"
+        "signal.signal(signal.SIGINT, lambda *_: (open(sys.argv[1], 'w').write('kept on'),"
+        " sys.exit()))\n"
         "print('READY', flush=True)\n"
         "time.sleep(600)\n"
     )

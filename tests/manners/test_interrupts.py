@@ -1,4 +1,5 @@
-"""Ctrl-C at any moment: nothing is half-done, what was staged is staged still or committed, and the exit code says so."""
+"""Ctrl-C at any moment: nothing is half-done, what was staged is staged still or committed, and the
+exit code says so."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ CASES: dict[str, Words] = {
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[Forker]:
-    """Forks processes that have all their imports before them, so that these are interrupted as well."""
+    """Forks processes that have all their imports before them, so that these are interrupted as
+    well."""
     forker = Forker("nessie_cli.cli.main")
     yield forker
     forker.close()
@@ -72,7 +74,8 @@ Try = Callable[..., tuple[int, str, float]]
 
 @pytest.fixture(params=["with its imports", "with all imported"])
 def attempt(request: pytest.FixtureRequest, bare: Forker, forker: Forker, template: Nessie) -> Try:
-    """Run a command in a folder, interrupted after so many seconds or not at all: exit code, what it wrote, how long it took."""
+    """Run a command in a folder, interrupted after so many seconds or not at all: exit code, what
+    it wrote, how long it took."""
     imports = bare if request.param == "with its imports" else forker
 
     def run(
@@ -127,7 +130,8 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(
     wanted = state(whole)
 
     codes: list[int] = []
-    # A command may be done before it is interrupted, on a machine or disk whose load has changed since: then the next is interrupted much earlier.
+    # A command may be done before it is interrupted, on a machine or disk whose load has changed
+    # since: then the next is interrupted much earlier.
     while len(codes) < TIMES or 130 not in codes:
         assert len(codes) < TIMES_AT_MOST
         number = len(codes)
@@ -143,9 +147,11 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(
         assert "KeyboardInterrupt" not in said
         assert "Exception ignored" not in said
         if name != "init":
-            # The commit may be there though the batch file was not taken away any more: every command finds that out, and makes no second one.
+            # The commit may be there though the batch file was not taken away any more: every
+            # command finds that out, and makes no second one.
             assert attempt(folder, ("status",), None, forker)[0] == 0
-            # With -m there are two steps; between them the operation is staged beside what was there.
+            # With -m there are two steps; between them the operation is staged beside what was
+            # there.
             assert state(folder) in (
                 before,
                 wanted,

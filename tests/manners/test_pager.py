@@ -45,7 +45,8 @@ def test_ctrl_c_while_less_waits_leaves_the_terminal_to_less(ordinary, start):
         time.sleep(0.05)
 
     def at_the_end(shown):
-        # With an interrupt that comes late a terminal drops the keys before it, and less gives up what it is doing: then a user presses again.
+        # With an interrupt that comes late a terminal drops the keys before it, and less gives up
+        # what it is doing: then a user presses again.
         running.type("G")
         return "END" in shown
 
@@ -134,7 +135,8 @@ def test_a_pager_that_goes_away_at_once_is_no_error(ordinary, show):
     assert (shown.code, shown.raw) == (0, "")
 
 
-# It reads nothing until it is told to, so that the command still writes when Ctrl-C comes. A signal ends the reading of a line in some shells.
+# It reads nothing until it is told to, so that the command still writes when Ctrl-C comes. A signal
+# ends the reading of a line in some shells.
 SLOW = "echo waiting; until read go </dev/tty; do :; done; wc -c; echo over"
 LONG = "%s" + "x" * 5000
 PIPE = 65536
@@ -147,7 +149,8 @@ def test_ctrl_c_while_a_pager_is_fed_is_the_pager_s_own_business(ordinary, start
     running.interrupt()
 
     def heard(shown):
-        # One that comes just before a shell begins to read is heard of only after that: once more, then.
+        # One that comes just before a shell begins to read is heard of only after that: once more,
+        # then.
         running.interrupt()
         return "heard" in shown
 

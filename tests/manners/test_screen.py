@@ -46,7 +46,8 @@ ESCAPES = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u20
 WHOLE = re.compile(
     r"^(nessie: |\S+ \(feature/|conflict: |\s+resolve |\s+or |[\s\w-]+\s+\S+$|\s*\w+ db\S+\s+\S+$)"
 )
-"""Lines that may be longer than the terminal is wide: prose, which wraps, and what is to be copied: commands, names of references, single values."""
+"""Lines that may be longer than the terminal is wide: prose, which wraps, and what is to be copied:
+commands, names of references, single values."""
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
@@ -96,7 +97,8 @@ def test_stored_control_characters_reach_neither_terminal_nor_pipe_nor_json(nast
     piped = nasty(*args)
     documents = nasty("--json", *args)
 
-    # Tabs stand between the cells of records, which --name-status prints on a terminal too; a terminal ends lines with \r\n.
+    # Tabs stand between the cells of records, which --name-status prints on a terminal too; a
+    # terminal ends lines with \r\n.
     assert ESCAPES.sub(
         "", on_terminal.plain.replace("\r\n", "\n").replace("\t", "")
     ) == on_terminal.plain.replace("\r\n", "\n").replace("\t", "")

@@ -60,7 +60,8 @@ def server() -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory, server):
-    """What `place` copies: a repository with all that examples mention, and the files that they read. Not to be changed."""
+    """What `place` copies: a repository with all that examples mention, and the files that they
+    read. Not to be changed."""
     nessie = processes.fresh(tmp_path_factory.mktemp("world"), server)
     nessie.environment["NESSIE_AUTHOR"] = "ada"
     build(nessie)
@@ -80,7 +81,8 @@ def place(world, tmp_path, server):
 
 @pytest.fixture
 def warehouse(nothing):
-    """One table, in a file of this machine, as not all of `place` are; a run of the garbage collection has been planned."""
+    """One table, in a file of this machine, as not all of `place` are; a run of the garbage
+    collection has been planned."""
     heap.planned(nothing.folder)
     processes.recorded(nothing)
     return nothing

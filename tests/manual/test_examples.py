@@ -1,7 +1,8 @@
 """Every example of every `--help` and of every page has been run: here.
 
-Examples of a command stand alone: each runs in a copy of one world. Those of one block of a page run one after the other. A hash in an example stands
-for one of the world's commits, and paths of servers and buckets for files of the test.
+Examples of a command stand alone: each runs in a copy of one world. Those of one block of a page
+run one after the other. A hash in an example stands for one of the world's commits, and paths of
+servers and buckets for files of the test.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ NEEDS = {
     ),
     "nessie content delete db.orders db.items db": Needs(
         (
-            "nessie content delete db.customers db.rates db.sales.orders db.sales.items db.sales.units db.sales",
+            (
+                "nessie content delete db.customers db.rates db.sales.orders db.sales.items"
+                " db.sales.units db.sales"
+            ),
         )
     ),
     "nessie content rename db.orders db.sales.orders -m 'orders belong to sales'": Needs(
@@ -127,7 +131,10 @@ NEEDS = {
     "nessie token revoke nightly --file tokens": Needs(("nessie token new nightly --file tokens",)),
     "nessie transplant 8f31c0de": Needs(hash="feature~2"),
 }
-"""By example; those that are not here need nothing. One that no command shows any more is an error."""
+"""By example; those that are not here need nothing.
+
+One that no command shows any more is an error.
+"""
 
 
 def examples() -> list[str]:
@@ -167,7 +174,8 @@ def place_of(example: str) -> str:
 
 
 def of_newest_run(nessie, word: str) -> str:
-    """A word of an example that is made by chance: the name of a run of the garbage collection, the digest of its candidates."""
+    """A word of an example that is made by chance: the name of a run of the garbage collection, the
+    digest of its candidates."""
     if word not in (RUN, DIGEST):
         return word
     newest = nessie.ok("gc", "list", "--json").json["runs"][0]

@@ -1,4 +1,5 @@
-"""The pages say what is so, are up to date, and look right in `man`, in `nessie help`, and on the web."""
+"""The pages say what is so, are up to date, and look right in `man`, in `nessie help`, and on the
+web."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def test_completion_knows_what_every_word_of_help_stands_for(tree):
     from manual.completion_scripts import unknown_words
 
     assert unknown_words(tree) == [], (
-        "say in KINDS of cli/completion/kinds.py what completes it, or in FREE of manual/completion_scripts.py that nothing does"
+        "say in KINDS of cli/completion/kinds.py what completes it, or in FREE of"
+        " manual/completion_scripts.py that nothing does"
     )
 
 
@@ -67,9 +69,7 @@ def test_a_file_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):
     assert writing.outdated() == []
 
 
-# -- what they say --------------------------------------------------------------------------------------------------------------------
-
-
+# -- what they say -------------------------------------------------------------------------------
 def text_of(name: str) -> str:
     source = page_source(name)
     assert source is not None, name
@@ -238,8 +238,7 @@ def test_text_that_roff_or_markdown_would_not_show_is_refused():
             list(blocks(text))
 
 
-# -- how they look --------------------------------------------------------------------------------------------------------------------
-
+# -- how they look -------------------------------------------------------------------------------
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", os.defpath),
     "LC_ALL": "C.UTF-8",
@@ -292,9 +291,7 @@ def test_a_page_with_a_fault_is_found(tmp_path):
     assert man("-l", str(tmp_path / "x.1")).stderr
 
 
-# -- nessie help ----------------------------------------------------------------------------------------------------------------------
-
-
+# -- nessie help ---------------------------------------------------------------------------------
 def test_help_shows_the_page_as_plain_text_in_a_pipe(nothing):
     outcome = nothing.ok("help", "content", "put", env={"PATH": "/nonexistent"})
 

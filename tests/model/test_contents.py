@@ -1,4 +1,5 @@
-"""Contents: every type with all its fields goes through attributes and back; what the REST API would refuse is refused (reference 5)."""
+"""Contents: every type with all its fields goes through attributes and back; what the REST API
+would refuse is refused (reference 5)."""
 
 from __future__ import annotations
 

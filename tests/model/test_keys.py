@@ -1,4 +1,5 @@
-"""Content keys: text form, limits, forbidden characters, order (reference 4.1; the command line's contract, Words)."""
+"""Content keys: text form, limits, forbidden characters, order (reference 4.1; the command line's
+contract, Words)."""
 
 from __future__ import annotations
 

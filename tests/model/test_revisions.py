@@ -1,4 +1,5 @@
-"""Revisions: every form of reference 3.2 and 3.3 and of the command line's contract, to a value and back."""
+"""Revisions: every form of reference 3.2 and 3.3 and of the command line's contract, to a value and
+back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Two servers' answers to one request, compared: hashes and content ids are paired, instants, page tokens and texts do not count."""
+"""Two servers' answers to one request, compared: hashes and content ids are paired, instants, page
+tokens and texts do not count."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ TEXTS = ("message", "commitTime", "authorTime", "serverStackTrace", "reason")
 
 
 class Pairs:
-    """Which hash or id of the original is which of ours; a pair once seen holds for ever, both ways."""
+    """Which hash or id of the original is which of ours; a pair once seen holds for ever, both
+    ways."""
 
     def __init__(self) -> None:
         self._ours: dict[str, str] = {}

@@ -1,4 +1,7 @@
-"""One original server for all tests of this folder. The end of its log is shown when one has failed."""
+"""One original server for all tests of this folder.
+
+The end of its log is shown when one has failed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The repository contract over the original server, through our remote repository. `make test-original` runs it."""
+"""The repository contract over the original server, through our remote repository.
+
+`make test-original` runs it.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ class TestOriginal(Plain):
     RENAMES = "D12: renames are taken for removals and additions"
     RETYPE = "0.99.0 cannot create a key again as another type in one commit; 0.108.5 can"
     SAME_CHANGE = "D18: the same change on both sides is a conflict"
-    TIME = "the time that it looks for is finer than the one that it tells: a commit is found a microsecond later"
+    TIME = (
+        "the time that it looks for is finer than the one that it tells: a commit is found a"
+        " microsecond later"
+    )
     LACKING = Plain.LACKING | {
         **dict.fromkeys(RETYPED, RETYPE),
         "test_a_new_content_under_the_old_key_is_no_rename": RENAMES,
@@ -73,7 +79,10 @@ class TestOriginal(Plain):
 
     @pytest.fixture
     def repository(self, server: Original) -> Iterator[Repository]:
-        """The one server, as a new one: only `main`, at the empty history. Commits of earlier tests are in its store, but nothing leads to them."""
+        """The one server, as a new one: only `main`, at the empty history.
+
+        Commits of earlier tests are in its store, but nothing leads to them.
+        """
         with connect(f"{server.url}/api/v2") as opened:
             for reference in list(opened.references()):
                 if reference.name != "main":

@@ -1,7 +1,8 @@
 """The same random requests to the original server and to ours: the answers agree. `make test-original` runs it.
 
-The requests are made from a seed, NESSIE_TEST_SEED or a fixed one, so that a run that fails has met a change. They are drawn by Python's own
-generator: the choices of Hypothesis change with its releases.
+The requests are made from a seed, NESSIE_TEST_SEED or a fixed one, so that a run that fails has met
+a change. They are drawn by Python's own generator: the choices of Hypothesis change with its
+releases.
 """
 
 from __future__ import annotations
@@ -76,7 +77,10 @@ class Conversation:
 
 
 def told(theirs: Answer, ours: Answer) -> list[dict[str, Any]]:
-    """What of two answers is compared. What the web framework of the original refuses has no body of the API: only its status counts."""
+    """What of two answers is compared.
+
+    What the web framework of the original refuses has no body of the API: only its status counts.
+    """
     if theirs.status >= 400 and "errorCode" not in (theirs.body or {}):
         return [{"status": theirs.status}, {"status": ours.status}]
     return [{"status": answer.status, "body": answer.body} for answer in (theirs, ours)]

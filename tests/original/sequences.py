@@ -1,6 +1,7 @@
 """Random requests for two servers: a small catalog with a few branches and keys, so that they meet.
 
-What the two are known to answer differently is not asked; each of these limits names its row of `docs/reference/differences.md`.
+What the two are known to answer differently is not asked; each of these limits names its row of
+`docs/reference/differences.md`.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class Catalog:
         return found | ({"id": content_id} if content_id else {})
 
     def operations(self) -> list[dict[str, Any]]:
-        """Operations that mostly fit the branch whose contents were read last, and now and then do not."""
+        """Operations that mostly fit the branch whose contents were read last, and now and then do
+        not."""
         keys = self.random.sample(PLAIN + SPACES, self.random.randint(1, 4))
         found: list[dict[str, Any]] = []
         for key in keys:
@@ -133,7 +135,8 @@ class Catalog:
         ]
 
     def commit_now(self, name: str) -> list[Asked]:
-        """A commit to the branch whose contents have just been read, at its HEAD or at an older commit."""
+        """A commit to the branch whose contents have just been read, at its HEAD or at an older
+        commit."""
         hash_ = self.heads[name][1]
         if self.random.random() < 0.2 and self.hashes[name]:
             hash_ = self.random.choice(self.hashes[name])

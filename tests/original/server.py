@@ -1,4 +1,7 @@
-"""The original server, the released 0.99.0, as a process on a free loopback port. It needs a Java and a jar: `java.py`, `jar.py`."""
+"""The original server, the released 0.99.0, as a process on a free loopback port.
+
+It needs a Java and a jar: `java.py`, `jar.py`.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +43,14 @@ def original(
 ) -> Iterator[Original]:
     """The original server while the block lasts: over its store in memory, or over RocksDB in a folder. It writes `original.log` into `folder`.
 
-    `options` are further ones for the Java machine. Errors: Unavailable when it cannot be had, or does not start.
+    `options` are further ones for the Java machine. Errors: Unavailable when it cannot be had, or
+    does not start.
     """
     log = folder / "original.log"
     words = command(rocksdb, heap, options)
     with log.open("wb") as file:
-        # Between fork and exec one function of libc is called, which is loaded already: safe with threads.
+        # Between fork and exec one function of libc is called, which is loaded already: safe with
+        # threads.
         process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,

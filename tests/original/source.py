@@ -1,4 +1,5 @@
-"""The data source of Spark over the original server, without Spark's Java: the same tables as over a store of ours."""
+"""The data source of Spark over the original server, without Spark's Java: the same tables as over
+a store of ours."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from tests.spark.conftest import fill
 from tests.spark.reading import rows
 
 OF_FILES = {"audit", "sizes"}
-"""What is read from the files of tables, whichever server names them; the tables of this catalog have none."""
+"""What is read from the files of tables, whichever server names them; the tables of this catalog
+have none."""
 SEEN = {
     "references": ("name", "type", "commits", "ahead", "behind"),
     "log": ("message",),

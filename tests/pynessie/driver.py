@@ -1,7 +1,8 @@
 """Runs commands of pynessie's command line in one process: a line of JSON in, a line of JSON out.
 
-It runs with pynessie's own libraries, which are not those of this project. `{"args": [...], "input": "..."}` is answered by
-`{"exit": 0, "out": "..."}`, `{"args": null}` by the names of all commands.
+It runs with pynessie's own libraries, which are not those of this project. `{"args": [...],
+"input": "..."}` is answered by `{"exit": 0, "out": "..."}`, `{"args": null}` by the names of all
+commands.
 """
 
 from __future__ import annotations

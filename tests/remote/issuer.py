@@ -1,4 +1,5 @@
-"""An OAuth2 server of tests: it tells its endpoints, gives tokens by all the grants that the client knows, and remembers what it was asked."""
+"""An OAuth2 server of tests: it tells its endpoints, gives tokens by all the grants that the client
+knows, and remembers what it was asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""HTTP servers of tests, on free loopback ports: each answers as a function says, or hands requests on and does something to them."""
+"""HTTP servers of tests, on free loopback ports: each answers as a function says, or hands requests
+on and does something to them."""
 
 from __future__ import annotations
 
@@ -60,7 +61,10 @@ class _Handler(BaseHTTPRequestHandler):
             )
         )
         lines = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
-        head = f"HTTP/1.1 {answer.status} Something\r\n{lines}Content-Length: {len(answer.body)}\r\n\r\n"
+        head = (
+            f"HTTP/1.1 {answer.status} Something\r\n{lines}Content-Length:"
+            f" {len(answer.body)}\r\n\r\n"
+        )
         whole = head.encode() + answer.body
         self.connection.sendall(whole if answer.cut is None else whole[: answer.cut])
         if answer.cut is not None:

@@ -1,4 +1,5 @@
-"""A proxy of tests: it tunnels (CONNECT), hands requests for whole URLs on, and may ask who wants it."""
+"""A proxy of tests: it tunnels (CONNECT), hands requests for whole URLs on, and may ask who wants
+it."""
 
 from __future__ import annotations
 
@@ -74,7 +75,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _may_pass(self) -> bool:
         if self.proxy.lets(self.headers.get("Proxy-Authorization")):
             return True
-        head = "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=proxy\r\nContent-Length: 0\r\n\r\n"
+        head = (
+            "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic"
+            " realm=proxy\r\nContent-Length: 0\r\n\r\n"
+        )
         self.connection.sendall(head.encode())
         return False
 

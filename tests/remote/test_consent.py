@@ -1,4 +1,5 @@
-"""Secrets go only to servers that the user named: attacks by a workspace from somebody else, against a server that records headers."""
+"""Secrets go only to servers that the user named: attacks by a workspace from somebody else,
+against a server that records headers."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def evil(server: str) -> Iterator[Recorder]:
 
 
 def plant(nessie: Nessie, text: str, **files: str) -> None:
-    """A workspace as somebody else has prepared it, in a folder that belongs to this user, such as a clone."""
+    """A workspace as somebody else has prepared it, in a folder that belongs to this user, such as
+    a clone."""
     folder = nessie.folder / ".nessie"
     folder.mkdir()
     (folder / "config.toml").write_text(text)
@@ -186,9 +188,7 @@ def test_a_plug_in_does_not_make_a_workspaces_server_one_that_the_user_named(
     assert (ran.code, ran.out, evil.requests) == (6, "store=\n", [])
 
 
-# -- the user's word ------------------------------------------------------------------------------
-
-
+# -- the user's word -----------------------------------------------------------------------------
 def test_a_server_that_the_user_names_gets_the_token(nessie: Nessie, evil: Recorder) -> None:
     token = {"NESSIE_AUTH_TOKEN": TOKEN}
     for way in ({"NESSIE_STORE": evil.url}, {"NESSIE_ENDPOINT": evil.url}):
@@ -307,9 +307,7 @@ def test_what_login_does_not_take(
     assert (refused.code, line in refused.err) == (2, True), refused
 
 
-# -- without TLS ----------------------------------------------------------------------------------
-
-
+# -- without TLS ---------------------------------------------------------------------------------
 @pytest.fixture
 def elsewhere(evil: Recorder) -> dict[str, str]:
     """A catalog on another host, `http://nessie:19120` as Compose names it, reached by a proxy."""
@@ -381,7 +379,8 @@ def test_a_workspace_allows_nothing(
 
 
 def test_a_pipeline_in_compose(nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]) -> None:
-    """A workspace that is checked in, a token that is a secret of the pipeline, a service without TLS."""
+    """A workspace that is checked in, a token that is a secret of the pipeline, a service without
+    TLS."""
     plant(nessie, 'store = "http://nessie:19120/api/v2"\n')
     env = {name: value for name, value in elsewhere.items() if name != "NESSIE_ENDPOINT"}
     assert nessie("log", env=env).code == 6

@@ -1,4 +1,5 @@
-"""What the rules of a server forbid is "not allowed" in the command line, whether it is there or not."""
+"""What the rules of a server forbid is "not allowed" in the command line, whether it is there or
+not."""
 
 from __future__ import annotations
 
@@ -13,7 +14,10 @@ from tests.transcripts.conftest import Nessie
 
 RULES = (
     "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && role == 'reader'",
-    "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && role == 'reader' && path.startsWith('public')",
+    (
+        "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && role == 'reader' &&"
+        " path.startsWith('public')"
+    ),
     "op == 'READ_CONTENT_KEY' && role == 'reader' && path.startsWith('known')",
     "op == 'READ_ENTITY_VALUE' && role == 'reader' && path.startsWith('value')",
 )

@@ -1,6 +1,7 @@
 """Connections that are cut, before and behind the server: what was done is reported as done, and nothing is done twice.
 
-Between client and server stands a proxy on a socket of its own, which spoils the first answer to a write in one of the ways below.
+Between client and server stands a proxy on a socket of its own, which spoils the first answer to a
+write in one of the ways below.
 """
 
 from __future__ import annotations
@@ -292,7 +293,8 @@ def test_what_is_told_of_a_merge_is_what_was_done(repository: Repository, server
 def test_the_commits_of_others_are_not_taken_for_ones_own(
     repository: Repository, server: str
 ) -> None:
-    """Somebody commits the same words with another content while our answer is lost, and ours never arrived."""
+    """Somebody commits the same words with another content while our answer is lost, and ours never
+    arrived."""
 
     def overtaken(url: str, request: Request) -> Answer:
         repository.commit(

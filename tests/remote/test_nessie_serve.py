@@ -1,4 +1,5 @@
-"""The command and `nessie serve`, both as real processes: tokens, rules and TLS of the one, access of the other."""
+"""The command and `nessie serve`, both as real processes: tokens, rules and TLS of the one, access
+of the other."""
 
 from __future__ import annotations
 

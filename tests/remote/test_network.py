@@ -1,4 +1,5 @@
-"""The way to a server: certificates, proxies, timeouts, and one line for each way in which it leads nowhere."""
+"""The way to a server: certificates, proxies, timeouts, and one line for each way in which it leads
+nowhere."""
 
 from __future__ import annotations
 
@@ -48,9 +49,7 @@ def refused(nessie: Nessie, url: str, env: dict[str, str] | None = None, code: i
     return lines[0]
 
 
-# -- certificates -----------------------------------------------------------------------------------------------------------------------------
-
-
+# -- certificates --------------------------------------------------------------------------------
 def test_a_ca_of_ones_own_is_trusted(nessie: Nessie, server: str) -> None:
     with secure(server) as url:
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, **CA})
@@ -115,9 +114,7 @@ def test_files_that_belong_to_nobody_are_told(nessie: Nessie, tmp_path: Path) ->
     assert "they belong to different pairs" in refused(nessie, url, other, code=2)
 
 
-# -- proxies ----------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- proxies -------------------------------------------------------------------------------------
 def test_the_environment_names_a_proxy(nessie: Nessie, server: str, proxy: Proxy) -> None:
     nessie.ok("log", env={"NESSIE_ENDPOINT": server, "HTTP_PROXY": proxy.url})
     assert proxy.seen[0].startswith(f"GET {server}/api/v2/config")
@@ -180,14 +177,13 @@ def test_an_oauth2_server_is_reached_the_same_way(
     assert f"POST {issuer.url}/token" in proxy.seen
 
 
-# -- timeouts ---------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- timeouts ------------------------------------------------------------------------------------
 def test_a_server_that_does_not_answer_is_given_up(nessie: Nessie) -> None:
     never = threading.Event()
 
     def silent(request: Request) -> Answer:
-        # Half of the time that is waited where nothing is said: who does not heed what is said gets this answer.
+        # Half of the time that is waited where nothing is said: who does not heed what is said gets
+        # this answer.
         never.wait(30)
         return Answer()
 
@@ -207,9 +203,7 @@ def test_a_timeout_may_stand_in_settings(nessie: Nessie, server: str) -> None:
     assert nessie("config", "set", "access.timeout", "never").code == 2
 
 
-# -- addresses that are wrong -------------------------------------------------------------------------------------------------------------------
-
-
+# -- addresses that are wrong --------------------------------------------------------------------
 def test_no_name_no_port_no_server(nessie: Nessie) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -299,9 +293,7 @@ def test_an_answer_that_is_none_is_one_line(nessie: Nessie, name: str) -> None:
         assert text in refused(nessie, url, code=code)
 
 
-# -- busy for a while ---------------------------------------------------------------------------------------------------------------------------
-
-
+# -- busy for a while ----------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "answer",
     [
@@ -349,7 +341,10 @@ def test_init_says_that_no_nessie_answers_and_makes_nothing(nessie: Nessie) -> N
             ran = nessie(*words)
             assert (ran.code, ran.err) == (
                 4,
-                f"nessie: server {url}/api/v2: no Nessie server answers there; its API is at …/api/v2\n",
+                (
+                    f"nessie: server {url}/api/v2: no Nessie server answers there; its API is at"
+                    " …/api/v2\n"
+                ),
             )
     assert list(nessie.folder.iterdir()) == []
 

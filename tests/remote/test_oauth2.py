@@ -288,9 +288,7 @@ def test_completion_has_the_token_that_is_kept_and_asks_nobody(
     assert issuer.grants == ["client_credentials"]
 
 
-# -- documents that an attacker, or a mistake, has changed -----------------------------------------------------------------------
-
-
+# -- documents that an attacker, or a mistake, has changed ---------------------------------------
 @pytest.mark.parametrize("told", ["https://elsewhere.example.org", "", None, 1])
 def test_a_document_of_another_issuer_is_not_used(issuer: Issuer, told: object) -> None:
     issuer.changes = {"issuer": told}

@@ -14,7 +14,8 @@ MISSING = ("/recent-changes", "/config/repository")
 
 
 def older(server: str, request: Request) -> Answer:
-    """The answer of a server that knows neither our extensions nor the newest paths, and tells no specification version."""
+    """The answer of a server that knows neither our extensions nor the newest paths, and tells no
+    specification version."""
     if any(path in request.path for path in MISSING):
         return Answer(
             404,

@@ -1,4 +1,5 @@
-"""The same command once more, after an answer was lost for good: it asks what became of the first try, and does nothing twice."""
+"""The same command once more, after an answer was lost for good: it asks what became of the first
+try, and does nothing twice."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from tests.transcripts.conftest import Nessie
 
 
 class Line:
-    """The line to a server; once it is `breaking`, the next write arrives, its answer does not, and nothing comes through after it."""
+    """The line to a server; once it is `breaking`, the next write arrives, its answer does not, and
+    nothing comes through after it."""
 
     def __init__(self, server: str, without: tuple[str, ...]) -> None:
         self._server, self._without = server, without
@@ -80,7 +82,8 @@ def test_a_repetition_does_nothing_twice(
     lost = at_server(*COMMANDS[name], stdin=stdin)
     assert lost.code == 7
     if name == "transplant" and "others" in request.node.name:
-        # Its copies have the metadata of their sources: on a server of others the request leaves no trace.
+        # Its copies have the metadata of their sources: on a server of others the request leaves no
+        # trace.
         assert "look before you repeat the command" in lost.err
         return
     assert "Repeat the command: it asks the store" in lost.err

@@ -103,7 +103,8 @@ def test_a_client_remembers_a_bounded_number_of_commits_and_asks_again(
 def test_a_wrong_clock_hides_no_merge_base(
     commits: list[str], repository: Repository, server: str
 ) -> None:
-    """The server of others gives the commits of a branch times that lie before those of their parents."""
+    """The server of others gives the commits of a branch times that lie before those of their
+    parents."""
     repository.create_reference(ReferenceType.BRANCH, "work", commits[3])
     aside = repository.commit(
         "work", [Put(ContentKey(("w",)), Namespace(elements=("w",)))], CommitMeta("w")

@@ -1,6 +1,7 @@
 """A conflict looks the same whoever found it: the golden answers of an embedded store, asked of a server of ours, and of one of others.
 
-What runs before the conflict runs on the store itself; the command that meets the conflict runs over the wire.
+What runs before the conflict runs on the store itself; the command that meets the conflict runs
+over the wire.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Where tokens and passwords come from, and that they are seen nowhere: the real command, with --debug, against servers that fail."""
+"""Where tokens and passwords come from, and that they are seen nowhere: the real command, with
+--debug, against servers that fail."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ BASIC = "Basic " + base64.b64encode(f"ann:{PASSWORD}".encode()).decode()
 
 
 class Gate:
-    """Lets requests through that carry the header, and remembers all headers; with `failing` nobody gets through."""
+    """Lets requests through that carry the header, and remembers all headers; with `failing` nobody
+    gets through."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -223,9 +225,7 @@ def oauth2(gate: Gate, issuer: Issuer) -> dict[str, str]:
     }
 
 
-# -- what is wrong with a secret ------------------------------------------------------------------------------------------------------------
-
-
+# -- what is wrong with a secret -----------------------------------------------------------------
 class Wrong(NamedTuple):
     env: Mapping[str, str]
     line: str
@@ -313,8 +313,7 @@ def test_settings_take_no_password_of_a_proxy(nessie: Nessie) -> None:
     assert (refused.code, TOKEN in refused.out + refused.err) == (2, False)
 
 
-# -- seen nowhere -----------------------------------------------------------------------------------------------------------------------------
-
+# -- seen nowhere --------------------------------------------------------------------------------
 FAILURES = {
     "401": None,
     "403": Answer(403, b"<html>no</html>", {"Content-Type": "text/html"}),

@@ -32,4 +32,5 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 TLS = _made()
-"""The folder: `ca.pem`, `server.pem`, `server.key`, `client.pem`, `client.key`, `client-encrypted.key`."""
+"""The folder: `ca.pem`, `server.pem`, `server.key`, `client.pem`, `client.key`,
+`client-encrypted.key`."""

@@ -11,7 +11,8 @@ from nessie_cli.wire.encode import encode
 
 @pytest.fixture
 def changes(table, key):
-    """One created, deleted, renamed with a change, updated; the rename comes as a deleted and a created key of one content id."""
+    """One created, deleted, renamed with a change, updated; the rename comes as a deleted and a
+    created key of one content id."""
     return changes_of(
         [
             DiffEntry(key("a"), None, Namespace(id="ns", elements=("a",))),

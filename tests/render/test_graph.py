@@ -76,7 +76,8 @@ def histories(draw_: st.DrawFn) -> Commits:
 
 
 def edges_in(lines: list[str], names: set[str]) -> set[tuple[str, str]]:
-    """Read the edges back from a picture: who can be reached by following the lines down from a commit to the next one."""
+    """Read the edges back from a picture: who can be reached by following the lines down from a
+    commit to the next one."""
     flows: dict[int, set[str]] = {}
     edges = set()
     last, last_at = "", -1

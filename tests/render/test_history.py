@@ -203,7 +203,10 @@ def test_a_commit_is_shown_with_all_that_is_said_about_it(screen, entry, table) 
         "    load",
         "",
         "updated db.orders  iceberg-table",
-        "  metadata-location  s3://lake/db/sales/orders/metadata/00012-a.json -> s3://lake/db/sales/orders/metadata/00013-b.json",
+        (
+            "  metadata-location  s3://lake/db/sales/orders/metadata/00012-a.json ->"
+            " s3://lake/db/sales/orders/metadata/00013-b.json"
+        ),
         "  snapshot-id        1                                               -> 2",
         "renamed db.old -> db.orders  iceberg-table",
         "deleted db.orders  iceberg-table",

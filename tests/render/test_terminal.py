@@ -181,9 +181,7 @@ def test_spaces_at_the_end_are_no_part_of_a_line() -> None:
     assert trimmed([Span("  ")]) == []
 
 
-# -- pager: a real pseudo-terminal and a real program -------------------------------------------------------------------------------------
-
-
+# -- pager: a real pseudo-terminal and a real program --------------------------------------------
 @pytest.fixture
 def pager(tmp_path: Path) -> dict[str, str]:
     """An environment whose pager writes what it is given, and its environment, into files."""

@@ -1,6 +1,7 @@
 """The contract of a repository: what every implementation of `Repository` does, whichever store or server stands behind it.
 
-An implementation inherits `RepositoryContract` and gives a fixture `repository`: fresh, with the default branch `main` at the empty history.
+An implementation inherits `RepositoryContract` and gives a fixture `repository`: fresh, with the
+default branch `main` at the empty history.
 """
 
 from __future__ import annotations

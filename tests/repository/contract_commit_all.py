@@ -1,4 +1,5 @@
-"""The contract of `commit_all`: several plans, each on the state that those before it will leave, made durable at once."""
+"""The contract of `commit_all`: several plans, each on the state that those before it will leave,
+made durable at once."""
 
 from __future__ import annotations
 
@@ -118,7 +119,8 @@ class Groups:
     def test_a_plan_never_rests_on_settings_of_a_plan_that_was_stale(
         self, catalog: Catalog
     ) -> None:
-        """Another writer changes settings as often as the stale plan would have: the version is what it would have been."""
+        """Another writer changes settings as often as the stale plan would have: the version is
+        what it would have been."""
         catalog.repository.put_setting("protect.main", "merge-only")
         before = catalog.everything()
 

@@ -1,4 +1,5 @@
-"""Commits: who may commit what, content ids, lists of operations, metadata, request ids (reference 5.1, 6.2, 7; design 5.3)."""
+"""Commits: who may commit what, content ids, lists of operations, metadata, request ids (reference
+5.1, 6.2, 7; design 5.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Conflicts of commits: every row of the tables of reference 6.5, 7.6 and 14, and the facts that each conflict carries."""
+"""Conflicts of commits: every row of the tables of reference 6.5, 7.6 and 14, and the facts that
+each conflict carries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Merges: the table of reference 9.4 row by row, behaviors, expected and resolved contents, dry runs, edge cases (9.2 to 9.7)."""
+"""Merges: the table of reference 9.4 row by row, behaviors, expected and resolved contents, dry
+runs, edge cases (9.2 to 9.7)."""
 
 from __future__ import annotations
 

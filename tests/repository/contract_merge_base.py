@@ -1,4 +1,5 @@
-"""Merge bases over direct and merge parents (reference 9.3): simple, double, multiple, crossed, nested."""
+"""Merge bases over direct and merge parents (reference 9.3): simple, double, multiple, crossed,
+nested."""
 
 from __future__ import annotations
 

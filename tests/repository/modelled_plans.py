@@ -1,4 +1,5 @@
-"""Random plans for `commit_all`, each with a record of what it saw and drafted, and the naive model's judgement of its answer."""
+"""Random plans for `commit_all`, each with a record of what it saw and drafted, and the naive
+model's judgement of its answer."""
 
 from __future__ import annotations
 
@@ -58,7 +59,10 @@ class Seen(NamedTuple):
 
 
 class ModelledPlan:
-    """A plan. `interfere` is called between the draft and the commit, in the first `times` calls."""
+    """A plan.
+
+    `interfere` is called between the draft and the commit, in the first `times` calls.
+    """
 
     def __init__(
         self,
@@ -157,7 +161,8 @@ class ModelledPlan:
 
 
 class Judge:
-    """Replays committed plans on the naive model, one after the other, and compares every answer with the model's."""
+    """Replays committed plans on the naive model, one after the other, and compares every answer
+    with the model's."""
 
     def __init__(self, repository: Repository) -> None:
         self.naive = Naive()
@@ -167,12 +172,14 @@ class Judge:
         self._repository = repository
 
     def done(self, plan: ModelledPlan) -> None:
-        """A plan that has written, in the order of commit: it is judged on the state that the one before has left."""
+        """A plan that has written, in the order of commit: it is judged on the state that the one
+        before has left."""
         self._judge(plan, self.heads, plan.last.settings)
         self.heads = {name: hash_ for name, hash_ in self._moved(plan).items() if hash_ is not None}
 
     def answered(self, plan: ModelledPlan) -> None:
-        """A plan that has written nothing: it is judged on what it saw, and all of that was committed."""
+        """A plan that has written nothing: it is judged on what it saw, and all of that was
+        committed."""
         seen = plan.last
         assert set(seen.heads.values()) <= self.naive.states.keys(), (
             "an answer rests on a commit that was never made"
@@ -211,7 +218,8 @@ class Judge:
         match change:
             case Commit() | Transplant() | AssignReference() if protected:
                 if not isinstance(answer, NotAllowed):
-                    # A transplant looks at its input first, an assignment needs no more than the reference.
+                    # A transplant looks at its input first, an assignment needs no more than the
+                    # reference.
                     assert isinstance(change, Transplant), answer
                     assert isinstance(answer, ReferenceConflict), answer
             case Commit():

@@ -1,4 +1,5 @@
-"""The plainest possible catalog: every commit is a dictionary, every question is answered by walking. The truth that the machine compares with."""
+"""The plainest possible catalog: every commit is a dictionary, every question is answered by
+walking. The truth that the machine compares with."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def apply(state: State, edits: dict[str, Thing | None]) -> State:
 
 
 def namespaces_wrong(before: State, edits: dict[str, Thing | None], created: set[str]) -> bool:
-    """Whether edits would leave a new key without its namespace, or delete a namespace that holds something."""
+    """Whether edits would leave a new key without its namespace, or delete a namespace that holds
+    something."""
     after = apply(before, edits)
     for key in created:
         parent = parent_of(key)
@@ -176,7 +178,8 @@ class Naive:
         *,
         transplant: bool = False,
     ) -> Verdict:
-        """The table of reference 9.4 for every key that the source changed (or, for a transplant, that its commit names)."""
+        """The table of reference 9.4 for every key that the source changed (or, for a transplant,
+        that its commit names)."""
         verdict = Verdict()
         created = set()
         dropped: dict[str, Thing | None] = {}
@@ -189,7 +192,8 @@ class Naive:
             before, after, there = base.get(key), source.get(key), target.get(key)
             conflict = difference(before, there)
             if transplant and before and after and before.id != after.id:
-                # A key that was deleted and created again is taken for an update with another content id.
+                # A key that was deleted and created again is taken for an update with another
+                # content id.
                 conflict = (
                     difference(Thing(after.id, after.kind, before.number), there) or "VALUE_DIFFERS"
                 )

@@ -1,4 +1,7 @@
-"""The repository contract in plain REST v2, as a server of others is spoken to. `make test-plain` runs it."""
+"""The repository contract in plain REST v2, as a server of others is spoken to.
+
+`make test-plain` runs it.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,17 @@ def servers() -> Iterator[Servers]:
 
 
 class Plain(Served):
-    """A server that is spoken to in plain REST v2, as those of others are. What it has no words for is named here, each with its reason."""
+    """A server that is spoken to in plain REST v2, as those of others are.
+
+    What it has no words for is named here, each with its reason.
+    """
 
     IDS = "a client cannot choose the id of a content that takes the place of another one"
     MESSAGES = "a tag has no message"
-    REFLOG = "only the former hashes of existing references are told, not who moved them, how, and what was deleted"
+    REFLOG = (
+        "only the former hashes of existing references are told, not who moved them, how, and"
+        " what was deleted"
+    )
     RENAMES = "renames are neither told nor followed"
     SETTINGS = "there is no place for settings"
     LACKING: Mapping[str, str] = {
@@ -41,11 +50,17 @@ class Plain(Served):
         "test_a_put_with_another_id_creates_again_when_it_carries_what_it_replaces": IDS,
         "test_a_put_with_another_id_may_take_another_type": IDS,
         "test_a_rename_is_in_the_reflog_of_both_names": REFLOG,
-        "test_a_request_id_transplants_once": "a transplant of several commits keeps their metadata, so its request leaves no trace",
+        "test_a_request_id_transplants_once": (
+            "a transplant of several commits keeps their metadata, so its request leaves no trace"
+        ),
         "test_any_other_value_validates_namespaces": SETTINGS,
         "test_an_identical_repository_setting_can_be_taken_back": SETTINGS,
-        "test_every_content_is_kept_exactly[PAIMON_TABLE]": "a content of an unknown type is refused",
-        "test_every_content_is_kept_exactly[iceberg_table]": "a content of an unknown type is refused",
+        "test_every_content_is_kept_exactly[PAIMON_TABLE]": (
+            "a content of an unknown type is refused"
+        ),
+        "test_every_content_is_kept_exactly[iceberg_table]": (
+            "a content of an unknown type is refused"
+        ),
         "test_heights_count_first_parents": "the height of a commit is not told",
         "test_many_renames_combine_with_many_changes": RENAMES,
         "test_reflog_entries_say_who_when_and_why": REFLOG,

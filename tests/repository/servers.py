@@ -1,4 +1,5 @@
-"""Real server processes for tests: forked from one that has loaded everything, so that each test can have its own in a few milliseconds."""
+"""Real server processes for tests: forked from one that has loaded everything, so that each test
+can have its own in a few milliseconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The changed keys of a commit are those of its difference to its parent, on random histories with renames and merges."""
+"""The changed keys of a commit are those of its difference to its parent, on random histories with
+renames and merges."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def check(repository: LocalRepository, entry: LogEntry, seed: int) -> set[str]:
 
 
 def some_operations(random: Random, catalog: Catalog, branch: str) -> list[Operation]:
-    """On one to three keys: an update (perhaps to what is there already), a creation, a deletion, a new life, a rename."""
+    """On one to three keys: an update (perhaps to what is there already), a creation, a deletion, a
+    new life, a rename."""
     state = {
         name: catalog.content(branch, name)
         for name, number in catalog.numbers(branch).items()

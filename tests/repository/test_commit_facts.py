@@ -1,4 +1,5 @@
-"""What was found out about commits before, told again: never anything else than what is found out anew, on random graphs with merges."""
+"""What was found out about commits before, told again: never anything else than what is found out
+anew, on random graphs with merges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Several processes that write to one branch: after a lost race the lease is taken first, and then the plans."""
+"""Several processes that write to one branch: after a lost race the lease is taken first, and then
+the plans."""
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ def test_a_lease_of_a_store_that_is_unavailable_is_none(url: str) -> None:
 
 
 def test_a_race_that_is_lost_under_a_lease_gives_it_back(url: str) -> None:
-    """Whoever waits for the lease of another reference holds none: two such writers would wait for each other."""
+    """Whoever waits for the lease of another reference holds none: two such writers would wait for
+    each other."""
     with connect(url) as first, connect(url) as second:
         lose_a_race(first, second)
         Catalog(first).branch("dev")

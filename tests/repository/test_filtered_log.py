@@ -28,7 +28,8 @@ BRANCHES = ("main", "dev", "wild")
 
 
 class History:
-    """Some sixty commits by three writers on three branches that are merged into each other, and three ways to filter their logs."""
+    """Some sixty commits by three writers on three branches that are merged into each other, and
+    three ways to filter their logs."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)

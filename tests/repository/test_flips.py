@@ -1,6 +1,7 @@
 """A changed bit anywhere in a store file: no wrong answer, no endless loop, no strange error, and fsck reports it.
 
-`NESSIE_TEST_FLIPS=2000` tries that many over the whole file, and a quarter of it aimed at the small tables and indexes.
+`NESSIE_TEST_FLIPS=2000` tries that many over the whole file, and a quarter of it aimed at the small
+tables and indexes.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ def problems(path: Path) -> list[str]:
 
 
 def bits(path: Path, chance: random.Random) -> Iterator[int]:
-    """Positions of bits: the first page's header, some over the whole file, some in each small table and index."""
+    """Positions of bits: the first page's header, some over the whole file, some in each small
+    table and index."""
     size = path.stat().st_size
     yield from range(0, 800, 800 // min(FLIPS, 800) or 1)
     for _ in range(FLIPS):

@@ -1,4 +1,5 @@
-"""fsck finds whatever is wrong: bytes flipped in the rows of a real file, lost objects, and objects that were made wrong."""
+"""fsck finds whatever is wrong: bytes flipped in the rows of a real file, lost objects, and objects
+that were made wrong."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ from tests.store.samples import a_write, write
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with values, small and large trees, merges and long lists of operations; every object in it is needed."""
+    """A store with values, small and large trees, merges and long lists of operations; every object
+    in it is needed."""
     path = tmp_path_factory.mktemp("fsck") / "sound.sqlite"
     with create(str(path)) as repository:
         catalog = Catalog(repository)
@@ -365,7 +367,8 @@ def test_an_inner_node_that_misdescribes_its_child_is_found(store: Path, fault: 
 
 
 def test_a_commit_on_a_tree_whose_node_ends_too_early_is_found(store: Path) -> None:
-    """Its key belongs into a node that ends before it: an edit of that tree must not wait for it for ever."""
+    """Its key belongs into a node that ends before it: an edit of that tree must not wait for it
+    for ever."""
     _, commit = newest(store)
     nodes = {one.id: decode_node(one.data) for one in scanned(store, Kind.NODE)}
     root = nodes[commit.root]
@@ -441,6 +444,9 @@ def test_index_entries_that_are_too_many_change_no_answer(store: Path) -> None:
     before = answers()
     sql(
         store,
-        "INSERT OR IGNORE INTO object_index SELECT i.entry, o.number FROM (SELECT DISTINCT entry FROM object_index) AS i, objects AS o",
+        (
+            "INSERT OR IGNORE INTO object_index SELECT i.entry, o.number FROM (SELECT DISTINCT"
+            " entry FROM object_index) AS i, objects AS o"
+        ),
     )
     assert answers() == before

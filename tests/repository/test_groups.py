@@ -1,7 +1,8 @@
 """Random groups of plans, while another writer commits between their drafts and their commit, against the naive model.
 
-Every answer is the model's: that of a write in the order of commit, that of a refusal on what its plan saw. What was
-refused or stale has left nothing, and nothing that was committed needs anything of it.
+Every answer is the model's: that of a write in the order of commit, that of a refusal on what its
+plan saw. What was refused or stale has left nothing, and nothing that was committed needs anything
+of it.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def test_groups_on_sqlite(steps: Steps) -> None:
 
 
 def check(steps: Steps, first: LocalRepository, second: LocalRepository) -> None:
-    """Run the groups on one repository while the other one interferes, and compare what happened with the model."""
+    """Run the groups on one repository while the other one interferes, and compare what happened
+    with the model."""
     plans: list[ModelledPlan] = []
 
     def interfere(wishes: list[Wish], repository: LocalRepository = second) -> None:

@@ -1,4 +1,5 @@
-"""What only the embedded repository promises: counted reads, a clock that may go wrong, several programs on one file."""
+"""What only the embedded repository promises: counted reads, a clock that may go wrong, several
+programs on one file."""
 
 from __future__ import annotations
 

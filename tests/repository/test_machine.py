@@ -1,4 +1,5 @@
-"""A machine that does anything in any order, on a real repository and on the naive one, and compares after every step."""
+"""A machine that does anything in any order, on a real repository and on the naive one, and
+compares after every step."""
 
 from __future__ import annotations
 

@@ -245,7 +245,8 @@ def rows(path: str) -> list[tuple[int, ...]]:
     """How many rows each table has."""
     with raw(path) as connection:
         return connection.execute(
-            "SELECT (SELECT count(*) FROM objects), (SELECT count(*) FROM reflog), (SELECT count(*) FROM requests)"
+            "SELECT (SELECT count(*) FROM objects), (SELECT count(*) FROM reflog), (SELECT"
+            " count(*) FROM requests)"
         ).fetchall()
 
 
@@ -266,7 +267,10 @@ def test_a_commit_that_another_process_deleted_is_not_found(shared: str, clock: 
 
 
 def test_maintenance_beside_writers_takes_nothing_that_became_reachable(shared: str) -> None:
-    """Every object counts as old here. So only the moves since the mark protect what the writers use again."""
+    """Every object counts as old here.
+
+    So only the moves since the mark protect what the writers use again.
+    """
     errors: list[BaseException] = []
     end = Event()
 

@@ -48,12 +48,14 @@ def test_a_branch_that_another_process_has_moved_costs_few_round_trips() -> None
                 _commit(repository, f"more{version}", expected)
                 costs.append(counter.answers - before)
         counter.close()
-    # What it begins with, commits, nodes, the commit itself, and a node or two that nobody has written lately.
+    # What it begins with, commits, nodes, the commit itself, and a node or two that nobody has
+    # written lately.
     assert min(costs) <= 6, costs
 
 
 def test_two_processes_on_one_branch_pay_one_round_trip_more() -> None:
-    """The lease: what the other has written comes with what the plans begin with, and the last commit ends the lease."""
+    """The lease: what the other has written comes with what the plans begin with, and the last
+    commit ends the lease."""
     server = shared_server()
     with new_url() as url, create(url) as other:
         counter = Counter(server.port)

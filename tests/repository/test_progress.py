@@ -1,4 +1,5 @@
-"""Long verbs tell how far they are: what is told grows, never passes the total, and changes nothing."""
+"""Long verbs tell how far they are: what is told grows, never passes the total, and changes
+nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class Heard(list[tuple[int, int | None]]):
 
 @pytest.fixture
 def path(tmp_path):
-    """A store with many tables, of which half are gone on a branch that a commit of main has left behind."""
+    """A store with many tables, of which half are gone on a branch that a commit of main has left
+    behind."""
     path = str(tmp_path / "store.sqlite")
     with create(path) as repository:
         puts = [

@@ -1,4 +1,5 @@
-"""The repository contract through REST: the remote repository against `nessie serve`, a real process for each test."""
+"""The repository contract through REST: the remote repository against `nessie serve`, a real
+process for each test."""
 
 from __future__ import annotations
 

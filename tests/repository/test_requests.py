@@ -155,7 +155,8 @@ def test_another_caller_does_not_take_over_an_id(repository: Repository) -> None
 
 @pytest.mark.parametrize("rounds", [12])
 def test_submissions_of_one_id_at_once_give_one_commit(tmp_path: Path, rounds: int) -> None:
-    """From two connections as two processes have them: looking the id up and committing used to be two steps."""
+    """From two connections as two processes have them: looking the id up and committing used to be
+    two steps."""
     url = f"{tmp_path}/store.sqlite"
     create(url).close()
     with connect(url) as first, connect(url) as second, ThreadPoolExecutor(2) as pool:

@@ -1,4 +1,5 @@
-"""Verification of what some commits need: whatever is missing or is not what its id says is named; and so is a reference."""
+"""Verification of what some commits need: whatever is missing or is not what its id says is named;
+and so is a reference."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from tests.repository.vocabulary import Catalog, tell
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Values, trees of several nodes, a merge, a long list of operations; a deleted branch, a tag, and a branch that was renamed."""
+    """Values, trees of several nodes, a merge, a long list of operations; a deleted branch, a tag,
+    and a branch that was renamed."""
     path = tmp_path_factory.mktemp("verification") / "sound.sqlite"
     with create(str(path)) as repository:
         catalog = Catalog(repository)
@@ -128,7 +130,10 @@ def test_an_object_of_another_kind_than_its_place_says_is_named(store):
             "reference 'gone' is missing, but",
         ),
         (
-            "DELETE FROM reflog WHERE number = (SELECT max(number) FROM reflog WHERE name = 'main')",
+            (
+                "DELETE FROM reflog WHERE number = (SELECT max(number) FROM reflog WHERE name ="
+                " 'main')"
+            ),
             "reference 'main' is at [0-9a-f]{16}, but",
         ),
         ("DELETE FROM reflog WHERE name = 'new'", None),

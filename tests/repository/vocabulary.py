@@ -1,4 +1,5 @@
-"""The words that the repository tests speak: short keys, numbered tables, and a catalog that reads and writes them."""
+"""The words that the repository tests speak: short keys, numbered tables, and a catalog that reads
+and writes them."""
 
 from __future__ import annotations
 
@@ -107,7 +108,8 @@ def types_and_keys(conflicts: Iterable[Conflict]) -> list[tuple[str, str]]:
 
 
 def found(refused: pytest.ExceptionInfo[ReferenceConflict]) -> list[tuple[str, str]]:
-    """Type and key of each conflict of an error, sorted; keys that are only listed beside the real conflicts are left out."""
+    """Type and key of each conflict of an error, sorted; keys that are only listed beside the real
+    conflicts are left out."""
     return types_and_keys(
         c
         for c in refused.value.conflicts
@@ -152,7 +154,8 @@ class Catalog:
         ).reference.hash
 
     def write(self, branch: str, state: Mapping[str, int | str | None], message: str = "") -> str:
-        """One commit that puts numbered tables and namespaces, or deletes (None); what exists is updated. Returns the new head."""
+        """One commit that puts numbered tables and namespaces, or deletes (None); what exists is
+        updated. Returns the new head."""
         present = self.repository.contents(branch, [key(k) for k in state])
         operations: list[Operation] = []
         for name, value in state.items():
@@ -216,7 +219,8 @@ class Catalog:
 
 
 def tell(catalog: Catalog) -> None:
-    """A short history of everything: values, small and large trees, a merge, a long list of operations, a tag."""
+    """A short history of everything: values, small and large trees, a merge, a long list of
+    operations, a tag."""
     catalog.write("main", {"n": NS, "n.a": 1, "b": 2})
     catalog.branch("dev")
     catalog.write("dev", {"n.a": 3, "c": 1})

@@ -1,4 +1,5 @@
-"""Certificates for tests, made as they are needed: an authority, a server's certificate for loopback, clients' certificates."""
+"""Certificates for tests, made as they are needed: an authority, a server's certificate for
+loopback, clients' certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Servers that ask who their callers are: token and rules files, and clients that bring their tokens."""
+"""Servers that ask who their callers are: token and rules files, and clients that bring their
+tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ ADMIN = "everything = \"'admin' in roles\"\n"
 
 
 class Guarded:
-    """A server with a gate; `as_(NAME)` is a client of that caller, `as_("")` one without credentials."""
+    """A server with a gate; `as_(NAME)` is a client of that caller, `as_("")` one without
+    credentials."""
 
     def __init__(self, url: str, folder: Path, repository: Repository) -> None:
         self.url = url

@@ -1,4 +1,5 @@
-"""Where the server may listen: this machine only, unless it knows its callers or that is meant otherwise."""
+"""Where the server may listen: this machine only, unless it knows its callers or that is meant
+otherwise."""
 
 from __future__ import annotations
 
@@ -96,7 +97,8 @@ def loaded():
 
 @pytest.fixture
 def refused(tmp_path, loaded):
-    """`nessie serve OPTIONS...` over a store, in a folder with files for tokens and rules that will not do."""
+    """`nessie serve OPTIONS...` over a store, in a folder with files for tokens and rules that will
+    not do."""
     (tmp_path / "open").touch(0o644)
     (tmp_path / "open").chmod(0o644)
     (tmp_path / "rules").write_text("")

@@ -86,7 +86,8 @@ def test_one_path_has_answers_for_each_kind_of_client(client):
 
 
 def test_clients_of_several_servers_see_what_each_of_them_acknowledged(shared):
-    """Readers and a writer at the same time: what the writer was told is in the next answer of the other server."""
+    """Readers and a writer at the same time: what the writer was told is in the next answer of the
+    other server."""
     with (
         create(shared) as one,
         create(shared) as two,

@@ -1,4 +1,5 @@
-"""What web pages make a browser send: no page reads the catalog under a name of its own, and none changes it."""
+"""What web pages make a browser send: no page reads the catalog under a name of its own, and none
+changes it."""
 
 import json
 import socket

@@ -1,4 +1,5 @@
-"""A store that is away, busy or damaged, and faults of our own: what clients get, and what the log keeps."""
+"""A store that is away, busy or damaged, and faults of our own: what clients get, and what the log
+keeps."""
 
 import os
 from pathlib import Path

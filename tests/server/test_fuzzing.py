@@ -1,4 +1,5 @@
-"""Requests made up from our own OpenAPI document: no answer is a fault of the server, and each has the shape that the document says."""
+"""Requests made up from our own OpenAPI document: no answer is a fault of the server, and each has
+the shape that the document says."""
 
 from collections.abc import Iterator
 

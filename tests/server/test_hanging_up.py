@@ -1,4 +1,5 @@
-"""Clients that send nothing more: one that has ended its own side waits for its answer; one that has hung up does not."""
+"""Clients that send nothing more: one that has ended its own side waits for its answer; one that
+has hung up does not."""
 
 import json
 import socket

@@ -1,4 +1,7 @@
-"""JSON Web Tokens: which are good, whose they are, and where the keys come from. The issuer is a real HTTP server that counts what it is asked."""
+"""JSON Web Tokens: which are good, whose they are, and where the keys come from.
+
+The issuer is a real HTTP server that counts what it is asked.
+"""
 
 from __future__ import annotations
 
@@ -218,9 +221,7 @@ def test_a_changed_key_file_is_read_again(keys):
     assert issuer.caller(Credentials(token())) is None
 
 
-# -- keys from a URL ----------------------------------------------------------------------------------------------------------------------------
-
-
+# -- keys from a URL -----------------------------------------------------------------------------
 class Provider:
     """An issuer's server: what it answers for each path, and what it was asked."""
 
@@ -389,9 +390,7 @@ def test_settings_that_cannot_work_are_refused(keys):
             Issuer(settings, print)
 
 
-# -- the whole way -----------------------------------------------------------------------------------------------------------------------------
-
-
+# -- the whole way -------------------------------------------------------------------------------
 def test_a_server_takes_the_tokens_of_an_issuer(tmp_path):
     (tmp_path / "rules").write_text("writers = \"role == 'writer'\"")
     with providing() as provider, connect("memory:") as repository:

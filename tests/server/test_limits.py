@@ -1,4 +1,5 @@
-"""Clients that send too much, too slowly, or are too many: each is refused with an error in Nessie's form, where HTTP allows."""
+"""Clients that send too much, too slowly, or are too many: each is refused with an error in
+Nessie's form, where HTTP allows."""
 
 import gc
 import gzip
@@ -68,7 +69,8 @@ def test_a_head_that_is_too_large_is_refused(end):
     with limited(head=2000) as url, speaking(url) as connection:
         connection.sendall(CONFIG + b"x-long: " + b"y" * 5000)
         if not end:
-            # The answer is on its way by now, and has to be there when the client has said everything.
+            # The answer is on its way by now, and has to be there when the client has said
+            # everything.
             for _ in range(100):
                 connection.sendall(b"y" * 50_000)
         connection.sendall(end)

@@ -1,4 +1,5 @@
-"""Merges and transplants as clients of others ask for them: flags of v1, metadata that is given again, keys that are dropped in vain."""
+"""Merges and transplants as clients of others ask for them: flags of v1, metadata that is given
+again, keys that are dropped in vain."""
 
 from urllib.parse import quote
 

@@ -1,4 +1,5 @@
-"""The policy of a repository with rules decides on the names of references, however a caller writes the default branch."""
+"""The policy of a repository with rules decides on the names of references, however a caller writes
+the default branch."""
 
 from __future__ import annotations
 

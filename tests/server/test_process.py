@@ -39,7 +39,8 @@ def test_what_was_accepted_is_finished_before_it_ends(tmp_path, workers):
         parts = urlsplit(url)
         with socket.create_connection((parts.hostname, parts.port), TIMEOUT) as connection:
             connection.sendall(f"{head}expect: 100-continue\r\n\r\n".encode())
-            # The server says so when it begins to read the body: from now on the request is accepted.
+            # The server says so when it begins to read the body: from now on the request is
+            # accepted.
             assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")
             connection.sendall(body)
             process.send_signal(signal.SIGTERM)

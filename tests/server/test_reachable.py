@@ -1,4 +1,5 @@
-"""Whoever makes commits reachable must be allowed to read what they changed; a refused write leaves nothing behind."""
+"""Whoever makes commits reachable must be allowed to read what they changed; a refused write leaves
+nothing behind."""
 
 from __future__ import annotations
 
@@ -8,8 +9,14 @@ from tests.server.client import EMPTY, put, table
 from tests.server.guarding import guarded
 
 ADA = "ref == 'main' && role == 'ada'"
-SEES_SECRET = "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && ref == 'secret' && role == 'ada'"
-READS_PLAN = "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'secret' && path == 'plan' && role == 'ada'"
+SEES_SECRET = (
+    "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && ref == 'secret' && role =="
+    " 'ada'"
+)
+READS_PLAN = (
+    "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'secret' && path == 'plan' && role"
+    " == 'ada'"
+)
 DROP_THE_REST = {
     "defaultKeyMergeMode": "DROP",
     "keyMergeModes": [{"key": {"elements": ["plan"]}, "mergeBehavior": "NORMAL"}],
@@ -18,7 +25,8 @@ DROP_THE_REST = {
 
 @pytest.fixture
 def server(tmp_path):
-    """`secret` has salaries and a plan; Ada may do everything on `main`, and of `secret` read only the plan."""
+    """`secret` has salaries and a plan; Ada may do everything on `main`, and of `secret` read only
+    the plan."""
     with guarded(tmp_path, ADA, SEES_SECRET, READS_PLAN) as found:
         found.admin = found.as_("root", "admin")
         found.main = found.admin.commit("main", EMPTY, put("t")).body["targetBranch"]["hash"]
@@ -102,7 +110,8 @@ def test_who_may_read_is_asked_again_when_the_rules_change(server):
 
 
 def test_a_write_that_was_answered_with_403_did_not_happen(server):
-    """Ada may make the merge, and not list the entries that its answer is made from: they used to be read after the commit."""
+    """Ada may make the merge, and not list the entries that its answer is made from: they used to
+    be read after the commit."""
     server.rule(
         ADA,
         SEES_SECRET.replace("'READ_ENTRIES', ", ""),
@@ -115,7 +124,8 @@ def test_a_write_that_was_answered_with_403_did_not_happen(server):
 
 def test_a_commit_to_the_default_branch_by_its_short_name_is_under_its_rules(server):
     server.rule(
-        "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY', 'UPDATE_ENTITY'] && ref == '-' && role == 'ada'"
+        "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY',"
+        " 'UPDATE_ENTITY'] && ref == '-' && role == 'ada'"
     )
     answer = server.ada.commit("-", server.main, put("stolen"))
     assert answer.status == 403, answer

@@ -20,8 +20,14 @@ ALL_OPS = (
     "['VIEW_REFERENCE', 'READ_ENTRIES', 'READ_CONTENT_KEY', 'READ_ENTITY_VALUE', 'LIST_COMMIT_LOG']"
 )
 READ_PUBLIC = (
-    "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && ref == 'main' && role == 'reader'",
-    "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'main' && role == 'reader' && path.startsWith('public')",
+    (
+        "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && ref == 'main' && role =="
+        " 'reader'"
+    ),
+    (
+        "op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'main' && role == 'reader' &&"
+        " path.startsWith('public')"
+    ),
 )
 """Readers see `main`, and on it what is below `public`."""
 
@@ -161,7 +167,8 @@ def test_a_refused_commit_names_every_check_that_failed(server, version):
     assert answer.body["message"] == f"{SEEN}, {COMMITTED}, {made}, {gone}", answer
     # What the caller may do at first sight is judged on the draft, again as a whole.
     server.rule(
-        "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'UPDATE_ENTITY'] && role == 'bob'"
+        "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'UPDATE_ENTITY'] && role =="
+        " 'bob'"
     )
     answer = server.as_("bob").commit(
         "main", server.main, put("new"), put("other"), version=version
@@ -308,12 +315,16 @@ def test_a_diff_shows_what_may_be_read_on_both_sides(server):
     assert [entry["key"]["elements"] for entry in diffs] == [["public", "plan"]]
 
 
-ON_BOTH = "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && role == 'half' && ref in ['main', 'hidden']"
+ON_BOTH = (
+    "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && role == 'half' && ref in"
+    " ['main', 'hidden']"
+)
 
 
 @pytest.mark.parametrize("right", ["READ_CONTENT_KEY", "READ_ENTITY_VALUE"])
 def test_one_of_the_two_rights_to_a_content_shows_none(server, right):
-    """Who may know the key and not the value, or the other way round, gets no content in logs, diffs and entries."""
+    """Who may know the key and not the value, or the other way round, gets no content in logs,
+    diffs and entries."""
     server.rule(ON_BOTH, f"op == '{right}' && role == 'half'")
     half = server.as_("hal", "half")
     for path in ("trees/main/history?fetch=ALL", "trees/main/history?fetch=ALL&filter=true"):
@@ -436,9 +447,11 @@ def test_what_a_request_did_is_told_to_those_who_may_write_there(server):
     assert server.admin.get("/api/v2/requests/nightly", **OURS).body["result"]
 
 
-# -- writing ---------------------------------------------------------------------------------------------------------------------------------
-
-WRITE = "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE'] && ref == 'main' && role == 'writer'"
+# -- writing -------------------------------------------------------------------------------------
+WRITE = (
+    "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE'] && ref == 'main' && role =="
+    " 'writer'"
+)
 
 
 def kept(server, path, name="main"):
@@ -484,7 +497,10 @@ def test_creating_updating_and_deleting_are_rights_of_their_own(server):
 def test_types_of_contents_are_told_apart(server):
     server.rule(
         WRITE,
-        "op in ['CREATE_ENTITY', 'DELETE_ENTITY'] && contentType == 'NAMESPACE' && role == 'writer'",
+        (
+            "op in ['CREATE_ENTITY', 'DELETE_ENTITY'] && contentType == 'NAMESPACE' && role =="
+            " 'writer'"
+        ),
     )
     writer = server.as_("bob", "writer")
     assert writer.commit("main", server.main, put("n", content=namespace("n"))).status == 200
@@ -517,7 +533,10 @@ def test_a_conflict_tells_nothing_of_keys_that_the_caller_may_not_touch(server):
 
 def test_a_merge_takes_the_right_to_read_its_source_and_to_write_its_target(server):
     source = f"op in {ALL_OPS} && ref == 'hidden' && role == 'merger'"
-    target = "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE'] && ref == 'main' && role == 'merger'"
+    target = (
+        "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE'] && ref == 'main' && role =="
+        " 'merger'"
+    )
     write = "op == 'CREATE_ENTITY' && ref == 'main' && role == 'merger'"
     merger = server.as_("mia", "merger")
     body = {"fromRefName": "hidden", "fromHash": server.hidden}
@@ -550,7 +569,10 @@ def test_a_merge_takes_the_right_to_read_its_source_and_to_write_its_target(serv
 
 def test_a_transplant_takes_the_right_to_see_the_history_as_well(server):
     source = f"op in {ALL_OPS} && ref == 'hidden' && role == 'merger'"
-    target = "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY'] && ref == 'main' && role == 'merger'"
+    target = (
+        "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY'] && ref =="
+        " 'main' && role == 'merger'"
+    )
     merger = server.as_("mia", "merger")
     body = {"fromRefName": "hidden", "hashesToTransplant": [server.hidden]}
     path = f"/api/v2/trees/main@{server.main}/history/transplant"
@@ -568,11 +590,15 @@ def test_a_transplant_takes_the_right_to_see_the_history_as_well(server):
 
 def test_references_are_made_moved_and_deleted_by_those_who_may(server):
     mine = "ref.startsWith('mine/') && role == 'owner'"
-    make_and_move = f"op in ['CREATE_REFERENCE', 'VIEW_REFERENCE', 'ASSIGN_REFERENCE_TO_HASH', 'DELETE_REFERENCE'] && {mine}"
+    make_and_move = (
+        "op in ['CREATE_REFERENCE', 'VIEW_REFERENCE', 'ASSIGN_REFERENCE_TO_HASH',"
+        f" 'DELETE_REFERENCE'] && {mine}"
+    )
     owner = server.as_("olga", "owner")
     make = "/api/v2/trees?name={}&type=BRANCH"
     body = {"type": "BRANCH", "name": "main", "hash": server.main}
-    # A new reference makes contents readable under its name, so they have to be readable where they come from.
+    # A new reference makes contents readable under its name, so they have to be readable where they
+    # come from.
     server.rule(make_and_move, "op == 'VIEW_REFERENCE' && ref == 'main'")
     assert owner.send("POST", make.format("mine/a"), body).status == 403
     server.rule(
@@ -680,9 +706,7 @@ def test_anonymous_callers_have_the_rights_that_rules_give_to_nobody(tmp_path):
         assert server.as_("ada", "x").get("/api/v2/trees/main").status == 403
 
 
-# -- the rules themselves ---------------------------------------------------------------------------------------------------------------------
-
-
+# -- the rules themselves ------------------------------------------------------------------------
 ADA = Caller("ada", ("reader", "writer"))
 
 
@@ -694,7 +718,8 @@ def allowed(text, caller=ADA, api=2, **question):
 
 def test_the_variables_are_the_originals():
     assert allowed(
-        "op == 'VIEW_REFERENCE' && ref == 'main' && path == '' && contentType == '' && actions == []",
+        "op == 'VIEW_REFERENCE' && ref == 'main' && path == '' && contentType == '' && actions =="
+        " []",
         ref="main",
     )
     assert allowed("path == 'a.b' && contentType == 'UDF'", path="a.b", content_type="UDF")

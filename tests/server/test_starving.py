@@ -1,4 +1,5 @@
-"""One caller cannot starve the others: short reads do not wait for filters, filters have a budget, and who has hung up is forgotten."""
+"""One caller cannot starve the others: short reads do not wait for filters, filters have a budget,
+and who has hung up is forgotten."""
 
 import json
 import socket
@@ -22,7 +23,10 @@ from tests.server.test_hanging_up import answers, half_closed, request
 
 PATIENCE = 120
 SOON = 10.0
-"""Seconds in which a short read is answered, on a busy machine. What it must not wait for takes some minutes."""
+"""Seconds in which a short read is answered, on a busy machine.
+
+What it must not wait for takes some minutes.
+"""
 COMMITS = 3000
 NUMBERS = f"[{','.join(map(str, range(90)))}]"
 SLOW = f"{NUMBERS}.all(a, {NUMBERS}.all(b, a + b >= 0))"

@@ -1,4 +1,5 @@
-"""A server that is stopped while its readers are busy: what was begun is answered, and its log has no traceback."""
+"""A server that is stopped while its readers are busy: what was begun is answered, and its log has
+no traceback."""
 
 from __future__ import annotations
 
@@ -74,7 +75,8 @@ class Reader(threading.Thread):
 
     def _note(self, answer: Answer) -> None:
         self.answers += 1
-        # A request that comes while the server stops may be asked to come again; none meets a fault of the server.
+        # A request that comes while the server stops may be asked to come again; none meets a fault
+        # of the server.
         if answer.status not in (200, 503):
             self.odd.append(answer)
 
@@ -114,7 +116,8 @@ def test_stopping_while_readers_are_busy(url: str, workers: int, how: signal.Sig
 def test_a_repository_that_is_closed_under_a_busy_server(
     url: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Each request is answered, or asked to come again; none meets an error of the database's library."""
+    """Each request is answered, or asked to come again; none meets an error of the database's
+    library."""
     for number in range(2 * ROUNDS):
         with create(url) as repository:
             if number == 0:

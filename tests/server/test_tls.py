@@ -149,7 +149,8 @@ def connected(url, context, session=None):
 
 
 def shown(url, authority, clients):
-    """The certificates that a server shows to clients that come now and are there at the same time: each worker gets some of them."""
+    """The certificates that a server shows to clients that come now and are there at the same time:
+    each worker gets some of them."""
     with ExitStack() as stack:
         connections = [
             stack.enter_context(connected(url, trusting(authority))) for _ in range(clients)

@@ -1,4 +1,5 @@
-"""Token files: what is in them, who a token stands for, and what happens when the file changes under a running server."""
+"""Token files: what is in them, who a token stands for, and what happens when the file changes
+under a running server."""
 
 import json
 import multiprocessing
@@ -184,9 +185,7 @@ def test_a_file_that_others_reach_is_refused(tmp_path, mode):
             use()
 
 
-# -- a file that changes --------------------------------------------------------------------------------------------------------------------
-
-
+# -- a file that changes -------------------------------------------------------------------------
 def watched(path, told):
     return WatchedFile(path, SECRET, WHAT, read_tokens, told.append)
 
@@ -244,9 +243,7 @@ def test_a_replaced_file_of_equal_size_and_time_is_noticed(tmp_path):
     assert file.value().caller(Credentials(token), NOW) == Caller("bob")
 
 
-# -- the header ------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- the header ----------------------------------------------------------------------------------
 def test_credentials_are_read_from_the_header():
     assert credentials(b"") is None
     assert credentials(b"  ") is None

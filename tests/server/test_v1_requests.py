@@ -1,4 +1,5 @@
-"""What a client of v1 is told of a request with several faults: recordings compare no messages, the original's published tests do."""
+"""What a client of v1 is told of a request with several faults: recordings compare no messages, the
+original's published tests do."""
 
 from typing import NamedTuple
 from urllib.parse import quote
@@ -78,7 +79,10 @@ def test_a_body_that_cannot_be_read_is_told_first_and_alone(client, write):
 
 def test_what_is_wrong_with_a_deletion_is_told_together(client):
     assert refusal(client, "DELETE", BRANCH) == "deleteReference.expectedHash: must not be null"
-    both = f"deleteReference.expectedHash: must not be null, deleteReference.referenceName: {NAME_RULE} - but was: a..b"
+    both = (
+        "deleteReference.expectedHash: must not be null, deleteReference.referenceName:"
+        f" {NAME_RULE} - but was: a..b"
+    )
     assert refusal(client, "DELETE", BRANCH.replace("main", "a..b")) == both
 
 
@@ -94,7 +98,10 @@ def test_a_good_body_without_the_hash_lacks_the_hash_alone(client):
     "name", ["", "abc'", ".foo", "abc'def'..'blah", "abc'de..blah", "abc'de@{blah"]
 )
 def test_a_wrong_name_in_a_reference_is_told_in_the_originals_words(client, verb, path, name):
-    told = f"Cannot construct instance of `org.projectnessie.model.ImmutableTag`, problem: {NAME_RULE} - but was: {name}\n"
+    told = (
+        "Cannot construct instance of `org.projectnessie.model.ImmutableTag`, problem:"
+        f" {NAME_RULE} - but was: {name}\n"
+    )
     assert refusal(
         client, verb, path, {"type": "TAG", "name": name, "hash": "0011223344556677"}
     ).startswith(told)
@@ -103,7 +110,8 @@ def test_a_wrong_name_in_a_reference_is_told_in_the_originals_words(client, verb
 def test_a_wrong_hash_in_a_reference_is_told_in_the_originals_words(client):
     told = refusal(client, "PUT", BRANCH, {"type": "BRANCH", "name": "main", "hash": "xyz"})
     assert told.startswith(
-        "Cannot construct instance of `org.projectnessie.model.ImmutableBranch`, problem: Hash with optional relative part must "
+        "Cannot construct instance of `org.projectnessie.model.ImmutableBranch`, problem: Hash"
+        " with optional relative part must "
     )
     assert " - but was: xyz\n" in told
 

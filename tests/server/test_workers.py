@@ -1,4 +1,5 @@
-"""Several processes over one store: the same promises, one socket, the dead replaced, one set of metrics, one log."""
+"""Several processes over one store: the same promises, one socket, the dead replaced, one set of
+metrics, one log."""
 
 import json
 import os

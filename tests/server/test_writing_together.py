@@ -1,4 +1,5 @@
-"""Many writes at once: one transaction for many of them, each answered on its own, and none is lost or starved."""
+"""Many writes at once: one transaction for many of them, each answered on its own, and none is lost
+or starved."""
 
 import asyncio
 import gc
@@ -154,7 +155,8 @@ WRITERS, EACH = 8, 12
 
 
 def test_writers_at_once_each_get_their_own_answer(tmp_path):
-    """Some of the commits conflict: they are refused, those beside them in the same transaction are not."""
+    """Some of the commits conflict: they are refused, those beside them in the same transaction are
+    not."""
     with create(str(tmp_path / "catalog.sqlite")) as repository, serving(repository) as url:
         first = Client(url)
         head = first.commit("main", EMPTY, put("shared")).body["targetBranch"]["hash"]

@@ -1,4 +1,5 @@
-"""A real standalone cluster on loopback: a master and two workers, each a process of its own, on ports that were free."""
+"""A real standalone cluster on loopback: a master and two workers, each a process of its own, on
+ports that were free."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ PATIENCE = 240
 
 
 WATCHED = '"$@" </dev/null & cat >/dev/null; kill $!; wait $!'
-"""A shell's command line: run words, until the end of what this process would say to it, which comes also when this process is killed."""
+"""A shell's command line: run words, until the end of what this process would say to it, which
+comes also when this process is killed."""
 
 
 class Daemon:
@@ -67,7 +69,8 @@ class Daemon:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[str]:
-    """The URL of a master that has two workers of one core each; its logs and those of the executors are files below the folder."""
+    """The URL of a master that has two workers of one core each; its logs and those of the
+    executors are files below the folder."""
     with ExitStack() as stack:
 
         def started(name: str, *words: str) -> Daemon:

@@ -1,4 +1,7 @@
-"""Catalogs, and one Spark for all tests of this folder. `make test-spark` runs them in one process: each process that runs one starts a Java."""
+"""Catalogs, and one Spark for all tests of this folder.
+
+`make test-spark` runs them in one process: each process that runs one starts a Java.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # py4j leaves closing its connections to the collector of garbage, which complains of each; nothing of ours has an open socket here.
+    # py4j leaves closing its connections to the collector of garbage, which complains of each;
+    # nothing of ours has an open socket here.
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(
@@ -34,7 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             )
             item.add_marker(
                 pytest.mark.filterwarnings(
-                    "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
+                    "ignore:Exception ignored in."
+                    " <socket.socket:pytest.PytestUnraisableExceptionWarning"
                 )
             )
 
@@ -65,7 +70,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(tmp_path: Path, filled: Path) -> str:
-    """The URL of a catalog with all that tables can show: several branches that share history, a tag, every kind of change, a conflict."""
+    """The URL of a catalog with all that tables can show: several branches that share history, a
+    tag, every kind of change, a conflict."""
     assert [path.name for path in filled.parent.iterdir()] == [filled.name], (
         "closed, so all of it is in one file"
     )

@@ -1,6 +1,7 @@
 """Iceberg's runtime for Spark, one jar of Maven Central. As a program it fetches it.
 
-Users give it to Spark as `spark.jars.packages=COORDINATES`. The tests give Spark the file, so that none of them waits for a network.
+Users give it to Spark as `spark.jars.packages=COORDINATES`. The tests give Spark the file, so that
+none of them waits for a network.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
 def settings() -> dict[str, str]:
-    """What a session needs when it starts, in the notation of `sessions.session`; nothing where the jar is not there."""
+    """What a session needs when it starts, in the notation of `sessions.session`; nothing where the
+    jar is not there."""
     return (
         {"spark__jars": str(RUNTIME.path), "spark__sql__extensions": EXTENSIONS}
         if RUNTIME.path.exists()

@@ -1,4 +1,5 @@
-"""A program as a user runs it on a cluster: reads and writes a catalog behind a server that wants a token, and a file. Answers JSON."""
+"""A program as a user runs it on a cluster: reads and writes a catalog behind a server that wants a
+token, and a file. Answers JSON."""
 
 from __future__ import annotations
 

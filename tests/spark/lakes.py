@@ -1,4 +1,5 @@
-"""Spark SQL over Iceberg's own NessieCatalog, each with a Spark session of its own in the one Java that there is."""
+"""Spark SQL over Iceberg's own NessieCatalog, each with a Spark session of its own in the one Java
+that there is."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ class Sql:
         return [tuple(row) for row in self.session.sql(statement).collect()]
 
     def refused(self, statement: str) -> tuple[str, str]:
-        """What a statement ends with: Spark's name of the error, else the Java class without its package; and what it says."""
+        """What a statement ends with: Spark's name of the error, else the Java class without its
+        package; and what it says."""
         try:
             self(statement)
         except PySparkException as refusal:

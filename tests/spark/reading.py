@@ -1,4 +1,5 @@
-"""Tables read as Spark reads them, piece by piece, without its Java: what is planned and read is this package's own."""
+"""Tables read as Spark reads them, piece by piece, without its Java: what is planned and read is
+this package's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A real Spark: one session for all tests of a process, on threads of its own, with nothing that listens beyond this machine."""
+"""A real Spark: one session for all tests of a process, on threads of its own, with nothing that
+listens beyond this machine."""
 
 from __future__ import annotations
 
@@ -54,7 +55,10 @@ def environment(folder: Path, **more: str) -> Iterator[None]:
 
 @contextmanager
 def session(folder: Path, master: str = "local[2]", **settings: str) -> Iterator[SparkSession]:
-    """A session, stopped in the end together with its Java. Settings are written with `__` for a dot."""
+    """A session, stopped in the end together with its Java.
+
+    Settings are written with `__` for a dot.
+    """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -21,12 +21,18 @@ from tests.spark.reading import Frame, given, rows
 ASKED = [
     (
         {"table": "logs"},
-        "option table: 'logs' is no table; there are references, log, operations, entries, contents, diff, reflog, conflicts",
+        (
+            "option table: 'logs' is no table; there are references, log, operations, entries,"
+            " contents, diff, reflog, conflicts"
+        ),
     ),
     ({}, 'option table: is missing; .option("table", ...) is one of references, log'),
     (
         {"table": "log", "reff": "main"},
-        "option reff: table log has no such option; it takes at, from, maxCommitsPerBatch, ref, rowsPerPartition, table",
+        (
+            "option reff: table log has no such option; it takes at, from, maxCommitsPerBatch,"
+            " ref, rowsPerPartition, table"
+        ),
     ),
     ({"table": "entries", "from": "main"}, "option from: table entries has no such option"),
     (
@@ -165,8 +171,7 @@ def test_a_store_whose_objects_are_damaged_names_them(store: str, tmp_path: Path
         reader.partitions()
 
 
-# -- back from Spark ----------------------------------------------------------------------------------------------------------------------
-
+# -- back from Spark -----------------------------------------------------------------------------
 TRACEBACK = """[PYTHON_DATA_SOURCE_ERROR] Failed to create Python data source instance: Traceback (most recent call last):
   File "source.py", line 1, in schema
 nessie_cli.spark.failures.Refused: nessie: http://h/api/v2, table log: Named reference 'gone' not found [REFERENCE_NOT_FOUND]

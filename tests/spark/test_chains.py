@@ -1,4 +1,5 @@
-"""Histories of many references, cut so that each commit is read once: random forests against a plain walk."""
+"""Histories of many references, cut so that each commit is read once: random forests against a
+plain walk."""
 
 from __future__ import annotations
 

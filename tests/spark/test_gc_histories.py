@@ -1,6 +1,7 @@
 """Random histories of real tables that Spark and PyIceberg write, collected to the end: what is live reads back, and nothing else is left.
 
-What is needed is told by Iceberg's own Java: its tables of all files, of all manifests, and of snapshots, of each metadata file that is live.
+What is needed is told by Iceberg's own Java: its tables of all files, of all manifests, and of
+snapshots, of each metadata file that is live.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def scribble(lake: Shore, sql: Sql, chance: random.Random) -> None:
             ),
         ]
         sql(
-            f"CREATE TABLE db.v{version} TBLPROPERTIES ({', '.join(properties)}) AS SELECT id FROM range(0, 9, 1, 1)"
+            f"CREATE TABLE db.v{version} TBLPROPERTIES ({', '.join(properties)}) AS SELECT id FROM"
+            " range(0, 9, 1, 1)"
         )
 
     def deletes(version: int) -> Callable[[], Any]:

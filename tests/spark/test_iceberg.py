@@ -151,7 +151,8 @@ def test_branches_tags_and_hashes(spark: SparkSession, server: Server, api: str)
     remembering = Sql(spark, server, api, **{"ref": main, "cache-enabled": "true"})
     assert remembering("SELECT * FROM db.t") == [(1,)]
 
-    # On a branch that our command line has made, by the name of the table, and by a catalog of its own.
+    # On a branch that our command line has made, by the name of the table, and by a catalog of its
+    # own.
     sql(f"INSERT INTO db.`t@{dev}` VALUES (2)")
     on_dev = Sql(spark, server, api, ref=dev)
     on_dev("INSERT INTO db.t VALUES (3)")
@@ -197,7 +198,8 @@ def test_sessions_that_conflict(
     ann("CREATE NAMESPACE db")
     ann("CREATE TABLE db.t AS SELECT 1 AS id, 10 AS amount")
 
-    # A commit from a state of the table that is not the newest any more: what the server refuses is Iceberg's own exception.
+    # A commit from a state of the table that is not the newest any more: what the server refuses is
+    # Iceberg's own exception.
     operations = ann.table("db.t").operations()
     base = operations.current()
     changed = (
@@ -269,7 +271,8 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
     with closing(load_catalog("lake", **options)) as catalog:
         catalog.create_namespace("db", {"owner": "ann"})
         sql(
-            "CREATE TABLE db.spark (id BIGINT, name STRING) TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
+            "CREATE TABLE db.spark (id BIGINT, name STRING) TBLPROPERTIES ('write.delete.mode' ="
+            " 'merge-on-read')"
         )
         sql("INSERT INTO db.spark VALUES (1, 'a'), (2, 'b'), (3, 'c')")
         sql("DELETE FROM db.spark WHERE id = 2")
@@ -290,7 +293,10 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
         assert sql("SELECT * FROM db.spark ORDER BY id") == [(3, "c"), (4, "D")]
 
         # Deletion vectors: PyIceberg reads them.
-        newest = "PARTITIONED BY (bucket(4, id)) TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = 'merge-on-read')"
+        newest = (
+            "PARTITIONED BY (bucket(4, id)) TBLPROPERTIES ('format-version' = '3',"
+            " 'write.delete.mode' = 'merge-on-read')"
+        )
         sql(f"CREATE TABLE db.newest {newest} AS SELECT id FROM range(5)")
         sql("DELETE FROM db.newest WHERE id = 2")
         table = catalog.load_table("db.newest")
@@ -306,7 +312,8 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
             creation.append(rows)
         assert sql("SELECT * FROM db.python ORDER BY id") == [(1, 1.5), (2, 2.5)]
         sql(
-            "MERGE INTO db.python t USING (SELECT 2 AS id, 0.0 AS amount) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = s.amount"
+            "MERGE INTO db.python t USING (SELECT 2 AS id, 0.0 AS amount) s ON t.id = s.id WHEN"
+            " MATCHED THEN UPDATE SET amount = s.amount"
         )
         sql("ALTER TABLE db.python ADD COLUMN note STRING")
         table = catalog.load_table("db.python")

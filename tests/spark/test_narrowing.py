@@ -1,4 +1,5 @@
-"""Filters: what the store is asked for and what is left to Spark come to the same rows as the filters do."""
+"""Filters: what the store is asked for and what is left to Spark come to the same rows as the
+filters do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The examples of docs/reference/spark-data-source.md and docs/guides/spark-sql.md, in the one session that there is."""
+"""The examples of docs/reference/spark-data-source.md and docs/guides/spark-sql.md, in the one
+session that there is."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def examples_hold(page: str, **replaced: str) -> int:
-    """How many examples of a page were tried; all of them gave what they say. `replaced` are texts of the page that are otherwise here."""
+    """How many examples of a page were tried; all of them gave what they say.
+
+    `replaced` are texts of the page that are otherwise here.
+    """
     text = (DOCS / page).read_text(encoding="utf-8")
     for here in replaced.items():
         assert here[0] in text

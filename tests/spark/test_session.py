@@ -1,4 +1,5 @@
-"""The data source in a real session: what Spark itself makes of schemas, batches, filters, commits and errors."""
+"""The data source in a real session: what Spark itself makes of schemas, batches, filters, commits
+and errors."""
 
 from __future__ import annotations
 

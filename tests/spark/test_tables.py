@@ -1,4 +1,5 @@
-"""Each table holds what the repository says, in however many pieces it is read, embedded and over REST."""
+"""Each table holds what the repository says, in however many pieces it is read, embedded and over
+REST."""
 
 from __future__ import annotations
 

@@ -149,9 +149,7 @@ def test_a_row_that_is_no_operation_is_named(row: dict[str, Any], told: str) -> 
     assert "\n" not in refused.value.message
 
 
-# -- the writer, as Spark drives it -------------------------------------------------------------------------------------------------------
-
-
+# -- the writer, as Spark drives it --------------------------------------------------------------
 def write(
     url: str,
     given: list[dict[str, Any]],

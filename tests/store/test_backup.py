@@ -1,4 +1,5 @@
-"""Backups of real repositories, and loading them: from each kind of store into each other, beside writers, killed, damaged."""
+"""Backups of real repositories, and loading them: from each kind of store into each other, beside
+writers, killed, damaged."""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ def commit(repository: Repository, branch: str, message: str, *operations: Any) 
 
 
 def make(url: str) -> None:
-    """A repository with merges, tags, a deleted branch, settings, and more tables than fit into one node."""
+    """A repository with merges, tags, a deleted branch, settings, and more tables than fit into one
+    node."""
     with create(url, default_branch="trunk", who="Ann") as repository:
         commit(repository, "trunk", "many", *[put(f"table {n}", n) for n in range(500)])
         for name in ("dev", "gone"):
@@ -425,7 +427,8 @@ def test_an_entry_of_an_object_that_is_gone_is_left_out(places: Places) -> None:
 
 
 def test_a_given_up_attempt_stays_excluded_after_a_load(places: Places) -> None:
-    """A tombstone in the target keeps its meaning, unless the backup says that the request was committed."""
+    """A tombstone in the target keeps its meaning, unless the backup says that the request was
+    committed."""
     first, second, file = places.url("sqlite"), places.url("postgres"), places.file()
     make(first)
     with closing(open_store(first)) as store:

@@ -141,7 +141,10 @@ def test_passwords_are_not_shown(url: str) -> None:
 
 
 def test_memory_loads_no_sqlite_and_sqlite_loads_no_heavy_module(tmp_path: Path) -> None:
-    code = "import sys; from nessie_cli.store.opening import create_store; create_store(sys.argv[1]).close(); print(*sys.modules)"
+    code = (
+        "import sys; from nessie_cli.store.opening import create_store;"
+        " create_store(sys.argv[1]).close(); print(*sys.modules)"
+    )
 
     def loaded(url: str) -> set[str]:
         return set(

@@ -71,7 +71,10 @@ def random_write(random: Random, view: View) -> Write:
 
 
 def answers(view: View, random: Random, requests: list[Request]) -> Iterator[object]:
-    """What each method returns. Rows of an overlay have other numbers, so only their order counts."""
+    """What each method returns.
+
+    Rows of an overlay have other numbers, so only their order counts.
+    """
     ids = [id_of(f"object {number}") for number in range(62)]
     for size in (0, 1, 3, 62):
         yield view.get(random.sample(ids, size))
@@ -157,7 +160,8 @@ def test_an_overlay_that_reads_ahead_answers_as_one_that_does_not(base: Store, s
 
 
 def test_what_was_read_ahead_is_one_state(base: Store) -> None:
-    """A draft that looks a reference up again meets what it began with, whatever others have done meanwhile."""
+    """A draft that looks a reference up again meets what it began with, whatever others have done
+    meanwhile."""
     write(base, create("main", "1"))
     before = base.basis("main", "")
     overlay = Overlay(base)

@@ -25,11 +25,13 @@ class TestPostgresStore(StoreContract):
         return create_postgres(self.url, clock=clock)
 
     def test_the_change_counter_differs_after_the_connection_was_lost(self, store: Store) -> None:
-        """The database server may have been replaced by one that has lost transactions, and give their numbers again."""
+        """The database server may have been replaced by one that has lost transactions, and give
+        their numbers again."""
         before = store.change_counter()
         with shared_server().connect() as connection:
             connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ="
+                " current_database() AND pid <> pg_backend_pid()"
             )
         after = {store.change_counter() for _ in range(2)}
         assert before is not None

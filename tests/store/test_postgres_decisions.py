@@ -1,4 +1,5 @@
-"""PostgreSQL decides in SQL what the memory store decides in Python: random calls have the same outcomes and the same state afterwards."""
+"""PostgreSQL decides in SQL what the memory store decides in Python: random calls have the same
+outcomes and the same state afterwards."""
 
 from __future__ import annotations
 

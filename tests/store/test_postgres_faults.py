@@ -1,4 +1,5 @@
-"""The PostgreSQL store when things fail: an outcome is done, stale, nothing written, or unknown and then resolved. Never wrong."""
+"""The PostgreSQL store when things fail: an outcome is done, stale, nothing written, or unknown and
+then resolved. Never wrong."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ def waiting(server: PostgresServer) -> list[int]:
     """The processes of the server that wait for a lock."""
     with server.connect() as connection:
         rows = connection.execute(
-            "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%commit_1%%'"
+            "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE"
+            " '%%commit_1%%'"
         ).fetchall()
     return [pid for (pid,) in rows]
 
@@ -89,8 +91,8 @@ def waiting(server: PostgresServer) -> list[int]:
 class Proxy:
     """Passes bytes on, until a test says otherwise.
 
-    `hold_requests`: what clients send is kept until `release`. `drop_answers`: the next bytes that the server sends to a client that has
-    sent a commit never arrive, and the connection is cut.
+    `hold_requests`: what clients send is kept until `release`. `drop_answers`: the next bytes that
+    the server sends to a client that has sent a commit never arrive, and the connection is cut.
     """
 
     def __init__(self, port: int) -> None:
@@ -259,7 +261,10 @@ def test_a_late_request_cannot_overtake_its_repetition(
 def test_a_commit_in_flight_is_waited_for(
     through: PostgresStore, store: PostgresStore, server: PostgresServer, proxy: Proxy
 ) -> None:
-    """Its client is cut off while the server waits for a lock. The tombstone waits for the transaction, which ends well."""
+    """Its client is cut off while the server waits for a lock.
+
+    The tombstone waits for the transaction, which ends well.
+    """
     one = commit("main", "0", "1", "r")
     with ThreadPoolExecutor(1) as pool:
         with locked(server, store.url):
@@ -369,7 +374,8 @@ def test_killed_backends(postgres_url: str, server: PostgresServer) -> None:
             killed += len(
                 connection.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                    " WHERE application_name = 'nessie' AND state <> 'idle' AND pid <> pg_backend_pid()"
+                    " WHERE application_name = 'nessie' AND state <> 'idle' AND pid <>"
+                    " pg_backend_pid()"
                 ).fetchall()
             )
     crowd.end()
@@ -477,7 +483,8 @@ def _raise_in_trigger(
         END $$"""
     )
     connection.execute(
-        f"CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION fail()"
+        f"CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION"
+        " fail()"
     )
 
 

@@ -1,4 +1,5 @@
-"""Random concurrent work on one database by several stores, as of several servers, while connections break: the history is linearizable."""
+"""Random concurrent work on one database by several stores, as of several servers, while
+connections break: the history is linearizable."""
 
 from __future__ import annotations
 
@@ -157,7 +158,8 @@ def test_random_work_of_several_stores(
         checked = sum(history.check(name, rows(stores[0], name)) for name in history.registers)
         with capsys.disabled():
             print(
-                f" {checked} operations checked, {len(history.refused)} refused, {len(history.unknown)} unknown",
+                f" {checked} operations checked, {len(history.refused)} refused,"
+                f" {len(history.unknown)} unknown",
                 end="",
             )
         assert checked > 300
@@ -165,7 +167,10 @@ def test_random_work_of_several_stores(
 
 
 def rows(store: Store, name: str) -> list[Row]:
-    """The log of a reference. Every write gives its references targets of their own, which stand for it."""
+    """The log of a reference.
+
+    Every write gives its references targets of their own, which stand for it.
+    """
     moves = [row.move for row in reversed(store.reflog(name))]
     assert moves[0].before is None
     assert [move.before for move in moves[1:]] == [move.after for move in moves[:-1]], (
@@ -188,5 +193,6 @@ def _break_connections(until: float, random: Random) -> None:
         while time.monotonic() < until:
             time.sleep(random.uniform(0.01, 0.2))
             connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'nessie' ORDER BY random() LIMIT 1"
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ="
+                " 'nessie' ORDER BY random() LIMIT 1"
             )

@@ -20,7 +20,8 @@ from tests.store.test_postgres_faults import Proxy, wait_until
 
 
 class CommitProxy(Proxy):
-    """Cuts the connection of a client that sends COMMIT: before it arrives, or before its answer does."""
+    """Cuts the connection of a client that sends COMMIT: before it arrives, or before its answer
+    does."""
 
     fault = ""
     happened = False
@@ -122,7 +123,8 @@ def test_a_load_whose_outcome_cannot_be_found_out_says_so(
 def test_a_dump_sorts_no_objects(
     store: PostgresStore, source: MemoryStore, server: PostgresServer
 ) -> None:
-    """The server merges the kinds in the order of numbers by an index, so it holds none of them back."""
+    """The server merges the kinds in the order of numbers by an index, so it holds none of them
+    back."""
     with source.dump() as dump:
         store.load(dump)
     with store.dump() as dump:

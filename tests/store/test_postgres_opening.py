@@ -151,7 +151,10 @@ def test_passwords_come_from_the_environment_and_files(
     services.write_text(
         f"[lake]\nhost=127.0.0.1\nport={guarded.port}\nuser=ada\npassword={SECRET}\ndbname={DATABASE}\n"
     )
-    code = "import sys; from nessie_cli.store.opening import open_store; store = open_store(sys.argv[1]); print(store.url, store.references())"
+    code = (
+        "import sys; from nessie_cli.store.opening import open_store; store ="
+        " open_store(sys.argv[1]); print(store.url, store.references())"
+    )
 
     def opened(url: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -212,7 +215,8 @@ def test_creating_twice_keeps_the_store(postgres_url: str) -> None:
 
 def test_many_processes_create_one_store(postgres_url: str) -> None:
     code = (
-        "import sys; from nessie_cli.store.postgres import create_postgres; from tests.store.samples import create, write;"
+        "import sys; from nessie_cli.store.postgres import create_postgres; from"
+        " tests.store.samples import create, write;"
         "print(write(create_postgres(sys.argv[1]), create(sys.argv[2])))"
     )
     processes = [
@@ -300,7 +304,8 @@ def test_functions_of_this_version_are_added_to_a_store_of_another_one(
     with server.connect() as connection:
         connection.execute(f"SET search_path TO {schema_of(postgres_url)}")
         for (name,) in connection.execute(
-            "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = current_schema()::regnamespace"
+            "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace ="
+            " current_schema()::regnamespace"
         ).fetchall():
             connection.execute(f"DROP FUNCTION {name}")
     store = open_postgres(postgres_url)

@@ -1,4 +1,5 @@
-"""Closing a SQLite store while other threads use it: their calls end, or say that the store has been closed."""
+"""Closing a SQLite store while other threads use it: their calls end, or say that the store has
+been closed."""
 
 from __future__ import annotations
 

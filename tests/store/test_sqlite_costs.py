@@ -44,7 +44,8 @@ def test_an_object_that_is_young_anyway_costs_no_page(path: str) -> None:
 
 
 def test_a_one_key_commit_at_500_tables_costs_less_than_six_kilobytes(path: str) -> None:
-    """Two nodes, a commit, a value, a move: what the kernel writes, in realistic and incompressible sizes."""
+    """Two nodes, a commit, a value, a move: what the kernel writes, in realistic and incompressible
+    sizes."""
     random = Random(1)
     store = create_sqlite(path)
     write(store, create("main", "0"))

@@ -49,7 +49,10 @@ def test_a_flipped_byte_anywhere_in_an_object_is_found(filled: str) -> None:
 def test_an_object_that_is_no_object_is_damage(filled: str, damage: str) -> None:
     change(
         filled,
-        f"PRAGMA ignore_check_constraints = 1; UPDATE OR IGNORE objects SET packed = {damage} WHERE kind = {COMMIT}",
+        (
+            f"PRAGMA ignore_check_constraints = 1; UPDATE OR IGNORE objects SET packed = {damage}"
+            f" WHERE kind = {COMMIT}"
+        ),
     )
     store = open_sqlite(filled)
     found = [o for o in store.scan() if not isinstance(o, StoredObject)]

@@ -1,4 +1,5 @@
-"""Faults of a SQLite store: an error before and after every statement, a full disk, a failing disk, a lock that is held for too long."""
+"""Faults of a SQLite store: an error before and after every statement, a full disk, a failing disk,
+a lock that is held for too long."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ def everything(n: int) -> Write:
 
 
 class Faults:
-    """Counts the statements of the connections opened while it is on, and fails at (or from) one of them."""
+    """Counts the statements of the connections opened while it is on, and fails at (or from) one of
+    them."""
 
     def __init__(self) -> None:
         self.armed = False
@@ -251,7 +253,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         check=False,
     ).returncode:
         pytest.skip(
-            "a file system cannot be mounted here; test_a_full_disk_writes_nothing_and_says_so tests the same by SQLite's limit"
+            "a file system cannot be mounted here; test_a_full_disk_writes_nothing_and_says_so"
+            " tests the same by SQLite's limit"
         )
     yield disk
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
@@ -270,7 +273,8 @@ def test_a_disk_that_is_really_full(small_disk: Path, filled: str, tmp_path: Pat
     assert n > 3
     assert contents(store) == before
     store.close()
-    # With room again, everything acknowledged is there and writing goes on. (Without room SQLite cannot empty its log file.)
+    # With room again, everything acknowledged is there and writing goes on. (Without room SQLite
+    # cannot empty its log file.)
     roomy = open_sqlite(str(shutil.copytree(small_disk, tmp_path / "roomy") / "store.sqlite"))
     assert contents(roomy) == before
     assert write(roomy, a_write([big(n)], [a_move("main", str(n), str(n + 1))])) == Done()
@@ -321,7 +325,10 @@ store.close()
     [
         (
             100,
-            "the request|None|store {0}: the disk failed during a commit, and whether it happened cannot be found out",
+            (
+                "the request|None|store {0}: the disk failed during a commit, and whether it"
+                " happened cannot be found out"
+            ),
         ),
         (3 * 4120, "nothing was written|None|store {0}: the disk is full or fails; make room"),
     ],

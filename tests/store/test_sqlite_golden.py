@@ -1,4 +1,7 @@
-"""A store file of each released format still opens, and says what it said. The files in `golden/` are never made anew."""
+"""A store file of each released format still opens, and says what it said.
+
+The files in `golden/` are never made anew.
+"""
 
 from gzip import decompress
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""A store of format 1 becomes one of today. `golden/format_1_repository.sqlite.gz` was written by a released program."""
+"""A store of format 1 becomes one of today.
+
+`golden/format_1_repository.sqlite.gz` was written by a released program.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from nessie_cli.store.sqlite import open_sqlite
 from tests.store.samples import a_move, a_write, write
 
 GOLDEN = Path(__file__).parent / "golden" / "format_1_repository.sqlite.gz"
-REFLOG = "SELECT name, kind, before, after, time, who, operation, message, request_id FROM reflog ORDER BY number DESC"
+REFLOG = (
+    "SELECT name, kind, before, after, time, who, operation, message, request_id FROM reflog"
+    " ORDER BY number DESC"
+)
 
 
 @pytest.fixture

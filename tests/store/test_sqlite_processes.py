@@ -1,4 +1,5 @@
-"""One SQLite store, several processes: no update is lost, nobody sees half of a write, and a fork is survived."""
+"""One SQLite store, several processes: no update is lost, nobody sees half of a write, and a fork
+is survived."""
 
 from __future__ import annotations
 
@@ -215,7 +216,8 @@ if not child:
     write(store, commit("main", "0", "1"))
     os.write(to_parent[1], b"x")
     os.read(to_child[0], 1)
-    # The parent has closed the store meanwhile. With inherited locks SQLite would have removed the log file under this process.
+    # The parent has closed the store meanwhile. With inherited locks SQLite would have removed the
+    # log file under this process.
     write(store, commit("main", "1", "2"))
     os._exit(0)
 os.read(to_parent[0], 1)

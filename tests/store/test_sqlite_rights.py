@@ -23,7 +23,8 @@ def add_column(cursor: apsw.Cursor) -> None:
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A folder with a filled store, and rights that hold: permissions do not bind a superuser, so the test gives up being one."""
+    """A folder with a filled store, and rights that hold: permissions do not bind a superuser, so
+    the test gives up being one."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     store = create_sqlite(str(folder / "store.sqlite"))
     write(store, create("main", "0"))
@@ -90,7 +91,8 @@ def test_a_store_that_another_user_has_open_is_read(shared: Path) -> None:
 
 
 def test_commits_that_are_still_in_the_log_file_are_not_silently_left_out(shared: Path) -> None:
-    """A crashed writer leaves them there; without the right to make a lock file they cannot be read."""
+    """A crashed writer leaves them there; without the right to make a lock file they cannot be
+    read."""
 
     def crash() -> None:
         crashed = shared.parent / f"{shared.name}.copy"

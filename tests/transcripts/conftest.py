@@ -1,4 +1,5 @@
-"""The command line in real processes, in an environment of their own: nothing of the machine's user, no NESSIE_ variable."""
+"""The command line in real processes, in an environment of their own: nothing of the machine's
+user, no NESSIE_ variable."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class Outcome(NamedTuple):
 
 
 class Server:
-    """The process that command lines are forked from; it has loaded everything, and `more` modules as well."""
+    """The process that command lines are forked from; it has loaded everything, and `more` modules
+    as well."""
 
     def __init__(self, *more: str) -> None:
         self._process = subprocess.Popen(
@@ -58,7 +60,10 @@ class Server:
 
 
 class Nessie:
-    """`nessie ARGS...` in a folder. Every call is a process of its own, with `server` one that has not to load anything."""
+    """`nessie ARGS...` in a folder.
+
+    Every call is a process of its own, with `server` one that has not to load anything.
+    """
 
     def __init__(self, folder: Path, home: Path, server: Server | None) -> None:
         self.folder = folder
@@ -193,7 +198,8 @@ def made_once(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Nessi
 
 @pytest.fixture
 def catalog(nessie: Nessie, made_once: Nessie) -> Nessie:
-    """A workspace whose main holds the namespace `db` and the table `db.orders` with snapshot 1, in one commit."""
+    """A workspace whose main holds the namespace `db` and the table `db.orders` with snapshot 1, in
+    one commit."""
     shutil.copytree(made_once.folder, nessie.folder, dirs_exist_ok=True)
     recorded(nessie)
     return nessie

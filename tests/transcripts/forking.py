@@ -1,6 +1,7 @@
 """Runs command lines one after the other, each in a process of its own that is forked from this one, which has loaded everything already.
 
-One JSON request per line on stdin, one answer on stdout; bytes that are no UTF-8 are surrogates in both. Arguments name the modules to load.
+One JSON request per line on stdin, one answer on stdout; bytes that are no UTF-8 are surrogates in
+both. Arguments name the modules to load.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ def serve() -> None:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         import_module(name)
-    # A child that looks for garbage would copy the pages of everything that it shares with this process.
+    # A child that looks for garbage would copy the pages of everything that it shares with this
+    # process.
     gc.freeze()
     serve()

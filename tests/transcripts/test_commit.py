@@ -1,4 +1,5 @@
-"""`nessie commit`: metadata, batches from files, conflicts with everything that resolves them, and submissions whose answer never came."""
+"""`nessie commit`: metadata, batches from files, conflicts with everything that resolves them, and
+submissions whose answer never came."""
 
 from __future__ import annotations
 
@@ -53,9 +54,7 @@ def logged(nessie):
     return nessie.ok("log", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]
 
 
-# -- metadata --------------------------------------------------------------------------------------------------------------------------
-
-
+# -- metadata ------------------------------------------------------------------------------------
 def test_everything_that_can_be_said_about_a_commit(catalog):
     catalog.table("db.orders", 2)
     catalog.ok(
@@ -169,9 +168,7 @@ def test_the_answer_names_the_new_head_and_the_created_ids(catalog):
     assert (answer["wasApplied"], answer["wasRepeated"]) == (True, False)
 
 
-# -- operations from a file ---------------------------------------------------------------------------------------------------------------
-
-
+# -- operations from a file ----------------------------------------------------------------------
 def test_a_batch_file_is_committed_and_the_staged_batch_left_alone(catalog):
     catalog.table("db.staged", 1)
     body = {
@@ -206,9 +203,7 @@ def test_one_bad_operation_in_a_thousand_is_named_and_nothing_is_written(catalog
     assert catalog.messages() == ["first tables"]
 
 
-# -- conflicts --------------------------------------------------------------------------------------------------------------------------
-
-
+# -- conflicts -----------------------------------------------------------------------------------
 @pytest.fixture
 def conflicting(catalog):
     """An update of db.orders is staged, and somebody else has changed the table meanwhile."""
@@ -401,9 +396,7 @@ def test_expected_hash_of_a_file_batch_is_where_the_caller_started(catalog):
     assert catalog.snapshot("db.orders") == 5
 
 
-# -- submissions whose answer never came ---------------------------------------------------------------------------------------------------
-
-
+# -- submissions whose answer never came ---------------------------------------------------------
 @pytest.fixture
 def unanswered(catalog):
     """A batch that was committed by a process that died before it could take the batch away."""

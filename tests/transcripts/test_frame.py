@@ -1,4 +1,5 @@
-"""The frame of the command line: global options on both sides, exit codes, one JSON document whatever happens, help, suggestions."""
+"""The frame of the command line: global options on both sides, exit codes, one JSON document
+whatever happens, help, suggestions."""
 
 from __future__ import annotations
 

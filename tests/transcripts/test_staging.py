@@ -1,4 +1,5 @@
-"""The staging verbs and the batch: what is staged, what a commit makes of it, what insists and refuses."""
+"""The staging verbs and the batch: what is staged, what a commit makes of it, what insists and
+refuses."""
 
 from __future__ import annotations
 
@@ -463,9 +464,18 @@ def test_every_type_keeps_all_its_fields(catalog):
     options = {
         "db.table": "--type iceberg-table --metadata-location s3://t --snapshot-id -9223372036854775808 --schema-id 1 --spec-id 2 "
         "--sort-order-id 2147483647",
-        "db.view": "--type ICEBERG_VIEW --metadata-location s3://v --version-id 4 --schema-id 5 --sql-text select§1 --dialect ansi",
-        "db.delta": "--type delta-table --metadata-location m1 --metadata-location m2 --checkpoint-location c1 --last-checkpoint c1",
-        "db.udf": "--type udf --sql-text s --dialect d --version-id v --signature-id g --metadata-location m",
+        "db.view": (
+            "--type ICEBERG_VIEW --metadata-location s3://v --version-id 4 --schema-id 5"
+            " --sql-text select§1 --dialect ansi"
+        ),
+        "db.delta": (
+            "--type delta-table --metadata-location m1 --metadata-location m2"
+            " --checkpoint-location c1 --last-checkpoint c1"
+        ),
+        "db.udf": (
+            "--type udf --sql-text s --dialect d --version-id v --signature-id g"
+            " --metadata-location m"
+        ),
         "db.ns": "--type namespace --property a=b=c --property e=",
     }
     for key, words in options.items():

@@ -19,9 +19,7 @@ def configure(nessie, text):
     return folder / "config.toml"
 
 
-# -- init -------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- init ----------------------------------------------------------------------------------------
 def test_init_makes_workspace_and_store_and_repeating_it_changes_nothing(nessie):
     first = nessie.ok("init", "--json").json
     nessie.ok("content", "put", "db", "--type", "namespace", "-m", "db")
@@ -75,9 +73,7 @@ def test_init_refuses_what_is_no_folder_and_no_store(nessie):
     assert not (nessie.folder / ".nessie").exists()
 
 
-# -- which store --------------------------------------------------------------------------------------------------------------------------
-
-
+# -- which store ---------------------------------------------------------------------------------
 def test_the_workspace_is_found_from_below(catalog):
     below = catalog.folder / "a" / "b"
     below.mkdir(parents=True)
@@ -171,9 +167,7 @@ def test_a_store_that_is_gone_is_not_made_again(catalog):
     assert not (catalog.folder / ".nessie" / "store.sqlite").exists()
 
 
-# -- which reference ------------------------------------------------------------------------------------------------------------------------
-
-
+# -- which reference -----------------------------------------------------------------------------
 def test_ref_option_then_environment_then_workspace_then_default_branch(catalog):
     for name in ("option", "variable", "here"):
         catalog.ok("branch", name)
@@ -226,9 +220,7 @@ def test_a_broken_head_file_is_named(catalog):
     assert f"{path}, line 1" in outcome.err
 
 
-# -- switch and status -----------------------------------------------------------------------------------------------------------------------
-
-
+# -- switch and status ---------------------------------------------------------------------------
 def test_switch_makes_and_changes_the_current_reference(catalog):
     catalog.ok("switch", "-c", "dev")
     catalog.table("db.orders", 2, "-m", "on dev")

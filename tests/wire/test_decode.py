@@ -67,8 +67,7 @@ def message_of(decode: Any, *args: Any, **options: Any) -> str:
     return caught.value.message
 
 
-# -- contents -----------------------------------------------------------------------------------------------------------------------------
-
+# -- contents ------------------------------------------------------------------------------------
 ACCEPTED = [
     (TABLE, IcebergTable(metadata_location="f", snapshot_id=1, schema_id=2, spec_id=3, sort_order_id=4)),
     (TABLE | {"id": None, "metadata": {"x": 1}, "later": []},
@@ -156,9 +155,7 @@ def test_an_unknown_type_may_be_nested_only_so_deep():
     )
 
 
-# -- keys and operations ------------------------------------------------------------------------------------------------------------------
-
-
+# -- keys and operations -------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -236,8 +233,7 @@ def test_a_faulty_operation_is_refused_with_place_and_fault(body, message):
     assert message_of(decode_operation, body) == message
 
 
-# -- commit metadata ----------------------------------------------------------------------------------------------------------------------
-
+# -- commit metadata -----------------------------------------------------------------------------
 AUTHOR_TIME = datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
@@ -329,13 +325,12 @@ def test_faulty_commit_metadata_is_refused_with_place_and_fault(body, message):
 def test_an_unknown_attribute_of_commit_metadata_is_refused_and_the_known_ones_are_named():
     message = message_of(decode_commit_meta, {"message": "m", "autor": "Ann"})
     assert message.startswith(
-        "commitMeta.autor: is no attribute that is known here (allProperties, allSignedOffBy, author, "
+        "commitMeta.autor: is no attribute that is known here (allProperties, allSignedOffBy,"
+        " author, "
     )
 
 
-# -- bodies of commits --------------------------------------------------------------------------------------------------------------------
-
-
+# -- bodies of commits ---------------------------------------------------------------------------
 def test_a_commit_needs_metadata_and_at_least_one_operation():
     body = {"commitMeta": {"message": "m"}, "operations": [PUT]}
     assert decode_operations(body) == (CommitMeta("m"), [decode_operation(PUT)])
@@ -354,9 +349,7 @@ def test_a_commit_needs_metadata_and_at_least_one_operation():
     assert message_of(decode_operations, []) == "must be an object, not a list"
 
 
-# -- batches ------------------------------------------------------------------------------------------------------------------------------
-
-
+# -- batches -------------------------------------------------------------------------------------
 def thousand(bad: Any) -> list[Any]:
     """A thousand operations of which number 500 is bad."""
     return [bad if n == 500 else changed(PUT, key__elements=["db", f"t{n}"]) for n in range(1000)]
@@ -472,7 +465,8 @@ def test_what_is_no_batch_is_refused(text, message):
 
 
 def calls_to_decode(text: str) -> int:
-    """How many functions are called to decode a batch: a cost that no other load on the machine changes."""
+    """How many functions are called to decode a batch: a cost that no other load on the machine
+    changes."""
     count = 0
 
     def profile(_frame: Any, event: str, _argument: Any) -> None:

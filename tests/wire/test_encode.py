@@ -307,8 +307,7 @@ def test_the_configuration_announces_both_versions_of_the_api():
     )
 
 
-# -- merges and errors --------------------------------------------------------------------------------------------------------------------
-
+# -- merges and errors ---------------------------------------------------------------------------
 CONFLICT = Conflict(ConflictType.VALUE_DIFFERS, KEY, "values differ", TABLE, TABLE, None)
 CONFLICT_JSON = {"conflictType": "VALUE_DIFFERS", "key": KEY_JSON, "message": "values differ"}
 OTHER = ContentKey(("x",))

@@ -70,12 +70,18 @@ TAG = Reference(ReferenceType.TAG, "v1", "ab" * 32, ReferenceMetadata(head=META,
         (
             FilterKind.LOG,
             LOGGED,
-            "timestamp(commit.commitTime) > timestamp('2025-01-01T00:00:00Z') && commit.authorTime < commit.commitTime",
+            (
+                "timestamp(commit.commitTime) > timestamp('2025-01-01T00:00:00Z') &&"
+                " commit.authorTime < commit.commitTime"
+            ),
         ),
         (
             FilterKind.LOG,
             LOGGED,
-            "operations.exists(op, op.type == 'PUT' && op.content.type == 'NAMESPACE' && op.content.id == 'x')",
+            (
+                "operations.exists(op, op.type == 'PUT' && op.content.type == 'NAMESPACE' &&"
+                " op.content.id == 'x')"
+            ),
         ),
         (
             FilterKind.LOG,
@@ -186,7 +192,10 @@ def test_values_of_any_two_types_can_be_compared(text):
         ),
         (
             UNSIGNED,
-            "has(commit.allSignedOffBy) && has(commit.properties) && has(commit.allProperties) && has(commit.parentCommitHashes)",
+            (
+                "has(commit.allSignedOffBy) && has(commit.properties) &&"
+                " has(commit.allProperties) && has(commit.parentCommitHashes)"
+            ),
         ),
         (
             UNSIGNED,
@@ -194,33 +203,54 @@ def test_values_of_any_two_types_can_be_compared(text):
         ),
         (
             LOGGED,
-            "operations.exists(op, !has(op.content) && op.content == null) && operations.exists(op, has(op.content))",
+            (
+                "operations.exists(op, !has(op.content) && op.content == null) &&"
+                " operations.exists(op, has(op.content))"
+            ),
         ),
         (BARE, "!has(ref.metadata) && ref.metadata == null && has(ref.hash)"),
         (
             BARE,
-            "!has(commit.author) && commit.author == null && !has(commit.hash) && commit.committer == null && commit.message == ''",
+            (
+                "!has(commit.author) && commit.author == null && !has(commit.hash) &&"
+                " commit.committer == null && commit.message == ''"
+            ),
         ),
         (
             BARE,
-            "!has(commit.commitTime) && commit.commitTime == null && has(commit.authors) && commit.authors == []",
+            (
+                "!has(commit.commitTime) && commit.commitTime == null && has(commit.authors) &&"
+                " commit.authors == []"
+            ),
         ),
         (
             BARE,
-            "has(refMeta.commitMetaOfHEAD) && has(refMeta.commitMetaOfHEAD.message) && !has(refMeta.commitMetaOfHEAD.hash)",
+            (
+                "has(refMeta.commitMetaOfHEAD) && has(refMeta.commitMetaOfHEAD.message) &&"
+                " !has(refMeta.commitMetaOfHEAD.hash)"
+            ),
         ),
         (
             BARE,
-            "!has(refMeta.numTotalCommits) && refMeta.numTotalCommits == null && refMeta.numTotalCommits != 0",
+            (
+                "!has(refMeta.numTotalCommits) && refMeta.numTotalCommits == null &&"
+                " refMeta.numTotalCommits != 0"
+            ),
         ),
         (BARE, "!has(refMeta.commonAncestorHash) && refMeta.commonAncestorHash == null"),
         (
             TAG,
-            "has(ref.metadata) && ref.metadata != null && ref.metadata.numTotalCommits == 7 && ref.metadata.numCommitsAhead == null",
+            (
+                "has(ref.metadata) && ref.metadata != null && ref.metadata.numTotalCommits == 7"
+                " && ref.metadata.numCommitsAhead == null"
+            ),
         ),
         (
             TAG,
-            "has(commit.commitTime) && commit.commitTime > timestamp('2025-01-01T00:00:00Z') && refMeta.commitMetaOfHEAD == commit",
+            (
+                "has(commit.commitTime) && commit.commitTime > timestamp('2025-01-01T00:00:00Z')"
+                " && refMeta.commitMetaOfHEAD == commit"
+            ),
         ),
     ],
 )

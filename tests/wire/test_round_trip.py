@@ -1,4 +1,5 @@
-"""A staged batch is written and read again without loss: every content type, unknown types, expected contents, any Unicode."""
+"""A staged batch is written and read again without loss: every content type, unknown types,
+expected contents, any Unicode."""
 
 from __future__ import annotations
 

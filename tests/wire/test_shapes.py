@@ -256,7 +256,8 @@ def test_every_shape_of_an_answer_is_held_against_what_is_written():
 
     written = {name for shape, _ in WRITTEN for name in reached(shape)}
     by_hand = {
-        # Pages of v1 and listings are composed of records that are here; the rest are stored or told by other modules.
+        # Pages of v1 and listings are composed of records that are here; the rest are stored or
+        # told by other modules.
         "Listing", "Page", "ErrorAnswer", "ErrorLine", "BarePage", "CleanMergeDetail", "MergeOutcome", "MetadataFact",
         "NamespacesResponse", "ReferencesResponseV1", "LogResponseV1", "EntriesResponseV1", "DiffResponseV1", "ReferenceState",
         "ReferenceHistoryResponse", "CutoffPolicy", "GarbageCollectorConfig", "RepositoryConfigResponse", "UpdateRepositoryConfigResponse",

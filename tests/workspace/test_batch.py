@@ -1,4 +1,5 @@
-"""The batch file: what goes in comes out, one writer at a time, and whatever stops a writer, the file is the old one or the new one."""
+"""The batch file: what goes in comes out, one writer at a time, and whatever stops a writer, the
+file is the old one or the new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Facts in files of the user's cache folder: whatever is wrong with a file or the folder, nothing is said and nothing fails."""
+"""Facts in files of the user's cache folder: whatever is wrong with a file or the folder, nothing
+is said and nothing fails."""
 
 from __future__ import annotations
 

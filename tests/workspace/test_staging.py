@@ -48,7 +48,10 @@ steps = st.lists(
 
 
 class Naive:
-    """Each verb done at once. A content is (identity, snapshot); identities of contents that exist in the store are their ids."""
+    """Each verb done at once.
+
+    A content is (identity, snapshot); identities of contents that exist in the store are their ids.
+    """
 
     def __init__(self):
         self.state = {key: (content.id, content.snapshot_id) for key, content in START.items()}
@@ -117,7 +120,8 @@ def test_a_batch_does_what_its_steps_would_have_done_one_by_one(sequence):
 
 
 def a_catalog(repository):
-    """The state that the steps start from; answers the contents with the ids that the repository has given."""
+    """The state that the steps start from; answers the contents with the ids that the repository
+    has given."""
     repository.commit(
         "main",
         [Put(key, content.with_id(None)) for key, content in START.items()],

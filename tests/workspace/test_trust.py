@@ -95,9 +95,7 @@ def test_a_record_counts_while_path_and_owners_are_the_same() -> None:
     assert not trust.is_recorded(records, "/srv/copy", {ME})
 
 
-# -- the facts ------------------------------------------------------------------------------------
-
-
+# -- the facts -----------------------------------------------------------------------------------
 @pytest.fixture(autouse=True)
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user with an empty home."""

@@ -276,9 +276,7 @@ def test_half_a_name_is_not_inside() -> None:
     assert Allowed(["/"]).find("/lake")[0].path == "/lake"
 
 
-# -- tables ------------------------------------------------------------------------------------------
-
-
+# -- tables --------------------------------------------------------------------------------------
 def located(location: str, **properties: str) -> dict[str, object]:
     return {**DOCUMENT, "location": location, "properties": properties}
 

@@ -1,4 +1,5 @@
-"""Warehouses by options and by a TOML file: what is configured, and an error that names what is wrong."""
+"""Warehouses by options and by a TOML file: what is configured, and an error that names what is
+wrong."""
 
 from __future__ import annotations
 

@@ -92,8 +92,7 @@ def matches(patterns: str | list[str], text: str) -> bool:
     return any(fnmatchcase(text, pattern.replace("[", "[[]")) for pattern in several)
 
 
-# -- what a policy opens -----------------------------------------------------------------------------
-
+# -- what a policy opens -------------------------------------------------------------------------
 OBJECT = "arn:aws:s3:::lake/"
 
 
@@ -130,9 +129,7 @@ def test_a_policy_knows_the_other_parts_of_aws() -> None:
     assert "arn:aws-cn:s3:::lake/" in policy(FOLDER, partition="aws-cn", writable=True)
 
 
-# -- vended credentials --------------------------------------------------------------------------------
-
-
+# -- vended credentials --------------------------------------------------------------------------
 def test_credentials_of_sts_are_vended(store: Store) -> None:
     found = warehouse(store, VENDED)
     access = delegation(found).access(VENDED, found, table())
@@ -261,8 +258,7 @@ def test_the_first_mode_that_both_sides_know_is_taken(store: Store) -> None:
         assert Delegation.mode(header, found) == mode
 
 
-# -- remote signing --------------------------------------------------------------------------------------
-
+# -- remote signing ------------------------------------------------------------------------------
 HOLDER = Holder("w", "main", ContentKey(("db", "orders")), "ann")
 
 
