@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.server.auth.browsers import Hosts
@@ -142,4 +143,11 @@ def _services(warehouses: Warehouses, writer: Writer) -> Services:
     def files_of(warehouse: Warehouse) -> MetadataFiles:
         return files[warehouse.name]
 
-    return Services(warehouses, files_of, writer, Delegation(warehouses), Idempotency())
+    return Services(
+        warehouses,
+        files_of,
+        writer,
+        Issuer(warehouses.secret),
+        Delegation(warehouses),
+        Idempotency(),
+    )

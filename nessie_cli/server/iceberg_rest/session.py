@@ -9,7 +9,7 @@ out again, so requirements are checked on what is there now.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
@@ -24,6 +24,7 @@ from nessie_cli.errors import (
     ReferenceConflict,
 )
 from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.model import (
@@ -64,16 +65,21 @@ class Services(NamedTuple):
     warehouses: Warehouses
     files: Callable[[Warehouse], MetadataFiles]
     writer: Writer
+    issuer: Issuer
     delegation: Delegation
     idempotency: idempotency.Idempotency
 
 
 class Proposal(NamedTuple):
-    """A change of the branch: nothing if there are no operations. `files` are new metadata files."""
+    """A change of the branch: nothing if there are no operations.
+
+    `files` are new metadata files, `content_ids` are those of new contents, by key.
+    """
 
     message: str = ""
     operations: Sequence[Operation] = ()
     files: Sequence[tuple[str, Document]] = ()
+    content_ids: Mapping[ContentKey, str] = {}
 
 
 class Changed(NamedTuple):
@@ -234,6 +240,14 @@ class Session:
         namespace = quote("\x1f".join(key.elements[:-1]), safe="")
         return f"v1/{prefix}/namespaces/{namespace}/tables/{quote(key.elements[-1], safe='')}"
 
+    def new_uuid(self, key: ContentKey) -> str:
+        """Returns the UUID of a new table or view: its content id, and the end of its location."""
+        return self.services.issuer.issue(self._branch, key)
+
+    def has_issued(self, own_uuid: str, key: ContentKey) -> bool:
+        """Whether `new_uuid` has made a UUID for a key on this branch."""
+        return self.services.issuer.has_issued(own_uuid, self._branch, key)
+
     def may_choose_location(self, key: ContentKey, type_: str) -> bool:
         """Whether the caller may choose the location of a table or view, and register one."""
         if self.warehouse.choose_locations:
@@ -269,6 +283,8 @@ class Session:
             if not proposal.operations:
                 return Changed(state, state)
             change = self._commit_of(state, proposal)
+            if proposal.content_ids:
+                self.call.submission.choose_content_ids(proposal.content_ids)
             self._check_rights(change)
             try:
                 with self._writing(proposal.files):

@@ -48,7 +48,7 @@ def create_table(session: Session) -> Reply:
     key = child(
         namespace_in(session.call.segments["namespace"]), values.text(body, "name", _CREATE)
     )
-    table_uuid = str(uuid.uuid4())
+    table_uuid = session.new_uuid(key)
     if body.get("stage-create") is True:
         return _staged(session, key, body, table_uuid)
 
@@ -56,7 +56,9 @@ def create_table(session: Session) -> Reply:
         document = _new_document(session, state, key, body, table_uuid)
         file = next_metadata_file(document["location"], document["properties"], None)
         content = content_of(document, file)
-        return Proposal(messages.created(key), [Put(key, content)], [(file, document)])
+        return Proposal(
+            messages.created(key), [Put(key, content)], [(file, document)], {key: table_uuid}
+        )
 
     after = session.change(make).after
     return table_answer(session, key, need_table(after, key))
@@ -155,13 +157,17 @@ def _uuid_of(session: Session, content: IcebergTable) -> object:
 
 
 class Made(NamedTuple):
-    """A table as a commit changes it: its content before, if there is one, its new metadata, and the message."""
+    """A table as a commit makes it: its content and metadata before, its metadata after, and the message.
+
+    A new table has a content id that the server has chosen.
+    """
 
     key: ContentKey
     there: IcebergTable | None
     base: Document | None
     document: Document
     message: str
+    new_id: str | None = None
 
     @property
     def changes(self) -> bool:
@@ -219,11 +225,16 @@ def _created_by(
     if isinstance(there, IcebergTable):
         requirements.check(several[0].requirements, read_table(session, there))
     namespace = need_free(state, key)
-    own_uuid = next(
-        (one.get("uuid") for one in several[0].updates if one.get("action") == "assign-uuid"),
-        str(uuid.uuid4()),
+    asked = next(
+        (one.get("uuid") for one in several[0].updates if one.get("action") == "assign-uuid"), None
     )
-    issued = issued_location(session, key, namespace, _checked_uuid(own_uuid))
+    own_uuid = session.new_uuid(key)
+    issued = issued_location(session, key, namespace, own_uuid)
+    if asked is not None and session.has_issued(str(asked), key):
+        staged = issued_location(session, key, namespace, str(asked))
+        # One that was created and dropped since has the UUID for good.
+        if not session.files.has_any(staged):
+            own_uuid, issued = str(asked), staged
     defaults: list[Document] = [
         {"action": "assign-uuid", "uuid": own_uuid},
         {"action": "set-location", "location": issued},
@@ -231,7 +242,7 @@ def _created_by(
     ]
     updates, document = _applied(None, several, defaults)
     _check_locations(session, key, document, issued)
-    return Made(key, None, None, document, messages.created(key, updates))
+    return Made(key, None, None, document, messages.created(key, updates), own_uuid)
 
 
 def _updated_by(
@@ -262,13 +273,6 @@ def _applied(
     return updates, document
 
 
-def _checked_uuid(text: object) -> str:
-    try:
-        return str(uuid.UUID(str(text)))
-    except ValueError:
-        raise InvalidInput("assign-uuid: uuid must be a UUID") from None
-
-
 def _check_locations(session: Session, key: ContentKey, document: Document, issued: str) -> None:
     may_choose = session.may_choose_location(key, IcebergTable.type)
     check_table_locations(session.files, document, issued, may_choose=may_choose)
@@ -282,7 +286,7 @@ def paths_of(document: Mapping[str, Any]) -> list[Any]:
 
 def proposal_of(several: Sequence[Made], message: str) -> Proposal:
     """Returns the commit of several tables: one new metadata file and one Put for each that changes."""
-    puts, files = [], []
+    puts, files, new_ids = [], [], {}
     for made in several:
         if not made.changes:
             continue
@@ -294,4 +298,6 @@ def proposal_of(several: Sequence[Made], message: str) -> Proposal:
             Put(made.key, content.with_id(made.there.id if made.there else None), made.there)
         )
         files.append((file, document))
-    return Proposal(message, puts, files)
+        if made.new_id is not None:
+            new_ids[made.key] = made.new_id
+    return Proposal(message, puts, files, new_ids)

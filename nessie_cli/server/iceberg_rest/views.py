@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from nessie_cli.iceberg.builder import requirements, values
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.builder.view import new_view, updated
@@ -55,7 +53,7 @@ def create_view(session: Session) -> Reply:
     schema = values.object_(body, "schema", _CREATE)
     version = values.object_(body, "view-version", _CREATE)
     properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
-    view_uuid = str(uuid.uuid4())
+    view_uuid = session.new_uuid(key)
 
     def make(state: State) -> Proposal:
         issued = issued_location(session, key, need_free(state, key), view_uuid)
@@ -67,7 +65,7 @@ def create_view(session: Session) -> Reply:
         _check_locations(session, key, document, issued)
         file = next_metadata_file(location, properties, None)
         put = Put(key, content_of(document, file))
-        return Proposal(f"create view {key}", [put], [(file, document)])
+        return Proposal(f"create view {key}", [put], [(file, document)], {key: view_uuid})
 
     return view_answer(session, need_view(session.change(make).after, key))
 
