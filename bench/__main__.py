@@ -32,10 +32,10 @@ Measurement = Callable[[Path], Iterator[Line]]
 
 
 def measurements(how: How) -> Mapping[str, Measurement]:
-    """In this order: `merging` works on the large store that `load` leaves in the scratch folder, and makes one when there is none.
+    """Measures in this order: `merging` uses the large store that `load` leaves behind.
 
-    `completion`, `reading` and `spark` share a repository in the same way. `how` is for those that
-    measure command lines. `spark` is there where PySpark and a Java are.
+    If there is none, it creates one. `completion`, `reading` and `spark` share a repository in the
+    same way. `how` is for those that measure command lines. `spark` needs PySpark and a Java.
     """
     found: dict[str, Measurement] = {
         "startup": partial(startup.measure, how=how),

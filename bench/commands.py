@@ -1,9 +1,9 @@
-"""How long a command line takes until its first page is there, beside Python's own start: what `startup`, `completion` and `reading` share.
+"""Times command lines until their first page, relative to Python's own start.
 
-Times by the clock are those of the fastest of interleaved runs: what disturbs a run only ever makes
-it slower. On a machine that is busy with other things `--by processor` takes the processor time of
-each run instead, and `--by instructions` counts what valgrind sees executed, once; that is
-repeatable, but waiting for the disk is in neither of them.
+`startup`, `completion` and `reading` share this module. Wall times are those of the fastest of
+interleaved runs, because disturbances only make a run slower. On a busy machine, `--by processor`
+takes the processor time of each run instead, and `--by instructions` counts the instructions that
+valgrind sees, once; that is repeatable, but neither includes waiting for the disk.
 """
 
 from __future__ import annotations

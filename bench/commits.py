@@ -1,7 +1,7 @@
-"""A commit of one key into a large catalog, beside a loop that only writes the same rows: what version control adds to the disk's work.
+"""Commits of one key into a large catalog, relative to a loop that only writes the same rows.
 
-Our commits run on one file, the bare loop on a copy of it made before them. The loop inserts the
-same rows with the same bytes in the same transactions, with the same tables, indexes, pragmas and
+Our commits run on one file, the bare loop on a copy made before them. The loop inserts the same
+rows with the same bytes in the same transactions, with the same tables, indexes, pragmas and
 durability; it computes nothing.
 """
 
@@ -117,9 +117,9 @@ def mark_of(watcher: apsw.Connection) -> tuple[int, int]:
 
 
 def written_since(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[Written]:
-    """What each commit since then has written; the objects of a commit end with the commit itself, kind 3.
+    """Returns the rows of each commit since then; the objects of a commit end with kind 3.
 
-    Numbers are the same on the copy, since the same rows were inserted there in the same order.
+    Numbers are the same on the copy, because the same rows were inserted there in the same order.
     """
     moves = watcher.execute(
         "SELECT * FROM reflog WHERE number > ? ORDER BY number", (mark[1],)

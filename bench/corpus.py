@@ -70,7 +70,7 @@ def open_repository(path: Path) -> tuple[LocalRepository, SQLiteStore]:
 
 
 def forgetful(store: SQLiteStore) -> LocalRepository:
-    """A repository over an open store that has read nothing yet; SQLite's own cache stays as it is."""
+    """Returns a repository over an open store with empty caches, except SQLite's own."""
     return LocalRepository(store, _CONTEXT)
 
 

@@ -1,4 +1,4 @@
-"""The least that an answer costs: a Starlette route on the server's own uvicorn that sends back what it was sent.
+"""The lower bound of an answer: a Starlette route on uvicorn that echoes its request.
 
 `python -m bench.echo` prints the port on which it listens.
 """

@@ -1,6 +1,7 @@
-"""The repository that commands are measured on: a hundred thousand commits, ten thousand tables, a thousand branches, half of them merged.
+"""The repository for measuring commands: 100,000 commits, 10,000 tables, 1,000 branches.
 
-Times of commits are made up, ten minutes apart, so that filters by time find the same in every run.
+Half of the branches are merged. Commits are ten minutes apart, so that filters by time find the
+same in every run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""`nessie serve` beside the released original on RocksDB, beside a route that only echoes, and beside a loop that only writes the same rows.
+"""`nessie serve` relative to the released original on RocksDB, an echo route, and a bare loop.
 
-All servers run at once, each in its own process, and each is warmed up for a minute, mostly by
-commits: the original's machine code is made while it runs. Then each row is measured in turns, a
-few seconds on each, so that what disturbs the machine meets all alike; the first half second of a
-turn does not count, since another server had the processors until then. A commit that has to be
-sent again counts once, with all of its time. The original does not force its commits to the disk;
-ours does. Without a Java or the original's jar only the floors are compared.
+The bare loop only writes the same rows. All servers run at once, each in its own process, and each
+is warmed up for a minute, mostly by commits, because the original compiles its machine code while
+it runs. Then each row is measured in turns of a few seconds, so that disturbances affect all alike.
+The first half second of a turn does not count. A commit that is sent again counts once, with all of
+its time. The original does not force its commits to the disk; ours does. Without a Java or the
+original's jar, only the lower bounds are compared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reading a history into a DataFrame against reading it with the Python API, and one executor against two.
+"""Reads a history into a DataFrame, relative to the Python API; one executor against two.
 
-As a program (`python -m bench.spark MASTER URL FOLDER CORES`) it is a Spark: for each line on its
-input it reads the history once, and says so. Each is a process of its own with a Java of its own,
+As a program (`python -m bench.spark MASTER URL FOLDER CORES`) it is a Spark driver: for each line
+of its input it reads the history once and reports. Each runs in its own process with its own Java,
 so that no measurement warms up another one.
 """
 

@@ -1,9 +1,9 @@
-"""A history of concurrent operations on registers, and whether one order of them explains all that was seen.
+"""A history of concurrent operations on registers, and a check that it is linearizable.
 
-A register is whatever has one state at a time: a reference with its target, a key with its content.
-The log of a register tells in which order it was written. Its history is linearizable if this order
-agrees with real time, and if each read has seen a state that the register had between its call and
-its answer.
+A register is anything that has one state at a time: a reference with its target, a key with its
+content. The log of a register contains its writes in order. The history is linearizable if this
+order agrees with real time, and if each read has seen a state that the register had between its
+call and its answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Event(NamedTuple):
-    """One operation on one register: when it was called and answered, and the state that it saw or wrote.
+    """An operation on a register: its call and answer times, and the state that it saw or wrote.
 
     `write` is the id of a write, None for a read.
     """
@@ -72,9 +72,10 @@ class History:
         return set(self._events)
 
     def check(self, register: str, log: Sequence[Row]) -> int:
-        """Raise `AssertionError` if the history of a register is impossible; return the number of events checked.
+        """Raises `AssertionError` if the history of a register is impossible.
 
-        `log` has the first write first. The first row is the state before all events.
+        Returns the number of checked events. `log` has the first write first. The first row is the
+        state before all events.
         """
         place = {row.write: number for number, row in enumerate(log)}
         assert len(place) == len(log), "a write was done twice"

@@ -1,6 +1,6 @@
-"""Files of Maven Central that tests need: kept in the local Maven repository, fetched when they are not there, and checked.
+"""Files of Maven Central for tests: cached in the local Maven repository, fetched and verified.
 
-A program that fetches one says whether it is only the network that failed: see `main`.
+A program that fetches one reports whether only the network failed: see `main`.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ class Artifact(NamedTuple):
     def fetched(
         self, into: Path | None = None, ways: Sequence[Fetch] = (), pauses: Sequence[float] = PAUSES
     ) -> Path:
-        """Where it is; it is fetched when it is not there, by Maven where there is one, else over plain HTTPS. All of it is read once.
+        """Returns the path of the file, after fetching it by Maven or HTTPS if it is missing.
 
-        `into` is another repository than the machine's, for `ways` that know it. Errors:
-        Unavailable when several attempts have failed, Damaged when something else came in one of
-        them, or lies there already.
+        Reads all of it once. `into` is another repository than the machine's, for `ways` that
+        support it. Raises Unavailable if several attempts failed, and Damaged if the file is not
+        the expected one.
         """
         path = (into or repository()) / self.place
         faults: list[str] = []

@@ -1,7 +1,7 @@
-"""The rooms and who may import whom, held for every import there is: at module level, inside functions and under TYPE_CHECKING.
+"""The packages and their imports: checks every import, at module level and inside functions.
 
-The table is ARCHITECTURE's. A room is a folder or a top-level module of the package; a module named
-in a string (lazy commands) counts as imported.
+The table is that of ARCHITECTURE.md. A package is a folder or a top-level module; a module named in
+a string (lazy commands) counts as imported.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def imports_below(root: Path) -> Mapping[str, Sequence[Import]]:
 
 
 def imports_of(source: Source, known: Mapping[str, Source]) -> Iterator[Import]:
-    """Every import of a file, each resolved to the most exact module of the package that it names."""
+    """Yields every import of a file, resolved to the most specific module of the package."""
     package = source.name if source.path.name == "__init__.py" else source.name.rpartition(".")[0]
     for node, at_load in _walk(source.tree, at_load=True):
         if isinstance(node, ast.Import):

@@ -39,7 +39,7 @@ def metadata(path: Path, *columns: str, rows: int) -> str:
 
 @pytest.fixture
 def deep(catalog, tmp_path):
-    """`db.t` in two states with readable metadata files, `db.items` in two whose files are nowhere."""
+    """`db.t` in two states with readable metadata files, `db.items` in two without files."""
     found = None
     for number, columns in enumerate((("id",), ("id", "amount")), 1):
         location = metadata(tmp_path / f"{number}.metadata.json", *columns, rows=number * 10)

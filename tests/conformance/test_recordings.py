@@ -1,9 +1,8 @@
-"""The exchanges recorded from the original server, replayed against ours: every answer agrees, but for the differences in `exceptions.json`.
+"""Replays exchanges recorded from the original server; `exceptions.json` lists the differences.
 
-The recordings and their replayer are no part of this project. Their folder is what
-NESSIE_CONFORMANCE says, else beside the checkout (`../shared/conformance`); elsewhere these tests
-are skipped and say so. Each exception carries the reason that `docs/reference/differences.md`
-explains.
+The recordings and their replayer are not part of this project. NESSIE_CONFORMANCE names their
+folder, otherwise it is beside the checkout (`../shared/conformance`); without it, these tests are
+skipped. Each exception has the reason that `docs/reference/differences.md` explains.
 """
 
 from __future__ import annotations

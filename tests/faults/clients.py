@@ -1,4 +1,4 @@
-"""Clients that work at random on one catalog through several repositories, and record what they do and see in a history.
+"""Clients that work at random on one catalog through several repositories, and record a history.
 
 Registers of the history are the references, and each counter on `main`. A counter is a table whose
 snapshot id a commit reads, increments and writes back under the content id that it found.
@@ -171,7 +171,10 @@ class Client:
             self._write(name, token_hex(8), DeleteReference(name, at))
 
     def _write(self, name: str, id_: str, change: Change) -> object | None:
-        """Make a change and record it; returns the answer, None if it was refused or nobody knows."""
+        """Makes a change and records it.
+
+        Returns the answer, or None if it was refused or is unknown.
+        """
         called = time.monotonic()
         try:
             answer = self._repository.submit(change, request_id=id_)

@@ -1,4 +1,4 @@
-"""Two servers and two embedded writers on one PostgreSQL database: one order explains all that their clients saw.
+"""Two servers and two embedded writers on one PostgreSQL database have a linearizable history.
 
 Each run takes NESSIE_TEST_HISTORY_SECONDS (default 5).
 """

@@ -12,7 +12,7 @@ from tests.transcripts.conftest import Nessie, Server, fresh
 
 
 def table(nessie: Nessie, key: str, snapshot: int, *more: str) -> None:
-    """Put a table whose metadata file is not there, so that nothing of the network is asked for it."""
+    """Puts a table whose metadata file does not exist, so that no network is used."""
     location = f"/nowhere/{snapshot}.json"
     nessie.ok(
         "content",

@@ -21,8 +21,10 @@ NEVER_TO_BE_RUN = {
     ("gc", "plan"): _LOCAL,
     ("gc", "apply"): _LOCAL,
 }
-"""What keeps a command from going on for ever, from starting a Java or from asking the buckets of tables: an option that counts before all that
-are random, or that is refused."""
+"""Options that stop commands from running for ever, starting a Java or reading buckets.
+
+Such an option precedes all random ones, or is refused.
+"""
 REVISIONS = (
     "main",
     "dev",

@@ -1,6 +1,6 @@
-"""Whatever is typed, piped in, set or broken: a documented exit code, one line, no traceback; and where a command failed, nothing has changed.
+"""Random input gives a documented exit code and one line; a failed command changes nothing.
 
-A case is made from the seed and its number alone. `NESSIE_TEST_FUZZ=SEED:FIRST:COUNT pytest
+A case depends only on the seed and its number. `NESSIE_TEST_FUZZ=SEED:FIRST:COUNT pytest
 tests/fuzz` runs others than the suite does.
 """
 

@@ -1,4 +1,4 @@
-"""A folder of files, some of them garbage, and the shortest engine there is: what is live is told."""
+"""A folder of files, some of them garbage, and a minimal engine that gets the live files."""
 
 from __future__ import annotations
 

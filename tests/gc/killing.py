@@ -1,7 +1,6 @@
-"""A process that is killed, within this one: from one change of the file system on, every further change raises.
+"""A simulated kill of this process: every change of the file system after one point raises.
 
-A real kill runs no clean-up either: whatever a handler tries to mend after it fails in the same
-way.
+A real kill runs no clean-up either, so every handler fails in the same way.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def test_nothing_is_deleted_whose_line_in_the_trail_cannot_be_written(heap, tmp_
 
 
 def test_a_run_that_was_applied_is_not_applied_again(heap):
-    """What has been written since at the place of a candidate, and looks like it, is not deleted."""
+    """A file written since at the place of a candidate is not deleted, even if it looks the same."""
     run = heap.approved()
     heap.apply(run)
     heap.write("data/garbage-0")

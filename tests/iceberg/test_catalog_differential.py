@@ -55,7 +55,7 @@ def seen(call: Callable[[], object]) -> object:
 
 
 def shown(value: object) -> object:
-    """Returns an answer without what differs between any two catalogs: locations, UUIDs, snapshot ids.
+    """Returns an answer without parts that differ between catalogs: locations, UUIDs, snapshot ids.
 
     Our properties of new tables are left out, too.
     """

@@ -1,4 +1,4 @@
-"""What two metadata files say differently: on real tables of PyIceberg, and on files made by hand."""
+"""Differences between two metadata files, on real tables of PyIceberg and on handmade files."""
 
 from __future__ import annotations
 

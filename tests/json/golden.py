@@ -1,7 +1,7 @@
-"""Golden files: one command line, the folder it runs in, and all that it answers; digits and instants are written as names.
+"""Golden files: a command line, its folder, and all of its output, with symbolic names.
 
 `<main~1>` is a hash of the repository that every golden folder has, `<id of db.orders>` a content
-id. What the command line itself makes is numbered in the order in which it appears: `<hash 1>`,
+id. Values that the command line creates are numbered in the order of their appearance: `<hash 1>`,
 `<id 1>`, `<time 1>`, `<request 1>`, `<run 1>`.
 """
 

@@ -1,7 +1,6 @@
-"""The folders that golden command lines run in: one repository whose hashes never change, and workspaces that are broken in one way each.
+"""The folders for golden command lines: a repository with fixed hashes, and broken workspaces.
 
-The names of all hashes and content ids in it are known, so an answer can be written down by names
-instead of by digits.
+All hashes and content ids in it have names, so an answer can be written by names.
 """
 
 from __future__ import annotations

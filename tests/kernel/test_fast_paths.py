@@ -1,4 +1,4 @@
-"""A fast path through history finds what a walk finds, in its order, on random graphs with merges."""
+"""Fast paths through history find what a walk finds, on random graphs with merges."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Starts commands on a terminal, each in a process that is forked from this one, which has loaded what takes time.
+"""Starts commands on a terminal, each in a process forked from this one, which is warmed up.
 
 One JSON request per line on stdin: the words, the folder, the environment, the name of the
-terminal, and what to load before. The answer to `start` is the number of the process, that to
-`wait` its exit code.
+terminal, and the modules to load. The answer to `start` is the process id, that to `wait` its exit
+code.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class Running:
         os.write(self._master, text.encode())
 
     def interrupt(self) -> None:
-        """Ctrl-C: the terminal sends SIGINT to every process that stands in the foreground on it."""
+        """Sends Ctrl-C: the terminal sends SIGINT to every process in its foreground."""
         self.type("\x03")
 
     def wait_for(self, text: str | Callable[[str], bool]) -> None:

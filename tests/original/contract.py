@@ -42,8 +42,9 @@ RETYPED = (
 
 
 class TestOriginal(Plain):
-    """The released original. What it has no words for, or answers otherwise, is named here, each with its reason; D1, D2 ... are rows of
-    `docs/reference/differences.md`.
+    """The released original. Overrides name its differences with reasons.
+
+    D1, D2 ... are rows of `docs/reference/differences.md`.
     """
 
     EMPTY_SOURCE = "D10: merging a source at the empty history deletes everything"

@@ -1,8 +1,8 @@
-"""The same random requests to the original server and to ours: the answers agree. `make test-original` runs it.
+"""Sends the same random requests to the original server and to ours, and compares the answers.
 
-The requests are made from a seed, NESSIE_TEST_SEED or a fixed one, so that a run that fails has met
-a change. They are drawn by Python's own generator: the choices of Hypothesis change with its
-releases.
+`make test-original` runs it. The requests depend on a seed, NESSIE_TEST_SEED or a fixed one, so a
+failure is caused by a change. Python's own generator draws them, because the choices of Hypothesis
+change with its releases.
 """
 
 from __future__ import annotations

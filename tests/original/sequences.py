@@ -45,7 +45,7 @@ class Catalog:
         self.number = 0
 
     def next(self) -> list[Asked]:
-        """Requests to send one after the other: a change and looks at what it did, or looks alone."""
+        """Returns requests to send one after the other: a change and reads of its result, or reads."""
         kinds = (
             [self.commit] * 5
             + [self.reference] * 2

@@ -41,10 +41,10 @@ class Original(NamedTuple):
 def original(
     folder: Path, rocksdb: Path | None = None, heap: str = "1g", *, options: Sequence[str] = ()
 ) -> Iterator[Original]:
-    """The original server while the block lasts: over its store in memory, or over RocksDB in a folder. It writes `original.log` into `folder`.
+    """Runs the original server within the block, in memory or over RocksDB in a folder.
 
-    `options` are further ones for the Java machine. Errors: Unavailable when it cannot be had, or
-    does not start.
+    It writes `original.log` into `folder`. `options` are more options for the Java machine. Raises
+    Unavailable if it cannot be fetched or does not start.
     """
     log = folder / "original.log"
     words = command(rocksdb, heap, options)

@@ -1,7 +1,6 @@
-"""Connections that are cut, before and behind the server: what was done is reported as done, and nothing is done twice.
+"""Lost connections before and after the server: results are reported, and nothing happens twice.
 
-Between client and server stands a proxy on a socket of its own, which spoils the first answer to a
-write in one of the ways below.
+A proxy between client and server spoils the first answer to a write in one of the ways below.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A conflict looks the same whoever found it: the golden answers of an embedded store, asked of a server of ours, and of one of others.
+"""Conflicts look the same on an embedded store, on our server, and on other servers.
 
-What runs before the conflict runs on the store itself; the command that meets the conflict runs
-over the wire.
+The commands before the conflict run on the store itself; the one with the conflict runs over the
+wire.
 """
 
 from __future__ import annotations

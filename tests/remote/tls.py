@@ -1,6 +1,6 @@
-"""Certificates and keys of these tests, made anew in each process that wants them: an authority's, a server's, a client's.
+"""Certificates and keys of a CA, a server and a client, created in each process that needs them.
 
-The client's key is there once more, encrypted with the password `opensesame`.
+The client's key is also there encrypted with the password `opensesame`.
 """
 
 from __future__ import annotations

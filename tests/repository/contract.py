@@ -1,4 +1,4 @@
-"""The contract of a repository: what every implementation of `Repository` does, whichever store or server stands behind it.
+"""The contract of every implementation of `Repository`, over whatever store or server.
 
 An implementation inherits `RepositoryContract` and gives a fixture `repository`: fresh, with the
 default branch `main` at the empty history.

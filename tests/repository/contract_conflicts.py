@@ -70,7 +70,7 @@ MESSAGES = {
 
 
 def set_up(catalog: Catalog, before: str, now: str, name: str = "k") -> tuple[str, str | None]:
-    """Bring a key into its two states; the expected hash, and the commit that made the difference."""
+    """Brings a key into its two states. Returns the expected hash and the changing commit."""
     catalog.write("main", {f"aside-{name}": 1})
     if before != ABSENT:
         catalog.write("main", {name: 1})

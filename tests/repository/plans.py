@@ -14,7 +14,7 @@ from tests.repository.vocabulary import Catalog
 
 
 def plan(call: Callable[[Catalog], Any]) -> Callable[[Repository], Planned[Any]]:
-    """The plan of a call that reads, and calls at most one verb that writes: the verb only drafts."""
+    """Returns the plan of a call that reads and drafts at most one verb."""
     submission: list[Submission] = []
 
     def run(at: Repository) -> Planned[Any]:

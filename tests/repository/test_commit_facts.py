@@ -136,7 +136,7 @@ def test_facts_of_another_version_or_shape_are_ignored() -> None:
 
 
 def test_facts_of_another_store_are_no_hindrance() -> None:
-    """Stores may come to share a pad; what one knows is then about commits that the other has not."""
+    """Stores may share cache files; the facts of one are then about commits unknown to the other."""
     one, other = (
         Asked([*LINE, (20, None, 41)]),
         Asked([(number, None, 1000 + number) for number in range(30)]),

@@ -1,4 +1,4 @@
-"""A changed bit anywhere in a store file: no wrong answer, no endless loop, no strange error, and fsck reports it.
+"""A flipped bit anywhere in a store file gives no wrong answer, and fsck reports it.
 
 `NESSIE_TEST_FLIPS=2000` tries that many over the whole file, and a quarter of it aimed at the small
 tables and indexes.

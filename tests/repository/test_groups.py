@@ -1,8 +1,7 @@
-"""Random groups of plans, while another writer commits between their drafts and their commit, against the naive model.
+"""Random groups of plans with an interfering writer, compared with a naive model.
 
-Every answer is the model's: that of a write in the order of commit, that of a refusal on what its
-plan saw. What was refused or stale has left nothing, and nothing that was committed needs anything
-of it.
+Every answer is the model's: that of a write in commit order, that of a refusal on the state that
+its plan saw. Refused or stale drafts leave nothing, and no commit needs anything of them.
 """
 
 from __future__ import annotations
@@ -164,7 +163,7 @@ def compare(plans: list[ModelledPlan], repository: LocalRepository) -> None:
 
 
 def leaves_nothing(plans: list[ModelledPlan], repository: LocalRepository) -> None:
-    """A draft that was not committed left no request, no object, and no commit that can be named."""
+    """Asserts that a draft that was not committed left no request, object or commit."""
     store: Store = repository._store
     writes = [write for plan in plans if (write := committed(plan)) is not None]
     there = {one.id for write in writes for one in write.objects}

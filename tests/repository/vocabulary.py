@@ -170,7 +170,7 @@ class Catalog:
         return self.commit(branch, *operations, message=message or f"write {', '.join(state)}")
 
     def rename(self, branch: str, old: str, new: str, number: int | None = None) -> str:
-        """One commit that moves a content to another key, changed as well when a number is given."""
+        """Commits a rename of a content, with a change if a number is given."""
         content = self.content(branch, old)
         moved = content if number is None else table(number, content.id)
         return self.commit(branch, delete(old), put(new, moved), message=f"rename {old} {new}")

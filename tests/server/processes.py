@@ -16,8 +16,10 @@ PATIENCE = 120
 
 @contextmanager
 def started(*arguments: str, **named: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running server on a free port, and its URL; killed at the end where it still runs. `stdout` is where that goes, `env` is added to it,
-    `first` a word of the line before the one with the URL.
+    """Runs a server on a free port within the block, and yields it with its URL.
+
+    `stdout` is where its output goes, `env` is added to its environment, `first` is a word of the
+    line before the one with the URL.
     """
     stdout, environment = named.get("stdout", subprocess.DEVNULL), os.environ | named.get("env", {})
     process = subprocess.Popen(

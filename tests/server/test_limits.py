@@ -44,7 +44,7 @@ def speaking(url):
 
 
 def whole(connection):
-    """Everything that comes until the server hangs up: status, headers, and the error in the body."""
+    """Returns all bytes until the server disconnects: status, headers, and the error of the body."""
     data = b"".join(iter(lambda: connection.recv(65536), b""))
     head, _, body = data.partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")

@@ -1,7 +1,7 @@
-"""Random histories of real tables that Spark and PyIceberg write, collected to the end: what is live reads back, and nothing else is left.
+"""Random histories of real tables by Spark and PyIceberg: gc deletes all garbage and nothing else.
 
-What is needed is told by Iceberg's own Java: its tables of all files, of all manifests, and of
-snapshots, of each metadata file that is live.
+Iceberg's own Java lists the needed files: its tables of all files, manifests and snapshots, of each
+live metadata file.
 """
 
 from __future__ import annotations

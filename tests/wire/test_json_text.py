@@ -1,4 +1,4 @@
-"""The strict JSON parser: what the standard library lets pass is refused, and the place is named."""
+"""The strict JSON parser: it refuses what the standard library accepts, and names the place."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def test_no_staged_operation_of_several_processes_is_lost(workspace, file):
 
 @pytest.fixture
 def small_files():
-    """No file may grow beyond 2,000 bytes: a write that does ends as on a full disk, in an error."""
+    """Limits files to 2,000 bytes: a longer write fails as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))

@@ -178,7 +178,7 @@ def test_a_warehouse_behind_a_symbolic_link_works_by_both_names(tmp_path: Path) 
 def test_a_link_that_replaces_a_checked_folder_is_not_followed(
     files: MetadataFiles, folder: Path
 ) -> None:
-    """The folder turns into a link and back all the time, also between the check and the opening."""
+    """The folder becomes a link and back all the time, also between the check and the opening."""
     (folder.parent / "outside").mkdir()
     (folder.parent / "outside" / "a.metadata.json").write_text('{"format-version": 2, "out": 1}')
     place, link, kept = folder / "t", folder / "link", folder / "kept"
