@@ -6,7 +6,7 @@
 _nessie_command() {
     case "$1" in
         '')
-            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge resolve transplant cherry-pick blame reflog undo serve token gc store fsck audit stats help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
+            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge resolve transplant cherry-pick blame reflog undo serve token gc store fsck audit doctor stats help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
             values='--store:store --profile:profile --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'init')
             commands='' options='--default-branch --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
@@ -188,6 +188,9 @@ _nessie_command() {
         'audit')
             commands='' options='--prefix --engine --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--prefix:key --engine:=local,spark --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='revision' repeats=0 behind='-' ;;
+        'doctor')
+            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'stats')
             commands='' options='-n --most --sizes --engine --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='-n:- --most:- --engine:=local,spark --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='range' repeats=0 behind='-' ;;

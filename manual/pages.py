@@ -187,6 +187,7 @@ _RELATED: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
     ("store", "load"): (("store", "backup"), ("init",)),
     ("audit",): (("fsck",), ("stats",)),
     ("stats",): (("log",), ("audit",)),
+    ("doctor",): (("config",), ("version",)),
 }
 _CONCEPTS_OF: dict[str, tuple[str, ...]] = {
     "merge": ("conflicts", "revisions"),
@@ -205,6 +206,7 @@ _CONCEPTS_OF: dict[str, tuple[str, ...]] = {
     "serve": ("stores",),
     "store": ("stores",),
     "fsck": ("stores",),
+    "doctor": ("stores", "access"),
     "audit": ("revisions",),
     "stats": ("revisions",),
     "config": ("stores",),

@@ -56,7 +56,7 @@ def access_to(
     """
     settings = AccessSettings(lookup, checked_url(url), place, origin)
     settings.check_consent()
-    return Access(
+    access = Access(
         credentials=_credentials(settings, tell),
         ca=settings.path("ca-file"),
         certificate=settings.path("certificate-file"),
@@ -66,6 +66,7 @@ def access_to(
         connect_timeout=settings.time("connect-timeout", CONNECT_TIMEOUT),
         timeout=settings.time("timeout", TIMEOUT),
     )
+    return access._replace(sources=tuple(settings.sources))
 
 
 def _credentials(

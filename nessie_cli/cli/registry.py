@@ -314,6 +314,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "Check the metadata files, manifest lists and manifests of every table and view.",
         CARE,
     ),
+    "doctor": CommandEntry(
+        "doctor.doctor", "Check the installation, and the store that a command would use.", CARE
+    ),
     "stats": CommandEntry(
         "log.stats",
         "Count commits by author, day and key, with contents created and deleted and tables per day.",

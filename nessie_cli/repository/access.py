@@ -82,6 +82,7 @@ class Access(NamedTuple):
     `ca` is a file of certificates to trust instead of the system's. `certificate` and `key` are the
     client's own, `key_password` decrypts the key. `proxy` is the address of a proxy instead of the
     environment's, or "none". Times are in seconds: for a connection, and for each answer to begin.
+    `sources` names the variables, settings and stores of secrets that these values come from.
     """
 
     credentials: Credentials | None = None
@@ -92,6 +93,7 @@ class Access(NamedTuple):
     proxy: str | None = None
     connect_timeout: float = CONNECT_TIMEOUT
     timeout: float = TIMEOUT
+    sources: tuple[str, ...] = ()
 
 
 def checked_url(url: str) -> str:

@@ -119,14 +119,20 @@ class AccessSettings:
         self._server = server
         self._place = place
         self._origin = origin
+        self.sources: dict[str, None] = {}
+        """The variables, settings and stores of secrets that had a value, in the order of their use."""
 
     def text(self, name: str) -> str | None:
         """One setting, None for none."""
         variable = VARIABLES[name]
         if (value := environment.variable(variable)) is not None:
+            self.sources[variable] = None
             return check(name, value, variable)
         value = self._lookup(name)
-        return None if value is None else check(name, value, self._place(name))
+        if value is None:
+            return None
+        self.sources[self._place(name)] = None
+        return check(name, value, self._place(name))
 
     def check_consent(self) -> None:
         """Raise `NotAllowed` if credentials would go to a server that the user did not name, or off this machine without TLS.
@@ -177,11 +183,16 @@ class AccessSettings:
         variable = VARIABLES[file].removesuffix("_FILE")
         value = environment.variable(variable)
         if value is not None:
+            self.sources[variable] = None
             return Secret(value)
         path = self.path(file)
         if path:
             return _from_file(path)
-        return (self._of_login() if name == "token" else None) or _from_keyring(name, self._server)
+        kept = self._of_login() if name == "token" else None
+        found = kept or _from_keyring(name, self._server)
+        if found:
+            self.sources["nessie login" if kept else "the keyring"] = None
+        return found
 
     def _of_login(self) -> Secret | None:
         """The token that `nessie login` keeps for this server."""

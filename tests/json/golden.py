@@ -33,8 +33,12 @@ _DIGITS = re.compile(
 _REQUEST = re.compile(r'(?<="requestId":")[0-9a-f]{16,32}(?=")')
 _SHORT = re.compile(r"\b[0-9a-f]{8,40}\b")
 _VERSIONS = re.compile(r'"(version|python)": ?"\d+\.[^"]*"')
-_SCRIPT = re.compile(r'"(script|help|text|token|tokenId)":"(?:[^"\\]|\\.)*"')
+_SCRIPT = re.compile(r'"(script|help|text|token|tokenId|fact)":"(?:[^"\\]|\\.)*"')
 """Long texts that have tests of their own, and texts that are made by chance."""
+_INSTALLED = re.compile(
+    r'("name":"(?:extra [\w-]+|java)"),"status":"\w+","fact":"[^"]*"(?:,"fix":"[^"]*")?'
+)
+"""A check of `nessie doctor` about the machine that it runs on."""
 _NAME = re.compile(r"<(?:(id|time|request|hash|run) )?([^<>]*)>")
 
 
@@ -51,6 +55,7 @@ _WORDS = frozenset(
         "<text>",
         "<token>",
         "<tokenId>",
+        "<fact>",
     }
 )
 """Names that do not stand for digits."""
@@ -136,6 +141,7 @@ class _Namer:
         self._counts = dict.fromkeys(("hash", "id", "time", "request", "run"), 0)
 
     def text(self, text: str) -> str:
+        text = _INSTALLED.sub(r'\1,"status":"OK","fact":""', text)
         text = _VERSIONS.sub(r'"\1":"<\1>"', _SCRIPT.sub(r'"\1":"<\1>"', text))
         text = _DIGITS.sub(lambda match: self._name(match.lastgroup or "", match[0]), text)
         text = _SHORT.sub(lambda match: self._short(match[0]), text)

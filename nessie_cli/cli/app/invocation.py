@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
@@ -188,23 +188,36 @@ class Invocation:
 
     @cached_property
     def head(self) -> Revision:
-        """What `HEAD` means: the first of these that names a reference.
-
-        `--ref`, `NESSIE_REF`, the profile that is named, the workspace's current reference, `NESSIE_DEFAULT_BRANCH`, the default profile, the
-        store's default branch.
-        """
+        """The revision that `HEAD` means."""
         from nessie_cli import revisions
+
+        return revisions.parse(self._named_head[1], self.now)
+
+    @property
+    def head_origin(self) -> str:
+        """What chose the current reference: an option, a variable, the workspace, a profile or the store."""
+        return self._named_head[0]
+
+    @cached_property
+    def _named_head(self) -> tuple[str, str]:
+        """What chose the current reference, and its name."""
+        return next((origin, name) for origin, name in self._heads() if name)
+
+    def _heads(self) -> Iterator[tuple[str, str | None]]:
+        """What can choose the current reference, and the name that it gives; the first name counts."""
         from nessie_cli.workspace import environment as env
 
-        named = self.options.ref or env.variable(env.REFERENCE)
-        if named is None and self.store.profile_name and self.store.profile:
-            named = self.store.profile.ref
-        if named is None and self.workspace:
-            named = self.workspace.current_reference()
-        named = named or env.variable(env.DEFAULT_BRANCH)
-        if named is None and self.store.nearer_store is None and self.store.profile:
-            named = self.store.profile.ref
-        return revisions.parse(named or self.repository().config().default_branch, self.now)
+        store = self.store
+        yield "--ref", self.options.ref
+        yield env.REFERENCE, env.variable(env.REFERENCE)
+        if store.profile_name and store.profile:
+            yield f"the profile {store.profile.name}", store.profile.ref
+        if self.workspace:
+            yield f"the workspace {self.workspace.root}", self.workspace.current_reference()
+        yield env.DEFAULT_BRANCH, env.variable(env.DEFAULT_BRANCH)
+        if store.nearer_store is None and store.profile:
+            yield f"the default profile {store.profile.name}", store.profile.ref
+        yield "the store, as its default branch", self.repository().config().default_branch
 
     def reference_name(self) -> str:
         """The name of the current reference; raises `InvalidInput` where it is a commit without a name."""

@@ -101,6 +101,20 @@ class StoreChoice:
             raise StoreNotFound(NO_STORE)
         return url
 
+    def origin(self) -> str:
+        """Returns what chose the store: an option, a variable, the workspace or a profile."""
+        if self._options.store:
+            return "--store"
+        if self.profile_name:
+            by = "--profile" if self._options.profile else env.PROFILE
+            return f"the profile {self.profile_name} ({by})"
+        for variable in (env.STORE, env.ENDPOINT):
+            if env.variable(variable):
+                return variable
+        if self.workspace:
+            return f"the workspace {self.workspace.root}"
+        return f"the default profile {self.profile.name}" if self.profile else "nothing"
+
     def name(self) -> str:
         """Returns the name of the store, as the staged batch keeps it."""
         return store_name(self.url(), self.workspace.root if self.workspace else None)

@@ -1,0 +1,1 @@
+"""The check of the installation and of the chosen store."""

@@ -1,0 +1,25 @@
+"""One check of `nessie doctor`."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+from nessie_cli.wire.record import OPTIONAL, Record
+
+
+class Status(StrEnum):
+    """The outcome of a check. ABSENT: not set or not installed, and not needed."""
+
+    OK = "OK"
+    ABSENT = "ABSENT"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True)
+class Check(Record):
+    """A check: its name, its outcome, the fact that it found, and the command that changes it."""
+
+    name: str
+    status: Status
+    fact: str
+    fix: Annotated[str | None, OPTIONAL] = None

