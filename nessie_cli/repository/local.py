@@ -47,12 +47,12 @@ from nessie_cli.repository.changes import AnyRevision, Change
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.log_filter import LogFilter, Walk
+from nessie_cli.repository.recent import Recent
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import Snapshot
 from nessie_cli.repository.verbs import verb_of
 from nessie_cli.repository.writing import (
-    Contention,
     DecodedObjects,
     Lease,
     Plan,
@@ -105,7 +105,7 @@ class LocalRepository(Repository):
                 f" that differ from this program's ({PARAMETERS})"
             )
         self.default_branch = settings[DEFAULT_BRANCH]
-        self._contention = Contention()
+        self._recent = Recent()
         self._use(
             Snapshot(store, Decoded(), context, self.default_branch, store.put, remote=store.remote)
         )
@@ -441,13 +441,13 @@ class LocalRepository(Repository):
             plans,
             fair=fair,
             begin=begin,
-            contention=self._contention,
+            recent=self._recent,
             lease=lease,
         )
 
     def lease_if_contested(self, name: str) -> Lease:
         """See `Repository`."""
-        return Lease(self._store, name if name in self._contention else "")
+        return Lease(self._store, name if self._recent.is_contested(name) else "")
 
     def _write(
         self, change: Change, request_id: str | None, check: Check | None

@@ -6,7 +6,6 @@ those before it will have done. No answer is given before the writes that it cou
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Generic, Self, TypeVar
@@ -17,9 +16,10 @@ from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceMoved, Store
 from nessie_cli.kernel.forms import Commit, Id, Node
 from nessie_cli.kernel.objects import Decoded, remember
 from nessie_cli.repository.draft import Draft
-from nessie_cli.store.base import LEASE, Store
+from nessie_cli.repository.recent import Recent
+from nessie_cli.store.base import Store
 from nessie_cli.store.overlay import Overlay
-from nessie_cli.store.records import Done, Outcome, Requirement, Stale, Write
+from nessie_cli.store.records import Done, Outcome, Requirement, Settings, Stale, Write
 
 FREE_TRIES = 2
 """Rounds that a plan may lose before it takes a lease."""
@@ -61,20 +61,34 @@ class Round:
         self._overlay: Overlay | None = None
         self._decoded: dict[Id, Node | Commit] = {}
         self._newest: Draft[Any] | None = None
-        self.moved: dict[str, Id] = {}
-        """Where the commit has moved branches."""
+        self.assumed = False
+        """Whether the plans begin with what this process wrote last, which may be out of date."""
+        self.done: list[Write] = []
         self._results: list[tuple[int, Planned[Any] | Exception]] = []
 
-    def read_ahead(self, begin: Sequence[tuple[str, str]], contention: Contention) -> None:
-        """Read together what the plans begin with, and what others wrote to contested references."""
-        known = contention.heads(begin)
+    def begin(self, begin: Sequence[tuple[str, str]], recent: Recent, *, assume: bool) -> None:
+        """Read together what the plans begin with, and what others have written since.
+
+        With `assume` nothing is read if this process alone has written lately.
+        """
         self._overlay = Overlay(self._store)
+        assumed = recent.bases(begin) if assume else None
+        if assumed is not None:
+            self._overlay.assume(begin, assumed)
+            self.assumed = True
+            return
+        known = recent.heads(begin)
         newer = self._overlay.read_ahead(begin, known)
         remember(self._cache, [(one.id, one.kind, one.data) for one in newer])
         for name, head in known.items():
             found = self._overlay.reference(name)
             if found is None or found.target != head:
-                contention.met(name)
+                recent.contest(name)
+
+    @property
+    def settings(self) -> Settings | None:
+        """The settings that the plans began with, or None if these were not read together."""
+        return self._overlay.base_settings if self._overlay is not None else None
 
     @property
     def changes_settings(self) -> bool:
@@ -133,29 +147,25 @@ class Round:
         for number, found in self._results:
             draft = _writing(found)
             outcome = next(remaining) if draft is not None else None
-            if draft is not None and isinstance(outcome, Done):
+            if draft is not None and draft.write is not None and isinstance(outcome, Done):
                 self._cache.put_all(draft.decoded)
-                self._moved(draft.write)
+                self.done.append(draft.write)
                 answers[number] = _answer(found)
-            elif draft is not None or again:
+            elif draft is not None or again or self.assumed:
                 if isinstance(outcome, Stale) and outcome.requirement is Requirement.OBJECT:
                     # A cached commit was deleted from the store.
                     self._cache.clear()
-                # Stale, repeated, or an answer that may rest on a write that was stale.
+                # Stale, repeated, or an answer that may rest on a write that was stale, or on
+                # an assumption that no commit has confirmed.
                 again.append((number, outcome if isinstance(outcome, Stale) else None))
             else:
                 answers[number] = _answer(found)
         return answers, again
 
-    def _moved(self, write: Write | None) -> None:
-        for move in write.moves if write is not None else ():
-            if move.after is not None:
-                self.moved[move.name] = move.after
-
     def _failed(self, error: NessieError) -> dict[int, Any]:
         """The answers if nothing was written, or nobody knows: only plans before the first write keep theirs."""
         answers: dict[int, Any] = {}
-        failed = False
+        failed = self.assumed
         for number, found in self._results:
             draft = _writing(found)
             failed = failed or draft is not None
@@ -174,37 +184,6 @@ def _writing(found: Planned[Any] | Exception) -> Draft[Any] | None:
 
 def _answer(found: Planned[Any] | Exception) -> Any:
     return found.answer if isinstance(found, Planned) else found
-
-
-class Contention:
-    """References that others write to as well: the next writers of this process take the lease at once.
-
-    A reference is contested for as long as a lease lasts, after a lost race or a move by others.
-    """
-
-    def __init__(self) -> None:
-        self._until: dict[str, float] = {}
-        self._heads: dict[str, Id] = {}
-
-    def met(self, name: str) -> None:
-        """Remember that others have moved a reference."""
-        now = time.monotonic()
-        self._until = {other: until for other, until in self._until.items() if until > now}
-        self._until[name] = now + LEASE
-        self._heads = {other: head for other, head in self._heads.items() if other in self._until}
-
-    def moved(self, heads: Mapping[str, Id]) -> None:
-        """Remember where this process has moved contested references."""
-        self._heads |= {name: head for name, head in heads.items() if name in self._until}
-
-    def heads(self, begin: Sequence[tuple[str, str]]) -> dict[str, Id]:
-        """Where this process has last moved those of the references that are contested."""
-        return {
-            name: self._heads[name] for name, _ in begin if name in self and name in self._heads
-        }
-
-    def __contains__(self, name: str) -> bool:
-        return self._until.get(name, 0) > time.monotonic()
 
 
 class Lease:
@@ -242,15 +221,15 @@ def commit_all(
     *,
     fair: bool = True,
     begin: Sequence[tuple[str, str]] = (),
-    contention: Contention,
+    recent: Recent,
     lease: Lease | None = None,
 ) -> list[A | Exception]:
     """Make and commit plans until each has an answer. Returns what each answered or raised, in order.
 
     `on` opens the repository on an overlay (None: on the store itself), `cache` gets the decoded objects that are stored
     now. After `FREE_TRIES` lost rounds a lease keeps other writers away, unless `fair` is False, because a plan
-    runs programs of the user. `contention` remembers who lost races; `lease` is one that is held already, for the first
-    try. `begin` are the references and request ids that plans begin with: read together.
+    runs programs of the user. `recent` remembers what this process wrote and lost lately; `lease` is one that is held
+    already, for the first try. `begin` are the references and request ids that plans begin with: read together.
     """
     answers: dict[int, Any] = {}
     waiting: list[tuple[int, Stale | None]] = [(number, None) for number in range(len(plans))]
@@ -258,20 +237,20 @@ def commit_all(
     while waiting and tries < MOST_TRIES:
         lost = next((stale.name for _, stale in waiting if stale is not None and stale.name), "")
         if lost:
-            contention.met(lost)
+            recent.contest(lost)
         if tries and lease is not None:
             # Whoever waits for one lease holds no other.
             lease.give_back()
         with Lease(store, lost if fair and tries >= FREE_TRIES else "", last=True) as own:
             this = Round(store, on, cache)
-            # A single plan reads on its own what it begins with.
-            if begin and (len(waiting) > 1 or contention.heads(begin)):
-                this.read_ahead(begin, contention)
+            # In a local store a single plan reads as fast on its own.
+            if begin and (store.remote or len(waiting) > 1):
+                this.begin(begin, recent, assume=store.remote and not tries)
             while waiting and not this.changes_settings:
                 number, _ = waiting.pop(0)
                 this.plan(number, plans[number])
             some, again = this.commit(own if own.token else lease)
-            contention.moved(this.moved)
+            recent.wrote(this.done, this.settings)
         answers |= some
         waiting = again + waiting
         tries += bool(again)

@@ -45,13 +45,21 @@ class Overlay:
 
         Returns the objects that were written since the `known` heads, as far as the base has told. See `View.bases`.
         """
-        newer: list[StoredObject] = []
-        for (name, request_id), found in zip(wanted, self._base.bases(wanted, known), strict=True):
-            self._references[name] = found.reference
-            self._requests[request_id] = found.request
-            self._base_settings = found.settings
-            newer += found.newer
-        return newer
+        found = self._base.bases(wanted, known)
+        self.assume(wanted, found)
+        return [one for basis in found for one in basis.newer]
+
+    def assume(self, wanted: Sequence[tuple[str, str]], found: Sequence[Basis]) -> None:
+        """Take this for what drafts begin with, instead of reading it."""
+        for (name, request_id), basis in zip(wanted, found, strict=True):
+            self._references[name] = basis.reference
+            self._requests[request_id] = basis.request
+            self._base_settings = basis.settings
+
+    @property
+    def base_settings(self) -> Settings | None:
+        """The settings of the base, if they were read together with something else."""
+        return self._base_settings
 
     def add(self, write: Write) -> None:
         """Show a write as if it were committed."""

@@ -1,0 +1,76 @@
+"""What a process has lately written to a store that others write to as well.
+
+It saves round trips. Nothing is decided on it: a commit names what it was drafted on, and is refused if
+that has changed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from nessie_cli.kernel.forms import Id
+from nessie_cli.store.base import LEASE
+from nessie_cli.store.records import Basis, Settings, StoredReference, Write
+
+
+class Recent:
+    """Where this process has left references, and which of them are contested. Forgotten after `LEASE` seconds.
+
+    A reference is contested after a lost race, and after a move by others: the next writers of this process take
+    its lease at once.
+    """
+
+    def __init__(self) -> None:
+        self._contested: dict[str, float] = {}
+        self._left: dict[str, tuple[float, StoredReference]] = {}
+        self._settings: Settings | None = None
+
+    def contest(self, name: str) -> None:
+        """Remember that others have moved a reference."""
+        now = time.monotonic()
+        self._contested = {one: until for one, until in self._contested.items() if until > now}
+        self._contested[name] = now + LEASE
+
+    def is_contested(self, name: str) -> bool:
+        """Returns whether others have moved a reference lately."""
+        return self._contested.get(name, 0) > time.monotonic()
+
+    def wrote(self, done: Sequence[Write], settings: Settings | None) -> None:
+        """Remember writes that are committed, and the settings that they began with, if those are known."""
+        if any(write.settings for write in done):
+            self._settings = None
+        elif settings is not None:
+            self._settings = settings
+        now = time.monotonic()
+        for move in (move for write in done for move in write.moves):
+            # The newest are the last, so the oldest are found at once.
+            self._left.pop(move.name, None)
+            if move.after is not None:
+                self._left[move.name] = (
+                    now + LEASE,
+                    StoredReference(move.name, move.kind, move.after),
+                )
+        while self._left and (oldest := next(iter(self._left.items())))[1][0] <= now:
+            del self._left[oldest[0]]
+
+    def heads(self, begin: Sequence[tuple[str, str]]) -> dict[str, Id]:
+        """Returns where this process has left the contested ones of these references."""
+        return {
+            name: self._left[name][1].target
+            for name, _ in begin
+            if name in self._left and self.is_contested(name)
+        }
+
+    def bases(self, begin: Sequence[tuple[str, str]]) -> list[Basis] | None:
+        """Returns what plans begin with if nobody else has written, or None if that is not likely."""
+        now = time.monotonic()
+        if self._settings is None:
+            return None
+        found = []
+        for name, _ in begin:
+            until, reference = self._left.get(name, (0.0, None))
+            if until <= now or self.is_contested(name):
+                return None
+            found.append(Basis(reference, self._settings, None))
+        return found
