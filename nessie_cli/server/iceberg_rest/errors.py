@@ -7,6 +7,8 @@ outcome. So an error that certainly wrote nothing is never 5xx on a request that
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from msgspec import json
@@ -21,7 +23,8 @@ from nessie_cli.errors import (
     StoreUnavailable,
 )
 from nessie_cli.iceberg.builder.requirements import RequirementFailed
-from nessie_cli.server.auth.identity import KeysUnavailable, Unauthenticated
+from nessie_cli.iceberg.files import MissingFile
+from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.exchange import Exchange
 from nessie_cli.server.failures import (
     RETRY_AFTER,
@@ -75,13 +78,6 @@ class NoSuchView(Refused):
     type = "NoSuchViewException"
 
 
-class NoSuchFile(Refused):
-    """There is no metadata file at the location that a client names."""
-
-    status = 404
-    type = "NotFoundException"
-
-
 class Exists(Refused):
     """A content has this name already, of whatever type."""
 
@@ -103,6 +99,12 @@ class CommitFailed(Refused):
     type = "CommitFailedException"
 
 
+class IllegalArgument(Refused):
+    """What Java's library refuses as an illegal argument, so that its clients raise it as one."""
+
+    type = "IllegalArgumentException"
+
+
 class Unprocessable(Refused):
     """A request that contradicts itself."""
 
@@ -118,6 +120,15 @@ _TYPES: tuple[tuple[Any, str], ...] = (
     (InvalidInput, Refused.type),
 )
 """The types of other errors."""
+
+
+@contextmanager
+def illegal_arguments() -> Iterator[None]:
+    """Raise `IllegalArgument` for input that is invalid."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise IllegalArgument(error.message) from None
 
 
 def failure(error: Exception, exchange: Exchange) -> Reply:
@@ -170,18 +181,15 @@ def _described(error: Exception, *, writes: bool) -> tuple[int, str, str]:
         return error.status, error.type, error.message
     if isinstance(error, OutcomeUnknown):
         return 500, "CommitStateUnknownException", _UNKNOWN_STATE
-    if (
-        isinstance(error, Unavailable | StoreUnavailable | KeysUnavailable)
-        and error.status == _UNAVAILABLE
-    ):
-        message = error.message if isinstance(error, Unavailable) else told(error).message
-        if writes or isinstance(error, Unavailable):
-            return _TOO_MANY, "TooManyRequestsException", message
-        return _UNAVAILABLE, "ServiceUnavailableException", message
+    if isinstance(error, MissingFile):
+        return 404, "NotFoundException", error.message
     shown = told(error)
-    if isinstance(shown, InternalFault | ClientGone):
-        return shown.status, _INTERNAL, shown.message
-    return shown.status, _type_of(shown), shown.message
+    if shown.status == _UNAVAILABLE:
+        if writes or isinstance(error, Unavailable):
+            return _TOO_MANY, "TooManyRequestsException", shown.message
+        return _UNAVAILABLE, "ServiceUnavailableException", shown.message
+    internal = isinstance(shown, InternalFault | ClientGone)
+    return shown.status, _INTERNAL if internal else _type_of(shown), shown.message
 
 
 def _type_of(error: NessieError) -> str:

@@ -24,6 +24,7 @@ from nessie_cli.server.iceberg_rest.state import State
 
 SEPARATOR = "\x1f"
 """What separates the levels of a namespace in a path."""
+TABLE, VIEW, NAMESPACE = "Table", "View", "Namespace"
 
 
 def namespace_in(text: str) -> ContentKey:
@@ -76,29 +77,43 @@ def need_view(state: State, key: ContentKey) -> IcebergView:
     return found
 
 
-def need_free(state: State, key: ContentKey) -> Namespace:
+def need_free(state: State, key: ContentKey, kind: str) -> Namespace:
     """Returns the namespace of a new table or view. Raises `Exists`, `NoSuchNamespace`."""
-    assert key.parent is not None, "names at the root are refused before"
-    contents = state.contents([key, key.parent])
-    if (there := contents.get(key)) is not None:
-        raise_existing(key, there)
-    parent = contents.get(key.parent)
-    if not isinstance(parent, Namespace):
-        raise NoSuchNamespace(f"Namespace does not exist: {key.parent}{_but(parent)}")
+    there, parent = _with_parent(state, key)
+    if there is not None:
+        raise_existing(key, there, kind)
     return parent
 
 
-def raise_existing(key: ContentKey, there: Content) -> NoReturn:
-    """Raises `Exists` for a key that is taken."""
-    names = {IcebergTable: "Table", IcebergView: "View", Namespace: "Namespace"}
-    name = names.get(type(there))
-    if name is not None:
-        raise Exists(
-            f"{name} already exists: {key}"
-            if name != "View"
-            else f"{name} with same name already exists: {key}"
-        )
-    raise Exists(f"{key} already exists with type {type_label(there.type_name)}")
+def need_free_for(state: State, old: ContentKey, new: ContentKey) -> None:
+    """Raises `Exists` or `NoSuchNamespace` if a table or view cannot be renamed to a key."""
+    there, _ = _with_parent(state, new)
+    if there is not None:
+        raise Exists(f"Cannot rename {old} to {new}. {_kind_of(there)} already exists")
+
+
+def _with_parent(state: State, key: ContentKey) -> tuple[Content | None, Namespace]:
+    """Returns the content of a key and its namespace. Raises `NoSuchNamespace` if both are missing."""
+    assert key.parent is not None, "names at the root are refused before"
+    contents = state.contents([key, key.parent])
+    there, parent = contents.get(key), contents.get(key.parent)
+    if isinstance(parent, Namespace):
+        return there, parent
+    if there is None:
+        raise NoSuchNamespace(f"Namespace does not exist: {key.parent}{_but(parent)}")
+    return there, Namespace(elements=key.parent.elements)
+
+
+def raise_existing(key: ContentKey, there: Content, kind: str) -> NoReturn:
+    """Raises `Exists` for a key that is taken. The words are those of Iceberg's own library."""
+    found = _kind_of(there)
+    same = "" if found == kind else " with same name"
+    raise Exists(f"{found}{same} already exists: {key}")
+
+
+def _kind_of(content: Content) -> str:
+    kinds = {IcebergTable: TABLE, IcebergView: VIEW, Namespace: NAMESPACE}
+    return kinds.get(type(content)) or f"A content of type {type_label(content.type_name)}"
 
 
 def _but(there: Content | None) -> str:

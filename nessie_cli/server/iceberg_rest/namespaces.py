@@ -18,6 +18,7 @@ from nessie_cli.server.iceberg_rest.errors import (
 )
 from nessie_cli.server.iceberg_rest.listing import asked_page
 from nessie_cli.server.iceberg_rest.names import (
+    NAMESPACE,
     namespace_in,
     namespace_of,
     need_namespace,
@@ -57,7 +58,7 @@ def _creation(state: State, key: ContentKey, properties: Mapping[str, str]) -> P
     above = [ContentKey(key.elements[:length]) for length in range(1, len(key.elements))]
     contents = state.contents([key, *above])
     if (there := contents.get(key)) is not None:
-        raise_existing(key, there)
+        raise_existing(key, there, NAMESPACE)
     for parent in above:
         found = contents.get(parent)
         if not isinstance(found, Namespace | None):

@@ -12,16 +12,15 @@ from nessie_cli.iceberg import messages
 from nessie_cli.iceberg.builder import requirements, values
 from nessie_cli.iceberg.builder.table import new_table, updated
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import answer
-from nessie_cli.server.iceberg_rest.errors import CommitFailed, NoSuchFile
+from nessie_cli.server.iceberg_rest.errors import CommitFailed
 from nessie_cli.server.iceberg_rest.loading import for_client, read_table, table_answer
-from nessie_cli.server.iceberg_rest.names import child, namespace_in, need_free, need_table
+from nessie_cli.server.iceberg_rest.names import TABLE, child, namespace_in, need_free, need_table
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
 from nessie_cli.server.iceberg_rest.state import State
 from nessie_cli.server.iceberg_rest.tables import key_in_path
@@ -76,7 +75,7 @@ def _staged(session: Session, key: ContentKey, body: Document, table_uuid: str) 
 def _new_document(
     session: Session, state: State, key: ContentKey, body: Document, table_uuid: str
 ) -> Document:
-    issued = issued_location(session, key, need_free(state, key), table_uuid)
+    issued = issued_location(session, key, need_free(state, key, TABLE), table_uuid)
     location = values.text(body, LOCATION, _CREATE).rstrip("/") if body.get(LOCATION) else issued
     properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
     request = {**body, "properties": {GC_ENABLED: "false", **properties}}
@@ -108,7 +107,7 @@ def register_table(session: Session) -> Reply:
     def make(state: State) -> Proposal:
         there = state.content(key)
         if not (overwrite and isinstance(there, IcebergTable)):
-            need_free(state, key)
+            need_free(state, key, TABLE)
         session.check_may_put(state, key, IcebergTable(metadata_location=location))
         content, document = registered(session, key, location, IcebergTable)
         if not isinstance(there, IcebergTable):
@@ -129,10 +128,7 @@ def registered(
     Raises `InvalidInput` if it holds metadata of another type, `NotAllowed` if the caller may not
     choose its location.
     """
-    try:
-        document = session.files.read(location)
-    except MissingFile as error:
-        raise NoSuchFile(error.message) from None
+    document = session.files.read(location)
     try:
         content = content_of(document, location)
     except InvalidInput as error:
@@ -224,7 +220,7 @@ def _created_by(
     there = state.content(key)
     if isinstance(there, IcebergTable):
         requirements.check(several[0].requirements, read_table(session, there))
-    namespace = need_free(state, key)
+    namespace = need_free(state, key, TABLE)
     asked = next(
         (one.get("uuid") for one in several[0].updates if one.get("action") == "assign-uuid"), None
     )

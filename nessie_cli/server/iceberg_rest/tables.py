@@ -20,7 +20,7 @@ from nessie_cli.server.iceberg_rest.names import (
     child,
     identifier_of,
     namespace_in,
-    need_free,
+    need_free_for,
     need_table,
 )
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
@@ -95,7 +95,7 @@ def rename_table(session: Session) -> Reply:
         there = need_table(state, old)
         if old == new:
             return Proposal()
-        need_free(state, new)
+        need_free_for(state, old, new)
         return Proposal(f"rename table {old} to {new}", [Delete(old), Put(new, there)])
 
     session.change(make)

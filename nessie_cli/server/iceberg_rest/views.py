@@ -11,13 +11,16 @@ from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations
 from nessie_cli.model import ContentKey, Delete, IcebergView, Put
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import NO_CONTENT
+from nessie_cli.server.iceberg_rest.errors import illegal_arguments
 from nessie_cli.server.iceberg_rest.listing import identifiers
 from nessie_cli.server.iceberg_rest.loading import read_view, view_answer
 from nessie_cli.server.iceberg_rest.names import (
+    VIEW,
     child,
     identifier_of,
     namespace_in,
     need_free,
+    need_free_for,
     need_view,
 )
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
@@ -56,11 +59,12 @@ def create_view(session: Session) -> Reply:
     view_uuid = session.new_uuid(key)
 
     def make(state: State) -> Proposal:
-        issued = issued_location(session, key, need_free(state, key), view_uuid)
+        issued = issued_location(session, key, need_free(state, key, VIEW), view_uuid)
         location = (
             values.text(body, LOCATION, _CREATE).rstrip("/") if body.get(LOCATION) else issued
         )
-        made = new_view(schema, version, location, properties, now())
+        with illegal_arguments():
+            made = new_view(schema, version, location, properties, now())
         document = {**made, "view-uuid": view_uuid}
         _check_locations(session, key, document, issued)
         file = next_metadata_file(location, properties, None)
@@ -84,7 +88,7 @@ def register_view(session: Session) -> Reply:
     location = values.text(body, "metadata-location", _REGISTER)
 
     def make(state: State) -> Proposal:
-        need_free(state, key)
+        need_free(state, key, VIEW)
         session.check_may_put(
             state, key, IcebergView(metadata_location=location, version_id=1, schema_id=0)
         )
@@ -113,7 +117,8 @@ def replace_view(session: Session) -> Reply:
         there = need_view(state, key)
         base = read_view(session, there)
         requirements.check(changes.requirements, base, of_view=True)
-        document = updated(base, changes.updates, now())
+        with illegal_arguments():
+            document = updated(base, changes.updates, now())
         if document is base:
             return Proposal()
         if paths_of(document) != paths_of(base):
@@ -148,7 +153,7 @@ def rename_view(session: Session) -> Reply:
         there = need_view(state, old)
         if old == new:
             return Proposal()
-        need_free(state, new)
+        need_free_for(state, old, new)
         return Proposal(f"rename view {old} to {new}", [Delete(old), Put(new, there)])
 
     session.change(make)
