@@ -17,10 +17,10 @@ from nessie_cli.store.sqlite_schema import new_file
 
 
 def back_up(url: str, path: str, progress: Progress | None = None) -> Counts:
-    """Writes one consistent state of a store to a new file, while others read and write the store.
+    """Writes one consistent state of a store to a new file, beside readers and writers.
 
     The file appears when it is complete. Raises `FileExists`, `DamagedObject` for the first damaged
-    object, and what `open_store` raises.
+    object, and the errors of `open_store`.
     """
     path = os.path.abspath(path)
     exists = FileExists(f"{path}: exists already. Hint: write the backup to a new file", path)
@@ -37,9 +37,9 @@ def back_up(url: str, path: str, progress: Progress | None = None) -> Counts:
 
 
 def load_backup(path: str, url: str, progress: Progress | None = None) -> Counts:
-    """Loads a SQLite store into a store of any kind, which is empty or does not exist yet.
+    """Loads a SQLite store into a store of any kind that is empty or does not exist.
 
-    Raises `FileNotFound`, and what `Store.load`, `create_store` and `open_sqlite` raise.
+    Raises `FileNotFound`, and the errors of `Store.load`, `create_store` and `open_sqlite`.
     """
     if not os.path.exists(path):
         raise FileNotFound(f"{path}: there is no such file", path)

@@ -1,8 +1,9 @@
 """The interface of a store: immutable objects by id, and references moved by compare-and-swap.
 
-A store knows no trees, commits or keys; it stores bytes. Objects never change, so a reader that has read one
-reference has a consistent state of everything below it and needs no transaction. A write is a value, `Write`: it
-names everything that it changes and everything that it relies on, and `Store.commit` decides it at once.
+A store stores bytes and does not know trees, commits or keys. Objects never change, so a reader
+that has read one reference has a consistent state of everything below it and needs no transaction.
+A write is a value, `Write`: it names everything that it changes and requires, and `Store.commit`
+decides it.
 """
 
 from __future__ import annotations
@@ -44,20 +45,20 @@ class View(Protocol):
         """Returns the raw bytes of those objects that exist, in one round trip."""
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
-        """Returns an object and up to `limit` of its kind that were written shortly before it, in one round trip.
+        """Returns an object and up to `limit` of its kind that were written before it, in one trip.
 
-        A read-ahead for walks over history. Returns fewer, or none, if this would cost more than `get` for each;
-        damaged objects are left out.
+        This is a read-ahead for walks over history. Returns fewer, or none, if this would cost more
+        than `get` for each. Leaves damaged objects out.
         """
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
-        """Returns up to `limit` ids of this kind whose lower-case hex form begins with `prefix`, in order."""
+        """Returns up to `limit` ids of a kind whose hex form begins with `prefix`, in order."""
 
     def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
-        """Returns up to `limit` objects with this index entry as (number, id), the highest number first.
+        """Returns up to `limit` objects with an index entry as (number, id), highest number first.
 
-        Only numbers below `before` are returned. The number of an ancestor is lower than that of its descendants;
-        nothing else may be read from the order. An object may have been deleted meanwhile.
+        Returns only numbers below `before`. The number of an ancestor is lower than those of its
+        descendants; the order means nothing else. An object may have been deleted meanwhile.
         """
 
     def reference(self, name: str) -> StoredReference | None:
@@ -68,16 +69,17 @@ class View(Protocol):
     ) -> list[StoredReference]:
         """Returns references in the order of their names (by code point), as one consistent state.
 
-        They are limited to one kind, to names that begin with `prefix`, and to names from `start` on (inclusive).
+        They are limited to one kind, to names that begin with `prefix`, and to names from `start`
+        on (inclusive).
         """
 
     def reflog(
         self, name: str | None = None, before: int | None = None, limit: int | None = None
     ) -> list[ReflogRow]:
-        """Returns the moves of one reference (or of all), newest first, with numbers below `before`."""
+        """Returns moves of one reference or of all, newest first, with numbers below `before`."""
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
-        """Returns the newest move of each of these references that has one, in one round trip and in no particular order."""
+        """Returns the newest move of each of these references, in one round trip, unordered."""
 
     def settings(self) -> Settings:
         """Returns all settings, including the facts of the repository that are stored as settings."""
@@ -86,24 +88,27 @@ class View(Protocol):
         """Returns the request that was committed under this id, or None."""
 
     def basis(self, name: str, request_id: str) -> Basis:
-        """Returns what drafting a write begins with, in one round trip. An empty request id finds none."""
+        """Returns the state with which a draft begins, in one round trip.
+
+        An empty request id finds none.
+        """
 
     def bases(
         self, wanted: Sequence[tuple[str, str]], known: Mapping[str, bytes] = {}
     ) -> list[Basis]:
-        """Returns what `basis` returns for each of several names and request ids, in one round trip.
+        """Returns `basis` for each of several names and request ids, in one round trip.
 
-        `known` has heads that the caller has read before. If such a branch has moved since, a remote store adds what was
-        written in between.
+        `known` contains heads that the caller has read before. If such a branch has moved since, a
+        remote store adds what was written in between.
         """
 
 
 class Store(View, Protocol):
     """A backend. All methods are safe to call from several threads and processes.
 
-    `commit` raises `StoreUnavailable` if nothing was written, and `OutcomeUnknown` if the store could not find out
-    whether something was; the request ids answer that later. A store that cannot keep text with a NUL refuses it
-    (`InvalidInput`).
+    `commit` raises `StoreUnavailable` if nothing was written, and `OutcomeUnknown` if the store
+    cannot tell; the request ids answer that later. A store that cannot keep text with a NUL refuses
+    it (`InvalidInput`).
     """
 
     remote: bool
@@ -116,76 +121,81 @@ class Store(View, Protocol):
     def commit(
         self, writes: Sequence[Write], *, lease: str = "", end_lease: bool = False
     ) -> list[Outcome]:
-        """Decides writes in order and returns the outcome of each. Each is atomic; those that are `Done` are durable.
+        """Decides writes in order and returns the outcome of each.
 
-        A write sees those before it. Several usually share one transaction and wait for the disk once. Two writes of
-        one call may have the same request id: the second is `Repeated`. `lease` is the token of a lease that the caller
-        holds. With `end_lease` this is the last commit under it: a store may give it back together with the commit.
+        Each is atomic; those that are `Done` are durable. A write sees those before it. Several
+        usually share one transaction and wait for the disk once. Two writes of one call may have
+        the same request id: the second is `Repeated`. `lease` is the token of the caller's lease.
+        With `end_lease`, this is the last commit under it, and a store may return the lease with
+        it.
         """
 
     def lease(self, name: str) -> AbstractContextManager[str]:
         """Waits for the lease of a reference, in order of arrival, and yields its token.
 
-        While it is held, other callers' commits that move this reference wait. A lease lasts at most `LEASE` seconds and
-        waiting for it is bounded as well: it gives a writer that lost several races a fair chance, and correctness
-        never depends on it. Draft and commit inside; never run hooks or other long work.
+        Meanwhile, commits of other callers that move this reference wait. A lease lasts at most
+        `LEASE` seconds, and waiting for it is bounded as well. It gives a writer that lost several
+        races a fair chance; correctness never depends on it. Draft and commit inside; never run
+        hooks or other long work.
         """
 
     def put(self, objects: Iterable[StoredObject]) -> None:
-        """Stores objects that no reference needs yet (a large load). An existing one is only marked as young again."""
+        """Stores objects that no reference needs yet, or marks existing ones as young."""
 
     def maintenance(self) -> AbstractContextManager[Maintenance]:
         """Opens the maintenance of this store: expiry, deletion of objects, compaction."""
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
-        """Returns every object (of a kind), for checking and cleaning."""
+        """Yields every object (of a kind), for verification and maintenance."""
 
     def verify_file(self) -> Iterator[str]:
-        """Returns what is wrong with the files of the store as such, one line each. Reads all of them."""
+        """Yields the problems of the store's files, one line each. Reads all of them."""
 
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
-        """Returns every index entry with the id of its object, in no order, for checking."""
+        """Yields every index entry with the id of its object, unordered, for verification."""
 
     def count(self) -> int:
         """Returns the number of objects. Costs a millisecond for some ten thousand."""
 
     def dump(self) -> AbstractContextManager[Dump]:
-        """Opens everything in this store as one consistent state. Readers and writers go on meanwhile."""
+        """Opens one consistent state of everything in this store, beside readers and writers."""
 
     def load(self, dump: Dump, progress: Progress | None = None) -> None:
-        """Stores everything in a dump, in one transaction; other writers wait for it. Ids and values stay equal.
+        """Stores everything in a dump, in one transaction, with equal ids and values.
 
-        Raises `StoreNotEmpty` unless this store is as `nessie init` leaves it; that content is replaced. After an error, or
-        if the process is killed, the store is as it was. The version of the settings becomes higher than it has ever been.
+        Other writers wait. Raises `StoreNotEmpty` unless this store is as `nessie init` leaves it;
+        that content is replaced. After an error, or if the process is killed, the store is
+        unchanged. The version of the settings becomes higher than it has ever been.
         """
 
     def change_counter(self) -> Hashable | None:
-        """Returns a value that differs once anything has been written, or None if it is unavailable.
+        """Returns a value that changes with every write, or None if it is unavailable.
 
-        Costs microseconds and never waits, unless the store is `remote`: then it costs a round trip. Call it from one
-        thread at a time.
+        Takes microseconds and never waits, unless the store is `remote`: then it takes a round
+        trip. Only one thread may call it at a time.
         """
 
     def close(self) -> None:
-        """Closes files and connections. Calls of other threads that are under way end first or raise `StoreUnavailable`.
+        """Closes files and connections. Calling it twice is harmless.
 
-        Calling it twice is harmless.
+        Running calls of other threads end first or raise `StoreUnavailable`.
         """
 
 
 LEASE = 2.0
-"""Seconds that a lease lasts."""
+"""The duration of a lease in seconds."""
 
 
 class Dump(Protocol):
-    """Everything in a store, as one consistent state. For one thread, which reads one iterator to its end before the next.
+    """One consistent state of everything in a store. Only for one thread.
 
-    Memory is bounded. Errors: `StoreUnavailable`; `DamagedObject`, which names what fails its check sum.
+    Each iterator must be read to its end before the next. Memory is bounded. Raises
+    `StoreUnavailable`, and `DamagedObject` that names what fails its check sum.
     """
 
     @property
     def counts(self) -> Counts:
-        """The number of rows of each iterator."""
+        """Returns the number of rows of each iterator."""
 
     def settings(self) -> Settings:
         """Returns all settings."""
@@ -200,49 +210,53 @@ class Dump(Protocol):
         """Returns the committed requests."""
 
     def objects(self) -> Iterator[PackedObject]:
-        """Returns all objects in the order of their numbers, so an ancestor comes before its descendants."""
+        """Yields all objects in the order of their numbers: ancestors precede descendants."""
 
 
 Reached = Callable[[Sequence[ReflogRow]], Container[bytes]]
-"""Given the moves since the mark, newest first, returns the ids that must stay. It may read the store."""
+"""Maps the moves since the mark, newest first, to the ids that must stay. It may read the store."""
 
 
 class Maintenance(Protocol):
     """Maintenance of one store, safe beside readers and writers of any process.
 
-    Errors: `StoreUnavailable`; `DamagedObject` if the store itself is damaged.
+    Raises `StoreUnavailable`, and `DamagedObject` if the store itself is damaged.
     """
 
     def size(self) -> StoreSize:
         """Returns the size of the store on disk."""
 
     def objects(self) -> Iterator[ListedObject]:
-        """Returns every object, the highest number of its kind first, in bounded memory.
+        """Yields every object, the highest number of its kind first, in bounded memory.
 
         Objects that are written meanwhile may be missing.
         """
 
     def last_move(self) -> int:
-        """Returns the highest number in the reflog. Each move committed after this call has a higher one."""
+        """Returns the highest number in the reflog. Later commits have higher ones."""
 
     def delete(
         self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached
     ) -> Deleted:
         """Deletes those objects last written before this second, except those that are `reached`.
 
-        One transaction, in which no reference moves: writers wait. `reached` gets the moves numbered
-        above `since`. The object with the highest number stays, so that no number is used twice.
+        This is one transaction during which no reference moves, so writers wait. `reached` gets the
+        moves numbered above `since`. The object with the highest number stays, so that no number is
+        used twice.
         """
 
     def expire(
         self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False
     ) -> Expired:
-        """Deletes moves and request ids older than these microseconds since 1970, or only counts them.
+        """Deletes moves and request ids older than a time in microseconds, or only counts them.
 
-        Moves numbered above `last_move` stay, however old they claim to be: a deletion still has to learn of them.
-        The newest row of the reflog stays, so that no number is used twice. The newest move of a
-        reference that exists stays if it has a message: the message is the reference's.
+        Moves numbered above `last_move` stay at any age, because a deletion still needs them. The
+        newest row of the reflog stays, so that no number is used twice. The newest move of an
+        existing reference stays if it has a message, which is the reference's.
         """
 
     def compact(self, *, full: bool = False) -> None:
-        """Makes the space of deleted rows usable; `full` returns it to the file system while writers wait."""
+        """Makes the space of deleted rows usable.
+
+        `full` returns it to the file system while writers wait.
+        """

@@ -1,9 +1,10 @@
-"""How backends that write files store a raw object: a codec byte, a check sum, the payload.
+"""The form of an object in files: a codec byte, a check sum, the payload.
 
-The check sum covers the object's id and kind, the codec byte and the payload. A flipped byte, or bytes that were stored
-under another id, are found before anything is decompressed. Small objects are stored raw, and so are those that the
-writer calls plain: nodes of key trees are nearly all ids and hashes, each commit writes several, and compressing them
-saves a fifth of the space and costs ten times the time. So most commands do without zstandard.
+The check sum covers the object's id and kind, the codec byte and the payload. So a flipped byte, or
+bytes stored under another id, are detected before decompression. Small objects are stored raw, and
+so are those that the writer calls plain: nodes of key trees consist mostly of ids and hashes, each
+commit writes several, and compressing them saves a fifth of the space and costs ten times the time.
+So most commands do not load zstandard.
 """
 
 from __future__ import annotations
@@ -19,24 +20,25 @@ if TYPE_CHECKING:
 
 RAW, ZSTD = 0, 1
 SMALL = 512
-"""Objects below this many bytes are stored raw."""
+"""The size in bytes below which objects are stored raw."""
 
-# Nodes of key trees: levels -1, 1 and 3 bring 4,080 bytes to 3,439 in 9, 18 and 28 microseconds. Long texts lose: 17 %
-# larger than by 1.
+# Nodes of key trees: levels -1, 1 and 3 compress 4,080 bytes to 3,439 in 9, 18 and 28 microseconds.
+# Long texts get 17 % larger than by level 1.
 _LEVEL = -1
 _HEADER = 5
 _encode = Encoder().encode
 
 
 def row_check(*fields: str | bytes | int | None) -> int:
-    """Returns the check sum of a row that is no object."""
+    """Returns the check sum of a row that is not an object."""
     return crc32(_encode(fields))
 
 
 def pack(id_: bytes, kind: int, data: bytes, *, plain: bool = False) -> bytes:
-    """Returns the form to store: five bytes more than `data`, or less if compressing helps and it is not `plain`.
+    """Returns the form to store.
 
-    Costs about 5 microseconds for 4 KB plain, 15 compressed.
+    It has five bytes more than `data`, or less if compressing helps and it is not `plain`. Costs
+    about 5 microseconds for 4 KB plain, 15 compressed.
     """
     if len(data) >= SMALL and not plain:
         packed = _contexts.compressor.compress(data)
@@ -46,13 +48,16 @@ def pack(id_: bytes, kind: int, data: bytes, *, plain: bool = False) -> bytes:
 
 
 def unpack(id_: bytes, kind: int, blob: bytes) -> bytes:
-    """Returns the object that `pack` was given; raises `ValueError` with the reason if anything has changed."""
+    """Returns the object that was packed.
+
+    Raises `ValueError` with the reason if anything changed.
+    """
     payload = verified(id_, kind, blob)
     return payload if blob[0] == RAW else _decompress(payload)
 
 
 def verified(id_: bytes, kind: int, blob: bytes) -> bytes:
-    """Returns the payload, still compressed; raises `ValueError` with the reason if its check sum is wrong."""
+    """Returns the compressed payload. Raises `ValueError` with the reason for a wrong check sum."""
     if len(blob) < _HEADER:
         raise ValueError(f"only {len(blob)} bytes are left of it")
     codec, payload = blob[0], blob[_HEADER:]
@@ -64,7 +69,7 @@ def verified(id_: bytes, kind: int, blob: bytes) -> bytes:
 
 
 def resealed(id_: bytes, kind: int, blob: bytes) -> bytes:
-    """Returns the form of today for one of format 1, whose check sum covered only codec and payload.
+    """Converts the form of format 1, whose check sum covered only codec and payload.
 
     A damaged object stays damaged.
     """
@@ -94,7 +99,7 @@ def _decompress(payload: bytes) -> bytes:
 
 
 class _Contexts(threading.local):
-    """One compressor and one decompressor per thread: they may not be shared, and making one costs more than using it."""
+    """One compressor and one decompressor per thread, which cannot be shared."""
 
     @property
     def compressor(self) -> zstandard.ZstdCompressor:

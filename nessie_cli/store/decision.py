@@ -1,4 +1,4 @@
-"""Deciding writes: do their requirements hold? The same rules for every store that decides in Python."""
+"""Decides writes by their requirements, for every store that decides in Python."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ DONE = Done()
 
 
 class Decision:
-    """Decides writes in order, each on the state that the ones before it leave behind.
+    """Decides writes in order, each on the state after those before it.
 
-    The state is read once, before the first decision, for everything that `Needs` lists. After the last decision,
-    `done` lists the writes to apply and `references` and `settings_version` are the state afterwards.
+    The state is read once, before the first decision, for everything that `Needs` lists. After the
+    last decision, `done` lists the writes to apply; `references` and `settings_version` are the new
+    state.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Decision:
 
     def decide(self, write: Write) -> Outcome:
         """Returns the outcome of one write."""
-        # First: a repeated request finds its references moved by the first one.
+        # First: the references of a repeated request have been moved by the first one.
         if recorded := self._requests.get(write.request.id):
             return Repeated(recorded)
         moved: dict[str, StoredReference | None] = {}
@@ -71,7 +72,7 @@ class Decision:
 
 
 class Needs:
-    """The part of the present state that deciding some writes needs."""
+    """The part of the state that deciding some writes needs."""
 
     def __init__(self, writes: Sequence[Write]) -> None:
         self.references = {move.name for write in writes for move in write.moves}
@@ -80,7 +81,7 @@ class Needs:
 
 
 def _is_at(current: StoredReference | None, move: Move) -> bool:
-    """Whether a reference is where a move requires it."""
+    """Returns whether a reference is where a move requires it."""
     if current is None:
         return move.before is None
     return current.target == move.before and current.kind == move.kind

@@ -1,4 +1,4 @@
-"""What dumping and loading a store have in common, whatever the store is."""
+"""The common parts of dumping and loading any store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PER_ROW = 200  # bytes that a row takes in memory beside its packed object
 
 
 def checked(url: str, id_: bytes, kind: int, packed: bytes, index: Iterable[bytes]) -> PackedObject:
-    """Returns an object of a dump; raises `DamagedObject` if its check sum is wrong."""
+    """Returns an object of a dump. Raises `DamagedObject` if its check sum is wrong."""
     try:
         verified(id_, kind, packed)
     except (ValueError, TypeError, OverflowError) as error:
@@ -43,12 +43,12 @@ def require_empty(url: str, counts: Counts, settings_version: int) -> None:
 
 
 def loaded_version(dumped: int, replaced: int) -> int:
-    """Returns the settings version after a load: caches must not take the loaded settings for those that they replace."""
+    """Returns the settings version after a load, which no cached settings have."""
     return max(dumped, replaced + 1)
 
 
 def batches(rows: Iterable[T], size_of: Callable[[T], int] = lambda _: 0) -> Iterator[list[T]]:
-    """Returns rows in lists that fit into memory."""
+    """Yields rows in lists that fit into memory."""
     batch: list[T] = []
     size = 0
     for row in rows:
@@ -62,12 +62,12 @@ def batches(rows: Iterable[T], size_of: Callable[[T], int] = lambda _: 0) -> Ite
 
 
 def packed_size(one: PackedObject) -> int:
-    """Returns the bytes that an object takes."""
+    """Returns the number of bytes of an object."""
     return len(one.packed) + sum(map(len, one.index))
 
 
 class Tally:
-    """Reports how many rows of a dump were loaded."""
+    """Reports the number of loaded rows of a dump."""
 
     def __init__(self, counts: Counts, progress: Progress | None) -> None:
         self._total = counts.objects + counts.references + counts.moves + counts.requests
@@ -75,7 +75,7 @@ class Tally:
         self._done = 0
 
     def add(self, rows: int) -> None:
-        """Report that some more were loaded."""
+        """Reports more loaded rows."""
         self._done += rows
         if self._progress is not None:
             self._progress(self._done, self._total)

@@ -1,4 +1,4 @@
-"""The store that is gone when the program ends: dictionaries behind one lock. It is also the plainest implementation."""
+"""The store in memory: dictionaries behind one lock. It is the simplest implementation."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class MemoryStore:
             return {id_: self._objects[id_][2] for id_ in ids if id_ in self._objects}
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:  # noqa: ARG002
-        """Returns nothing: here `get` for each is faster."""
+        """Returns nothing: `get` for each is faster here."""
         return {}
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
-        """See `View`. Costs a look at all objects: this store is for small repositories and tests."""
+        """See `View`. Reads all objects: this store is for small repositories and tests."""
         with self._lock:
             found = [id_ for id_, (kind_, _, _) in self._objects.items() if kind_ == kind]
         return sorted(id_ for id_ in found if id_.hex().startswith(prefix))[:limit]
@@ -221,7 +221,7 @@ class MemoryStore:
         with self._lock:
             waiting = self._leases[name]
             waiting.append(mine)
-            # A turn may come and pass while this thread gets no processor: it goes on without.
+            # If a turn came and passed while this thread got no processor, it continues without.
             while self._holder(name) is not mine and mine in waiting:
                 self._lock.wait(waiting[0].until - time.monotonic())
         try:
@@ -233,12 +233,12 @@ class MemoryStore:
                 self._lock.notify_all()
 
     def _leased(self, names: Iterable[str], token: str) -> bool:
-        """Returns whether somebody else holds a lease of one of these references."""
+        """Returns whether another caller holds a lease of one of these references."""
         holders = [self._holder(name) for name in names] if self._leases else []
         return any(holder is not None and holder.token != token for holder in holders)
 
     def _holder(self, name: str) -> _Ticket | None:
-        """Returns who holds a lease now. Its time begins when the one before has ended."""
+        """Returns the current holder of a lease. Its time begins when the one before has ended."""
         waiting, now = self._leases[name], time.monotonic()
         while waiting:
             if not waiting[0].until:
@@ -317,12 +317,12 @@ class MemoryStore:
             return Expired(len(moves), len(requests))
 
     def compact(self, *, full: bool = False) -> None:
-        """See `Maintenance`. Nothing is left to do."""
+        """See `Maintenance`. Does nothing."""
 
     # -- the whole --
 
     def dump(self) -> AbstractContextManager[Dump]:
-        """See `Store`. Costs a copy of every dictionary."""
+        """See `Store`. Copies every dictionary."""
         from nessie_cli.store.memory_dump import MemoryDump
 
         with self._lock:
@@ -375,11 +375,14 @@ class MemoryStore:
         return self._changes
 
     def close(self) -> None:
-        """Does nothing: whoever has the store can go on."""
+        """Does nothing: others may still use the store."""
 
 
 class _Ticket:
-    """A place in the line for a lease. Time begins to run, until `until`, when the holder before has gone."""
+    """A place in the queue for a lease.
+
+    Its time, until `until`, begins after the holder before it.
+    """
 
     def __init__(self) -> None:
         self.token = os.urandom(8).hex()

@@ -1,4 +1,4 @@
-"""From a URL to a store. Backends are imported only when they are used: a remote repository never loads SQLite."""
+"""Opens stores by URL. Backends are imported on first use: remote repositories need none."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from contextlib import contextmanager
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.store.base import Store
 
-_FORMS = "sqlite:///relative/path, sqlite:////absolute/path, a path, postgresql://user@host/database, http(s)://host/api/v2 or memory:"
+_FORMS = (
+    "sqlite:///relative/path, sqlite:////absolute/path, a path, postgresql://user@host/database,"
+    " http(s)://host/api/v2 or memory:"
+)
 _SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite):"
 
 
 def open_store(url: str, *, migrate: bool = True) -> Store:
-    """Open an existing store; one of an older format is migrated first, or refused without `migrate`.
+    """Opens an existing store, after migrating an older format, or refusing it without `migrate`.
 
-    Raises `InvalidInput` for a URL that names no store, `StoreNotFound`, `UnsupportedFormat`, `StoreUnavailable`.
+    Raises `InvalidInput` for a URL that names no store, `StoreNotFound`, `UnsupportedFormat`,
+    `StoreUnavailable`.
     """
     if url == "memory:":
         return _memory()
@@ -32,7 +36,10 @@ def open_store(url: str, *, migrate: bool = True) -> Store:
 
 
 def create_store(url: str) -> Store:
-    """Open a store, making an empty one where there is none; the folder must exist. Raises what `open_store` raises."""
+    """Opens a store, and creates an empty one if there is none; the folder must exist.
+
+    Raises the errors of `open_store`.
+    """
     if url == "memory:":
         return _memory()
     if _is_postgres(url):
@@ -61,12 +68,13 @@ def _psycopg_needed() -> Iterator[None]:
         yield
     except ImportError as error:
         raise NessieError(
-            f"store postgresql://...: psycopg cannot be loaded ({error}): pip install 'nessie-cli[postgres]'"
+            f"store postgresql://...: psycopg cannot be loaded ({error}): pip install"
+            " 'nessie-cli[postgres]'"
         ) from None
 
 
 def _path(url: str) -> str:
-    """The file that a URL or bare path names; a relative one is relative to the working directory."""
+    """Returns the file that a URL or path names, relative to the working directory."""
     if "\0" in url:
         raise InvalidInput(f"store {url!r}: a path has no zero bytes")
     if ":" not in url or not re.match(_SCHEME, url, re.ASCII | re.IGNORECASE):
@@ -81,5 +89,5 @@ def _path(url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """The URL without what may be a password."""
+    """Returns the URL without anything that may be a password."""
     return re.sub(r"//[^/@]*@", "//...@", url)

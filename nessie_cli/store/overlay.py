@@ -1,4 +1,4 @@
-"""A store as it will be once some writes are committed: what later drafts of the same group are based on."""
+"""An overlay: a store with uncommitted writes, on which later drafts of a group are based."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from nessie_cli.store.records import (
 )
 
 _BEHIND_STORE, _LAYER = 1 << 62, 1 << 40
-"""Rows of an overlay have higher numbers than those of its base, which may be an overlay, too."""
+"""The offset of row numbers of an overlay to those of its base, which may be an overlay too."""
 
 
 class Overlay:
-    """A `View` of a base and, on top of it, writes that are not committed. For one thread."""
+    """A `View` of a base with writes that are not committed. Only for one thread."""
 
     def __init__(self, base: View) -> None:
         self._base = base
@@ -41,9 +41,10 @@ class Overlay:
     def read_ahead(
         self, wanted: Sequence[tuple[str, str]], known: Mapping[str, bytes] = {}
     ) -> list[StoredObject]:
-        """Read what drafts on these references, under these request ids, begin with: one round trip for all of them.
+        """Reads the state with which drafts on these references and request ids begin.
 
-        Returns the objects that were written since the `known` heads, as far as the base has told. See `View.bases`.
+        This takes one round trip. Returns objects that were written since the `known` heads. See
+        `View.bases`.
         """
         found = self._base.bases(wanted, known)
         self.assume(wanted, found)
@@ -123,7 +124,7 @@ class Overlay:
         )
 
     def _new(self, ids: Sequence[bytes]) -> set[bytes]:
-        """Returns those ids that the base has not: it lists its own objects under their own numbers."""
+        """Returns the ids that are not in the base, which lists its own objects."""
         if unknown := [id_ for id_ in ids if id_ not in self._in_base]:
             there = self._base.get(unknown)
             self._in_base |= {id_: id_ in there for id_ in unknown}

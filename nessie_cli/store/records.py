@@ -1,4 +1,4 @@
-"""The values that travel between a store and its callers: rows, writes and their outcomes."""
+"""The values that stores and their callers exchange: rows, writes and their outcomes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from msgspec import Struct
 from nessie_cli import store as _package
 
 STORE_FORMAT = _package.STORE_FORMAT
-"""The format version that this program writes. A newer store is refused, an older one is migrated when it is opened."""
+"""The format version that this program writes.
+
+A newer store is refused, an older one is migrated when it is opened.
+"""
 
 
 class StoredObject(Struct, frozen=True):
-    """One immutable object: its 32-byte id, a small number for its kind (defined by the kernel), its raw bytes.
+    """An immutable object: its 32-byte id, a small number for its kind, its raw bytes.
 
-    `index` lists short opaque entries by which `find_indexed` finds the object; they are stored beside it and are not
-    part of it. `plain` says that compressing the bytes does not pay.
+    `index` lists short opaque entries by which `find_indexed` finds the object; they are stored
+    beside it and are not part of it. `plain` means that compressing the bytes does not pay.
     """
 
     id: bytes
@@ -36,7 +39,10 @@ class DamagedId(Struct, frozen=True):
 
 
 class StoredReference(Struct, frozen=True):
-    """Where a reference points. `kind` is an opaque word (`BRANCH`, `TAG`); names are unique over all kinds."""
+    """A stored reference.
+
+    `kind` is an opaque word (`BRANCH`, `TAG`); names are unique over all kinds.
+    """
 
     name: str
     kind: str
@@ -51,10 +57,10 @@ class Settings(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """One compare-and-swap of a reference, and its reflog entry.
+    """A compare-and-swap of a reference, and its reflog entry.
 
-    The reference `name` must be at `before` (None: must not exist) and goes to `after` (None: is deleted). `time` is
-    in microseconds since 1970; `who` is the caller, `operation` the verb.
+    The reference `name` must be at `before` (None: must not exist) and moves to `after` (None: is
+    deleted). `time` is in microseconds since 1970; `who` is the caller, `operation` the verb.
     """
 
     name: str
@@ -69,17 +75,18 @@ class Move(Struct, frozen=True):
 
 
 class ReflogRow(Struct, frozen=True):
-    """A move that was committed. `number` grows over the whole store and is never used twice."""
+    """A committed move. `number` grows over the whole store and is never used twice."""
 
     number: int
     move: Move
 
 
 class Request(Struct, frozen=True):
-    """A request id with what it was used for. Within a store an id is committed at most once; "" is no id.
+    """A request id and its use. A store commits an id at most once; "" is no id.
 
-    `caller` and `digest` tell a repetition of the same request from another one under the same id; an id that no client
-    chose has no digest. `result` is opaque: whatever a repetition is answered from. `time` is in microseconds since 1970.
+    `caller` and `digest` tell a repetition of the request from another request under the same id; a
+    generated id has no digest. `result` is opaque: data for answering a repetition. `time` is in
+    microseconds since 1970.
     """
 
     id: str
@@ -92,12 +99,12 @@ class Request(Struct, frozen=True):
 class Write(Struct, frozen=True):
     """One atomic write: what it changes, and what must still hold when it is committed.
 
-    Changes: `objects` are stored, `moves` applied in order (two moves of one reference chain), and `settings` set by
-    name (None removes one).
+    Changes: `objects` are stored, `moves` applied in order (two moves of one reference chain), and
+    `settings` set by name (None removes one).
 
-    Requirements: every moved reference is where its move says; the objects `required` exist, in the store or in this
-    write; the settings have version `settings_version` (None: the write does not depend on settings); and the id of
-    `request` is unused.
+    Requirements: every moved reference is where its move says; the objects `required` exist, in the
+    store or in this write; the settings have version `settings_version` (None: the write does not
+    depend on settings); and the id of `request` is unused.
     """
 
     request: Request
@@ -109,12 +116,15 @@ class Write(Struct, frozen=True):
 
     @property
     def records_request(self) -> bool:
-        """Whether an embedded store keeps a record of the request: of an id that a client chose, or that no reflog entry has."""
+        """Whether an embedded store records the request.
+
+        It does so if a client chose the id, or if no move has it.
+        """
         return bool(self.request.id) and (bool(self.request.digest) or not self.moves)
 
 
 class Requirement(StrEnum):
-    """The kinds of requirements of a write that may no longer hold."""
+    """The requirements of a write that may not hold."""
 
     REFERENCE = "reference"
     OBJECT = "object"
@@ -128,7 +138,8 @@ class Done(Struct, frozen=True):
 class Stale(Struct, frozen=True):
     """Nothing of the write was written, because a requirement did not hold.
 
-    For REFERENCE, `name` is the reference and `current` its present state (None: there is none of this name).
+    For REFERENCE, `name` is the reference and `current` its present state (None: there is none of
+    this name).
     """
 
     requirement: Requirement
@@ -137,7 +148,10 @@ class Stale(Struct, frozen=True):
 
 
 class Repeated(Struct, frozen=True):
-    """Nothing of the write was written, because its request id was committed before; `request` is the recorded one."""
+    """Nothing of the write was written, because its request id was committed before.
+
+    `request` is the recorded one.
+    """
 
     request: Request
 
@@ -146,7 +160,7 @@ Outcome = Done | Stale | Repeated
 
 
 class Basis(Struct, frozen=True):
-    """What drafting a write begins with: one reference, the settings, and the recorded request of an id, if any."""
+    """The state with which a draft begins: a reference, the settings, and a recorded request."""
 
     reference: StoredReference | None
     settings: Settings
@@ -156,7 +170,7 @@ class Basis(Struct, frozen=True):
 
 
 class PackedObject(Struct, frozen=True):
-    """An object in the form in which stores keep it: `packed` is what `codec.pack` returned, check sum included."""
+    """An object in its stored form: `packed` is the result of `codec.pack`, with check sum."""
 
     id: bytes
     kind: int
@@ -165,7 +179,7 @@ class PackedObject(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """How much there is in a store. `moves` are those of the reflog."""
+    """The number of rows of a store. `moves` are those of the reflog."""
 
     objects: int
     references: int

@@ -1,8 +1,8 @@
 """The embedded store: one SQLite file in WAL mode, for all threads and processes of one machine.
 
-Readers never wait. Writers take the write lock at the start of their transaction (BEGIN IMMEDIATE), so a compare-and-swap
-cannot be lost to a deadlock. They wait for each other up to `PATIENCE` seconds. An acknowledged write is on the disk
-(synchronous=FULL).
+Readers never wait. Writers take the write lock at the start of their transaction (BEGIN IMMEDIATE),
+so a compare-and-swap cannot be lost to a deadlock. They wait for each other up to `PATIENCE`
+seconds. An acknowledged write is on the disk (synchronous=FULL).
 """
 
 # os.path: importing pathlib costs a tenth of a command's start-up.
@@ -85,8 +85,12 @@ _INDEX_AFTER = """SELECT entry, object, id FROM object_index JOIN objects ON num
 WHERE (entry, object) > (?, ?) ORDER BY entry, object LIMIT ?"""
 _SCAN_AFTER = """SELECT number, CAST(id AS BLOB), kind, CAST(packed AS BLOB) FROM objects
 WHERE number > ? AND (?2 IS NULL OR kind = ?2) ORDER BY number LIMIT ?"""
-_HAS_HAPPENED = "SELECT 1 FROM requests WHERE id = ?1 UNION ALL SELECT 1 FROM reflog WHERE number > ?2 AND request_id = ?1"
-# Any committed change, after which SQLite's log file holds nothing of a transaction that failed before it.
+_HAS_HAPPENED = (
+    "SELECT 1 FROM requests WHERE id = ?1 UNION ALL SELECT 1 FROM reflog WHERE number > ?2 AND"
+    " request_id = ?1"
+)
+# Any committed change, after which SQLite's log file holds nothing of a transaction that failed
+# before it.
 _TOUCH = (
     "INSERT INTO leases (name, token, ends) VALUES ('', '', 0); DELETE FROM leases WHERE ends = 0"
 )
@@ -100,9 +104,10 @@ def open_sqlite(
     format_: int = STORE_FORMAT,
     migrations: Migrations = MIGRATIONS,
 ) -> SQLiteStore:
-    """Opens an existing store; one of an older format is migrated first. A writer waits at most `patience` seconds.
+    """Opens an existing store, after migrating an older format.
 
-    Raises `StoreNotFound`, `UnsupportedFormat` (a newer format, or no store at all), `StoreUnavailable`.
+    A writer waits at most `patience` seconds. Raises `StoreNotFound`, `UnsupportedFormat` (a newer
+    format, or not a store), `StoreUnavailable`.
     """
     path = os.path.abspath(path)
     return SQLiteStore(path, open_session(path, patience, format_, migrations), clock, patience)
@@ -111,20 +116,26 @@ def open_sqlite(
 def create_sqlite(
     path: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE
 ) -> SQLiteStore:
-    """Opens a store, and creates it if there is no file; two processes may do so at once. Raises what `open_sqlite` raises."""
+    """Opens a store, and creates it if there is no file; two processes may do so at once.
+
+    Raises the errors of `open_sqlite`.
+    """
     create_file(os.path.abspath(path))
     return open_sqlite(path, clock=clock, patience=patience)
 
 
 class SQLiteStore:
-    """A `Store` in one SQLite file, opened by `open_sqlite` or `create_sqlite`. Each thread has its own connection."""
+    """A `Store` in one SQLite file, opened by `open_sqlite` or `create_sqlite`.
+
+    Each thread has its own connection.
+    """
 
     remote = False
 
     def __init__(
         self, path: str, session: Session, clock: Callable[[], float], patience: float
     ) -> None:
-        # The path is absolute, so that a later change of the working directory cannot lead another thread to another file.
+        # The path is absolute, because the working directory may change.
         self._path = path
         self._file = session.file
         self._clock = clock
@@ -160,16 +171,16 @@ class SQLiteStore:
         return found
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
-        """See `View`. Costs about half of what `get` takes for as many objects, if every fifth row is of this kind."""
+        """See `View`. Takes half the time of `get` if every fifth row is of this kind."""
         try:
             rows = self._rows(_BEFORE, (id_, _SPREAD * limit, kind, limit + 1))
         except (DamagedObject, StoreUnavailable):
-            # A read-ahead: `get` raises the error if the objects are needed.
+            # This is a read-ahead: `get` raises the error if the objects are needed.
             return {}
         return {one.id: one.data for one in map(_object_of, rows) if isinstance(one, StoredObject)}
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
-        """See `View`. Costs a look at all objects of any kind with this prefix."""
+        """See `View`. Reads the ids of all objects with this prefix."""
         try:
             low, high = (
                 bytes.fromhex(prefix + "0" * (len(prefix) % 2)),
@@ -200,7 +211,10 @@ class SQLiteStore:
             last = rows[-1][:2]
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
-        """See `Store`. Objects come in the order of writing; those written meanwhile may be missing."""
+        """See `Store`.
+
+        Objects come in the order of writing; those written meanwhile may be missing.
+        """
         last, rows = -_LAST, None
         while rows is None or len(rows) == _SCAN:
             rows = self._rows(_SCAN_AFTER, (last, kind, _SCAN))
@@ -214,7 +228,10 @@ class SQLiteStore:
         return rows[0][0]
 
     def put(self, objects: Iterable[StoredObject]) -> None:
-        """See `Store`. Some thousand objects share a transaction: after an error those before are stored."""
+        """See `Store`.
+
+        Some thousand objects share a transaction: after an error, earlier ones are stored.
+        """
         rest = iter(objects)
         while batch := list(islice(rest, _BATCH)):
             rows = packed(batch, int(self._clock()))
@@ -276,7 +293,7 @@ class SQLiteStore:
         return next(iter(self._read(request_of, f"{REQUEST} WHERE id = ?", (id_,))), None)
 
     def basis(self, name: str, request_id: str) -> Basis:
-        """See `View`. One statement, unless the settings have changed since they were read last."""
+        """See `View`. One statement, unless the settings have changed since the last call."""
         reference = request = None
         version = 0
         for row in self._rows(BASIS, (name, request_id)):
@@ -296,7 +313,7 @@ class SQLiteStore:
         wanted: Sequence[tuple[str, str]],
         known: Mapping[str, bytes] = {},  # noqa: ARG002 - there is no round trip to save
     ) -> list[Basis]:
-        """See `View`. One statement for each: there is no round trip to save."""
+        """See `View`. One statement each: there is no round trip to save."""
         return [self.basis(*one) for one in wanted]
 
     # -- writing --
@@ -328,7 +345,10 @@ class SQLiteStore:
         needs: Needs,
         lease: str | None,
     ) -> list[Outcome] | None:
-        """Decide and apply; returns None if another caller holds a lease (with `lease` None it does not look)."""
+        """Decides and applies writes. Returns None if another caller holds a lease.
+
+        With `lease` None, leases are ignored.
+        """
         done: list[Write] = []
         last_number = 0
         session = self._taken()
@@ -365,13 +385,17 @@ class SQLiteStore:
         return outcomes
 
     def _find_out(self, request_id: str, last_number: int, failed: _CommitFailed) -> None:
-        """Returns if a transaction is durable although its COMMIT failed, and raises `failed` if it is not.
+        """Returns if a transaction is durable although its COMMIT failed, otherwise raises.
 
-        Its bytes may be in SQLite's log file, where the next start of the machine could find them. So this commits
-        something after it: then the log holds the whole transaction or nothing of it. `request_id` is one of the ids that
+        It raises `failed`. The bytes of the transaction may be in SQLite's log file, where the next
+        start of the machine could find them. So this commits another transaction: then the log
+        contains the whole first transaction or nothing of it. `request_id` is one of the ids that
         it has written, in their table or in the reflog after `last_number`.
         """
-        message = f"store {self._path}: the disk failed during a commit, and whether it happened cannot be found out"
+        message = (
+            f"store {self._path}: the disk failed during a commit, and whether it happened cannot"
+            " be found out"
+        )
         if not request_id:
             raise OutcomeUnknown(message, "") from failed
         try:
@@ -389,7 +413,7 @@ class SQLiteStore:
 
     @contextmanager
     def lease(self, name: str) -> Iterator[str]:
-        """See `Store`. With too many waiting it yields at once, without a lease."""
+        """See `Store`. If too many wait, it yields at once, without a lease."""
         with self._unsynced_transaction() as cursor:
             token = draw(cursor, name)
         try:
@@ -397,7 +421,7 @@ class SQLiteStore:
                 time.sleep(_NAP)
             yield token
         finally:
-            # If it cannot be given back, it expires.
+            # If it cannot be returned, it expires.
             with suppress(StoreUnavailable), self._unsynced_transaction() as cursor:
                 give_back(cursor, name, token)
 
@@ -408,7 +432,10 @@ class SQLiteStore:
     # -- the whole --
 
     def dump(self) -> AbstractContextManager[Dump]:
-        """See `Store`. While it is open SQLite's log file cannot be cut back, so it grows by what is written."""
+        """See `Store`.
+
+        Meanwhile, SQLite's log file cannot be truncated, so it grows with each write.
+        """
         from nessie_cli.store.sqlite_dump import open_dump
 
         if self._closed:
@@ -416,14 +443,17 @@ class SQLiteStore:
         return open_dump(self._path, self._patience)
 
     def load(self, dump: Dump, progress: Progress | None = None) -> None:
-        """See `Store`. The log file takes as much room as the dump until the end."""
+        """See `Store`. The log file takes as much space as the dump until the end."""
         from nessie_cli.store.sqlite_dump import load
 
         try:
             with self._transaction() as cursor:
                 load(cursor, self.url, dump, int(self._clock()), progress)
         except _CommitFailed as error:
-            message = f"{error}; whether the load happened cannot be found out: load again, which is refused if it did"
+            message = (
+                f"{error}; whether the load happened cannot be found out: load again, which is"
+                " refused if it did"
+            )
             raise OutcomeUnknown(message, "") from error
 
     def change_counter(self) -> tuple[int, int] | None:
@@ -435,14 +465,17 @@ class SQLiteStore:
         except StoreUnavailable:
             return None
         if self._watch is None:
-            # Only a server asks.
+            # Only a server calls it.
             from nessie_cli.store.sqlite_watch import Watch
 
             self._watch = Watch(self._path)
         return self._watch.version()
 
     def close(self) -> None:
-        """See `Store`. The last connection of all processes writes SQLite's log back into the file."""
+        """See `Store`.
+
+        The last connection of all processes writes SQLite's log back into the file.
+        """
         self._closed = True
         if self._watch is not None:
             self._watch.close()
@@ -471,16 +504,18 @@ class SQLiteStore:
             session.lock.release()
 
     def _check_file(self) -> None:
-        """Raises `StoreUnavailable` if the file is no longer the one that was opened: commits to that one would be lost."""
+        """Raises `StoreUnavailable` if the file was replaced: commits to it would be lost."""
         try:
             found = file_of(self._path)
         except OSError:
             raise StoreUnavailable(
-                f"store {self._path}: there is no such file; it was moved or deleted while it was open"
+                f"store {self._path}: there is no such file; it was moved or deleted while it was"
+                " open"
             ) from None
         if found != self._file:
             raise StoreUnavailable(
-                f"store {self._path}: another file took its place while it was open; restart the programs that use it"
+                f"store {self._path}: another file took its place while it was open; restart the"
+                " programs that use it"
             )
 
     def _keep(self, session: Session) -> Session:
@@ -491,7 +526,7 @@ class SQLiteStore:
 
     @contextmanager
     def _session(self) -> Iterator[Session]:
-        """The session of this thread, with SQLite's errors as ours."""
+        """Yields the session of this thread, and converts SQLite's errors."""
         session = self._taken()
         session.committing = False
         try:
@@ -502,7 +537,7 @@ class SQLiteStore:
             session.lock.release()
 
     def _translated(self, session: Session, error: Exception) -> NessieError:
-        """The error of ours for one of SQLite's; `_CommitFailed` if the disk failed during the final COMMIT."""
+        """Returns our error for one of SQLite's; `_CommitFailed` for a failed COMMIT."""
         if session.committing and isinstance(error, apsw.IOError) and not is_damaged_page(error):
             return _CommitFailed(str(self._failure(error)))
         return self._failure(error)
@@ -514,7 +549,10 @@ class SQLiteStore:
 
     @contextmanager
     def _unsynced_transaction(self) -> Iterator[apsw.Cursor]:
-        """A transaction that does not wait for the disk: a power failure may undo it, if no other one follows."""
+        """A transaction that does not wait for the disk.
+
+        A power failure may undo it if no other transaction follows.
+        """
         with self._session() as session:
             session.cursor.execute("PRAGMA synchronous = NORMAL")
             try:
@@ -529,7 +567,7 @@ class SQLiteStore:
         try:
             return session.cursor.execute(sql, values).fetchall()
         except UnicodeEncodeError:
-            # Half a surrogate pair, from a command line that is not UTF-8: no such name can ever have been written.
+            # Half a surrogate pair, from a command line that is not UTF-8: no stored name has one.
             return []
         except _ERRORS as error:
             raise self._failure(error) from error
@@ -570,10 +608,10 @@ def _limit(limit: int | None) -> int:
 
 
 def _after(prefix: str) -> str | None:
-    """The first text behind all that begin with `prefix`, None where there is none."""
+    """Returns the first text after all that begin with `prefix`, or None if there is none."""
     stem = prefix.rstrip("\U0010ffff")
     if not stem:
         return None
     code = ord(stem[-1]) + 1
-    # Surrogates are no characters: they have no bytes that could be compared.
+    # Surrogates have no bytes that could be compared.
     return stem[:-1] + chr(_BEHIND_SURROGATES if code == _SURROGATES else code)

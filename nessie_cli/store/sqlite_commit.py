@@ -1,4 +1,4 @@
-"""The statements that commit writes to a SQLite store: read what the requirements need, then apply what was decided."""
+"""The statements of commits to a SQLite store: read the requirements, then apply the decision."""
 
 from __future__ import annotations
 
@@ -13,18 +13,26 @@ from nessie_cli.store.records import Move, StoredObject, StoredReference
 from nessie_cli.store.sqlite_rows import REFERENCE, REQUEST, reference_of, request_of, with_check
 
 REFRESH_AFTER = 3600
-"""An existing object that is written again becomes young only if it is older than this many seconds: most writes of an
-existing object then touch no page. The grace period of a sweep must be longer."""
+"""The age in seconds from which an existing object that is written again becomes young.
+
+So most writes of existing objects change no page. The grace period of a sweep must be longer.
+"""
 
 ObjectRow = tuple[bytes, int, int, bytes]
-"""Id, kind, when it was last written in seconds since 1970, packed bytes."""
+"""Id, kind, time of the last write in seconds since 1970, packed bytes."""
 
-_PUT = "INSERT INTO objects (id, kind, written, packed) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+_PUT = (
+    "INSERT INTO objects (id, kind, written, packed) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO"
+    " NOTHING"
+)
 _REFRESH = "UPDATE objects SET written = ?2 WHERE id = ?1 AND written < ?2 - ?3"
 _INDEX = (
     "INSERT OR IGNORE INTO object_index (entry, object) SELECT ?, number FROM objects WHERE id = ?"
 )
-_STATE = "SELECT (SELECT max(version) FROM settings), (SELECT max(number) FROM reflog), EXISTS (SELECT 1 FROM leases)"
+_STATE = (
+    "SELECT (SELECT max(version) FROM settings), (SELECT max(number) FROM reflog), EXISTS (SELECT"
+    " 1 FROM leases)"
+)
 _EXISTS = "SELECT 1 FROM objects WHERE id = ?"
 _FIND_REFERENCE = f"{REFERENCE} WHERE name = ?"
 _FIND_REQUEST = f"{REQUEST} WHERE id = ?"
@@ -42,7 +50,7 @@ SET = "INSERT OR REPLACE INTO settings (name, value, version, check_sum) VALUES 
 
 
 def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
-    """Returns the rows to insert. Call it before taking the write lock: others wait only for what needs the lock."""
+    """Returns the rows to insert. Called before taking the write lock, to keep it short."""
     return [
         (one.id, one.kind, now, pack(one.id, one.kind, one.data, plain=one.plain))
         for one in objects
@@ -50,18 +58,18 @@ def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
 
 
 def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[StoredObject]) -> None:
-    """Write the packed rows of objects, and their index entries."""
+    """Writes the packed rows of objects, and their index entries."""
     connection = cursor.connection
     before = connection.total_changes()
     cursor.executemany(_PUT, rows)
     if connection.total_changes() - before < len(rows):
-        # Some exist. Finding that out here is faster than a statement that does both.
+        # Some exist. Checking that here is faster than a statement that does both.
         cursor.executemany(_REFRESH, [(id_, written, REFRESH_AFTER) for id_, _, written, _ in rows])
     cursor.executemany(_INDEX, [(entry, one.id) for one in objects for entry in one.index])
 
 
 class State(NamedTuple):
-    """What every commit begins with: the settings version, the last number of the reflog, whether there are leases."""
+    """The state for every commit: settings version, last reflog number, any leases."""
 
     settings_version: int
     last_number: int
@@ -69,14 +77,14 @@ class State(NamedTuple):
 
 
 def state(cursor: apsw.Cursor) -> State:
-    """Reads it in one statement, inside the transaction."""
+    """Reads the state in one statement, inside the transaction."""
     rows: list[tuple[int | None, int | None, int]] = cursor.execute(_STATE).fetchall()  # type: ignore[assignment]
     version, number, leases = rows[0]
     return State(version or 0, number or 0, bool(leases))
 
 
 def present(cursor: apsw.Cursor, needs: Needs, settings_version: int) -> Decision:
-    """Reads the state that deciding needs. Inside the transaction that applies the outcome."""
+    """Reads the state that deciding needs, inside the transaction that applies the outcome."""
     requests = [
         request_of(row) for id_ in needs.requests for row in cursor.execute(_FIND_REQUEST, (id_,))
     ]
@@ -94,7 +102,7 @@ def apply(
     decided: Decision,
     last_number: int,
 ) -> None:
-    """Write everything but objects. `before` are the references as they were before the first decision."""
+    """Writes everything but objects. `before` are the references before the first decision."""
     done = decided.done
     moves = [move for write in done for move in write.moves]
     if moves:

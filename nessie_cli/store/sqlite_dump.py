@@ -1,4 +1,4 @@
-"""Dumping a SQLite store, and loading a dump into one."""
+"""Dumps a SQLite store, and loads a dump into one."""
 
 from __future__ import annotations
 
@@ -53,10 +53,13 @@ _INDEX = "INSERT INTO object_index (entry, object) VALUES (?, ?)"
 
 @contextmanager
 def open_dump(path: str, patience: float) -> Iterator[Dump]:
-    """Opens the dump of a store file, on a connection of its own that closing the store leaves open."""
+    """Opens the dump of a store file, on its own connection.
+
+    Closing the store leaves it open.
+    """
     session = connect(path, patience)
     try:
-        # While it is locked, a fork leaves it alone.
+        # While it is locked, a fork does not touch it.
         with session.lock:
             assert session.connection is not None
             yield SQLiteDump(path, session.connection)
@@ -101,7 +104,10 @@ class SQLiteDump:
         return self._read(request_of, f"{REQUEST} ORDER BY id")
 
     def objects(self) -> Iterator[PackedObject]:
-        """See `Dump`. SQLite sorts the index entries first, in a temporary file if there are many."""
+        """See `Dump`.
+
+        SQLite sorts the index entries first, in a temporary file if there are many.
+        """
         entries = self._rows(_ENTRIES)
         of, entry = next(entries, (_LAST, b""))
         for number, id_, kind, packed in self._rows(_OBJECTS):
@@ -129,7 +135,7 @@ class SQLiteDump:
 
 
 def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress | None) -> None:
-    """Writes everything in a dump; inside a transaction. Raises `StoreNotEmpty`."""
+    """Writes everything in a dump, inside a transaction. Raises `StoreNotEmpty`."""
     before = _one_row(cursor, _COUNTS)
     [version, last_number] = _one_row(
         cursor,
@@ -164,7 +170,7 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
 def _load_settings(cursor: apsw.Cursor, settings: Settings, replaced: int) -> None:
     version = loaded_version(settings.version, replaced)
     names = [str(name) for (name,) in cursor.execute("SELECT name FROM settings").fetchall()]
-    # A setting that the dump does not have is removed: its row keeps the version.
+    # A setting that the dump lacks is removed: its row keeps the version.
     for name in {*names, *settings.values}:
         cursor.execute(SET, with_check(name, settings.values.get(name), version))
 

@@ -1,4 +1,4 @@
-"""SQLite's errors as ours: one line that names the file and the way out."""
+"""Converts SQLite's errors to ours: one line that names the file and the way out."""
 
 # os.path: importing pathlib costs a tenth of a command's start-up.
 # ruff: noqa: PTH110
@@ -18,7 +18,8 @@ _MEANING: tuple[tuple[tuple[type[apsw.Error], ...], str], ...] = (
         "another process has been writing to it for too long; try again",
     ),
     ((apsw.FullError,), "the disk is full, nothing was written; make room and try again"),
-    # Not even the small file that readers share can be made on a full disk; SQLite calls that a failure of the disk.
+    # On a full disk, even the small file that readers share cannot be created; SQLite reports an
+    # I/O error then.
     ((apsw.IOError,), "the disk is full or fails; make room, look after it, and try again"),
     (
         (apsw.ReadOnlyError, apsw.PermissionsError),
@@ -31,7 +32,7 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeErro
 
 
 def failure(path: str, error: Exception) -> StoreUnavailable:
-    """Returns the error to raise for one of apsw's. Nothing was written."""
+    """Returns the error for one of apsw's. Nothing was written."""
     if isinstance(error, _DAMAGE):
         hint = (
             f"; if the file was copied here, {path}-wal may belong to another one"
@@ -43,10 +44,11 @@ def failure(path: str, error: Exception) -> StoreUnavailable:
         )
     if is_damaged_page(error):
         return DamagedObject(
-            f"store {path}: the file is damaged (the check sum of a page is wrong); restore it from a backup"
+            f"store {path}: the file is damaged (the check sum of a page is wrong); restore it"
+            " from a backup"
         )
     if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
-        # The first that a full disk has no room for is the file that readers and writers share.
+        # The file that readers and writers share is the first to lack space.
         return StoreUnavailable(
             f"store {path}: the disk is full, nothing was written; make room and try again"
         )

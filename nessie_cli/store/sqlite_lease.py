@@ -1,7 +1,7 @@
 """Leases of references in a SQLite store: a small table of tickets, served in order.
 
-A ticket has an end, set when it is drawn: that of the ticket before it plus `LEASE`. Whoever gives a lease back moves the
-ends of those behind it forward. So a dead holder costs its own time and nobody has to notice it.
+A ticket has an end that is set when it is drawn: that of the ticket before it plus `LEASE`.
+Returning a lease moves the ends of later tickets forward. So a dead holder costs only its own time.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import apsw
 from nessie_cli.store.base import LEASE
 
 _LONGEST = 60.0
-"""Seconds until the end of the last ticket: a longer queue is not joined. An end beyond it comes from a clock that has
-been set back since, and is ignored."""
+"""The longest queue in seconds; nobody joins a longer one.
+
+A later end comes from a clock that was set back since, and is ignored.
+"""
 
 _TICKETS = (
     "SELECT token, ends FROM leases WHERE name = ? AND ends > ? AND ends <= ? ORDER BY number"
@@ -24,7 +26,7 @@ _TICKETS = (
 
 
 def draw(cursor: apsw.Cursor, name: str) -> str:
-    """Join the queue for a reference; returns the token, or "" if the queue is too long."""
+    """Joins the queue for a reference. Returns the token, or "" if the queue is too long."""
     now = time.time()
     cursor.execute("DELETE FROM leases WHERE ends <= ? OR ends > ?", (now, now + _LONGEST))
     tickets = _tickets(cursor, name, now)
@@ -37,13 +39,13 @@ def draw(cursor: apsw.Cursor, name: str) -> str:
 
 
 def waiting(cursor: apsw.Cursor, name: str, token: str) -> bool:
-    """Returns whether a ticket has others before it. One that has expired has not."""
+    """Returns whether valid tickets are ahead of a ticket."""
     tickets = [found for found, _ in _tickets(cursor, name, time.time())]
     return token in tickets[1:]
 
 
 def give_back(cursor: apsw.Cursor, name: str, token: str) -> None:
-    """Leave the queue, at whatever place, and move those behind forward."""
+    """Leaves the queue at any position, and moves later tickets forward."""
     now = time.time()
     tickets = _tickets(cursor, name, now)
     tokens = [found for found, _ in tickets]
@@ -51,13 +53,16 @@ def give_back(cursor: apsw.Cursor, name: str, token: str) -> None:
         place = tokens.index(token)
         begins = tickets[place - 1][1] if place else now
         saved = tickets[place][1] - begins
-        behind = "UPDATE leases SET ends = ends - ?3 WHERE name = ?1 AND number > (SELECT number FROM leases WHERE token = ?2)"
+        behind = (
+            "UPDATE leases SET ends = ends - ?3 WHERE name = ?1 AND number > (SELECT number FROM"
+            " leases WHERE token = ?2)"
+        )
         cursor.execute(behind, (name, token, saved))
     cursor.execute("DELETE FROM leases WHERE token = ?", (token,))
 
 
 def leased(cursor: apsw.Cursor, names: Iterable[str], token: str) -> bool:
-    """Returns whether a lease of one of these references is held, and not by the ticket `token`."""
+    """Returns whether another ticket than `token` holds a lease of one of these references."""
     now = time.time()
     holders = [_tickets(cursor, name, now)[:1] for name in names]
     return any(holder and holder[0][0] != token for holder in holders)

@@ -1,6 +1,6 @@
 """Maintenance of a SQLite store, on a connection of its own.
 
-Transactions are short, so writers wait some milliseconds for each. Rows to delete are looked for
+Transactions are short, so writers wait some milliseconds for each. Rows to delete are searched
 outside of them.
 """
 
@@ -26,7 +26,7 @@ _LIST = """SELECT id, kind, number, written, length(packed) FROM objects
 WHERE number < ? ORDER BY number DESC LIMIT ?"""
 _LAST_MOVE = "SELECT coalesce(max(number), 0) FROM reflog"
 _MOVES_SINCE = f"{REFLOG} WHERE number > ? ORDER BY number DESC"
-# The highest number stays in use, so no number is used twice.
+# The highest number stays, so no number is used twice.
 _DELETE = """DELETE FROM objects WHERE id IN (SELECT value FROM carray(?)) AND written < ?
 AND number < (SELECT max(number) FROM objects) RETURNING length(packed)"""
 _OLD_MOVES = """SELECT number FROM reflog WHERE number > ? AND time < ? AND number <= ?
@@ -86,7 +86,10 @@ class SQLiteMaintenance:
     def delete(
         self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached
     ) -> Deleted:
-        """See `Maintenance`. Index entries of deleted objects stay until `compact`, and are not found."""
+        """See `Maintenance`.
+
+        Index entries of deleted objects stay until `compact`, and are not found.
+        """
         with self._transaction() as cursor:
             kept = reached([reflog_row_of(row) for row in cursor.execute(_MOVES_SINCE, (since,))])
             doomed = tuple(id_ for id_ in ids if id_ not in kept)
@@ -133,7 +136,7 @@ class SQLiteMaintenance:
         self._checkpoint()
 
     def _checkpoint(self) -> None:
-        """Write SQLite's log file back and cut it to nothing, unless readers or writers are busy with it."""
+        """Writes SQLite's log file back and truncates it, unless others use it."""
         with self._errors():
             session = connect(self._path, _CHECKPOINT_PATIENCE)
             # A later checkpoint does it, if others are busy with the file.

@@ -1,8 +1,8 @@
 """Check sums of database pages, by SQLite's own extension cksumvfs.
 
-Each page of a store file carries a check sum that is verified when the page is read from the file.
-A changed byte anywhere in the file is an error then, never a row that is missing or wrong. Reading
-and writing cost the same within the noise of a measurement (docs/reference/performance.md).
+Each page of a store file has a check sum that is verified when the page is read. So a changed byte
+anywhere in the file is an error, never a missing or wrong row. The cost is within the noise of
+measurements (docs/reference/performance.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VFS = "cksmvfs"
 _EXTENSION = "sqlite_extra_binaries/cksumvfs"
 """The file of the extension in the package apsw. SQLite adds the suffix of the platform."""
 _RESERVED = 8
-"""Bytes at the end of each page that hold its check sum."""
+"""Bytes at the end of each page for its check sum."""
 
 _lock = threading.Lock()
 
@@ -36,11 +36,13 @@ def load_page_checks() -> None:
         connection = apsw.Connection(":memory:")
         try:
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1)
-            # `apsw.sqlite_extra.load` finds the same file, but its imports are a tenth of the time of a short command.
+            # `apsw.sqlite_extra.load` finds the same file, but its imports take a tenth of the time
+            # of a short command.
             connection.load_extension(str(Path(apsw.__file__).parent / _EXTENSION))
         except apsw.Error as error:
             raise StoreUnavailable(
-                f"apsw {apsw.apsw_version()} comes without {Path(_EXTENSION).name}; install apsw from PyPI"
+                f"apsw {apsw.apsw_version()} comes without {Path(_EXTENSION).name}; install apsw"
+                " from PyPI"
             ) from error
         finally:
             connection.close()
@@ -48,10 +50,10 @@ def load_page_checks() -> None:
 
 
 def has_page_checks(connection: apsw.Connection) -> bool:
-    """Returns whether the pages of this file carry check sums."""
+    """Returns whether the pages of this file have check sums."""
     return connection.reserve_bytes() == _RESERVED
 
 
 def request_page_checks(connection: apsw.Connection) -> None:
-    """Make the pages of a new file, or of an old one after its next VACUUM, carry check sums."""
+    """Gives the pages check sums, those of an old file after its next VACUUM."""
     connection.reserve_bytes(reserve=_RESERVED)

@@ -1,4 +1,4 @@
-"""Rows of a SQLite store as values. Each row carries a check sum of its fields; one that is wrong raises `DamagedRow`."""
+"""Converts rows of a SQLite store to values. A wrong check sum of a row raises `DamagedRow`."""
 
 from __future__ import annotations
 
@@ -26,25 +26,28 @@ class DamagedRow(Exception):
 
 
 def reference_of(row: Row) -> StoredReference:
-    """Returns what a row of `REFERENCE` says."""
+    """Returns the value of a row of `REFERENCE`."""
     _check("refs", row, row[0])
     return StoredReference(*row[:-1])
 
 
 def reflog_row_of(row: Row) -> ReflogRow:
-    """Returns what a row of `REFLOG` says."""
+    """Returns the value of a row of `REFLOG`."""
     _check("reflog", row, row[0])
     return ReflogRow(row[0], Move(*row[1:-1]))
 
 
 def request_of(row: Row) -> Request:
-    """Returns what a row of `REQUEST` says."""
+    """Returns the value of a row of `REQUEST`."""
     _check("requests", row, row[0])
     return Request(*row[:-1])
 
 
 def settings_of(rows: Iterable[Row]) -> Settings:
-    """Returns what the rows of `SETTINGS` say. One without a value keeps the version of a removal."""
+    """Returns the value of the rows of `SETTINGS`.
+
+    One without a value keeps a removal's version.
+    """
     values, newest = {}, 0
     for row in rows:
         _check("settings", row, row[0])
@@ -56,7 +59,7 @@ def settings_of(rows: Iterable[Row]) -> Settings:
 
 
 def with_check(*fields: str | bytes | int | None) -> Row:
-    """Returns the fields of a row with their check sum behind them."""
+    """Returns the fields of a row followed by their check sum."""
     return (*fields, row_check(*fields))
 
 

@@ -1,7 +1,8 @@
-"""The tables of a SQLite store file: how a file is created, and how one of an older format is migrated.
+"""The tables of a SQLite store file: creation, and migration from older formats.
 
-The file carries two numbers in its header: SQLite's `application_id` says that it is ours, `user_version` is the format version. Tables have
-row ids on purpose: object ids are random, and random keys of a `WITHOUT ROWID` table would scatter whole objects over the file.
+The header of the file has two numbers: SQLite's `application_id` identifies it, `user_version` is
+the format version. Tables have row ids on purpose: object ids are random, and random keys of a
+`WITHOUT ROWID` table would scatter whole objects over the file.
 """
 
 # os.path: importing pathlib costs a tenth of a command's start-up.
@@ -28,20 +29,24 @@ from nessie_cli.store.sqlite_pages import (
 from nessie_cli.store.sqlite_session import Session, connect
 
 APPLICATION_ID = 0x6E657373
-"""`ness` in ASCII: the mark of our files."""
+"""`ness` in ASCII: the identifier of our files."""
 
 Migrations = Mapping[int, Callable[[apsw.Cursor], object]]
-"""For each older format the step to the next one. Steps run in a transaction; they must not end it."""
+"""The step from each older format to the next one.
+
+Steps run in a transaction, and do not end it.
+"""
 
 
-# 4096 against 8192 bytes per page, 20,000 commits of 2.6 KB: 3.8 against 3.5 KB per commit, 0.16 against 0.22 ms.
+# 4096 against 8192 bytes per page, 20,000 commits of 2.6 KB: 3.8 against 3.5 KB per commit, 0.16
+# against 0.22 ms.
 _PAGE_SIZE = 4096
 
-# Numbers of objects and of reflog rows are explicit, so that VACUUM keeps them. The highest one is never deleted, so none
-# is used twice. The column `packed` has had the name `data` in format 1: a program of that time that still has the file
-# open cannot write rows that this one could not read.
-# `refs_by_kind` does not hold the target, so moving a reference does not touch it.
-# A setting that was removed keeps its row, without a value: the highest version is the version of all settings.
+# Numbers of objects and of reflog rows are explicit, so that VACUUM keeps them. The highest one is
+# never deleted, so none is used twice. The column `packed` has had the name `data` in format 1: a
+# program of that time that still has the file open cannot write rows that this one could not read.
+# `refs_by_kind` does not hold the target, so moving a reference does not touch it. A setting that
+# was removed keeps its row, without a value: the highest version is the version of all settings.
 TABLES: Mapping[str, str] = {
     "objects": """CREATE TABLE objects (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL,
         written INTEGER NOT NULL, packed BLOB NOT NULL)""",
@@ -58,13 +63,16 @@ TABLES: Mapping[str, str] = {
         result BLOB NOT NULL, time INTEGER NOT NULL, check_sum INTEGER NOT NULL) WITHOUT ROWID""",
     "settings": """CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT, version INTEGER NOT NULL,
         check_sum INTEGER NOT NULL) WITHOUT ROWID""",
-    "leases": "CREATE TABLE leases (number INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT NOT NULL, ends REAL NOT NULL)",
+    "leases": (
+        "CREATE TABLE leases (number INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT NOT"
+        " NULL, ends REAL NOT NULL)"
+    ),
 }
-"""The statements that make the tables and indexes of today's format."""
+"""The statements that create the tables and indexes of the current format."""
 
 
 def _from_format_1(cursor: apsw.Cursor) -> None:
-    """Copy every table but the index into one of today; rows come in order, so memory stays bounded."""
+    """Copies every table but the index; rows come in order, so memory stays bounded."""
     connection = cursor.connection
     functions: Mapping[str, Callable[..., int | bytes]] = {
         "row_check": row_check,
@@ -99,7 +107,7 @@ _COPY_FORMAT_1 = (
     """INSERT INTO reflog (number, name, kind, before, after, time, who, operation, message, request_id, check_sum)
     SELECT *, row_check(number, name, kind, before, after, time, who, operation, message, request_id)
     FROM reflog_1 ORDER BY number""",
-    # Format 1 has kept neither a digest nor a result. An empty digest matches any.
+    # Format 1 stored neither a digest nor a result. An empty digest matches any.
     """INSERT OR IGNORE INTO requests (id, caller, digest, result, time, check_sum)
     SELECT request_id, who, x'', x'', time, row_check(request_id, who, x'', x'', time)
     FROM reflog_1 WHERE request_id <> '' ORDER BY number""",
@@ -109,16 +117,16 @@ _COPY_FORMAT_1 = (
 
 
 def _from_format_2(cursor: apsw.Cursor) -> None:
-    """The pages have got their check sums before, see `_migrate`."""
+    """Does nothing: the pages got their check sums before; see `_migrate`."""
 
 
 MIGRATIONS: Migrations = {1: _from_format_1, 2: _from_format_2}
 _WITH_PAGE_CHECKS = 3
-"""The first format whose pages carry check sums."""
+"""The first format whose pages have check sums."""
 
 
 def create_file(path: str) -> None:
-    """Make an empty store file; a file that is there already is not touched. Raises `StoreUnavailable`."""
+    """Creates an empty store file, unless there is a file. Raises `StoreUnavailable`."""
     if not os.path.lexists(path):
         with suppress(FileExistsError), new_file(path):
             pass
@@ -126,11 +134,12 @@ def create_file(path: str) -> None:
 
 @contextmanager
 def new_file(path: str) -> Iterator[str]:
-    """Yields an empty store file under another name, for a block that opens it alone, writes to it and closes it.
+    """Yields an empty store file under another name, which the block opens, writes and closes.
 
-    At the end it gets its name, complete and durable, so two processes that create at once cannot disturb each other. After
-    an error nothing is left. Raises `StoreUnavailable`, and `FileExistsError` if there is a file of this name by then.
-    Until then the file is in SQLite's rollback mode, in which new pages are written once.
+    At the end it gets its name, complete and durable, so two processes that create at once cannot
+    disturb each other. After an error nothing is left. Raises `StoreUnavailable`, and
+    `FileExistsError` if there is a file with this name by then. Until then the file is in SQLite's
+    rollback mode, in which new pages are written once.
     """
     unfinished = f"{path}.{os.urandom(6).hex()}.new"
     try:
@@ -172,14 +181,14 @@ def _run(path: str, statements: str) -> None:
     connection = apsw.Connection(path, vfs=VFS)
     try:
         request_page_checks(connection)
-        # fetchall: apsw runs a statement only when the rows of the one before have been taken.
+        # fetchall: apsw runs a statement only after the rows of the one before were read.
         connection.execute(statements).fetchall()
     finally:
         connection.close()
 
 
 def _publish(unfinished: str, path: str) -> None:
-    """Give the finished file its name and make both durable; raises `FileExistsError` if another process was faster."""
+    """Gives the finished file its name durably. Raises `FileExistsError` after a lost race."""
     with open(unfinished, "rb") as file:
         os.fsync(file.fileno())
     try:
@@ -206,13 +215,17 @@ def _cannot_create(path: str, error: apsw.Error | OSError) -> StoreUnavailable:
         )
     if isinstance(error, apsw.CantOpenError | OSError):
         return StoreUnavailable(
-            f"store {path}: cannot be created, files in {folder} cannot be written; check its permissions"
+            f"store {path}: cannot be created, files in {folder} cannot be written; check its"
+            " permissions"
         )
     return failure(path, error)
 
 
 def open_session(path: str, patience: float, format_: int, migrations: Migrations) -> Session:
-    """Open a store file, migrate it where it is older than `format_`; raises `UnsupportedFormat`, `StoreUnavailable`."""
+    """Opens a store file, and migrates it if it is older than `format_`.
+
+    Raises `UnsupportedFormat`, `StoreUnavailable`.
+    """
     session = connect(path, patience)
     try:
         _check(session, path, format_, migrations)
@@ -225,7 +238,7 @@ def open_session(path: str, patience: float, format_: int, migrations: Migration
     except BaseException:
         session.close()
         raise
-    # After a migration: whether the pages have check sums is noticed when a file is opened.
+    # After a migration: SQLite checks when it opens a file whether the pages have check sums.
     return session if session.connection is not None else connect(path, patience)
 
 
@@ -235,18 +248,21 @@ def _check(session: Session, path: str, format_: int, migrations: Migrations) ->
     found = session.number("user_version")
     if found > format_:
         raise UnsupportedFormat(
-            f"store {path}: has format {found}, this program knows formats up to {format_}; upgrade nessie-cli"
+            f"store {path}: has format {found}, this program knows formats up to {format_};"
+            " upgrade nessie-cli"
         )
     if found < format_:
         if session.read_only:
             raise UnsupportedFormat(
-                f"store {path}: has the older format {found} and cannot be migrated to {format_}, it is read-only"
+                f"store {path}: has the older format {found} and cannot be migrated to {format_},"
+                " it is read-only"
             )
         _migrate(session, path, format_, migrations)
         session.close()
     elif session.connection is not None and not has_page_checks(session.connection):
         raise DamagedObject(
-            f"store {path}: the file is damaged (its pages carry no check sums); restore it from a backup"
+            f"store {path}: the file is damaged (its pages carry no check sums); restore it from a"
+            " backup"
         )
 
 
@@ -257,16 +273,17 @@ def _migrate(session: Session, path: str, format_: int, migrations: Migrations) 
         and session.connection is not None
         and not has_page_checks(session.connection)
     ):
-        # No transaction can do this. Programs of format 1 can no longer write to the file.
+        # This cannot be done in a transaction. Programs of format 1 can no longer write to the
+        # file.
         request_page_checks(session.connection)
         session.cursor.execute("VACUUM").fetchall()
     _take_steps(session, path, format_, migrations)
 
 
 def _take_steps(session: Session, path: str, format_: int, migrations: Migrations) -> None:
-    """Migrate in one transaction."""
+    """Migrates in one transaction."""
     with session as cursor:
-        # Another process may have done it, wholly or in part, while this one waited for the lock.
+        # Another process may have migrated meanwhile, wholly or in part.
         for found in range(session.number("user_version"), format_):
             if found not in migrations:
                 raise UnsupportedFormat(

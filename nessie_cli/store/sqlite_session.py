@@ -1,9 +1,9 @@
-"""One thread's connection to a store file: its set-up, its transactions, and forks.
+"""A thread's connection to a store file: its set-up, its transactions, and forks.
 
-SQLite's connections must not live through a fork: its book-keeping of file locks is per process. A child that goes on
-with an inherited connection, or opens the same file while it has inherited one, holds locks that the system does not know
-of. Then the parent may remove the log file while the child writes to it, and acknowledged commits are lost (tried). So
-connections are closed before a fork and opened again when they are needed.
+SQLite connections must not survive a fork, because their file locks belong to a process. A child
+with an inherited connection, or one that opens the same file, has locks that the system does not
+know. Then the parent may remove the log file while the child writes to it, and acknowledged commits
+are lost (tried). So connections are closed before a fork and opened again on demand.
 """
 
 # os.path: importing pathlib costs a tenth of a command's start-up.
@@ -23,21 +23,24 @@ from nessie_cli.store.sqlite_errors import failure
 from nessie_cli.store.sqlite_pages import VFS, load_page_checks
 
 PATIENCE = 30.0
-"""Seconds that a writer waits for the other writers, unless it is opened with another number."""
+"""The default for the seconds that a writer waits for other writers."""
 
 _LONGEST_NAP = 0.008
 _CACHE_KIB = 16_000
 _LOG_KEPT = 64 << 20  # bytes; after a large load SQLite's log file is cut back to this
 
 # synchronous = FULL: an acknowledged commit survives a power failure.
-_SETUP = f"PRAGMA synchronous = FULL; PRAGMA cache_size = -{_CACHE_KIB}; PRAGMA journal_size_limit = {_LOG_KEPT}"
+_SETUP = (
+    f"PRAGMA synchronous = FULL; PRAGMA cache_size = -{_CACHE_KIB}; PRAGMA journal_size_limit ="
+    f" {_LOG_KEPT}"
+)
 
 
 class Session:
-    """A connection with one cursor, used by one thread; as a context it is a transaction that writes.
+    """A connection with one cursor, used by one thread; as a context it is a write transaction.
 
-    Its thread holds `lock` while it uses `connection`. `connection` is None once it has been closed: before a fork, by
-    `close` of the store in another thread, or after an error.
+    Its thread holds `lock` while it uses `connection`, which is None once it was closed: before a
+    fork, by `close` of the store in another thread, or after an error.
     """
 
     __slots__ = ("__weakref__", "_patience", "committing", "connection", "cursor", "file", "lock")
@@ -65,16 +68,16 @@ class Session:
         return rows[0][0]
 
     def __enter__(self) -> apsw.Cursor:
-        """Begin a transaction: all statements of the block or none.
+        """Begins a transaction for the block.
 
-        After an error, `committing` says whether it came from the final COMMIT.
+        After an error, `committing` tells whether it came from the final COMMIT.
         """
         self.committing = False
         self.cursor.execute("BEGIN IMMEDIATE")
         return self.cursor
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """End it: keep the changes of the block, or undo them after an error in the block or in keeping them."""
+        """Commits the transaction, or rolls it back after an error."""
         if error is not None:
             self._roll_back()
             return
@@ -92,18 +95,21 @@ class Session:
         try:
             self.cursor.execute("ROLLBACK")
         except BaseException:
-            # A transaction left open would keep all other writers out: closing ends it for certain.
+            # An open transaction would block all other writers; closing surely ends it.
             self.close()
             raise
 
     def close(self) -> None:
-        """Let go of the file, rolling back an open transaction; calling it twice is harmless."""
+        """Closes the file, and rolls an open transaction back. Calling it twice is harmless."""
         if self.connection is not None:
             self.connection.close(True)
             self.connection = None
 
     def close_from_outside(self) -> None:
-        """Close it from another thread, after the call that is under way. One that waits for a lock gives up."""
+        """Closes it from another thread, after the running call.
+
+        A call that waits for a lock gives up.
+        """
         if self.connection is None:
             return
         self._patience.over = True
@@ -112,7 +118,10 @@ class Session:
 
 
 def connect(path: str, patience: float) -> Session:
-    """Opens an existing file, for writing too if that is allowed; raises `StoreNotFound`, `StoreUnavailable`."""
+    """Opens an existing file, for writing if that is allowed.
+
+    Raises `StoreNotFound`, `StoreUnavailable`.
+    """
     if not os.path.exists(path):
         raise StoreNotFound(f"store {path}: there is no such file", path)
     if os.path.isdir(path):
@@ -120,7 +129,8 @@ def connect(path: str, patience: float) -> Session:
     file = file_of(path)
     if file in _inherited:
         raise StoreUnavailable(
-            f"store {path}: this process was forked inside a transaction of it; fork outside, or start a new process"
+            f"store {path}: this process was forked inside a transaction of it; fork outside, or"
+            " start a new process"
         )
     load_page_checks()
     try:
@@ -140,7 +150,7 @@ def _set_up(connection: apsw.Connection, file: tuple[int, int], patience: float)
         waiting = _Patience(patience)
         connection.set_busy_handler(waiting)
         connection.execute(_SETUP).fetchall()
-        # The first statement that reads the file: what cannot be opened fails here.
+        # The first statement that reads the file fails if it cannot be opened.
         connection.execute("PRAGMA schema_version").fetchall()
     except BaseException:
         connection.close(True)
@@ -149,13 +159,14 @@ def _set_up(connection: apsw.Connection, file: tuple[int, int], patience: float)
 
 
 def _connect_unchanging(path: str, file: tuple[int, int], error: apsw.Error) -> Session:
-    """Opens a file that nobody is changing: in a folder that cannot be written SQLite cannot create its lock file."""
+    """Opens a file in a read-only folder, where SQLite cannot create its lock file."""
     log = path + "-wal"
     if not os.access(path, os.R_OK):
         raise StoreUnavailable(f"store {path}: cannot be read; check its permissions") from error
     if os.path.exists(log) and os.path.getsize(log):
         raise StoreUnavailable(
-            f"store {path}: its newest commits are in {log}, which cannot be opened; check the permissions"
+            f"store {path}: its newest commits are in {log}, which cannot be opened; check the"
+            " permissions"
         ) from error
     from urllib.parse import quote
 
@@ -169,9 +180,9 @@ def _connect_unchanging(path: str, file: tuple[int, int], error: apsw.Error) -> 
 
 
 class _Patience:
-    """Waits for a lock in short, irregular naps: SQLite's own grow to 100 ms, too long for a busy branch.
+    """Waits for a lock in short, irregular naps, up to `patience`.
 
-    `over` makes it give up at once.
+    SQLite's own naps reach 100 ms, too long for a busy branch. `over` makes it give up at once.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -189,22 +200,22 @@ class _Patience:
 
 
 registry = threading.RLock()
-"""Guards the sets of sessions. A fork holds it: no child inherits it from a thread that the child does not have."""
+"""Guards the sets of sessions. A fork holds it, so no child inherits it from another thread."""
 _open: WeakSet[Session] = WeakSet()
 _inherited: set[tuple[int, int]] = set()
 
 
 def file_of(path: str) -> tuple[int, int]:
-    """Returns which file this is, whatever its name: its device and number."""
+    """Returns the identity of a file: its device and inode."""
     found = os.stat(path)
     return found.st_dev, found.st_ino
 
 
 def _before_fork() -> None:
-    """Close idle connections. Their threads open new ones when they need them."""
+    """Closes idle connections. Their threads open new ones on demand."""
     registry.acquire()
     for session in list(_open):
-        # One that is in use is inherited.
+        # A busy one is inherited.
         if session.lock.acquire(blocking=False):
             try:
                 session.close()
@@ -213,12 +224,12 @@ def _before_fork() -> None:
 
 
 def _in_child() -> None:
-    """Never use or close the inherited connections, not even when the interpreter ends."""
+    """Never uses or closes inherited connections, not even when the interpreter ends."""
     import ctypes
 
     for session in list(_open):
         if session.connection is not None:
-            # Noted when it was opened: a connection that another thread is using answers no question.
+            # Recorded at opening, because a busy connection of another thread cannot be asked.
             _inherited.add(session.file)
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(session.connection))
             session.connection = None

@@ -1,4 +1,4 @@
-"""Whether a store file has changed: SQLite keeps a number for that in shared memory, so nothing is read."""
+"""Detects changes of a store file by SQLite's counter in shared memory, without reading."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nessie_cli.store.sqlite_session import Session, connect
 
 
 class Watch:
-    """A connection of its own that writes nothing and never waits. For one thread at a time."""
+    """A connection that writes nothing and never waits. Only for one thread at a time."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -17,11 +17,11 @@ class Watch:
         self._opened = 0
 
     def version(self) -> tuple[int, int] | None:
-        """Returns a pair that differs once any other connection of any process has written, or None if unavailable."""
+        """Returns a pair that changes with each write of another connection, or None."""
         try:
             session = self._session
             if session is None or session.connection is None:
-                # SQLite counts anew for each connection, so the pair names the connection, too.
+                # SQLite counts per connection, so the pair names the connection, too.
                 session = self._session = connect(self._path, 0)
                 self._opened += 1
             with session.lock:
@@ -33,7 +33,7 @@ class Watch:
             return None
 
     def close(self) -> None:
-        """Let go of the file; the next `version` opens it again."""
+        """Closes the file; the next `version` opens it again."""
         if self._session is not None:
             self._session.close_from_outside()
             self._session = None

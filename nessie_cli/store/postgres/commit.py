@@ -36,7 +36,10 @@ from nessie_cli.store.records import (
 )
 
 REFRESH_AFTER = 3600
-"""Seconds after which an object that is written again is marked as young. A grace period is longer."""
+"""Seconds after which an object that is written again is marked as young.
+
+A grace period is longer.
+"""
 
 _LEASES_HEEDED = 64  # references of one call: more would fill the server's table of locks
 _PAUSE = 0.1  # seconds between two attempts to reach a server that is away
@@ -106,7 +109,8 @@ class Committer:
         """Returns the outcomes of a call whose answer was lost, or None if nothing was written."""
         first_id = writes[0].request.id
         unknown = OutcomeUnknown(
-            f"store {self._url}: the connection was lost during a commit and its outcome could not be found out; look for request {first_id}",
+            f"store {self._url}: the connection was lost during a commit and its outcome could not"
+            f" be found out; look for request {first_id}",
             first_id,
         )
         ids = {write.request.id for write in writes}
@@ -298,7 +302,8 @@ _NAMES = (*encode([]), "p_attempt", "p_now", "p_old")
 _CALL = f"commit_1({', '.join(f'{name} => %({name})s' for name in _NAMES)})"
 _COMMIT = f"SELECT * FROM {_CALL}"  # noqa: S608
 # The rows of a function are complete before the first is returned, and it has locked the lease in
-# shared mode. So the next holder waits for the end of this transaction, although the exclusive lock is given back here.
+# shared mode. So the next holder waits for the end of this transaction, although the exclusive lock
+# is given back here.
 _LAST_COMMIT = f"SELECT o.*, {END} FROM {_CALL} AS o"  # noqa: S608
 
 # An id that is committed stays as it is; a tombstone of earlier attempts excludes this one, too.

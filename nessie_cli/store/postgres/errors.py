@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean to the user of a store: one line with the URL, the reason, the way out."""
+"""Converts PostgreSQL's errors: one line with the URL, the reason, and the way out."""
 
 from __future__ import annotations
 

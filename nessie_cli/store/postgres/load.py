@@ -16,8 +16,8 @@ from nessie_cli.store.postgres.errors import failure, is_about_text, unstorable
 from nessie_cli.store.postgres.pool import Connection, Pool
 from nessie_cli.store.records import Counts, Settings
 
-# First `requests`, which every commit writes to before the other tables: one that is under way ends,
-# and the next ones wait here. They cannot wait for this transaction while it waits for them.
+# First `requests`, which every commit writes to before the other tables: one that is under way
+# ends, and the next ones wait here. They cannot wait for this transaction while it waits for them.
 _LOCK = """SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;
     LOCK TABLE requests, refs, objects, index_entries, reflog, store, settings IN EXCLUSIVE MODE"""
 _COUNTS = """SELECT (SELECT count(*) FROM (SELECT FROM objects LIMIT 1) AS o),
@@ -149,6 +149,9 @@ def _was_committed(pool: Pool, transaction: str, cause: Exception) -> bool:
         if status in ("committed", "aborted"):
             return bool(status == "committed")
         if pool.closed or time.monotonic() > deadline:
-            message = "the connection was lost at the end of a load; load again, which is refused if it happened"
+            message = (
+                "the connection was lost at the end of a load; load again, which is refused if it"
+                " happened"
+            )
             raise OutcomeUnknown(f"store {pool.location.url}: {message}", "") from cause
         time.sleep(_PAUSE)

@@ -126,7 +126,10 @@ class PostgresMaintenance:
         return count
 
     def compact(self, *, full: bool = False) -> None:
-        """See `Maintenance`: VACUUM, which PostgreSQL also does by itself in time. `full` locks each table meanwhile."""
+        """See `Maintenance`: VACUUM, which PostgreSQL also does by itself in time.
+
+        `full` locks each table meanwhile.
+        """
         options: LiteralString = "FULL, ANALYZE" if full else "ANALYZE"
         self._write(
             lambda connection: connection.execute(f"VACUUM ({options}) {_TABLES}", prepare=False)

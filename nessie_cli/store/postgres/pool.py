@@ -46,7 +46,8 @@ class Pool:
     """Up to `location.pool_size` connections, of which some are kept free for reading.
 
     A commit may wait for the holder of a lease, and that one has to read: if commits took all
-    connections, the two would wait for each other. `opened` counts the connections that were ever opened.
+    connections, the two would wait for each other. `opened` counts the connections that were ever
+    opened.
     """
 
     def __init__(self, location: Location, patience: float) -> None:

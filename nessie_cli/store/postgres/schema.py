@@ -14,7 +14,10 @@ from nessie_cli.store.postgres.pool import Connection
 from nessie_cli.store.records import STORE_FORMAT
 
 Migrations = Mapping[int, Callable[[Connection], object]]
-"""For each older format the step to the next one. Steps run in one transaction and must not end it."""
+"""For each older format the step to the next one.
+
+Steps run in one transaction and must not end it.
+"""
 
 
 def _from_format_2(_: Connection) -> None:
@@ -42,7 +45,8 @@ def create_schema(connection: Connection, location: Location) -> None:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(identifier))
         elif not _is_empty(connection, location.schema):
             raise UnsupportedFormat(
-                f"store {location.url}: schema {location.schema} holds other tables; choose another one by ?schema=NAME"
+                f"store {location.url}: schema {location.schema} holds other tables; choose"
+                " another one by ?schema=NAME"
             )
         connection.execute(_script("tables.sql"))
         connection.execute(_script("functions.sql"))
@@ -66,7 +70,8 @@ def _check_server(connection: Connection, location: Location) -> None:
         raise UnsupportedFormat(f"store {location.url}: needs PostgreSQL 14 or newer")
     if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
         raise UnsupportedFormat(
-            f"store {location.url}: the database's encoding is {encoding}; create one by createdb --encoding=UTF8 --template=template0"
+            f"store {location.url}: the database's encoding is {encoding}; create one by createdb"
+            " --encoding=UTF8 --template=template0"
         )
 
 
@@ -94,7 +99,8 @@ def _migrate(
         found = _format(connection, location)
         if found > format_:
             raise UnsupportedFormat(
-                f"store {location.url}: has format {found}, this program knows formats up to {format_}; upgrade nessie-cli"
+                f"store {location.url}: has format {found}, this program knows formats up to"
+                f" {format_}; upgrade nessie-cli"
             )
         for step in range(found, format_):
             if step not in migrations:

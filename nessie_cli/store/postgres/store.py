@@ -387,10 +387,10 @@ class PostgresStore:
         load(self._pool, dump, int(self._clock()), progress)
 
     def change_counter(self) -> tuple[int, str] | None:
-        """See `Store`. Equal snapshots see the same transactions, whatever else the database server is used for.
+        """See `Store`. Equal snapshots see the same transactions.
 
-        The number of connections opened so far tells a server that has lost transactions, because it was restored or
-        a standby has taken over, from the one before.
+        Other databases on the server do not matter. The number of connections opened so far
+        distinguishes a server that was restored or replaced by a standby.
         """
         opened = self._pool.opened
         try:
