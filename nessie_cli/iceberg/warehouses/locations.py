@@ -179,6 +179,14 @@ class Allowed:
                 return found, base
         raise LocationRefused(f"location {location}: is not allowed in this warehouse")
 
+    def holds(self, location: str) -> bool:
+        """Whether a location is allowed."""
+        try:
+            self.find(location)
+        except LocationRefused:
+            return False
+        return True
+
 
 # -- where new tables and files lie ------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
@@ -47,13 +47,18 @@ def check_table_locations(
     location = text_of(document, LOCATION)
     files.check(location)
     own = parse(location).normal
+    if issued is None:
+        uuids = {document.get("table-uuid"), document.get("view-uuid")}
+    else:
+        # A client can choose the UUID in the metadata, but not the one in this location.
+        uuids = {issued_uuid(parse(issued).normal)}
     if issued is None or own != parse(issued).normal:
         if not may_choose:
             raise LocationRefused(
                 f"location {location}: the server did not issue it for this table, and the caller"
                 " may not choose locations. Hint: create the table without a location"
             )
-        _refuse_issued(location, document)
+        _refuse_issued(location, uuids)
     properties = document.get("properties") or {}
     for name in PATH_PROPERTIES:
         path = properties.get(name)
@@ -66,17 +71,17 @@ def check_table_locations(
             continue
         if not may_choose:
             raise LocationRefused(f"{name} {path}: is outside of the table's location {location}")
-        _refuse_issued(path, document)
+        _refuse_issued(path, uuids)
 
 
 def check_namespace_location(files: MetadataFiles, location: str) -> None:
     """Check the location of a namespace. Raises `LocationRefused` if it is not allowed or lies in a table's folder."""
     files.check(location)
-    _refuse_issued(location, {})
+    _refuse_issued(location, set())
 
 
-def _refuse_issued(location: str, document: Mapping[str, Any]) -> None:
-    """Refuse a folder that the server issued, unless its UUID is the table's own."""
+def _refuse_issued(location: str, own: Collection[str | None]) -> None:
+    """Refuse a folder that the server issued, unless its UUID is one of the table's own."""
     found = issued_uuid(parse(location).normal)
-    if found and found not in (document.get("table-uuid"), document.get("view-uuid")):
+    if found is not None and found not in own:
         raise LocationRefused(f"location {location}: lies in the folder of another table")

@@ -103,16 +103,6 @@ class Warehouses:
             )
         return found
 
-    def holding(self, location: str) -> Warehouse | None:
-        """Returns the first warehouse that allows a location, None if no one does."""
-        for one in self.all:
-            try:
-                Allowed(one.allowed).find(location)
-            except LocationRefused:
-                continue
-            return one
-        return None
-
 
 # -- options of the command ----------------------------------------------------------------------------
 

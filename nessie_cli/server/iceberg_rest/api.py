@@ -36,6 +36,7 @@ from nessie_cli.server.iceberg_rest import errors, oauth, routes
 from nessie_cli.server.iceberg_rest.delegation import Delegation
 from nessie_cli.server.iceberg_rest.endpoints import Endpoint
 from nessie_cli.server.iceberg_rest.idempotency import Idempotency
+from nessie_cli.server.iceberg_rest.prefix import BELOW
 from nessie_cli.server.iceberg_rest.session import IcebergCall, Services, Session
 from nessie_cli.server.runtime.readers import Readers
 from nessie_cli.server.runtime.writer import Writer
@@ -87,7 +88,7 @@ class IcebergRest:
         if self._services is None:
             raise NoWarehouse
         match = routes.match(exchange.method, scope["raw_path"].decode("latin-1"))
-        exchange.route = routes.BELOW + match.endpoint.path
+        exchange.route = BELOW + match.endpoint.path
         if match.endpoint.handler is None:
             body = await self._body(exchange, headers, receive)
             return await oauth.token(self._shared.gate, headers, body)
@@ -109,6 +110,7 @@ class IcebergRest:
             catalog, match.segments, scope["query_string"].decode("latin-1"), headers, body
         )
         call.who = caller.name
+        call.scheme = scope["scheme"]
         call.target = f"{exchange.method} {scope['raw_path']!r} {scope['query_string']!r}"
         session = Session(call, catalog, match.prefix, self._services)
         run = partial(self._run, session, match.endpoint, headers)

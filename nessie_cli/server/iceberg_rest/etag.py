@@ -35,12 +35,13 @@ def etag(digest: str, expires: int | None) -> bytes:
     return f'"{digest}"'.encode() if expires is None else f'"{digest}.{expires}"'.encode()
 
 
-def known_to(header: str | None, digest: str) -> bytes | None:
+def known_to(header: str | None, digest: str, *, delegated: bool = False) -> bytes | None:
     """Returns the ETag of the answer, if a header `If-None-Match` says that the client has it and can go on with it."""
     if header is None:
         return None
     if header.strip() == "*":
-        return f'"{digest}"'.encode()
+        # Nobody knows until when the client can go on with credentials that it got.
+        return None if delegated else f'"{digest}"'.encode()
     for tag in _ONE.findall(header):
         found, _, expires = tag.partition(".")
         if found == digest and (not expires or _is_far(expires)):

@@ -7,11 +7,16 @@ encode it again and some decode it, so it is read in all these forms.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from nessie_cli.errors import InvalidInput
 
+BELOW = "/iceberg"
+_HOST = re.compile(r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d+)?")
+_THIS_MACHINE = re.compile(r"(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?")
+_FRONT = re.compile(r"(?:/[\w.~-]+)*", re.ASCII)
 _WHOLE_HASH = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -50,3 +55,19 @@ def _parsed(text: str | None) -> Prefix:
     if _WHOLE_HASH.fullmatch(reference):
         reference = f"@{reference}"
     return Prefix(reference or None, warehouse or None)
+
+
+def client_uri(scheme: str, header: Callable[[bytes], str | None]) -> str:
+    """Returns the URI of the catalog as the client names it; empty if a proxy may have another one.
+
+    Clients use their own URI then. A proxy that tells how it is reached is believed: the answer goes
+    to nobody but its client.
+    """
+    host = header(b"x-forwarded-host") or header(b"host") or ""
+    known = header(b"x-forwarded-proto")
+    if known is None and (scheme == "https" or _THIS_MACHINE.fullmatch(host)):
+        known = scheme
+    front = (header(b"x-forwarded-prefix") or "").rstrip("/")
+    if known not in ("http", "https") or not _HOST.fullmatch(host) or not _FRONT.fullmatch(front):
+        return ""
+    return f"{known}://{host}{front}{BELOW}"

@@ -13,11 +13,8 @@ from urllib.parse import unquote
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.iceberg_rest.config import configuration
 from nessie_cli.server.iceberg_rest.endpoints import ENDPOINTS, SIGN, Endpoint
-from nessie_cli.server.iceberg_rest.prefix import Prefix, read
+from nessie_cli.server.iceberg_rest.prefix import BELOW, Prefix, read
 from nessie_cli.server.table import NoRoute, check_escapes
-
-BELOW = "/iceberg"
-
 
 CONFIG = Endpoint("GET", "/v1/config", configuration)
 _ALL = (CONFIG, Endpoint("POST", "/v1/oauth/tokens", None), *ENDPOINTS, SIGN)

@@ -47,7 +47,7 @@ from nessie_cli.server.commit_meta import merged_with_headers
 from nessie_cli.server.iceberg_rest import idempotency
 from nessie_cli.server.iceberg_rest.delegation import Access as FileAccess
 from nessie_cli.server.iceberg_rest.delegation import Delegation, Table
-from nessie_cli.server.iceberg_rest.prefix import Prefix, announced
+from nessie_cli.server.iceberg_rest.prefix import Prefix, announced, client_uri
 from nessie_cli.server.iceberg_rest.state import State
 from nessie_cli.server.runtime.writer import Write, Writer
 
@@ -94,6 +94,8 @@ class IcebergCall(Call):
 
     who = ""
     """The caller."""
+    scheme = "http"
+    """`http` or `https`, as the connection has it."""
     target = ""
     """The method, path and query as they were sent."""
     sent = b""
@@ -226,8 +228,7 @@ class Session:
             content_id=content_id,
             location=location,
             resource=self._resource(key),
-            # Clients fill in the URI of their catalog. The server does not know how a proxy names it.
-            catalog="",
+            catalog=client_uri(self.call.scheme, self.header),
             caller=self.call.who,
             writable=self.may_commit_to(key),
             trusted=self.may_choose_location(key, IcebergTable.type),

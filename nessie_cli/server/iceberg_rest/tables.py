@@ -48,8 +48,10 @@ def load_table(session: Session) -> Reply:
         raise InvalidInput(f"snapshots: must be {ALL} or {REFS}, not {snapshots!r}")
     content = need_table(session.state(), key)
     asked = session.header(b"if-none-match")
-    if asked and (known := known_to(asked, digest_for(session, content, snapshots))):
-        return Reply(304, [(b"etag", known)])
+    if asked:
+        digest, delegated = digest_for(session, content, snapshots), bool(session.delegation_mode)
+        if known := known_to(asked, digest, delegated=delegated):
+            return Reply(304, [(b"etag", known)])
     return table_answer(session, key, content, snapshots)
 
 

@@ -53,10 +53,6 @@ def test_options_name_warehouses_and_what_all_of_them_allow(tmp_path: Path) -> N
     assert found.named("s3://a/x/").name == "warehouse"
     with pytest.raises(UnknownWarehouse, match=r"no warehouse 'd'.*: warehouse, b, c"):
         found.named("d")
-    holding = found.holding("s3://a/x/t")
-    assert holding is not None
-    assert holding.name == "warehouse"
-    assert found.holding("s3://b/x/t") is None
 
 
 def test_a_relative_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.iceberg.warehouses.locations import issued_uuid
+from nessie_cli.iceberg.warehouses.locations import Allowed, issued_uuid
 from nessie_cli.iceberg.warehouses.warehouse import (
     REMOTE_SIGNING,
     VENDED_CREDENTIALS,
@@ -67,6 +67,7 @@ class Delegation:
             for one in warehouses.all
             if one.vending is not None
         }
+        self._allowed = {one.name: Allowed(one.allowed) for one in warehouses.all}
         self._grants = Grants(warehouses.secret, clock)
 
     @staticmethod
@@ -80,7 +81,8 @@ class Delegation:
 
         Raises `StoreUnavailable` if there are no credentials. Cost: at most one request to STS.
         """
-        folder = Folder.of(table.location) if mode and _is_own(table) else None
+        allowed = mode and _is_own(table) and self._allowed[warehouse.name].holds(table.location)
+        folder = Folder.of(table.location) if allowed else None
         if folder is None:
             return Access()
         if mode == VENDED_CREDENTIALS:
