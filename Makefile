@@ -80,7 +80,7 @@ lint: .venv/.ready-dev .venv/.ready-spark
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy bench demo lint manual examples/pipeline/pipeline.py
+	$(BIN)/mypy bench demo documents lint manual examples/pipeline/pipeline.py
 	@$(MAKE) lint-language
 
 lint-language: .venv/.ready-dev
@@ -97,7 +97,7 @@ bench-serving: .venv/.ready-dev
 
 docs: .venv/.ready-dev
 	$(BIN)/python -m manual
-	$(BIN)/python -m demo.transcript
+	$(BIN)/python -m documents
 
 site: .venv/.ready-dev
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --nitpicky --quiet docs build/site
