@@ -97,6 +97,7 @@ bench-serving: .venv/.ready-dev
 
 docs: .venv/.ready-dev
 	$(BIN)/python -m manual
+	$(BIN)/python -m demo.transcript
 	$(BIN)/python -m documents
 
 site: .venv/.ready-dev

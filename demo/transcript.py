@@ -1,6 +1,7 @@
-"""Write the transcript of a demo run into README.md: `make docs`. A test compares README.md with a fresh run.
+"""Writes the transcript of a demo run into a page of `docs/`. A test compares the page with a fresh run.
 
-Hashes, snapshots and times differ from run to run; `normalised` takes them out, and README.md is only rewritten when something else has changed.
+Hashes, snapshots and times differ from run to run. `normalised` removes them, so the page is only
+rewritten if anything else has changed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import termios
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "guides" / "demo.md"
 BEGIN, END = (
     "<!-- the demo's transcript; written by `make docs` -->\n```console\n",
     "```\n<!-- end of the transcript -->\n",
@@ -70,22 +71,22 @@ def normalised(transcript: str) -> list[str]:
     ]
 
 
-def in_readme(readme: str) -> str:
-    """The transcript that stands in README.md."""
-    return readme.partition(BEGIN)[2].partition(END)[0]
+def in_page(page: str) -> str:
+    """The transcript that a page shows."""
+    return page.partition(BEGIN)[2].partition(END)[0]
 
 
 def main() -> None:
-    """Bring README.md up to date."""
-    readme = README.read_text(encoding="utf-8")
+    """Bring the page up to date."""
+    page = PAGE.read_text(encoding="utf-8")
     found = run()
-    if normalised(found) == normalised(in_readme(readme)):
-        print("README.md is up to date")
+    if normalised(found) == normalised(in_page(page)):
+        print(f"{PAGE.name} is up to date")
         return
-    before, _, rest = readme.partition(BEGIN)
+    before, _, rest = page.partition(BEGIN)
     after = rest.partition(END)[2]
-    README.write_text(f"{before}{BEGIN}{found}{END}{after}", encoding="utf-8")
-    print("README.md: transcript written")
+    PAGE.write_text(f"{before}{BEGIN}{found}{END}{after}", encoding="utf-8")
+    print(f"{PAGE.name}: transcript written")
 
 
 if __name__ == "__main__":

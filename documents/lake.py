@@ -3,6 +3,7 @@
 begin       main has two tables, sales.orders and sales.customers
 nightly     the branch nightly changes both and adds a third one, sales.totals
 meanwhile   main gets one more customer, so the branches conflict
+demo        the commits of `make demo`, without its tables
 """
 
 from __future__ import annotations
@@ -70,11 +71,27 @@ def _meanwhile() -> None:
     customers.append(pa.table({"name": ["zoe"], "city": ["Lima"]}))
 
 
+def _demo() -> None:
+    _nessie("init")
+    _commit("main", "register orders and clients")
+    _nessie("branch", "nightly")
+    _commit("nightly", "nightly load")
+    for message in ("new client zoe", "order 3", "refund of order 2"):
+        _commit("main", message)
+    _nessie("merge", "nightly")
+    _nessie("tag", "month-end")
+
+
+def _commit(branch: str, message: str) -> None:
+    key = message.replace(" ", "-")
+    _nessie("content", "put", key, "--type", "namespace", "--ref", branch, "-m", message)
+
+
 def _nessie(*words: str) -> None:
     subprocess.run(["nessie", *words, "--quiet"], check=True)  # noqa: S603, S607
 
 
-STEPS = {"begin": _begin, "nightly": _nightly, "meanwhile": _meanwhile}
+STEPS = {"begin": _begin, "nightly": _nightly, "meanwhile": _meanwhile, "demo": _demo}
 
 if __name__ == "__main__":
     for step in sys.argv[1:]:

@@ -21,7 +21,9 @@ def services(page: str) -> Iterator[dict[str, str]]:
         return
     server = shared_server()
     _drop_schema()
-    yield found | {POSTGRES: server.url("nessie").partition("?")[0]}
+    url = server.url("nessie").partition("?")[0]
+    host = {"postgresql://db.example.org": f"postgresql://127.0.0.1:{server.port}"}
+    yield found | {POSTGRES: url} | host
     _drop_schema()
 
 

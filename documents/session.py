@@ -30,7 +30,7 @@ and tables are aligned at the same columns."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 _TABLES = ROOT / "demo" / "tables.py"
 _MARK = "\x1e"
-_HASH = re.compile(r"(?<![\w-])[0-9a-f]{12}(?:[0-9a-f]{52})?(?![\w…-])")
+_HASH = re.compile(r"(?:(?<![\w-])|(?<=\dm))[0-9a-f]{12}(?:[0-9a-f]{52})?(?![\w…-])")
 _EMPTY_HISTORY = "2e1cfa82b035"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS = re.compile(r"(?:^[^\n]*━[^\n]*\n)+\n?", re.MULTILINE)
@@ -72,11 +72,18 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self._close.close()
 
-    def run(self, commands: Iterable[str]) -> list[str]:
-        """Returns what each command printed; its exit code follows in a line of its own if it is not 0."""
+    def run(self, commands: Iterable[str], answers: str = "") -> list[str]:
+        """Returns what each command printed, and its exit code in a line of its own if it is not 0.
+
+        With `answers`, the last command reads them from the terminal.
+        """
         wanted = [self._here(command) for command in commands]
-        script = _SERVE + "".join(map(_step, wanted)) + f"printf '{_MARK}'\n"
-        found = [self._shown(part) for part in self._output(script).split(_MARK)[1:]]
+        steps = [_step(line, interactive=False) for line in wanted]
+        if answers:
+            steps[-1] = _step(wanted[-1], interactive=True)
+        script = _SERVE + "".join(steps) + f"printf '{_MARK}'\n"
+        output = self._output(script, answers)
+        found = [self._shown(part) for part in output.split(_MARK)[1:]]
         if len(found) != len(wanted) + 1:
             raise SessionFailed(f"ended after {wanted[len(found) - 1]!r}:\n{''.join(found)}")
         return found[:-1]
@@ -118,7 +125,7 @@ class Session:
         }
         return wanted if self._colours else wanted | {"NO_COLOR": "1"}
 
-    def _output(self, script: str) -> str:
+    def _output(self, script: str, answers: str) -> str:
         process, terminal = pty.fork()
         if process == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
@@ -127,6 +134,9 @@ class Session:
         output = b""
         while chunk := _read(terminal, process):
             output += chunk
+            if answers and output.endswith(b": "):
+                os.write(terminal, answers.encode())
+                answers = ""
         os.close(terminal)
         os.waitpid(process, 0)
         return output.decode().replace("\r\n", "\n")
@@ -156,11 +166,12 @@ class Session:
         return shown[:length] if shown else found[0]
 
 
-def _step(command: str) -> str:
+def _step(command: str, *, interactive: bool) -> str:
+    stdin = "" if interactive else " </dev/null"
     server = re.fullmatch(r"nessie serve(.*?)&", command)
     text = f"serve {server[1]}" if server else command
     return (
-        f"printf '{_MARK}'; code=0; eval {shlex.quote(text)} </dev/null || code=$?\n"
+        f"printf '{_MARK}'; code=0; eval {shlex.quote(text)}{stdin} || code=$?\n"
         "[ $code = 0 ] || printf '[exit code %s]\\n' $code\n"
     )
 

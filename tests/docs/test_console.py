@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from documents import console
+from documents import console, pictures
 from documents.session import ROOT
 
 PAGES = [page for page in console.pages() if "```console" in page.read_text(encoding="utf-8")]
@@ -67,3 +67,11 @@ def test_hashes_and_ids_are_the_same_after_each_run() -> None:
 
     assert re.search(r"^commit [0-9a-f]{64} ", first, re.MULTILINE)
     assert first == second
+
+
+@pytest.mark.parametrize("picture", pictures.PICTURES, ids=lambda picture: picture.name)
+def test_a_picture_shows_what_its_commands_print(picture: pictures.Picture) -> None:
+    shown = (pictures.FOLDER / f"{picture.name}.svg").read_text(encoding="utf-8")
+
+    assert pictures.drawn(picture) == shown, "`make docs` draws it anew"
+    assert "https://" not in shown.replace("https://www.textualize.io", "")

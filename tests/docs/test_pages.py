@@ -96,3 +96,11 @@ def test_every_library_has_its_reason() -> None:
 )
 def test_the_page_of_formats_has_the_numbers_of_the_code(said: str) -> None:
     assert said in _text("docs/reference/formats.md")
+
+
+def test_the_page_of_the_rest_api_lists_every_route() -> None:
+    from nessie_cli.server.routes import V1, V2
+
+    wanted = {f"| `{route.method} {route.path}` | {route.summary} |" for route in (*V2, *V1)}
+
+    assert wanted - set(_text("docs/reference/rest.md").splitlines()) == set()

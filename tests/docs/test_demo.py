@@ -1,7 +1,4 @@
-"""README.md shows what the demo prints.
-
-It takes a fresh run of the demo, with PyIceberg and the installed command.
-"""
+"""The guide about the demo shows what a fresh run of the demo prints."""
 
 from __future__ import annotations
 
@@ -23,9 +20,9 @@ def _transcript_module() -> ModuleType:
     return module
 
 
-def test_the_transcript_in_the_readme_is_what_the_demo_prints() -> None:
+def test_the_guide_shows_what_the_demo_prints() -> None:
     transcript = _transcript_module()
-    shown = transcript.in_readme((ROOT / "README.md").read_text(encoding="utf-8"))
+    shown = transcript.in_page(transcript.PAGE.read_text(encoding="utf-8"))
     assert transcript.normalised(shown) == transcript.normalised(transcript.run()), (
         "`make docs` writes the new transcript"
     )
