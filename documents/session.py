@@ -33,7 +33,6 @@ _MARK = "\x1e"
 _HASH = re.compile(r"(?:(?<![\w-])|(?<=\dm))[0-9a-f]{12}(?:[0-9a-f]{52})?(?![\w…-])")
 _EMPTY_HISTORY = "2e1cfa82b035"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_PROGRESS = re.compile(r"(?:^[^\n]*━[^\n]*\n)+\n?", re.MULTILINE)
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-LN-Za-ln-z]")
 # A server in the background: wait until it says where it listens.
 _SERVE = """\
@@ -153,7 +152,6 @@ class Session:
         text = _CONTROLS.sub("", text.replace(str(self.folder), SHOWN_FOLDER))
         for length in range(len(SHOWN_FOLDER) - 1, len("/home/"), -1):
             text = text.replace(f"{self.folder}"[:length] + "…", SHOWN_FOLDER[:length] + "…")
-        text = _PROGRESS.sub("", text)
         text = text if self._colours else _COLOURS.sub("", text)
         return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 

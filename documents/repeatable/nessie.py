@@ -1,4 +1,4 @@
-"""The command `nessie` of a documents session: its clock is that of the session."""
+"""The command `nessie` of a session: it has the session's clock, and shows no progress."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.main import main
+from nessie_cli.render import busy
 
 if __name__ == "__main__":
     Invocation.now = property(lambda _: datetime.fromtimestamp(time.time(), UTC))  # type: ignore[assignment,method-assign]
+    busy.QUIET = float("inf")
     sys.argv[0] = "nessie"
     main()
