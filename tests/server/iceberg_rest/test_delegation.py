@@ -191,6 +191,8 @@ def test_credentials_are_kept_until_half_of_their_time_is_over(store: Store) -> 
         f"s3://lake/wh/${{aws:username}}/t_{ID}",
         f"s3://lake/wh/../t_{ID}",
         f"file:///wh/t_{ID}",
+        f"s3://other/wh/t_{ID}",
+        f"s3://lake/not-in-the-warehouse/t_{ID}",
         f"s3://lake/{'a' * LONGEST_POLICY}/t_{ID}",
     ],
 )

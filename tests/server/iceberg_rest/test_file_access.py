@@ -1,0 +1,262 @@
+"""Access to files through the API: who gets credentials and signatures for which table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+from pyiceberg.catalog import load_catalog
+
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
+from tests.gc.s3 import Store, s3
+from tests.iceberg.lake import ROWS
+from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake
+from tests.server.iceberg_rest.s3_accounts import signatures_verified, user_of, warehouse
+from tests.server.iceberg_rest.test_delegation import last_policy
+from tests.server.iceberg_rest.test_rights import FORBIDDEN, READ, WRITE, Ruled, ruled
+
+VENDED, SIGNING = "vended-credentials", "remote-signing"
+KEY_ID = "s3.access-key-id"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with s3() as found:
+        yield found
+
+
+def delegating(store: Store, tmp_path: Path, **more: Any) -> Warehouses:
+    place = f"s3://lake/{tmp_path.name}"
+    client = {"s3.endpoint": store.url, "client.region": "us-east-1", "s3.region": "us-east-1"}
+    return Warehouses(
+        [warehouse(store, VENDED, SIGNING, location=place, client_config=client, **more)]
+    )
+
+
+@pytest.fixture
+def served(store: Store, tmp_path: Path) -> Iterator[Lake]:
+    """A server without rules."""
+    with lake(tmp_path, delegating(store, tmp_path)) as found:
+        found.main.namespace("db")
+        found.main.create("db", "t")
+        yield found
+
+
+@pytest.fixture
+def server(store: Store, tmp_path: Path) -> Iterator[Ruled]:
+    yield from ruled(tmp_path, delegating(store, tmp_path, storage=user_of(store)))
+
+
+def vended(client: IcebergClient, name: str = "t", **headers: str) -> Any:
+    return client.load("db", name, x_iceberg_access_delegation=VENDED, **headers)
+
+
+def test_nobody_gets_credentials_without_asking(served: Lake) -> None:
+    body = served.main.load("db", "t").body
+    assert KEY_ID not in body["config"]
+    assert "storage-credentials" not in body
+    assert body["config"]["client.region"] == "us-east-1"
+    assert "hidden" not in str(served.client.get("/iceberg/v1/config").body)
+
+
+def test_credentials_come_with_each_answer_that_loads_a_table(served: Lake) -> None:
+    asking = {"x_iceberg_access_delegation": VENDED}
+    main = served.main
+    body = {"name": "u", "schema": main.load("db", "t").body["metadata"]["schemas"][0]}
+    tables = "/namespaces/db/tables"
+    for answer in (
+        vended(main),
+        main.set_properties("db", "t", **asking),
+        main.post(tables, {**body, "stage-create": True}, **asking),
+        main.post(tables, body, **asking),
+    ):
+        found = answer.body
+        (credential,) = found["storage-credentials"]
+        assert credential["prefix"] == f"{found['metadata']['location']}/"
+        assert found["config"][KEY_ID] == credential["config"][KEY_ID]
+        endpoint = found["config"]["client.refresh-credentials-endpoint"]
+        assert endpoint.startswith("v1/main/namespaces/db/tables/")
+        if found.get("metadata-location"):
+            again = served.client.get(f"/iceberg/{endpoint}").body["storage-credentials"]
+            assert again == [credential]
+
+
+def test_pyiceberg_works_with_vended_credentials_alone(served: Lake) -> None:
+    catalog = load_catalog("rest", type="rest", uri=f"{served.url}/iceberg")
+    table = catalog.create_table("db.orders", ROWS.schema)
+    assert "s3.session-token" in table.io.properties
+    table.append(ROWS)
+    assert catalog.load_table("db.orders").scan().to_arrow() == ROWS
+
+
+def test_a_tag_and_a_commit_are_only_read(served: Lake) -> None:
+    head = served.repository.reference("main").hash
+    served.repository.create_reference(ReferenceType.TAG, "v1.0", head)
+    for prefix in ("v1.0", head, f"main@{head}".replace("@", "%40")):
+        assert vended(served.main.on(prefix)).status == 200
+        assert "s3:PutObject" not in str(last_policy())
+    vended(served.main.on("main"), "t", if_none_match='"other"')
+    assert served.main.set_properties("db", "t").status == 200
+
+
+def test_what_the_other_api_commits_gets_no_credentials(served: Lake) -> None:
+    """A copy of a sibling's metadata file, or a file of its own that names the sibling's location."""
+    sibling = served.main.load("db", "t").body
+    content = IcebergTable(
+        metadata_location=sibling["metadata-location"],
+        snapshot_id=-1, schema_id=0, spec_id=0, sort_order_id=0,
+    )  # fmt: skip
+    head = served.repository.reference("main").hash
+    put = Put(ContentKey(("db", "evil")), content)
+    served.repository.commit("main", [put], CommitMeta("evil"), expected_hash=head)
+    for mode in (VENDED, SIGNING):
+        found = served.main.load("db", "evil", x_iceberg_access_delegation=mode).body
+        assert "storage-credentials" not in found
+        assert not {KEY_ID, "signer.endpoint"} & found["config"].keys()
+    answer = served.main.get("/namespaces/db/tables/evil/credentials")
+    assert answer.body == {"storage-credentials": []}
+
+
+def test_a_renamed_table_keeps_its_credentials_and_its_old_name_gets_others(served: Lake) -> None:
+    main = served.main
+    before = main.load("db", "t").body["metadata"]
+    rename = {
+        "source": {"namespace": ["db"], "name": "t"},
+        "destination": {"namespace": ["db"], "name": "u"},
+    }
+    assert main.post("/tables/rename", rename).status == 204
+    assert KEY_ID in vended(main, "u").body["config"]
+    # Whoever creates the old name again asks for the old location.
+    updates = [
+        {"action": "assign-uuid", "uuid": before["table-uuid"]},
+        {"action": "add-schema", "schema": before["schemas"][0]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": before["partition-specs"][0]},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": before["sort-orders"][0]},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": before["location"]},
+    ]
+    assert error_of(main.commit("db", "t", [{"type": "assert-create"}], updates)) == FORBIDDEN
+
+
+def test_a_conditional_load_renews_credentials_in_time(served: Lake) -> None:
+    first = vended(served.main)
+    tag = first.headers["etag"]
+    assert vended(served.main, if_none_match=tag).status == 304
+    digest = tag.strip('"').partition(".")[0]
+    assert vended(served.main, if_none_match=f'"{digest}.1"').status == 200
+    assert vended(served.main, if_none_match="*").status == 200
+    assert served.main.load("db", "t", if_none_match=tag).status == 200
+    assert served.main.load("db", "t", if_none_match="*").status == 304
+
+
+# -- rights --------------------------------------------------------------------------------------------
+
+
+def test_a_reader_gets_credentials_that_only_read(server: Ruled) -> None:
+    server.rule(f"'reader' in roles && {READ}", f"'writer' in roles && ({READ} || {WRITE})")
+    reader, writer = server.on(server.as_("ada", "reader")), server.on(server.as_("bo", "writer"))
+    assert KEY_ID in vended(writer).body["config"]
+    assert "s3:PutObject" in str(last_policy())
+    assert KEY_ID in vended(reader).body["config"]
+    assert "s3:PutObject" not in str(last_policy())
+    server.rule("false")
+    assert error_of(vended(reader)) == FORBIDDEN
+    assert error_of(reader.get("/namespaces/db/tables/t/credentials")) == FORBIDDEN
+
+
+def sign(client: IcebergClient, endpoint: str, uri: str, method: str = "GET", **more: Any) -> Any:
+    body = {"region": "us-east-1", "uri": uri, "method": method, "headers": {}, **more}
+    return client.client.send("POST", f"/iceberg/{endpoint}", body)
+
+
+def test_requests_are_signed_as_long_as_the_caller_has_the_rights(
+    server: Ruled, store: Store
+) -> None:
+    server.rule(f"'writer' in roles && ({READ} || {WRITE})")
+    client = server.on(server.as_("bo", "writer"))
+    found = client.load("db", "t", x_iceberg_access_delegation=SIGNING).body
+    config = found["config"]
+    assert config["signer.uri"] == f"{server.url}/iceberg"
+    assert KEY_ID not in config
+    endpoint = config["signer.endpoint"]
+    uri = f"{store.url}/{found['metadata']['location'].removeprefix('s3://')}/data/a"
+    with signatures_verified():
+        for method, data in (("PUT", b"rows"), ("GET", b"")):
+            answer = sign(client, endpoint, uri, method)
+            assert answer.status == 200, answer.raw
+            kept = "private" if method == "GET" else "no-cache"
+            assert answer.headers["cache-control"] == kept
+            headers = {name: values[0] for name, values in answer.body["headers"].items()}
+            sent = requests.request(
+                method, answer.body["uri"], headers=headers, data=data, timeout=60
+            )
+            assert sent.status_code == 200, sent.text
+        assert sent.content == b"rows"
+    other = server.on(server.as_("carla", "writer"))
+    elsewhere = endpoint.replace("/tables/t/", "/tables/u/")
+    for answer in (
+        sign(client, endpoint, uri.replace("/data/a", "2/data/a")),
+        sign(client, endpoint, f"{uri}?acl"),
+        sign(other, endpoint, uri),
+        sign(client, elsewhere, uri),
+        sign(client, endpoint.replace("v1/main/", "v1/dev/"), uri),
+        sign(client, endpoint.partition("?")[0], uri),
+    ):
+        assert answer.status in (403, 404)
+    assert sign(client, endpoint, uri, headers=[]).status == 400
+    server.rule(f"'writer' in roles && {READ}")
+    assert sign(client, endpoint, uri).status == 200
+    assert error_of(sign(client, endpoint, uri, "PUT")) == FORBIDDEN
+    server.rule("false")
+    assert error_of(sign(client, endpoint, uri)) == FORBIDDEN
+
+
+def test_only_the_table_form_signs(server: Ruled) -> None:
+    assert sign(server.admin, "v1/aws/s3/sign", "http://x/").status == 404
+    endpoints = server.admin.client.get("/iceberg/v1/config").body["endpoints"]
+    assert "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/sign" in endpoints
+
+
+@pytest.mark.parametrize(
+    ("headers", "uri"),
+    [
+        (
+            {"x-forwarded-proto": "https", "x-forwarded-host": "lake.example"},
+            "https://lake.example",
+        ),
+        ({"x-forwarded-proto": "https", "x-forwarded-prefix": "/n/"}, "https://{host}/n"),
+        ({"x-forwarded-proto": "gopher"}, None),
+        ({"x-forwarded-host": "lake.example"}, None),
+        ({"x-forwarded-proto": "https", "x-forwarded-host": "a b\\c"}, None),
+    ],
+)
+def test_the_signer_has_the_uri_that_the_proxy_tells(
+    served: Lake, headers: dict[str, str], uri: str | None
+) -> None:
+    asked = {"x-iceberg-access-delegation": SIGNING, **headers}
+    path = "/iceberg/v1/main/namespaces/db/tables/t"
+    config = served.client.send("GET", path, headers=asked).body["config"]
+    assert "signer.endpoint" in config
+    host = urlsplit(served.url).netloc
+    expected = f"{uri.replace('{host}', host)}/iceberg" if uri else None
+    assert config.get("signer.uri") == config.get("s3.signer.uri") == expected
+    assert parse_qs(urlsplit(config["signer.endpoint"]).query)["grant"]
+
+
+def test_no_delegation_for_files(tmp_path: Path) -> None:
+    with lake(tmp_path / "warehouse") as found:
+        found.main.namespace("db")
+        found.main.create("db", "t")
+        for mode in (VENDED, SIGNING, f"{SIGNING},{VENDED}"):
+            body = found.main.load("db", "t", x_iceberg_access_delegation=mode).body
+            assert body["config"] == {}
+            assert "storage-credentials" not in body
+        answer = found.main.get("/namespaces/db/tables/t/credentials")
+        assert answer.body == {"storage-credentials": []}
