@@ -25,6 +25,7 @@ from nessie_cli.errors import DamagedObject, NessieError, OutcomeUnknown, StoreU
 from nessie_cli.store.base import LEASE, Dump
 from nessie_cli.store.codec import unpack
 from nessie_cli.store.decision import DONE, Needs
+from nessie_cli.store.prefixes import after_prefix
 from nessie_cli.store.records import (
     STORE_FORMAT,
     Basis,
@@ -48,6 +49,7 @@ from nessie_cli.store.sqlite_rows import (
     SETTINGS,
     DamagedRow,
     Row,
+    object_of,
     reference_of,
     reflog_row_of,
     request_of,
@@ -72,7 +74,6 @@ _NAP = 0.002  # seconds between two looks at a lease
 _LAST = 2**63 - 1
 _NEWEST_MOVES = f"""{REFLOG} WHERE number IN
 (SELECT (SELECT max(number) FROM reflog WHERE name = value) FROM carray(?))"""  # noqa: S608 - fixed texts
-_SURROGATES, _BEHIND_SURROGATES = 0xD800, 0xE000
 
 _GET = "SELECT kind, packed FROM objects WHERE id = ?"
 _GET_MANY = "SELECT value, kind, packed FROM carray(?) JOIN objects ON id = value"
@@ -177,7 +178,7 @@ class SQLiteStore:
         except (DamagedObject, StoreUnavailable):
             # This is a read-ahead: `get` raises the error if the objects are needed.
             return {}
-        return {one.id: one.data for one in map(_object_of, rows) if isinstance(one, StoredObject)}
+        return {one.id: one.data for one in map(object_of, rows) if isinstance(one, StoredObject)}
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """See `View`. Reads the ids of all objects with this prefix."""
@@ -220,7 +221,7 @@ class SQLiteStore:
             rows = self._rows(_SCAN_AFTER, (last, kind, _SCAN))
             for number, *fields in rows:
                 last = number
-                yield _object_of(fields)
+                yield object_of(fields)
 
     def count(self) -> int:
         """See `Store`."""
@@ -255,7 +256,7 @@ class SQLiteStore:
     ) -> list[StoredReference]:
         """See `View`."""
         conditions, values = ["name >= ?"], [max(prefix, start)]
-        if (end := _after(prefix)) is not None:
+        if (end := after_prefix(prefix)) is not None:
             conditions.append("name < ?")
             values.append(end)
         if kind is not None:
@@ -594,24 +595,5 @@ class _CommitFailed(StoreUnavailable):
     """The disk failed during the final COMMIT."""
 
 
-def _object_of(row: Sequence[Any]) -> StoredObject | DamagedId:
-    """Returns an object from its row: id, kind, packed bytes."""
-    id_, kind, blob = row
-    try:
-        return StoredObject(id_, kind, unpack(id_, kind, blob))
-    except (ValueError, TypeError, OverflowError) as error:
-        return DamagedId(id_ or b"", kind, str(error))
-
-
 def _limit(limit: int | None) -> int:
     return -1 if limit is None else limit
-
-
-def _after(prefix: str) -> str | None:
-    """Returns the first text after all that begin with `prefix`, or None if there is none."""
-    stem = prefix.rstrip("\U0010ffff")
-    if not stem:
-        return None
-    code = ord(stem[-1]) + 1
-    # Surrogates have no bytes that could be compared.
-    return stem[:-1] + chr(_BEHIND_SURROGATES if code == _SURROGATES else code)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from nessie_cli.store.codec import row_check
-from nessie_cli.store.records import Move, ReflogRow, Request, Settings, StoredReference
+from nessie_cli.store.codec import row_check, unpack
+from nessie_cli.store.records import (
+    DamagedId,
+    Move,
+    ReflogRow,
+    Request,
+    Settings,
+    StoredObject,
+    StoredReference,
+)
 
 Row = tuple[Any, ...]
 
@@ -70,3 +78,12 @@ def _check(table: str, row: Row, name: object) -> None:
     except (TypeError, ValueError):
         pass
     raise DamagedRow(f"table {table}, row {name!r}: its check sum is wrong")
+
+
+def object_of(row: Sequence[Any]) -> StoredObject | DamagedId:
+    """Returns an object from its row: id, kind, packed bytes."""
+    id_, kind, blob = row
+    try:
+        return StoredObject(id_, kind, unpack(id_, kind, blob))
+    except (ValueError, TypeError, OverflowError) as error:
+        return DamagedId(id_ or b"", kind, str(error))

@@ -12,8 +12,6 @@ from nessie_cli.store.codec import pack, unpack
 from nessie_cli.store.postgres.parameters import Blobs, Numbers
 from nessie_cli.store.records import Move, ReflogRow, Request, StoredObject, StoredReference
 
-_SURROGATES, _BEHIND_SURROGATES = 0xD800, 0xE000
-
 
 class PackedObjects(Struct, frozen=True):
     """Objects as parameters of `put_1`: in the order of ids, each once."""
@@ -78,16 +76,6 @@ def hex_range(prefix: str) -> tuple[bytes, bytes] | None:
     except ValueError:
         return None
     return (low, high) if prefix == prefix.lower() else None
-
-
-def after_prefix(prefix: str) -> str | None:
-    """Returns the first text behind all that begin with `prefix`, or None if there is none."""
-    stem = prefix.rstrip("\U0010ffff")
-    if not stem:
-        return None
-    code = ord(stem[-1]) + 1
-    # Surrogates are no characters: they have no bytes that could be compared.
-    return stem[:-1] + chr(_BEHIND_SURROGATES if code == _SURROGATES else code)
 
 
 def is_storable(*texts: str) -> bool:

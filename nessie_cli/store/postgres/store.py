@@ -29,13 +29,13 @@ from nessie_cli.store.postgres.rows import (
     a_reference,
     a_reflog_row,
     a_request,
-    after_prefix,
     hex_range,
     is_storable,
     pack_objects,
     unpack_objects,
 )
 from nessie_cli.store.postgres.schema import MIGRATIONS, Migrations, check_schema, create_schema
+from nessie_cli.store.prefixes import after_prefix
 from nessie_cli.store.records import (
     STORE_FORMAT,
     Basis,

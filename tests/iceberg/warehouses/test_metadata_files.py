@@ -78,7 +78,11 @@ def test_a_removed_file_is_missing(files: MetadataFiles) -> None:
 
 
 def test_compressed_files_are_read(files: MetadataFiles) -> None:
-    put(files, place(files, "a.gz.metadata.json"), gzip.compress(json.dumps(DOCUMENT).encode()))
+    put(
+        files,
+        place(files, "a.gz.metadata.json"),
+        gzip.compress(json.dumps(DOCUMENT).encode(), mtime=0),
+    )
     assert files.read(place(files, "a.gz.metadata.json")) == DOCUMENT
 
 
@@ -111,10 +115,13 @@ def nested(depth: int) -> bytes:
         (nested(MAX_DEPTH + 1), "levels"),
         (nested(100_000), "levels"),
         (b"[" * 1_000_000, "levels"),
-        (gzip.compress(b"root:x" * 100)[:-20], "is cut off"),
+        (gzip.compress(b"root:x" * 100, mtime=0)[:-20], "is cut off"),
         (b"\x1f\x8bxxxx root:x", "is damaged"),
-        (gzip.compress(gzip.compress(json.dumps(DOCUMENT).encode())), "is no Iceberg metadata"),
-        (gzip.compress(b" " * (MAX_BYTES + 1)), "is larger than 64 MiB"),
+        (
+            gzip.compress(gzip.compress(json.dumps(DOCUMENT).encode(), mtime=0), mtime=0),
+            "is no Iceberg metadata",
+        ),
+        (gzip.compress(b" " * (MAX_BYTES + 1), mtime=0), "is larger than 64 MiB"),
     ],
 )
 def test_what_is_no_metadata_is_refused_and_not_quoted(
