@@ -23,7 +23,6 @@ from nessie_cli.errors import (
     StoreUnavailable,
 )
 from nessie_cli.iceberg.builder.requirements import RequirementFailed
-from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.exchange import Exchange
 from nessie_cli.server.failures import (
@@ -76,6 +75,16 @@ class NoSuchView(Refused):
 
     status = 404
     type = "NoSuchViewException"
+
+
+class NoSuchFile(Refused):
+    """A metadata file does not exist. The words are those of Iceberg's own library."""
+
+    status = 404
+    type = "NotFoundException"
+
+    def __init__(self, location: str) -> None:
+        super().__init__(f"Failed to open input stream for file: {location} (it does not exist)")
 
 
 class Exists(Refused):
@@ -181,8 +190,6 @@ def _described(error: Exception, *, writes: bool) -> tuple[int, str, str]:
         return error.status, error.type, error.message
     if isinstance(error, OutcomeUnknown):
         return 500, "CommitStateUnknownException", _UNKNOWN_STATE
-    if isinstance(error, MissingFile):
-        return 404, "NotFoundException", error.message
     shown = told(error)
     if shown.status == _UNAVAILABLE:
         if writes or isinstance(error, Unavailable):

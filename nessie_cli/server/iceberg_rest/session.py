@@ -24,6 +24,7 @@ from nessie_cli.errors import (
     ReferenceConflict,
 )
 from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
@@ -47,6 +48,7 @@ from nessie_cli.server.commit_meta import merged_with_headers
 from nessie_cli.server.iceberg_rest import idempotency
 from nessie_cli.server.iceberg_rest.delegation import Access as FileAccess
 from nessie_cli.server.iceberg_rest.delegation import Delegation, Table
+from nessie_cli.server.iceberg_rest.errors import NoSuchFile
 from nessie_cli.server.iceberg_rest.prefix import Prefix, announced, client_uri
 from nessie_cli.server.iceberg_rest.state import State
 from nessie_cli.server.runtime.writer import Write, Writer
@@ -205,8 +207,14 @@ class Session:
         return State(reading, Reference(kind, name, hash_))
 
     def read(self, location: str) -> Document:
-        """Returns the document of a metadata file. One that this request has written is not read again."""
-        return self._written.get(location) or self.files.read(location)
+        """Returns the document of a metadata file. One that this request has written is not read again.
+
+        Raises what `MetadataFiles.read` raises, and `NoSuchFile`.
+        """
+        try:
+            return self._written.get(location) or self.files.read(location)
+        except MissingFile:
+            raise NoSuchFile(location) from None
 
     # -- access to files ---------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations
 from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import answer
-from nessie_cli.server.iceberg_rest.errors import CommitFailed
+from nessie_cli.server.iceberg_rest.errors import CommitFailed, NoSuchFile
 from nessie_cli.server.iceberg_rest.loading import for_client, read_table, table_answer
 from nessie_cli.server.iceberg_rest.names import TABLE, child, namespace_in, need_free, need_table
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
@@ -128,7 +128,7 @@ def registered(
     Raises `InvalidInput` if it holds metadata of another type, `NotAllowed` if the caller may not
     choose its location.
     """
-    document = session.files.read(location)
+    document = session.read(location)
     try:
         content = content_of(document, location)
     except InvalidInput as error:
@@ -145,7 +145,7 @@ def _uuid_of(session: Session, content: IcebergTable) -> object:
     """Returns the UUID of a table. That of a table whose file cannot be read equals nothing."""
     try:
         return session.read(content.metadata_location).get("table-uuid")
-    except InvalidInput:
+    except (InvalidInput, NoSuchFile):
         return object()
 
 
