@@ -1,8 +1,11 @@
-"""Git for a data lake's catalog. `connect(url)` gives a `Repository`; names below load when they are used.
+"""Git for a data lake's catalog. `connect(url)` returns a `Repository`.
+
+Names below load on first use.
 
 >>> from nessie_cli import connect, CommitMeta, ContentKey, Namespace, Put
+>>> db = Put(ContentKey(("db",)), Namespace(elements=("db",)))
 >>> with connect("memory:") as repository:
-...     result = repository.commit("main", [Put(ContentKey(("db",)), Namespace(elements=("db",)))], CommitMeta("add db"))
+...     result = repository.commit("main", [db], CommitMeta("add db"))
 ...     [str(entry.key) for entry in repository.entries("main")]
 ['db']
 """
@@ -44,7 +47,7 @@ _PACKAGE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name on first use, so that `import nessie_cli` stays cheap."""
+    """Loads a public name on first use, so that `import nessie_cli` is cheap."""
     from importlib import import_module
 
     if name[0].isupper() or name in _PACKAGE:

@@ -1,6 +1,6 @@
-"""Who asks and how a server is reached, as the environment and the user's settings say it: for every part of the program that calls `connect`.
+"""Opens repositories with the author and credentials of the environment and the user's settings.
 
-`workspace/` reads what is set, `repository/` says what can be; neither knows the other.
+`workspace/` reads the settings, `repository/` uses them; neither imports the other.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from nessie_cli.workspace import environment
 from nessie_cli.workspace.access import BY_USER, VARIABLES, AccessSettings, Lookup, Origin, needed
 
 SETTINGS = tuple(VARIABLES)
-"""The names of the settings that `access_to` asks for."""
+"""The names of the settings that `access_to` reads."""
 
 
 def author() -> str | None:
-    """The author of commits where the caller names none: `NESSIE_AUTHOR`, else the user's settings."""
+    """Returns the default author of commits: `NESSIE_AUTHOR`, otherwise the user's setting."""
     named = environment.variable(environment.AUTHOR)
     if named:
         return named
@@ -38,7 +38,10 @@ def author() -> str | None:
 
 
 def opened(url: str, lookup: Lookup, place: Callable[[str], str]) -> Repository:
-    """The repository at a URL, a server's by settings that `lookup` answers and `place` names; raises what `connect` and `access_to` raise."""
+    """Opens the repository at a URL, with the settings that `lookup` returns and `place` names.
+
+    Raises the errors of `connect` and `access_to`.
+    """
     access = access_to(url, lookup, place) if url.startswith(("http://", "https://")) else None
     return connect(url, who=environment.who(), access=access)
 
@@ -50,9 +53,10 @@ def access_to(
     tell: Callable[[str], None] | None = None,
     origin: Origin = BY_USER,
 ) -> Access:
-    """How a server is reached by settings; `tell` shows a line to a person who can sign in. `origin`: who said the URL and the settings.
+    """Returns the access to a server by settings; `origin` is who wrote the URL and the settings.
 
-    Raises `InvalidInput` for what is missing or wrong, and `NotAllowed` if credentials may not go there.
+    `tell` shows a line to a person who can sign in. Raises `InvalidInput` for missing or invalid
+    settings, and `NotAllowed` if credentials must not be sent there.
     """
     settings = AccessSettings(lookup, checked_url(url), place, origin)
     settings.check_consent()

@@ -1,7 +1,8 @@
-"""The command `nessie` as a program of spark-submit: `spark-submit --master ... nessie_cli/submit.py gc mark --default-cutoff P30D`.
+"""The command `nessie` as a program for spark-submit.
 
-Words, options and exit codes are those of the command line; the session is the one that spark-submit makes, and `--engine` is `spark` unless it
-is given.
+For example: `spark-submit --master ... nessie_cli/submit.py gc mark --default-cutoff P30D`. Words,
+options and exit codes are those of the command line. The session is the one of spark-submit, and
+`--engine` is `spark` unless it is given.
 """
 
 import sys
@@ -9,8 +10,9 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Run the words behind the program's name as a command, on Spark."""
-    # Python looks for modules beside a program first: there are rooms of this package, no modules of that name.
+    """Runs the command line on Spark."""
+    # Python searches the folder of a program first: it contains packages of ours, not modules of
+    # those names.
     beside = str(Path(__file__).parent)
     sys.path[:] = [place for place in sys.path if place != beside]
     from nessie_cli.cli.main import main as nessie

@@ -1,5 +1,6 @@
-"""The folder `.nessie/`, the staged batch, settings, and the environment: the only room that reads any of them.
+"""The folder `.nessie/`, the staged batch, settings, and the environment.
 
-`folder` finds and makes the workspace, `settings` reads TOML, `user` knows the user's own configuration, `batch` keeps staged operations and
-`staging` says how one more operation changes them.
+Only this package reads any of them. `folder` finds and creates the workspace, `settings` reads
+TOML, `user` is the user's own configuration, `batch` stores staged operations, and `staging` adds
+operations to them.
 """

@@ -1,6 +1,8 @@
-"""How a server is reached, as the environment and the settings say it; secrets only from the environment, a file of one's own, or the keyring.
+"""The access to a server, by the environment and the settings.
 
-Each setting stands as `access.NAME` in a workspace's settings and as `profile.PROFILE.NAME` in the user's; the environment goes before both.
+Secrets come only from the environment, a file of the user, or the keyring. A setting is
+`access.NAME` in a workspace and `profile.PROFILE.NAME` in the user's configuration; the environment
+overrides both.
 """
 
 from collections.abc import Callable
@@ -15,7 +17,7 @@ from nessie_cli.workspace.secrets import without_secrets
 from nessie_cli.workspace.trust_records import consent
 
 Lookup = Callable[[str], str | None]
-"""The value of a setting, None where it has none."""
+"""Returns the value of a setting, or None."""
 
 VARIABLES = {
     "auth-type": "NESSIE_AUTH_TYPE",
@@ -37,10 +39,13 @@ VARIABLES = {
     "connect-timeout": "NESSIE_CONNECT_TIMEOUT",
     "timeout": "NESSIE_TIMEOUT",
 }
-"""Each setting and the environment variable that goes before it. The words are pynessie's and the original client's where they have one."""
+"""Each setting and the environment variable that overrides it, named as in pynessie and Nessie."""
 
 HELP = {
-    "auth-type": "How a server is told who asks: none, basic, bearer or oauth2; by default what the other settings give.",
+    "auth-type": (
+        "How a server is told who asks: none, basic, bearer or oauth2; by default what the other"
+        " settings give."
+    ),
     "username": "The user of auth-type basic.",
     "password-file": "A file with the password of auth-type basic, readable by you alone.",
     "token-file": "A file with the token of auth-type bearer, readable by you alone.",
@@ -71,7 +76,7 @@ _OTHERS = 0o077
 
 
 def check(name: str, value: str, place: str) -> str:
-    """The value of a setting as it is used; raises `InvalidInput` that names `place` for one that can never work."""
+    """Returns the checked value of a setting. Raises `InvalidInput` that names `place`."""
     if name in _CHOICES:
         chosen = value.lower()
         if chosen not in _CHOICES[name]:
@@ -99,7 +104,7 @@ def _time(value: str, place: str) -> float:
 
 
 class Origin(NamedTuple):
-    """Who says how a server is reached: the user, or else a workspace."""
+    """Who wrote the settings: the user or a workspace."""
 
     server: bool
     settings: bool
@@ -109,21 +114,21 @@ BY_USER = Origin(server=True, settings=True)
 
 
 class AccessSettings:
-    """What is said about one server; each answer is checked when it is asked for."""
+    """The settings of the access to one server. Each is checked when it is read."""
 
     def __init__(
         self, lookup: Lookup, server: str, place: Callable[[str], str], origin: Origin = BY_USER
     ) -> None:
-        """`lookup` answers settings, `place` says where one stands, `server` is the URL that the keyring knows secrets by."""
+        """Takes a `lookup` of settings, their `place`, and the `server` URL for the keyring."""
         self._lookup = lookup
         self._server = server
         self._place = place
         self._origin = origin
         self.sources: dict[str, None] = {}
-        """The variables, settings and stores of secrets that had a value, in the order of their use."""
+        """The variables, settings and secret stores that had a value, in the order of their use."""
 
     def text(self, name: str) -> str | None:
-        """One setting, None for none."""
+        """Returns a setting, or None."""
         variable = VARIABLES[name]
         if (value := environment.variable(variable)) is not None:
             self.sources[variable] = None
@@ -135,9 +140,10 @@ class AccessSettings:
         return check(name, value, self._place(name))
 
     def check_consent(self) -> None:
-        """Raise `NotAllowed` if credentials would go to a server that the user did not name, or off this machine without TLS.
+        """Raises `NotAllowed` if credentials must not be sent to the server.
 
-        Call it before any secret is read.
+        That is a server that the user did not name, or one on another machine without TLS. Called
+        before any secret is read.
         """
         kind = self.auth_type()
         if kind == "none" and self.text("certificate-file") is None:
@@ -159,26 +165,27 @@ class AccessSettings:
             and not consent().covers(proxy)
         ):
             raise NotAllowed(
-                f"proxy {without_secrets(proxy)}: only the workspace names it, so no credentials are sent through it; "
+                f"proxy {without_secrets(proxy)}: only the workspace names it, so no credentials"
+                " are sent through it; "
                 "NESSIE_PROXY or trusted-endpoints may name it"
             )
 
     def _is_users(self, name: str) -> bool:
-        """Whether the user said this setting, not a workspace."""
+        """Returns whether the user wrote this setting, not a workspace."""
         return self._origin.settings or environment.variable(VARIABLES[name]) is not None
 
     def path(self, name: str) -> Path | None:
-        """One setting that is a file; `~` is the user's folder."""
+        """Returns a setting that is a file; `~` is the user's home."""
         found = self.text(name)
         return Path(found).expanduser() if found else None
 
     def time(self, name: str, default: float) -> float:
-        """One setting that is a number of seconds."""
+        """Returns a setting that is a number of seconds."""
         found = self.text(name)
         return default if found is None else float(found)
 
     def secret(self, name: str) -> Secret | None:
-        """A password or token: `token`, `password`, `client-secret` or `key-password`; None where nobody tells it."""
+        """Returns `token`, `password`, `client-secret` or `key-password`, or None."""
         file = f"{name}-file"
         variable = VARIABLES[file].removesuffix("_FILE")
         value = environment.variable(variable)
@@ -195,14 +202,14 @@ class AccessSettings:
         return found
 
     def _of_login(self) -> Secret | None:
-        """The token that `nessie login` keeps for this server."""
+        """Returns the token that `nessie login` stored for this server."""
         from nessie_cli.workspace.tokens import login_file
 
         kept = login_file(endpoint(self._server) or "").read()
         return Secret(kept) if kept else None
 
     def auth_type(self) -> str:
-        """The type of authentication: what is said, else what the other settings are for."""
+        """Returns the type of authentication: the setting, or the one that other settings imply."""
         said = self.text("auth-type")
         if said is not None:
             return said
@@ -216,13 +223,14 @@ class AccessSettings:
 
 
 def needed(kind: str, name: str) -> InvalidInput:
-    """The error for what a type of authentication cannot do without."""
+    """Returns the error for a setting that a type of authentication requires."""
     file = f"{name}-file"
     if file not in VARIABLES:
         return InvalidInput(f"auth-type {kind} needs {name} ({VARIABLES[name]})")
     variable = VARIABLES[file].removesuffix("_FILE")
     return InvalidInput(
-        f"auth-type {kind} needs a {name}: {variable}, a file that {variable}_FILE or {file} names, `nessie login`, or the keyring (nessie-access(7))"
+        f"auth-type {kind} needs a {name}: {variable}, a file that {variable}_FILE or {file}"
+        " names, `nessie login`, or the keyring (nessie-access(7))"
     )
 
 
@@ -246,7 +254,7 @@ def _from_file(path: Path) -> Secret:
 
 
 def _from_keyring(name: str, server: str) -> Secret | None:
-    """What the system's keyring has under the service `nessie:NAME` for the server's URL; None also without the optional library."""
+    """Returns the secret of the service `nessie:NAME` for the server in the keyring, or None."""
     try:
         import keyring
     except ImportError:
@@ -254,6 +262,7 @@ def _from_keyring(name: str, server: str) -> Secret | None:
     try:
         found = keyring.get_password(f"nessie:{name}", server)
     except Exception:  # noqa: BLE001 (keyrings are plug-ins, and raise what they like)
-        # Locked, or none on this machine: then it has no secret for us, and the error for the missing one says where it may be.
+        # Without a usable keyring there is no secret in it; the error for the missing secret names
+        # the other places.
         return None
     return Secret(found) if found else None

@@ -1,8 +1,9 @@
-"""The staged batch: operations that wait for `nessie commit`, each with the state of its key that it expects.
+"""The staged batch: operations for the next commit, each with the expected state of its key.
 
-`batch.json` holds the hash that the batch was begun at, the branch and the store that it is for, the operations as REST v2
-JSON (with `expectedContent` on every kind of operation), and, once a submission has been tried, its request id. It is replaced
-whole, under the workspace's lock. A file that cannot be read is never overwritten.
+`batch.json` contains the hash at which the batch was started, its branch and store, the operations
+as REST v2 JSON (with `expectedContent` on every kind of operation), and, after a submission was
+tried, its request id. It is replaced atomically, under the workspace's lock. An invalid file is
+never overwritten.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _KINDS: Mapping[str, type[Delete | Unchanged]] = {"DELETE": Delete, "UNCHANGED":
 
 
 class Staged(Struct, frozen=True):
-    """One staged operation; `seen` is the state of its key that it was staged on, None for "no content" (what a Put carries as expected content)."""
+    """A staged operation; `seen` is the state of its key that it was staged on, or None."""
 
     operation: Operation
     seen: Content | None = None
@@ -44,9 +45,10 @@ class Staged(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """What is staged: the hash it was begun at, the operations in order, and the branch and the store that they are for.
+    """The staged operations in order, with the starting hash, the branch and the store.
 
-    `request_id` is that of a submission whose outcome is not known yet. `branch` and `store` are None in batches of versions before 1.0.
+    `request_id` is that of a submission with unknown outcome. `branch` and `store` are None in
+    batches of versions before 1.0.
     """
 
     begun_at: str
@@ -57,17 +59,17 @@ class Batch(Struct, frozen=True):
 
     @property
     def operations(self) -> list[Operation]:
-        """The operations as they are submitted."""
+        """The operations to submit."""
         return [staged.operation for staged in self.staged]
 
     @property
     def keys(self) -> list[ContentKey]:
-        """The keys that are touched, each once."""
+        """The keys of the operations, each once."""
         return list(dict.fromkeys(staged.key for staged in self.staged))
 
 
 def encode_batch(batch: Batch) -> dict[str, Any]:
-    """The JSON of a batch file."""
+    """Returns the JSON of a batch file."""
     operations = [_encode_staged(staged) for staged in batch.staged]
     request = {"requestId": batch.request_id} if batch.request_id else {}
     place = {
@@ -93,14 +95,14 @@ def _encode_staged(staged: Staged) -> dict[str, Any]:
 
 
 def decode_batch(text: str, place: str) -> Batch:
-    """Read a batch file; raises `InvalidInput` that names the file and the place in it."""
+    """Decodes a batch file. Raises `InvalidInput` that names the file and the place in it."""
     from nessie_cli.wire.json_text import parse_json
 
     return decode_document(parse_json(text, place), place)
 
 
 def decode_document(document: Any, place: str) -> Batch:
-    """The same for JSON that is parsed already."""
+    """Decodes the parsed JSON of a batch file."""
     if not isinstance(document, Mapping) or document.get("version") != VERSION:
         raise InvalidInput(f"{place}: is no batch file of version {VERSION}")
     begun_at, operations, request_id, store = (
@@ -115,7 +117,8 @@ def decode_document(document: Any, place: str) -> Batch:
         or not all(isinstance(text, str | None) for text in texts)
     ):
         raise InvalidInput(
-            f"{place}: begunAt, operations, requestId, branch or store is missing or has the wrong type"
+            f"{place}: begunAt, operations, requestId, branch or store is missing or has the wrong"
+            " type"
         )
     return Batch(begun_at, _decode_staged(operations, place), request_id, branch, store)
 
@@ -128,7 +131,10 @@ def _decode_staged(operations: Sequence[Any], place: str) -> tuple[Staged, ...]:
 
 
 def _as_written(item: Any) -> Staged | None:
-    """An operation that stands there exactly as `encode_batch` writes it, else None: such a one needs no guards, which take long to load."""
+    """Returns an operation if it is exactly as `encode_batch` writes it, otherwise None.
+
+    Such an operation needs no validation models, which take long to load.
+    """
     try:
         key = ContentKey(tuple(item["key"]["elements"]))
         content, seen = (
@@ -143,7 +149,7 @@ def _as_written(item: Any) -> Staged | None:
 
 
 def _content(body: Any) -> Content | None:
-    """A content of a known type; its class checks every attribute."""
+    """Returns a content of a known type; its class checks every attribute."""
     attributes = dict(body)
     type_name, content_id = attributes.pop("type"), attributes.pop("id")
     return content_from(
@@ -152,7 +158,7 @@ def _content(body: Any) -> Content | None:
 
 
 def _guarded(item: Any, path: str) -> Staged:
-    """The operation of any other JSON, or an error that names what is wrong with it."""
+    """Returns the operation of any other JSON. Raises `InvalidInput`."""
     from nessie_cli.wire.decode import decode_content_value, decode_operation
 
     operation = decode_operation(item, path, allow_unknown=True)
@@ -165,7 +171,7 @@ def _guarded(item: Any, path: str) -> Staged:
 
 
 class BatchFile:
-    """The batch of one workspace. Reading needs no lock: a reader sees the batch before or after a change, never half of one.
+    """The batch of a workspace. Readers need no lock, because the file is replaced atomically.
 
     A writer waits for another one in a block of `waiting`.
     """
@@ -179,25 +185,25 @@ class BatchFile:
         self._waiting = waiting
 
     def read(self) -> Batch | None:
-        """The staged batch, None where nothing is staged."""
+        """Returns the staged batch, or None."""
         path = self._workspace.batch_path
         text = read_text(path)
         return None if text is None else decode_batch(text, str(path))
 
     @contextmanager
     def changing(self) -> Iterator[BatchFile]:
-        """Hold the workspace's lock: nobody else stages or submits meanwhile."""
+        """Holds the workspace's lock, so that no other process stages or submits."""
         with locked(self._workspace.lock_path, self._waiting):
             yield self
 
     @contextmanager
     def changing_if_free(self) -> Iterator[bool]:
-        """As `changing`, but without waiting: False where somebody else holds the lock."""
+        """Returns `changing` without waiting: False if another process holds the lock."""
         with locked_if_free(self._workspace.lock_path) as free:
             yield free
 
     def write(self, batch: Batch | None) -> None:
-        """Replace the batch; an empty one, or None, is removed. To be called within `changing`."""
+        """Replaces the batch; an empty one, or None, removes it. Only within `changing`."""
         import json
 
         if batch is None or not batch.staged:

@@ -1,8 +1,8 @@
-"""Where credentials may go: decisions over URLs and what the user said about them, without I/O.
+"""Decides, without I/O, where credentials may be sent.
 
-A credential belongs to servers that the user named: on the command line, in the environment, in the user's own
-configuration, or once by `nessie login URL`. A server is a scheme, a host and a port. Off this machine, credentials need
-TLS unless the user allows otherwise.
+A credential belongs to servers that the user named: on the command line, in the environment, in the
+user's own configuration, or once by `nessie login URL`. A server is a scheme, a host and a port. To
+other machines, credentials need TLS unless the user allows otherwise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ DATABASE = ("postgresql://", "postgres://")
 
 
 def endpoint(url: str) -> str | None:
-    """The server of a URL as `scheme://host:port`, in one form for one server; None if the URL names no single server.
+    """Returns the server of a URL as `scheme://host:port`.
+
+    Returns None if the URL names no single server.
 
     >>> endpoint("HTTPS://Catalog.example.org/api/v2")
     'https://catalog.example.org:443'
@@ -55,7 +57,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL names this machine alone."""
+    """Returns whether a URL names only this machine."""
     parts = _split(url)
     host = (parts.hostname if parts else None) or ""
     if host == "localhost":
@@ -69,7 +71,7 @@ def is_loopback(url: str) -> bool:
 
 
 def checked_endpoints(texts: Iterable[str], place: str) -> frozenset[str]:
-    """The servers that a setting names; raises `InvalidInput` that names `place` if one is not a server's URL."""
+    """Returns the servers of a setting. Raises `InvalidInput` that names `place`."""
     found = {text: endpoint(text) for text in texts}
     for text, server in found.items():
         if server is None:
@@ -78,13 +80,16 @@ def checked_endpoints(texts: Iterable[str], place: str) -> frozenset[str]:
 
 
 class AllowedHttp:
-    """The servers that may get credentials without TLS: every one, or those named as `host`, `host:port` or URL."""
+    """The servers that may get credentials without TLS: all, or named ones.
+
+    A name is `host`, `host:port` or a URL.
+    """
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = frozenset(text.lower() for text in texts) - _NO
 
     def allows(self, url: str) -> bool:
-        """Whether credentials may go to this `http://` URL."""
+        """Returns whether credentials may be sent to this `http://` URL."""
         server = endpoint(url)
         if server is None:
             return False
@@ -103,9 +108,10 @@ def _host(server: str) -> str:
 
 
 class Consent:
-    """What the user said about servers: which ones may get credentials, and which of them without TLS.
+    """The servers that the user named, and those that may get credentials without TLS.
 
-    `servers` are the endpoints that the user named. `urls` are whole URLs, for databases whose URL has more than a server.
+    `servers` are the endpoints that the user named. `urls` are whole URLs, for databases whose URL
+    contains more than a server.
     """
 
     def __init__(
@@ -116,23 +122,28 @@ class Consent:
         self._urls = frozenset(urls)
 
     def covers(self, url: str) -> bool:
-        """Whether the user named the server of this URL."""
+        """Returns whether the user named the server of this URL."""
         return endpoint(url) in self.servers or url in self._urls
 
     def refusal(self, url: str, *, named: bool) -> str | None:
-        """Why credentials must not go to a URL, with the command that allows it; None if they may.
+        """Returns why credentials must not be sent to a URL, or None if they may.
 
-        `named`: the user wrote this URL. Otherwise a workspace did, and the user has to have named its server.
+        The text has the command that allows it. `named`: the user wrote this URL. Otherwise a
+        workspace did, and the user must have named its server.
         """
         server = endpoint(url)
         if server is None:
             return f"{url}: names no server that credentials can be kept for"
         if not named and not self.covers(url):
-            return f"server {server}: only the workspace names it, so no credentials are sent there; if you trust this server, run `nessie login {url}`"
+            return (
+                f"server {server}: only the workspace names it, so no credentials are sent there;"
+                f" if you trust this server, run `nessie login {url}`"
+            )
         if server.startswith("http://") and not is_loopback(url) and not self._http.allows(url):
             where = server.removeprefix("http://")
             return (
                 f"server {server}: credentials are sent to other machines over https only; "
-                f"`nessie config set allow-http {where} --add` (or NESSIE_ALLOW_HTTP) allows http there"
+                f"`nessie config set allow-http {where} --add` (or NESSIE_ALLOW_HTTP) allows http"
+                " there"
             )
         return None

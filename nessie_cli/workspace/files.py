@@ -1,4 +1,4 @@
-"""Small files that are replaced whole, and the lock that keeps two writers apart."""
+"""Small files that are replaced atomically, and the lock of their writers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from nessie_cli.workspace import environment
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file, None where there is none; raises `InvalidInput` for what is no UTF-8 text and `NotAllowed` without permission."""
+    """Returns the text of a file, or None if it does not exist.
+
+    Raises `InvalidInput` if it is not UTF-8, and `NotAllowed` without permission.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -25,9 +28,10 @@ def read_text(path: Path) -> str | None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put a text in the place of a file's, durably: a reader, or a machine that stops here, sees the old text or the new one.
+    """Replaces a file atomically and durably.
 
-    Raises `StoreUnavailable` where that is not possible (a full disk, no permission); the old text is then still there.
+    Raises `StoreUnavailable` if that is not possible (a full disk, no permission); then the old
+    text remains.
     """
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
@@ -46,7 +50,7 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, durably; one that is not there is no error."""
+    """Removes a file durably, if it exists."""
     try:
         path.unlink(missing_ok=True)
         _sync_folder(path.parent)
@@ -55,7 +59,7 @@ def remove(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename or removal itself survive a machine that stops."""
+    """Makes a rename or removal durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -67,16 +71,18 @@ def _sync_folder(folder: Path) -> None:
 def locked(
     path: Path, waiting: Callable[[], AbstractContextManager[object]] = nullcontext
 ) -> Iterator[None]:
-    """Hold the lock file `path`; another process that wants it waits, in a block of `waiting`. The system lets go of it when a process ends.
+    """Holds the lock file `path`. Waits for other processes in a block of `waiting`.
 
-    Raises `NotAllowed` within a hook that the holder of the lock waits for: both would wait forever.
+    The system releases it when a process ends. Raises `NotAllowed` within a hook that the holder of
+    the lock waits for: both would wait forever.
     """
     hook = environment.variable(environment.HOOK) or ""
     with _opened(path) as file:
         if not _lock(file, wait=False):
             if hook.startswith("pre-"):
                 raise NotAllowed(
-                    f"{path.parent}: is locked, so that what the hook {hook} is asked about stays; a post- hook may write"
+                    f"{path.parent}: is locked, so that what the hook {hook} is asked about stays;"
+                    " a post- hook may write"
                 )
             with waiting():
                 _lock(file, wait=True)
@@ -85,7 +91,7 @@ def locked(
 
 @contextmanager
 def locked_if_free(path: Path) -> Iterator[bool]:
-    """As `locked`, but without waiting: False, and no lock, where another process holds it."""
+    """Returns `locked` without waiting: False if another process holds the lock."""
     with _opened(path) as file:
         yield _lock(file, wait=False)
 

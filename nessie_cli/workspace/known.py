@@ -1,4 +1,4 @@
-"""The settings that there are: where each may stand and what it takes, so that a typo is an error and not a setting that does nothing."""
+"""The known settings: their scopes and their values, so that a typo is an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from nessie_cli.workspace.secrets import refuse_secret
 
 
 class Scope(StrEnum):
-    """Whose settings: of the workspace, of the user, or of the repository (kept in the store, met by every client)."""
+    """The scope of settings: the workspace, the user, or the repository.
+
+    Settings of the repository are stored in it, so every client uses them.
+    """
 
     WORKSPACE = "workspace"
     USER = "user"
@@ -23,7 +26,7 @@ class Scope(StrEnum):
 
 
 class Known(NamedTuple):
-    """One setting: its name (`*` stands for a name that a user chooses), the scopes that it may stand in, what it is.
+    """A setting: its name (`*` is a name that a user chooses), its scopes, and its meaning.
 
     A list has a `separator` between its values.
     """
@@ -46,7 +49,10 @@ KNOWN = (
     Known(
         "safe-directories",
         (Scope.USER,),
-        "Folders whose workspaces are trusted regardless of their owner. A trailing /* includes all folders below.",
+        (
+            "Folders whose workspaces are trusted regardless of their owner. A trailing /*"
+            " includes all folders below."
+        ),
         ":",
     ),
     Known(
@@ -108,14 +114,14 @@ _OTHER_NAMES = {
     "user.email": "author",
     "safe.directory": "safe-directories",
 }
-"""What users of other programs write."""
+"""Names in other programs, with those of nessie."""
 _TRUTHS = ("true", "false")
 _STORES = ("sqlite", "postgresql", "postgres", "http", "https")
-"""The schemes of the stores that a setting can name."""
+"""The schemes of stores."""
 
 
 def parse_name(text: str) -> tuple[str, ...]:
-    """The parts of a setting's name; a part that holds a dot is quoted as in a key. Raises `InvalidInput`."""
+    """Returns the parts of a setting's name, quoted as in a key. Raises `InvalidInput`."""
     try:
         return ContentKey.parse(text).elements
     except InvalidInput:
@@ -125,7 +131,7 @@ def parse_name(text: str) -> tuple[str, ...]:
 
 
 def known(text: str) -> Known:
-    """The setting of the workspace or user that a name means; raises `InvalidInput` for one that there is not."""
+    """Returns the setting of the workspace or user with a name. Raises `InvalidInput`."""
     parts = parse_name(text)
     for candidate in KNOWN:
         pattern = candidate.name.split(".")
@@ -141,7 +147,7 @@ def known(text: str) -> Known:
 
 
 def known_of_repository(name: str) -> Known:
-    """The same for a setting of the repository."""
+    """Returns the setting of the repository with a name. Raises `InvalidInput`."""
     for candidate in REPOSITORY:
         if fnmatchcase(name, candidate.name):
             return candidate
@@ -149,7 +155,7 @@ def known_of_repository(name: str) -> Known:
 
 
 def check_value(text: str, value: str) -> None:
-    """Raise `InvalidInput` for a value that this setting can never have, or that would put a secret into a file."""
+    """Raises `InvalidInput` for an invalid value, and for a secret, which must not be in a file."""
     refuse_secret("" if _is_of_access(text) else text, value)
     if not value.strip() or not value.isprintable():
         raise InvalidInput(f"{text}: the value must be one line that is not blank")
@@ -167,17 +173,18 @@ def check_value(text: str, value: str) -> None:
 
 
 def _check_store(text: str, value: str) -> None:
-    """Raises `InvalidInput` for a URL of a store that does not exist. A path without a scheme is a SQLite file."""
+    """Raises `InvalidInput` for a URL of an unknown kind. A path is a SQLite file."""
     scheme, separator, _ = value.partition("://")
     if separator and "/" not in scheme and scheme.lower() not in _STORES:
         known_schemes = ", ".join(f"{one}://" for one in ("sqlite", "postgresql", "http", "https"))
         raise InvalidInput(
-            f"{text}: there are no {scheme}:// stores; write a path, or a URL with one of {known_schemes}"
+            f"{text}: there are no {scheme}:// stores; write a path, or a URL with one of"
+            f" {known_schemes}"
         )
 
 
 def _is_of_access(text: str) -> bool:
-    """Whether a setting says how a server is reached. Names such as token-file and token-endpoint hold no secret."""
+    """Returns whether a setting is about the access to a server. Such names are not secrets."""
     parts = parse_name(text)
     return parts[-1] in access.VARIABLES and (
         parts[:-1] == ("access",) or (len(parts) > 2 and parts[0] == "profile")  # noqa: PLR2004
@@ -185,5 +192,5 @@ def _is_of_access(text: str) -> bool:
 
 
 def names(settings: Sequence[Known]) -> list[str]:
-    """The names to choose from, with NAME for what the user names."""
+    """Returns the names of settings, with NAME for names that the user chooses."""
     return [setting.name.replace("*", "NAME") for setting in settings]

@@ -1,6 +1,6 @@
-"""Requests to a server whose outcome is not known: kept in the workspace, so that the same command asks what became of them before it sends anything.
+"""Requests to a server with unknown outcome, by which a repeated command first asks about them.
 
-`requests.json` holds the request id of each, by a digest of all that was asked for.
+`requests.json` contains the request id of each, by a digest of the request.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ from nessie_cli.workspace.files import locked, read_text, remove, replace_text
 from nessie_cli.workspace.folder import Workspace
 
 MOST = 50
-"""Requests that are kept; the oldest one goes first."""
+"""The most requests that are kept; the oldest one is dropped first."""
 
 
 class Requests:
-    """The requests of one workspace that have been sent and not been answered."""
+    """The requests of a workspace without an answer."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._path = workspace.folder / "requests.json"
         self._lock = workspace.lock_path
 
     def begin(self, what: str, new_id: str) -> str:
-        """The id under which `what` is sent: that of an earlier try without an answer, else the new one, which is kept from now on."""
+        """Returns the id for sending `what`: that of an earlier try, otherwise the new one.
+
+        The id is kept until an answer comes.
+        """
         with locked(self._lock):
             kept = self._read()
             digest = _digest(what)
@@ -33,7 +36,7 @@ class Requests:
             return kept[digest]
 
     def end(self, what: str) -> None:
-        """An answer came: there is nothing left to ask."""
+        """Removes a request that was answered."""
         with locked(self._lock):
             kept = self._read()
             if kept.pop(_digest(what), None) is None:
@@ -44,11 +47,11 @@ class Requests:
                 remove(self._path)
 
     def has(self, request_id: str) -> bool:
-        """Whether a request is kept."""
+        """Returns whether a request is kept."""
         return request_id in self._read().values()
 
     def _read(self) -> dict[str, str]:
-        """What is kept. What cannot be understood counts for nothing: it only saves a question."""
+        """Returns what is kept. An invalid file is ignored, because it only saves a question."""
         try:
             found = json.loads(read_text(self._path) or "{}")
         except ValueError:

@@ -1,4 +1,4 @@
-"""What must never be written into a settings file: settings are copied, shared and backed up, passwords and tokens must not be."""
+"""Keeps secrets out of settings files, which are copied, shared and backed up."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ _USER_INFO = r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s@]*:[^/?#\s@]+@"
 _PARAMETER = (
     r"(?i)[?&;]([a-z_.-]*(?:token|password|passwd|pwd|secret|api[-_]?key|access[-_]?key))=[^&;\s]"
 )
-ELSEWHERE = "secrets are never written; the environment gives them (PGPASSWORD or ~/.pgpass, NESSIE_AUTH_TOKEN), or a file (token-file)"
+ELSEWHERE = (
+    "secrets are never written; the environment gives them (PGPASSWORD or ~/.pgpass,"
+    " NESSIE_AUTH_TOKEN), or a file (token-file)"
+)
 
 
 def without_secrets(url: str) -> str:
-    """A URL without the password or token in it; any other text as it is.
+    """Returns a URL without a password or token, and any other text unchanged.
 
     >>> without_secrets("postgresql://ada:lovelace@host/catalog?sslpassword=x&sslmode=require")
     'postgresql://ada@host/catalog?sslmode=require'
@@ -25,7 +28,10 @@ def without_secrets(url: str) -> str:
 
 
 def refuse_secret(name: str, value: str | None) -> None:
-    """Raise `InvalidInput` where the name of a setting says that it is a secret, or a URL in its value carries one. The value is not repeated."""
+    """Raises `InvalidInput` if the name or URL of a setting shows a secret.
+
+    The message does not repeat the value.
+    """
     if re.search(_NAMES, name):
         raise InvalidInput(f"{name}: {ELSEWHERE}")
     if value is None:

@@ -11,7 +11,7 @@ from nessie_cli.workspace.files import read_text
 
 
 class Settings:
-    """What one settings file says; an absent file says nothing. Every fault is an `InvalidInput` that names file and line."""
+    """A settings file; an absent file is empty. Faults are `InvalidInput` with file and line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,7 +36,7 @@ class Settings:
             raise InvalidInput(f"{self.path}, line {line}: is no TOML: {what}") from None
 
     def text(self, *names: str) -> str | None:
-        """One text, by the tables it stands in; None where it is not there."""
+        """Returns a text by its tables, or None."""
         value: Any = self._values
         for name in names:
             if not isinstance(value, Mapping):
@@ -49,7 +49,7 @@ class Settings:
         return value
 
     def texts_of(self, name: str) -> list[str]:
-        """The texts of one setting that may be an array; none if it is not there."""
+        """Returns the texts of a setting that may be an array; none if it is not set."""
         value = self._values.get(name, [])
         found = value if isinstance(value, list) else [value]
         if not all(isinstance(text, str) for text in found):
@@ -57,7 +57,7 @@ class Settings:
         return found
 
     def texts(self) -> dict[tuple[str, ...], str]:
-        """Every value by the tables it stands in, as text."""
+        """Returns every value by its tables, as text."""
         found: dict[tuple[str, ...], str] = {}
 
         def walk(table: Mapping[str, Any], names: tuple[str, ...]) -> None:
@@ -73,13 +73,16 @@ class Settings:
         return found
 
     def fault(self, what: str, *names: str) -> InvalidInput:
-        """The error for a fault of one setting."""
+        """Returns the error for a fault of a setting."""
         return InvalidInput(
             f"{self.path}, line {self._line_of(names[-1])}: {'.'.join(names)} {what}"
         )
 
     def _line_of(self, name: str) -> int:
-        """Where a name is set: the parser does not tell, so the first line that looks like it."""
+        """Returns the first line that looks like the assignment of a name.
+
+        The parser does not tell the line.
+        """
         import re
 
         pattern = re.compile(rf"""\s*(\[.*)?["']?{re.escape(name)}["']?\s*[=.\]]""")
@@ -94,9 +97,9 @@ class Settings:
 
 
 def _plain_texts(source: str) -> dict[str, str] | None:
-    """What a file says that holds nothing but lines such as `name = "text"`, blank ones and comments; None for any other.
+    """Returns the values of a file with only lines such as `name = "text"`, or None for others.
 
-    Most settings files are so, and loading the parser takes longer than all the rest of reading them.
+    Most settings files are simple, and loading the parser takes longer than everything else.
     """
     found: dict[str, str] = {}
     for line in source.split("\n"):

@@ -1,4 +1,4 @@
-"""Changing a settings file: one value at a time, everything else in it, comments included, stays as it was written."""
+"""Changes one value of a settings file; the rest, comments included, stays unchanged."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from nessie_cli.workspace.settings import Settings
 
 
 def change(path: Path, lock: Path, names: Sequence[str], value: str | None) -> None:
-    """Set one text by the tables it stands in, or with None remove it; tables that are left empty go as well.
+    """Sets or removes (None) a text by its tables; removes tables that become empty.
 
-    Raises `InvalidInput` for a file that is no TOML (nothing is written then) and `StoreUnavailable` where it cannot be written.
+    Raises `InvalidInput` for a file that is not TOML (nothing is written then) and
+    `StoreUnavailable` if it cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(f"{path.parent}: cannot be made: {error.strerror}") from None
     with locked(lock):
-        # Faults of the file are told by the reader, with their line.
+        # The reader reports faults of the file with their line.
         Settings(path)
         replace_text(path, changed(read_text(path) or "", names, value, path))
 
 
 def changed(source: str, names: Sequence[str], value: str | None, path: Path) -> str:
-    """The text of a settings file with one value set or removed."""
+    """Returns the text of a settings file with one value set or removed."""
     import tomlkit
 
     document = tomlkit.parse(source)
@@ -36,7 +37,7 @@ def changed(source: str, names: Sequence[str], value: str | None, path: Path) ->
         if name not in tables[-1]:
             if value is None:
                 return source
-            # The outer one of two new tables gets no heading of its own.
+            # The outer of two new tables gets no heading.
             tables[-1][name] = tomlkit.table(is_super_table=len(tables) < len(names) - 1)
         tables.append(tables[-1][name])
         if not isinstance(tables[-1], dict):

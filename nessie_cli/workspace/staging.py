@@ -1,16 +1,19 @@
-"""How one more operation changes what is staged: a key is touched once per commit, so staging it again has to combine both.
+"""The rules of staging: how one more operation combines with the staged ones.
 
-All functions are pure: staged operations and the state of the keys in, staged operations out. `State` tells the content of a key at the hash that
-the new operation is staged on; what is staged already lies over it.
+A commit touches a key once. All functions are pure: staged operations and the state of the keys in,
+staged operations out. `State` returns the content of a key at the hash that the new operation is
+staged on; staged operations take precedence.
 
 | staged before | put | delete | rename to NEW |
 |---|---|---|---|
-| nothing | update (or create) | delete | delete + put NEW, same content id |
-| create | create | nothing is left | create NEW |
-| update | update, first expectation kept | delete, first expectation kept | delete + put NEW with the new content |
-| delete | delete + create | refused: it is gone | refused: it is gone |
-| renamed to this key | put under the same id | delete of the old key only | rename from the first key to NEW |
-| replaced | replaced by the new content | delete, first expectation kept | delete + create NEW |
+| nothing | update or create | delete | delete, put NEW, same id |
+| create | create | nothing | create NEW |
+| update | update (1) | delete (1) | delete, put NEW, new content |
+| delete | delete, create | refused | refused |
+| renamed to this key | put, same id | delete old key | rename from first key to NEW |
+| replaced | replace by new content | delete (1) | delete, create NEW |
+
+(1) The first expected content is kept.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ StagedList = tuple[Staged, ...]
 
 
 def effective(staged: Iterable[Staged], key: ContentKey, state: State) -> Content | None:
-    """The content of a key with the staged operations applied."""
+    """Returns the content of a key with the staged operations applied."""
     content = state(key)
     for item in staged:
         if item.key == key:
@@ -35,7 +38,7 @@ def effective(staged: Iterable[Staged], key: ContentKey, state: State) -> Conten
 
 
 def proposed(item: Staged) -> Content | None:
-    """The content that a staged operation leaves behind."""
+    """Returns the content that a staged operation would store."""
     operation = item.operation
     if isinstance(operation, Put):
         return operation.content
@@ -45,7 +48,10 @@ def proposed(item: Staged) -> Content | None:
 def put(
     staged: StagedList, key: ContentKey, content: Content, state: State, *, afresh: bool = False
 ) -> StagedList:
-    """Create or update a key. `content.id` is replaced by the id that the key has; `afresh` forgets what was staged for the key before."""
+    """Stages a put. `content.id` is replaced by the key's id.
+
+    `afresh` drops what was staged for the key before.
+    """
     if afresh:
         staged = without(staged, [key])
     old = _put_of(staged, key)
@@ -73,14 +79,17 @@ def replace(
     *,
     afresh: bool = False,
 ) -> StagedList:
-    """Drop the content of a key and create another one under it; raises `ContentNotFound` where there is nothing to drop."""
+    """Stages a replacement: drops the content of a key and creates another one.
+
+    Raises `ContentNotFound` if there is nothing to drop.
+    """
     if afresh:
         staged = without(staged, [key])
     if effective(staged, key, state) is None:
         raise _missing(key)
     old, other = _put_of(staged, key), _other_of(staged, key)
     if old is not None and old.seen is None:
-        # Created, or renamed to this key, by this very batch: there is nothing in the store yet that could be dropped here.
+        # Created by this batch, or renamed to this key: the store has nothing to drop here.
         return _replaced(staged, old, _put(key, content.with_id(None), None))
     seen = old.seen if old is not None else other.seen if other is not None else state(key)
     return (*_gone(_gone(staged, old), other), _put(key, content.with_id(new_id), seen))
@@ -89,7 +98,7 @@ def replace(
 def delete(
     staged: StagedList, key: ContentKey, state: State, *, afresh: bool = False
 ) -> StagedList:
-    """Delete a key; raises `ContentNotFound` where it does not exist (any more)."""
+    """Stages a deletion. Raises `ContentNotFound` if the key does not exist."""
     if afresh:
         staged = without(staged, [key])
     if effective(staged, key, state) is None:
@@ -106,7 +115,7 @@ def delete(
 def delete_all(
     staged: StagedList, keys: Iterable[ContentKey], state: State, *, afresh: bool = False
 ) -> StagedList:
-    """Delete several keys, as `delete` does. A key without staged operations costs O(1)."""
+    """Stages several deletions. A key without staged operations costs O(1)."""
     before = {item.key for item in staged}
     added: dict[ContentKey, Staged] = {}
     for key in keys:
@@ -127,7 +136,7 @@ def rename(
     *,
     afresh: bool = False,
 ) -> StagedList:
-    """Move a content to another key under the same content id; raises `ContentNotFound` and `AlreadyExists`."""
+    """Stages a rename with the same content id. Raises `ContentNotFound` or `AlreadyExists`."""
     if afresh:
         staged = without(staged, [old_key, new_key])
     content = effective(staged, old_key, state)
@@ -139,20 +148,20 @@ def rename(
     if isinstance(content, Namespace) and content.elements == old_key.elements:
         moved = Namespace(id=content.id, elements=new_key.elements, properties=content.properties)
     if _is_replaced(_put_of(staged, old_key)) and old_key not in renames(staged).values():
-        # A content that only this batch knows; its chosen id belongs to the key that it was to replace.
+        # A content of this batch only; its id belongs to the key that it was to replace.
         moved = moved.with_id(None)
     return _onto(delete(staged, old_key, state), new_key, moved)
 
 
 def _onto(staged: StagedList, key: ContentKey, content: Content) -> StagedList:
-    """Put a moved content on a key that is free, or that this batch frees."""
+    """Puts a renamed content on a key that is free, or that this batch frees."""
     freed = _other_of(staged, key)
     if freed is None:
         return (*staged, _put(key, content, None))
     if content.id is None:
         return _created_again(staged, freed, content)
     if freed.seen == content:
-        # Moved away and back: nothing is left of it.
+        # Renamed there and back: nothing is left of it.
         return _gone(staged, freed)
     return (*_gone(staged, freed), _put(key, content, freed.seen))
 
@@ -160,9 +169,10 @@ def _onto(staged: StagedList, key: ContentKey, content: Content) -> StagedList:
 def restore(
     staged: StagedList, key: ContentKey, wanted: Content | None, state: State
 ) -> StagedList:
-    """Bring a key back to an earlier content, or to none; nothing is staged where the store has it so.
+    """Restores a key to an earlier content, or to none.
 
-    A content that comes back to a free key gets a new id: the repository alone gives ids to new contents.
+    Nothing is staged if the store has that content. A content that returns to a free key gets a new
+    id, because only the repository assigns ids.
     """
     if state(key) == wanted and not any(key in pair for pair in renames(staged).items()):
         return without(staged, [key])
@@ -179,12 +189,16 @@ def restore(
 def unmodified(
     staged: StagedList, key: ContentKey, state: State, *, afresh: bool = False
 ) -> StagedList:
-    """Demand that a key stays as it is; raises `ContentNotFound`, and `InvalidInput` where the batch changes the key itself."""
+    """Stages the requirement that a key stays unmodified.
+
+    Raises `ContentNotFound`, and `InvalidInput` if the batch changes the key itself.
+    """
     if afresh:
         staged = without(staged, [key])
     if any(item.key == key and not isinstance(item.operation, Unchanged) for item in staged):
         raise InvalidInput(
-            f"key '{key}': the batch changes it already, so it cannot be demanded unmodified; take the change out first"
+            f"key '{key}': the batch changes it already, so it cannot be demanded unmodified; take"
+            " the change out first"
         )
     if _other_of(staged, key) is not None:
         return staged
@@ -195,7 +209,7 @@ def unmodified(
 
 
 def without(staged: StagedList, keys: Sequence[ContentKey]) -> StagedList:
-    """Take everything out that is staged for some keys; of a rename both halves go, whichever of its keys is named."""
+    """Unstages some keys. Both keys of a rename are unstaged together."""
     gone = set(keys)
     for old_key, new_key in renames(staged).items():
         if old_key in gone or new_key in gone:
@@ -204,7 +218,7 @@ def without(staged: StagedList, keys: Sequence[ContentKey]) -> StagedList:
 
 
 def renames(staged: StagedList) -> dict[ContentKey, ContentKey]:
-    """Which keys are renamed, and to what: the id of a deleted content is put under another key."""
+    """Returns the renames: the id of a deleted content is put under another key."""
     put_as = {
         item.operation.content.id: item.key
         for item in staged
@@ -229,10 +243,10 @@ def _put(key: ContentKey, content: Content, seen: Content | None) -> Staged:
 
 
 def _created_again(staged: StagedList, deleted: Staged, content: Content) -> StagedList:
-    """Put a new content under a deleted key, directly behind the deletion.
+    """Puts a new content under a deleted key, directly after the deletion.
 
-    Behind a Put that takes the deleted content over, the deletion would be half of a rename, and the key could not be created again.
-    So both stand before such a Put.
+    After a Put that takes the deleted content over, the deletion would be half of a rename, and the
+    key could not be created again. So both precede such a Put.
     """
     others = _gone(staged, deleted)
     taker = next(
@@ -248,7 +262,7 @@ def _created_again(staged: StagedList, deleted: Staged, content: Content) -> Sta
 
 
 def _takes_over(item: Staged, deleted: Staged) -> bool:
-    """Whether an operation puts a deleted content under another key."""
+    """Returns whether an operation puts a deleted content under another key."""
     put = item.operation
     return (
         isinstance(put, Put)
@@ -265,14 +279,14 @@ def _put_of(staged: StagedList, key: ContentKey) -> Staged | None:
 
 
 def _other_of(staged: StagedList, key: ContentKey) -> Staged | None:
-    """The Delete or Unchanged of a key."""
+    """Returns the Delete or Unchanged of a key."""
     return next(
         (item for item in staged if item.key == key and not isinstance(item.operation, Put)), None
     )
 
 
 def _is_replaced(item: Staged | None) -> bool:
-    """Whether a Put drops what it replaces: its content has another id."""
+    """Returns whether a Put drops the content that it replaces, which has another id."""
     return (
         item is not None
         and isinstance(item.operation, Put)
@@ -292,7 +306,8 @@ def _gone(staged: StagedList, item: Staged | None) -> StagedList:
 def _same_type(key: ContentKey, old: Content, new: Content) -> None:
     if old.type_name != new.type_name:
         raise InvalidInput(
-            f"key '{key}' holds a content of type {type_label(old.type_name)}, not {type_label(new.type_name)}. "
+            f"key '{key}' holds a content of type {type_label(old.type_name)}, not"
+            f" {type_label(new.type_name)}. "
             "Hint: `nessie content replace` changes the type"
         )
 

@@ -1,6 +1,7 @@
-"""Batches that were put aside, the newest first: `stash.json` beside `batch.json`, replaced whole under the same lock.
+"""Stashed batches, newest first: `stash.json`, replaced atomically under the workspace's lock.
 
-Nothing is ever in neither of the two files: what is put aside is written there before it leaves the batch, and the other way round.
+A batch is written there before it leaves `batch.json`, and the other way round, so it is always in
+one of the files.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ VERSION = 1
 
 
 class Stashed(Struct, frozen=True):
-    """One batch that was put aside: what was said about it, the reference that was current, and when."""
+    """A stashed batch: its message, the current reference, and the time."""
 
     batch: Batch
     message: str
@@ -29,33 +30,34 @@ class Stashed(Struct, frozen=True):
 
 
 class StashFile:
-    """The batches put aside in one workspace; to be changed under the workspace's lock."""
+    """The stashed batches of a workspace, to be changed under its lock."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._path = workspace.stash_path
 
     def read(self) -> list[Stashed]:
-        """All of them, the newest first. Raises `InvalidInput` that names the file and the place in it."""
+        """Returns all of them, newest first. Raises `InvalidInput` that names file and place."""
         text = read_text(self._path)
         return [] if text is None else _decode(text, str(self._path))
 
     def get(self, number: int) -> Stashed:
-        """One of them; raises `InvalidInput` where there are not so many."""
+        """Returns one of them. Raises `InvalidInput` if there are not so many."""
         found = self.read()
         if not found:
             raise InvalidInput("nothing was put aside; `nessie stash` puts the staged batch aside")
         if not 0 <= number < len(found):
             raise InvalidInput(
-                f"{number}: {len(found)} {'batch was' if len(found) == 1 else 'batches were'} put aside, numbered from 0"
+                f"{number}: {len(found)} {'batch was' if len(found) == 1 else 'batches were'} put"
+                " aside, numbered from 0"
             )
         return found[number]
 
     def push(self, stashed: Stashed) -> None:
-        """Put one more aside."""
+        """Adds a batch."""
         self._write([stashed, *self.read()])
 
     def drop(self, number: int) -> Stashed:
-        """Forget one; answers it."""
+        """Removes a batch and returns it."""
         dropped = self.get(number)
         self._write([stashed for place, stashed in enumerate(self.read()) if place != number])
         return dropped

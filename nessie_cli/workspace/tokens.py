@@ -1,6 +1,6 @@
-"""Tokens that outlive a process: those of OAuth2 servers, one file for each client, and those of `nessie login`, one file for each server.
+"""Stored tokens: of OAuth2 servers, one file per client, and of `nessie login`, one per server.
 
-Each is readable by the user alone, in the user's folder for such state.
+Only the user can read them, in the user's state folder.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _OTHERS = 0o077
 
 
 class TokenFile:
-    """The tokens of one client of one server: a file that is replaced whole."""
+    """The tokens of one client of one server: a file that is replaced atomically."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> str | None:
-        """What was kept. A file that others may read is not trusted: None."""
+        """Returns the stored text, or None. A file that others may read is not used."""
         try:
             if self.path.stat().st_mode & _OTHERS:
                 return None
@@ -34,7 +34,7 @@ class TokenFile:
             return None
 
     def write(self, text: str | None) -> None:
-        """Keep a text, or forget it. The folder has to exist. Raises `StoreUnavailable` where that is not possible."""
+        """Stores a text, or deletes it. The folder must exist. Raises `StoreUnavailable`."""
         try:
             if text is None:
                 self.path.unlink(missing_ok=True)
@@ -51,7 +51,7 @@ class TokenFile:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out while a token is renewed."""
+        """Keeps other processes out while a token is renewed."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -63,12 +63,12 @@ class TokenFile:
 
 
 def token_file(*names: str) -> TokenFile:
-    """The file for a client, by everything that tells it from others: server, client id, grant, scopes."""
+    """Returns the file for a client, by server, client id, grant and scopes."""
     digest = hashlib.sha256("\0".join(names).encode()).hexdigest()[:32]
     return TokenFile(Path(state(), "tokens", f"{digest}.json"))
 
 
 def login_file(server: str) -> TokenFile:
-    """The file with the token that `nessie login` was given for a server."""
+    """Returns the file with the token that `nessie login` got for a server."""
     digest = hashlib.sha256(server.encode()).hexdigest()[:32]
     return TokenFile(Path(state(), "tokens", f"{digest}.token"))

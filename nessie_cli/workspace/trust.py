@@ -1,14 +1,15 @@
-"""Whether the files of a workspace are the user's word: a decision over facts, without I/O.
+"""Decides, without I/O, whether the user trusts the files of a workspace.
 
 A workspace is untrusted data until the user trusts it:
 
 * `FOREIGN`: another user owns it. Nothing in it is used.
-* `OWN`: it belongs to this user, who may have copied or cloned it from another user. It is used as data: the current
-  reference, the batch, a store inside its folder. It starts no program and names no file elsewhere.
+* `OWN`: it belongs to this user, who may have copied or cloned it. It is used as data: the
+  current reference, the batch, a store inside its folder. It starts no program and names no
+  file elsewhere.
 * `TRUSTED`: the user made it with `nessie init`, or named it in `safe-directories`.
 
-Ownership is decided as git decides it (CVE-2022-24765): the folder and its `.nessie/` have to belong to the effective
-user; for root under sudo, the user of SUDO_UID counts as well.
+Ownership follows git's rules (CVE-2022-24765): the folder and its `.nessie/` must belong to the
+effective user; for root under sudo, the user of SUDO_UID counts as well.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ def decide(
     safe: Iterable[str],
     recorded: bool,
 ) -> Trust:
-    """The trust in the workspace of a folder.
+    """Returns the trust in the workspace of a folder.
 
-    `path` is resolved. `owners` are the user ids that own the folder and its `.nessie/`. `safe` are the entries of
-    `safe-directories`, resolved. `recorded`: the user made the workspace, and its owners are still the same.
+    `path` is resolved. `owners` are the user ids that own the folder and its `.nessie/`. `safe` are
+    the entries of `safe-directories`, resolved. `recorded`: the user made the workspace, and its
+    owners are still the same.
     """
     if recorded or is_safe(path, safe):
         return TRUSTED
@@ -49,12 +51,12 @@ def decide(
 
 
 def users(uid: int, sudo_uid: int | None) -> frozenset[int]:
-    """The user ids whose files count as the user's own. Only root may claim to act for SUDO_UID."""
+    """Returns the user ids whose files are the user's own. Only root may use SUDO_UID."""
     return frozenset({uid} if uid != ROOT or sudo_uid is None else {uid, sudo_uid})
 
 
 def is_safe(path: str, safe: Iterable[str]) -> bool:
-    """Whether an entry names this folder: itself, with `/*` a folder above it, with `*` every folder."""
+    """Returns whether an entry matches this folder: `FOLDER`, `FOLDER/*` or `*`."""
     return any(
         entry in (EVERYWHERE, path) or (entry.endswith(_BELOW) and path.startswith(entry[:-1]))
         for entry in safe
@@ -62,15 +64,18 @@ def is_safe(path: str, safe: Iterable[str]) -> bool:
 
 
 def sudo_uid(text: str | None) -> int | None:
-    """The value of SUDO_UID; None if it is no user id."""
+    """Returns the value of SUDO_UID, or None if it is not a user id."""
     return int(text) if text and text.isascii() and text.isdigit() else None
 
 
 def owner_text(owners: Iterable[int]) -> str:
-    """Owners as a record keeps them."""
+    """Returns the owners as text for a record."""
     return ",".join(map(str, sorted(set(owners))))
 
 
 def is_recorded(records: Iterable[str], path: str, owners: Iterable[int]) -> bool:
-    """Whether the user made this workspace and its owners are still those of that time. A record is `OWNERS PATH`."""
+    """Returns whether the user made this workspace and its owners have not changed since.
+
+    A record is `OWNERS PATH`.
+    """
     return f"{owner_text(owners)} {path}" in records

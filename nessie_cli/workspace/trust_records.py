@@ -1,7 +1,8 @@
-"""What the user trusts, as this machine knows it: owners of files, `safe-directories`, and records in the user's state folder.
+"""The facts about the user's trust: owners of files, `safe-directories`, and records.
 
-Trust is never read from a workspace: a copied folder belongs to whoever copied it. Each record is one line of a small
-text file: `workspaces` has the workspaces that `nessie init` made, `servers` the servers of `nessie login`.
+They are never read from a workspace. Each record in the user's state folder is one line of a small
+text file: `workspaces` has the workspaces that `nessie init` made, `servers` the servers of `nessie
+login`.
 """
 
 # os.path: importing pathlib takes longer than a keystroke of completion may.
@@ -34,7 +35,7 @@ _ELSEWHERE = ("http", "https", "memory")
 
 
 def trust_in(root: str) -> Trust:
-    """The trust in the workspace of a folder."""
+    """Returns the trust in the workspace of a folder."""
     path = os.path.realpath(root)
     owners = _owners(path)
     if owners is None:
@@ -50,7 +51,7 @@ def trust_in(root: str) -> Trust:
 
 
 def record_workspace(root: str) -> bool:
-    """Remember that the user made the workspace of a folder. Returns whether that was possible."""
+    """Records that the user made the workspace of a folder. Returns whether that was possible."""
     path = os.path.realpath(root)
     owners = _owners(path)
     if owners is None or "\n" in path:
@@ -65,7 +66,7 @@ def _without(lines: Iterable[str], path: str) -> list[str]:
 
 
 def _owners(path: str) -> set[int] | None:
-    """Who owns a folder and its `.nessie/`, and the link to it if that is one; None if that cannot be read."""
+    """Returns the owners of a folder, its `.nessie/`, and a link to it; None if unknown."""
     folder = os.path.join(path, FOLDER)
     try:
         return {os.stat(path).st_uid, os.lstat(folder).st_uid, os.stat(folder).st_uid}
@@ -74,7 +75,7 @@ def _owners(path: str) -> set[int] | None:
 
 
 def safe_directories() -> list[str]:
-    """The entries of `safe-directories` of the system, the user and the environment, resolved. Relative ones do not count."""
+    """Returns the absolute `safe-directories` of system, user and environment, resolved."""
     named = environment.variable(environment.SAFE_DIRECTORIES)
     found = named.split(os.pathsep) if named else []
     for path in (system_config(), user_config()):
@@ -97,7 +98,7 @@ def _resolved(entry: str) -> str:
 
 
 def consent() -> Consent:
-    """What the user said about servers: in the environment, in the user's configuration, and by `nessie login`.
+    """Returns the servers that the user named in the environment, the configuration or by login.
 
     Raises `InvalidInput` for a setting that names no server.
     """
@@ -116,7 +117,7 @@ def consent() -> Consent:
 
 
 def _profile_urls() -> list[str]:
-    """Every URL in the user's profiles."""
+    """Yields every URL in the user's profiles."""
     if "profile" not in _text(user_config()):
         return []
     from nessie_cli.workspace.user import user_settings
@@ -129,26 +130,26 @@ def _profile_urls() -> list[str]:
 
 
 def accepted_servers() -> list[str]:
-    """The servers that `nessie login` accepted, and databases that `nessie init` was given, oldest first."""
+    """Returns the servers of `nessie login` and the databases of `nessie init`, oldest first."""
     return _records(_SERVERS)
 
 
 def record_server(url: str) -> bool:
-    """Remember that the user named this server. Returns whether that was possible."""
+    """Records that the user named this server. Returns whether that was possible."""
     return _change(_SERVERS, lambda lines: lines if url in lines else [*lines, url])
 
 
 def forget_server(url: str) -> bool:
-    """Forget a server. Returns whether it was known."""
+    """Removes a server. Returns whether it was recorded."""
     known = url in _records(_SERVERS)
     return known and _change(_SERVERS, lambda lines: [line for line in lines if line != url])
 
 
 def may_name(url: str, root: str, trusted: Trust) -> bool:
-    """Whether the workspace of a folder may choose this store for the user.
+    """Returns whether the workspace of a folder may choose this store for the user.
 
-    A database gets the user's passwords, so the user has to have named it. A file outside of the folder needs trust.
-    Credentials for a web server are decided where they are read.
+    A database gets the user's passwords, so the user must have named it. A file outside of the
+    folder needs trust. Credentials for a web server are decided where they are read.
     """
     scheme, colon, rest = url.partition(":")
     scheme = scheme.lower() if colon else ""
@@ -170,8 +171,8 @@ def _words(text: str | None) -> list[str]:
 
 
 def _listed(path: str, name: str, separator: str | None) -> list[str]:
-    """A list in a settings file: an array of texts, or one text with separators."""
-    # Without the word there is no such setting: most files then need no parser.
+    """Returns a list of a settings file: an array of texts, or one text with separators."""
+    # Most files do not contain the word, and need no parser.
     if name not in _text(path):
         return []
     from pathlib import Path
@@ -186,7 +187,7 @@ def _listed(path: str, name: str, separator: str | None) -> list[str]:
 
 
 def _text(path: str) -> str:
-    """The text of a file; empty if it cannot be read."""
+    """Returns the text of a file, or an empty one if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             return file.read()
@@ -196,7 +197,7 @@ def _text(path: str) -> str:
 
 def _records(name: str) -> list[str]:
     folder = state()
-    # A relative folder is that of a user without a home, and would be another one everywhere.
+    # The path is relative for a user without a home.
     return (
         [line for line in _text(os.path.join(folder, name)).split("\n") if line]
         if os.path.isabs(folder)
@@ -205,7 +206,7 @@ def _records(name: str) -> list[str]:
 
 
 def _change(name: str, change: Callable[[list[str]], list[str]]) -> bool:
-    """Change the records in one file, under its lock. Returns False if the user's state folder cannot be written."""
+    """Changes a file of records under its lock. Returns False if that is not possible."""
     from pathlib import Path
 
     from nessie_cli.errors import StoreUnavailable

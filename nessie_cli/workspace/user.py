@@ -17,7 +17,7 @@ from nessie_cli.workspace.settings import Settings
 
 
 class Profile(NamedTuple):
-    """A store with a name in the user's configuration."""
+    """A named store in the user's configuration."""
 
     name: str
     store: str
@@ -25,19 +25,19 @@ class Profile(NamedTuple):
 
 
 def user_config_path() -> Path:
-    """Where the user's configuration is, or would be."""
+    """Returns the path of the user's configuration."""
     from platformdirs import user_config_path as folder
 
     return folder("nessie") / "config.toml"
 
 
 def user_settings() -> Settings:
-    """The user's configuration."""
+    """Returns the user's configuration."""
     return Settings(user_config_path())
 
 
 def default_profile() -> Profile | None:
-    """The profile that is used where nothing else names a store; None where the user has not chosen one."""
+    """Returns the default profile, or None."""
     settings = user_settings()
     name = settings.text("default-profile")
     if name is None:
@@ -51,7 +51,7 @@ def default_profile() -> Profile | None:
 
 
 def named_profile(name: str) -> Profile | None:
-    """One profile of the user's; None where there is none of this name."""
+    """Returns a profile, or None."""
     return _profile(user_settings(), name)
 
 
@@ -61,7 +61,7 @@ def _profile(settings: Settings, name: str) -> Profile | None:
 
 
 def profile_names() -> list[str]:
-    """The names of the user's profiles."""
+    """Returns the names of the profiles."""
     return list(
         dict.fromkeys(
             names[1]
@@ -72,5 +72,5 @@ def profile_names() -> list[str]:
 
 
 def default_author() -> str | None:
-    """The author that the user has configured, if any."""
+    """Returns the configured author, or None."""
     return user_settings().text("author")

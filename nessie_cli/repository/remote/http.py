@@ -134,7 +134,8 @@ def _check_certificates(access: Access) -> None:
     def password() -> str:
         if access.key_password is None:
             raise InvalidInput(
-                f"{key}: the key is encrypted; NESSIE_KEY_PASSWORD or NESSIE_KEY_PASSWORD_FILE gives its password"
+                f"{key}: the key is encrypted; NESSIE_KEY_PASSWORD or NESSIE_KEY_PASSWORD_FILE"
+                " gives its password"
             )
         return access.key_password.reveal()
 

@@ -12,7 +12,10 @@ V = TypeVar("V")
 
 
 class Known(Generic[K, V]):
-    """Facts by key, at most `most` of them: the least recently used are forgotten. Safe to use from several threads."""
+    """Facts by key, at most `most` of them: the least recently used are forgotten.
+
+    Safe to use from several threads.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most

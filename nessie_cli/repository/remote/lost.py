@@ -92,7 +92,8 @@ def run_of(
 ) -> LogEntry | None:
     """The last of the copies that a transplant made of `sources`; None if a copy is missing.
 
-    Sources are the oldest first, and copies have their order. `message` replaces the message of a single commit.
+    Sources are the oldest first, and copies have their order. `message` replaces the message of a
+    single commit.
     """
     commits: Iterator[LogEntry] = reversed(newest_first)
     last = None

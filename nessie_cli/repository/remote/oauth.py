@@ -75,7 +75,8 @@ class TokenSource:
     def __init__(self, client: OAuth2, access: Access) -> None:
         if client.issuer is None and client.token_endpoint is None:
             raise InvalidInput(
-                "OAuth2 needs the address of its server: issuer-url (NESSIE_OAUTH2_ISSUER_URL) or token-endpoint"
+                "OAuth2 needs the address of its server: issuer-url (NESSIE_OAUTH2_ISSUER_URL) or"
+                " token-endpoint"
             )
         self._client = client
         self._name = f"OAuth2 server {shown(client.issuer or client.token_endpoint or '')}"
@@ -147,7 +148,8 @@ class TokenSource:
         """Tokens after a person has signed in with a browser."""
         if self._client.tell is None:
             raise NotAllowed(
-                f"{self._name}: somebody has to sign in, which needs a terminal; run a command on one first"
+                f"{self._name}: somebody has to sign in, which needs a terminal; run a command on"
+                " one first"
             )
         url = self._endpoint(
             "device_authorization_endpoint", self._client.device_endpoint, "device-auth-endpoint"
@@ -250,9 +252,11 @@ class TokenSource:
         if not found.startswith("https://") and _server(found) != _server(
             self._client.issuer or ""
         ):
-            # An issuer without TLS, on this machine or allowed by the user, may name itself and nothing else.
+            # An issuer without TLS, on this machine or allowed by the user, may name itself and
+            # nothing else.
             raise NotAllowed(
-                f"{self._name}: its {name} {shown(found)} is not used: secrets are sent over https only"
+                f"{self._name}: its {name} {shown(found)} is not used: secrets are sent over https"
+                " only"
             )
         return found
 
@@ -265,14 +269,17 @@ class TokenSource:
         document = _json(answer)
         if answer.status_code != _OK or not isinstance(document, dict):
             raise InvalidInput(
-                f"{self._name}: no issuer answers there (its document {_DISCOVERY} was answered with {answer.status_code})"
+                f"{self._name}: no issuer answers there (its document {_DISCOVERY} was answered"
+                f" with {answer.status_code})"
             )
-        # Another issuer's document may be an attacker's (OpenID Connect Discovery, 4.3). A slash at the end is no difference.
+        # Another issuer's document may be an attacker's (OpenID Connect Discovery, 4.3). A slash at
+        # the end is no difference.
         told = document.get("issuer")
         if not isinstance(told, str) or told.rstrip("/") != (self._client.issuer or "").rstrip("/"):
             named = f"issuer {_one_line(shown(told))}" if isinstance(told, str) else "no issuer"
             raise NotAllowed(
-                f"{self._name}: its document names {named}, not the configured one; compare issuer-url (NESSIE_OAUTH2_ISSUER_URL)"
+                f"{self._name}: its document names {named}, not the configured one; compare"
+                " issuer-url (NESSIE_OAUTH2_ISSUER_URL)"
             )
         return document
 

@@ -173,7 +173,8 @@ def _newer(session: Session, target: Reference, *, operations: bool) -> Iterator
 def find_request(session: Session, request_id: str, branch: str | None) -> CommitResult | None:
     """See `Repository`; searches the newest commits of the branch.
 
-    If the branch is unknown or gone, every branch is searched. A transplant leaves no trace of its request.
+    If the branch is unknown or gone, every branch is searched. A transplant leaves no trace of its
+    request.
     """
     known = references.find(session, branch) if branch else None
     for candidate in [known] if known else list(references.list_all(session, ReferenceType.BRANCH)):

@@ -2,8 +2,8 @@
 
 Each verb resolves its revisions here; the modules beside this one work on whole hashes. Our own
 servers announce the extensions of `wire.extensions`; on others `plain` has the verbs that differ,
-and `key_history` searches. What only writing needs is imported by the verbs that write: the rules of
-the kernel would cost every reading command 10 ms.
+and `key_history` searches. What only writing needs is imported by the verbs that write: the rules
+of the kernel would cost every reading command 10 ms.
 """
 
 from __future__ import annotations
@@ -193,7 +193,8 @@ class RemoteRepository(Repository):
         found = contents.contents(self._session, reference.hash, [key])
         if key not in found:
             raise ContentNotFound(
-                f"Could not find content for key '{key.plain}' in reference '{reference.name or reference.hash}'.",
+                f"Could not find content for key '{key.plain}' in reference"
+                f" '{reference.name or reference.hash}'.",
                 key,
             )
         return found[key]
@@ -217,7 +218,10 @@ class RemoteRepository(Repository):
     # -- writing ----------------------------------------------------------------------------------
 
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - a dry run keeps nothing
-        """See `Repository`; by a dry run, if the server has one for the change. Only moves of references are exact."""
+        """See `Repository`; by a dry run, if the server has one for the change.
+
+        Only moves of references are exact.
+        """
         from nessie_cli.repository.remote import drafts
 
         drafted = drafts.draft(self._session, change)
@@ -227,7 +231,7 @@ class RemoteRepository(Repository):
     def _write(
         self, change: Change, request_id: str | None, check: Check | None
     ) -> tuple[Any, Draft[Any] | None]:
-        """See `Repository`; what `check` has seen stays the source of a merge, even if its branch moves."""
+        """See `Repository`; a merge keeps the source that `check` saw, even if its branch moves."""
         from nessie_cli.repository.remote import sending
 
         drafted = None
@@ -257,7 +261,8 @@ class RemoteRepository(Repository):
     def check(self) -> Iterator[Problem]:
         """See `Repository`; refused, because every object is read where the store is."""
         raise InvalidInput(
-            f"server {self.url}: a server's store is checked where it is, by `nessie fsck --store URL` there"
+            f"server {self.url}: a server's store is checked where it is, by `nessie fsck --store"
+            " URL` there"
         )
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Sending changes to a server: each by the request of its verb, on our servers under its request id."""
+"""Sends changes to a server: each by the request of its verb, to our servers with its id."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ from nessie_cli.repository.remote.session import Session
 
 
 def send(session: Session, change: Change, request_id: str | None = None) -> Any:
-    """Have the server make a change, or work it out if it is a dry run. Returns the answer of the verb."""
+    """Have the server make a change, or work it out if it is a dry run.
+
+    Returns the answer of the verb.
+    """
     return _VERBS[type(change)](session, change, request_id)
 
 

@@ -85,7 +85,10 @@ class Session:
         first: int = PAGE,
         most: int = PAGE,
     ) -> Iterator[T]:
-        """The records of a listing. Pages are fetched as they are consumed: `first` records, then up to `most`."""
+        """The records of a listing.
+
+        Pages are fetched as they are consumed: `first` records, then up to `most`.
+        """
         token, size = None, first
         while True:
             page = self.transport.get(
@@ -122,7 +125,8 @@ class Session:
     def too_old(self, what: str) -> NotAllowed:
         """The error for a verb or option that this server does not have."""
         return NotAllowed(
-            f"server {self.transport.url} (specification {self.server.specification or 'unknown'}) cannot tell or do this: {what}"
+            f"server {self.transport.url} (specification {self.server.specification or 'unknown'})"
+            f" cannot tell or do this: {what}"
         )
 
 
@@ -147,7 +151,8 @@ def _configuration(transport: Transport) -> Server:
         )
     if found.get("actualApiVersion", 1) != API_VERSION:
         raise InvalidInput(
-            f"server {transport.url}: this is another version of the API; the address of version 2 ends in /api/v2"
+            f"server {transport.url}: this is another version of the API; the address of version 2"
+            " ends in /api/v2"
         )
     extra, created = found.get("additionalProperties"), found.get("repositoryCreationTimestamp")
     return Server(

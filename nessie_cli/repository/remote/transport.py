@@ -177,7 +177,8 @@ class Transport:
                 raise requests.ConnectionError(f"{status} without a body")
             if document is None:
                 raise _NoJson(
-                    f"{what}: the answer is no JSON; is this the address of a Nessie server (…/api/v2)?",
+                    f"{what}: the answer is no JSON; is this the address of a Nessie server"
+                    " (…/api/v2)?",
                     self.url,
                 )
             return document
@@ -234,23 +235,27 @@ class Transport:
         if status == requests.codes.unauthorized:
             if self._authorization is None:
                 return NotAllowed(
-                    f"server {self.url}: authentication required (401); set NESSIE_AUTH_TOKEN or another credential, see nessie-access(7)"
+                    f"server {self.url}: authentication required (401); set NESSIE_AUTH_TOKEN or"
+                    " another credential, see nessie-access(7)"
                 )
             return NotAllowed(
-                f"server {self.url}: it does not take the token or password that was given (401); see nessie-access(7)"
+                f"server {self.url}: it does not take the token or password that was given (401);"
+                " see nessie-access(7)"
             )
         if status == requests.codes.forbidden and not _is_nessie(document):
             return NotAllowed(f"{what}: the server does not allow this (403)")
         if status == _PROXY_ASKS:
             return StoreUnavailable(
-                f"server {self.url}: its proxy requires authentication (407); HTTP_PROXY or NESSIE_PROXY may hold a name and password"
+                f"server {self.url}: its proxy requires authentication (407); HTTP_PROXY or"
+                " NESSIE_PROXY may hold a name and password"
             )
         if status < requests.codes.bad_request:
             where = shown(answer.headers.get("Location", "")).removesuffix(
                 f"/{what.partition(f'{self.url}/')[2]}"
             )
             return InvalidInput(
-                f"server {self.url}: what answers there points elsewhere ({status}){f': {where}' if where else ''}; use that address"
+                f"server {self.url}: what answers there points elsewhere"
+                f" ({status}){f': {where}' if where else ''}; use that address"
             )
         return decode_error(status, document, what)
 
@@ -259,7 +264,8 @@ class Transport:
 
     def _lost(self, request_id: str) -> Lost:
         return Lost(
-            f"server {self.url}: the connection was lost before it answered; what was sent may have happened",
+            f"server {self.url}: the connection was lost before it answered; what was sent may"
+            " have happened",
             request_id,
         )
 

@@ -49,6 +49,17 @@ _NO_TLS = (
 _NEVER_CONNECTED = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError")
 _GARBLED = ("BadStatusLine", "illegal status line", "RemoteDisconnected", "Connection reset")
 
+_PROXY_LOGIN = (
+    "its proxy requires authentication (407);"
+    " HTTPS_PROXY or NESSIE_PROXY may contain a name and password"
+)
+_PROXY = "the proxy for it does not work; see HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NESSIE_PROXY"
+_NO_CONNECTION = (
+    "no connection in time; is the address right, is a firewall in between?"
+    " (NESSIE_CONNECT_TIMEOUT)"
+)
+_CERTIFICATES = "a file of certificates cannot be read; see REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE"
+
 
 def unreachable(url: str, error: OSError, *, timeout: float) -> StoreUnavailable:
     """The error for a request that got no answer.
@@ -69,24 +80,22 @@ def _why(url: str, error: OSError, timeout: float) -> str:
     if slow or _reason(error) == "ReadTimeoutError":
         return f"no answer within {timeout:g} seconds (NESSIE_TIMEOUT)"
     closed = url.startswith("http://") and any(word in text for word in _GARBLED)
-    found = {
-        "its proxy requires authentication (407); HTTPS_PROXY or NESSIE_PROXY may hold a name and password": "407 Proxy"
-        in text,
-        "the proxy for it does not work; see HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NESSIE_PROXY": isinstance(
-            error, exceptions.ProxyError
-        ),
-        "no connection in time; is the address right, is a firewall in between? (NESSIE_CONNECT_TIMEOUT)": isinstance(
-            error, exceptions.Timeout
-        ),
-        "its name is not known; is the address right?": _reason(error) == "NameResolutionError",
-        "nothing listens there; is it running, is the port right?": "refused" in text,
-        "a file of certificates cannot be read; see REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE": not isinstance(
-            error, requests.RequestException
-        ),
-        "the connection was closed without an answer; does it speak https?": closed,
-    }
+    proxy, timeout_ = (
+        isinstance(error, exceptions.ProxyError),
+        isinstance(error, exceptions.Timeout),
+    )
+    no_file = not isinstance(error, requests.RequestException)
+    found = (
+        ("407 Proxy" in text, _PROXY_LOGIN),
+        (proxy, _PROXY),
+        (timeout_, _NO_CONNECTION),
+        (_reason(error) == "NameResolutionError", "its name is not known; is the address right?"),
+        ("refused" in text, "nothing listens there; is it running, is the port right?"),
+        (no_file, _CERTIFICATES),
+        (closed, "the connection was closed without an answer; does it speak https?"),
+    )
     return next(
-        (line for line, fits in found.items() if fits),
+        (line for fits, line in found if fits),
         "not reachable; is it running, and is the address right?",
     )
 
