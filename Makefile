@@ -8,7 +8,7 @@
 #   make test-original  the original server and ours compared, and released Java tests against ours
 #   make test-iceberg  Iceberg's compatibility kit for REST catalogs, and its reference server and ours compared
 #   make test-plain  the repository contract once more, in plain REST v2
-#   make lint    ruff, mypy and lint-language
+#   make lint    ruff, mypy, the Dockerfile, the workflows, and lint-language
 #   make lint-language  wording, line lengths, spelling; LANGUAGE='docs nessie_cli/gc' checks these even if exempt
 #   make bench   speed and size, as ratios measured in this run; what bench-serving does comes last
 #   make bench-serving  the server beside the original server and the floors, about 14 minutes
@@ -81,6 +81,9 @@ lint: .venv/.ready-dev .venv/.ready-spark
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy bench demo documents lint manual examples/pipeline/pipeline.py
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(MAKE) lint-language
 
 lint-language: .venv/.ready-dev
