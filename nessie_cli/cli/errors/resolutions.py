@@ -15,19 +15,16 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def resolving(
-    find: Callable[[ReferenceConflict], Resolutions], resolver: str = ""
-) -> Iterator[None]:
+def resolving(find: Callable[[ReferenceConflict], Resolutions]) -> Iterator[None]:
     """Sets the resolutions of a conflict that the block raises; `find` returns those of the error.
 
-    `resolver` is the command line that asks about one conflict after the other. An outer block replaces
-    what an inner one sets.
+    An outer block replaces the resolutions of an inner one.
     """
     try:
         yield
     except ReferenceConflict as error:
         error.resolutions = find(error)
-        error.resolver = resolver
+        error.resolver = ""
         raise
 
 

@@ -24,7 +24,7 @@ from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.merge.settling import settle_batch, settle_merge
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_MERGE, OF_REVERT, Sides
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
-from nessie_cli.cli.staging.commit_meta import message_of, meta_of
+from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.staging.submission import (
     NOTHING_STAGED,
@@ -252,4 +252,4 @@ def _batch_decisions(options: Options, app: Invocation) -> Decisions:
 
 
 def _message(options: Options) -> str | None:
-    return message_of([options.message] if options.message is not None else None, None)
+    return None if options.message is None else message_of_paragraphs([options.message])

@@ -12,7 +12,7 @@ from nessie_cli.cli.merge.inverse import batch_of, reverted
 from nessie_cli.cli.merge.options import SideOptions
 from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
-from nessie_cli.cli.staging.commit_meta import message_of, meta_of
+from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.staging.submission import (
     Submission,
@@ -80,7 +80,8 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     batch = batch_of(repository, what, head, ours, theirs)
     if options.no_commit:
         return _stage(app, batch, branch)
-    meta = meta_of(app, message_of(options.message, None) or what.message)
+    message = message_of_paragraphs(options.message) if options.message else what.message
+    meta = meta_of(app, message)
     with conflicts_of_merge(app, branch):
         result = submit(app, batch, Submission(branch, meta, dry_run=options.dry_run))
     return Committed.of(Submitted(result, len(batch.keys)))

@@ -9,19 +9,27 @@ from nessie_cli.model import CommitMeta
 from nessie_cli.revisions import parse_time
 
 
+def message_of_paragraphs(paragraphs: Sequence[str]) -> str:
+    """Returns the message of `-m`, whose values are paragraphs. Raises `InvalidInput` for an empty one."""
+    return _not_empty("\n\n".join(paragraphs))
+
+
 def message_of(paragraphs: Sequence[str] | None, file: str | None) -> str | None:
-    """Returns the message of `-m`, whose values are paragraphs, or of `-F`; None if there is neither.
+    """Returns the message of `-m` or of `-F`; None if there is neither.
 
     Raises `InvalidInput` for an empty message.
     """
     if paragraphs and file:
         raise InvalidInput("-m and -F exclude each other: both give the message")
-    if not paragraphs and file is None:
-        return None
-    message = "\n\n".join(paragraphs) if paragraphs else read_text(file or "", "-F")
+    if paragraphs:
+        return message_of_paragraphs(paragraphs)
+    return _not_empty(read_text(file, "-F")).rstrip("\n") if file is not None else None
+
+
+def _not_empty(message: str) -> str:
     if not message.strip():
         raise InvalidInput("the commit message is empty")
-    return message if paragraphs else message.rstrip("\n")
+    return message
 
 
 def meta_of(

@@ -11,7 +11,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
-from nessie_cli.cli.staging.commit_meta import message_of, meta_of
+from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.staging.options import CommitOptions
 from nessie_cli.cli.staging.submission import (
@@ -55,12 +55,13 @@ def stage(app: Invocation, step: Step, options: CommitOptions) -> Batch | Commit
 
     One lock is held meanwhile, so no other operations can be staged between staging and committing.
     """
-    message = message_of(options.message, None)
-    if options.author and message is None:
-        raise InvalidInput("--author needs -m: operations that are only staged have no author yet")
-    meta = meta_of(app, message, authors=options.author) if message is not None else None
     branch = app.reference_name()
-    submission = Submission(branch, meta) if meta is not None else None
+    submission = None
+    if options.message:
+        message = message_of_paragraphs(options.message)
+        submission = Submission(branch, meta_of(app, message, authors=options.author))
+    elif options.author:
+        raise InvalidInput("--author needs -m: operations that are only staged have no author yet")
     if app.store.workspace is None and submission is not None:
         return Committed.of(_commit_directly(app, step, submission))
     with app.batch_file().changing() as file:

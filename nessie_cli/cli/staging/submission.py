@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from nessie_cli.cli.errors.resolutions import command_line, resolving
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.resolutions import BatchResolutions, batch_resolver
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import (
@@ -138,8 +138,12 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
 
 def submit(call: Invocation, batch: Batch, submission: Submission) -> CommitResult:
     """Commits the operations of a batch. Raises `ReferenceConflict` with every conflict and its resolutions."""
-    with resolving(lambda error: BatchResolutions(call, batch.staged, error), batch_resolver(call)):
+    try:
         return _submit(call.repository(), batch, submission)
+    except ReferenceConflict as error:
+        error.resolutions = BatchResolutions(call, batch.staged, error)
+        error.resolver = batch_resolver(call)
+        raise
 
 
 def _submit(repository: Repository, batch: Batch, submission: Submission) -> CommitResult:
