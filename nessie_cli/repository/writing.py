@@ -250,7 +250,8 @@ def commit_all(
                 number, _ = waiting.pop(0)
                 this.plan(number, plans[number])
             some, again = this.commit(own if own.token else lease)
-            recent.wrote(this.done, this.settings)
+            if store.remote:
+                recent.wrote(this.done, this.settings)
         answers |= some
         waiting = again + waiting
         tries += bool(again)

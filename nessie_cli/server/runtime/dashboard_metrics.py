@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import resource
-from collections import defaultdict
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from http import HTTPStatus
 from time import monotonic
 from typing import Literal
@@ -67,6 +68,24 @@ Labels = tuple[str, ...]
 Durations = list[float]
 
 
+# One observation at a time would take several microseconds of every request.
+
+
+class _Summary(Summary):
+    def observe_all(self, found: Durations) -> None:
+        self._count.inc(len(found))
+        self._sum.inc(sum(found))
+
+
+class _Histogram(Histogram):
+    def observe_all(self, found: Durations) -> None:
+        self._sum.inc(sum(found))
+        for bucket, number in Counter(
+            bisect_left(self._upper_bounds, one) for one in found
+        ).items():
+            self._buckets[bucket].inc(number)
+
+
 class _Timer:
     """Durations by labels: number, sum, optional buckets, and the longest one."""
 
@@ -79,10 +98,10 @@ class _Timer:
         buckets: tuple[float, ...] = (),
     ) -> None:
         every = ("application", *labels)
-        self._timer: Histogram | Summary = (
-            Histogram(name, meaning, every, buckets=buckets, registry=registry)
+        self._timer: _Histogram | _Summary = (
+            _Histogram(name, meaning, every, buckets=buckets, registry=registry)
             if buckets
-            else Summary(name, meaning, every, registry=registry)
+            else _Summary(name, meaning, every, registry=registry)
         )
         self._max = Gauge(
             f"{name}_max",
@@ -104,9 +123,7 @@ class _Timer:
         if turn := monotonic() - self._began >= _WINDOW:
             self._began = monotonic()
         for labels, found in self._waiting.items():
-            timer = self._timer.labels(APPLICATION, *labels)
-            for seconds in found:
-                timer.observe(seconds)
+            self._timer.labels(APPLICATION, *labels).observe_all(found)
             now, before = self._longest.get(labels, (0.0, 0.0))
             now = max([now, *found])
             found.clear()
