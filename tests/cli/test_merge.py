@@ -287,3 +287,16 @@ def test_histories_that_share_nothing_are_merged_on_demand(nessie, catalog) -> N
     assert (ran.code, ran.out, "nessie merge --unrelated" in ran.err) == (4, "", True)
     assert nessie("merge", "alone", "--unrelated").code == 0
     assert catalog.snapshot("main", "elsewhere") == 7
+
+
+def test_a_first_history_is_merged_into_an_empty_branch(nessie) -> None:
+    """A newcomer who works on a branch before anything is on main needs no option."""
+    assert nessie("init").code == 0
+    assert nessie("branch", "work").code == 0
+    assert (
+        nessie("--ref", "work", "content", "put", "db", "--type", "namespace", "-m", "db").code == 0
+    )
+    assert nessie("merge", "work", "--dry-run").code == 0
+    ran = nessie("merge", "work")
+    assert (ran.code, ran.rows) == (0, [["db", "NORMAL", "namespace", "-", ""]])
+    assert [row[:2] for row in nessie("content", "list").rows] == [["db", "namespace"]]

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.input import read_bytes
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CommitMeta, Content, ContentKey, KeyBehavior, KeyRange, MergeBehavior
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    Content,
+    ContentKey,
+    KeyBehavior,
+    KeyRange,
+    MergeBehavior,
+)
 from nessie_cli.render.text import short_hash, visible
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
@@ -17,6 +25,7 @@ from nessie_cli.wire.decode import decode_content
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.merge.options import DecisionOptions
+    from nessie_cli.repository.base import Repository
 
 _OF_OPTION = {"--ours": MergeBehavior.DROP, "--theirs": MergeBehavior.FORCE}
 
@@ -36,6 +45,11 @@ def merge_options(
         follow_renames=options.follow_renames,
         expected_hash=app.repository().resolve(app.revision(expected)).hash if expected else None,
     )
+
+
+def is_empty(repository: Repository, branch: str) -> bool:
+    """Returns whether a branch has no commit: merging a first history into it is no mistake."""
+    return repository.resolve(branch).hash == NO_ANCESTOR
 
 
 # -- commit metadata -------------------------------------------------------------------------------

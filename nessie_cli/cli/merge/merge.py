@@ -10,7 +10,12 @@ from msgspec.structs import replace
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.words import refuse_empty
-from nessie_cli.cli.merge.behaviors import merge_options, meta_of_merge, refuse_unchanged
+from nessie_cli.cli.merge.behaviors import (
+    is_empty,
+    merge_options,
+    meta_of_merge,
+    refuse_unchanged,
+)
 from nessie_cli.cli.merge.options import MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, deep_outcome, print_outcome, refuse_deep_write
 from nessie_cli.cli.merge.resolutions import conflicts_of_merge
@@ -72,7 +77,7 @@ def run(options: Options, app: Invocation) -> Merge:
     meta = meta_of_merge(app, options.message, options.source, branch)
     wanted = replace(
         merge_options(app, branch, options, meta),
-        unrelated=options.unrelated,
+        unrelated=options.unrelated or is_empty(repository, branch),
         dry_run=options.dry_run,
     )
     conflicts = conflicts_of_merge(app, branch, options.source)

@@ -11,6 +11,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.merge.behaviors import (
     contents_of_files,
+    is_empty,
     merge_options,
     meta_of_merge,
     meta_of_transplant,
@@ -156,7 +157,8 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
 
     meta = meta_of_merge(app, options.message, source, branch)
     wanted = replace(
-        merge_options(app, branch, _without_decisions(options), meta), unrelated=options.unrelated
+        merge_options(app, branch, _without_decisions(options), meta),
+        unrelated=options.unrelated or is_empty(repository, branch),
     )
     outcome = settle_merge(app, merge, wanted, _decisions(options, OF_MERGE))
     return Merge(outcome=outcome, verb="merged", source=source)
