@@ -1,4 +1,4 @@
-"""Files of tables that no commit has yet, and files of views: what is spared, and what any branch still needs."""
+"""Garbage collection keeps the files of staged tables and of views."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def folder_of(creation: Any) -> Path:
 
 @pytest.fixture
 def around(lake: Shore) -> Any:
-    """A table whose location holds those of all others, so that collecting it lists their files too."""
+    """A table whose location contains those of all others, so that their files are listed too."""
     table = lake.on().create_table("db.around", ROWS.schema, f"{lake.warehouse}/db")
     table.append(ROWS)
     return table
@@ -99,7 +99,7 @@ def test_a_staged_table_that_is_committed_after_the_plan_loses_no_file(
 def test_a_staged_replacement_of_a_table_on_one_branch_takes_nothing_from_the_other(
     lake: Shore,
 ) -> None:
-    """Dropped and created again on a branch: the new table lies elsewhere, the old one is main's."""
+    """The table is dropped and created again on a branch; main still has the old one."""
     first = lake.on().create_table("db.t", ROWS.schema)
     first.append(ROWS)
     lake.branch_off("etl")
@@ -120,7 +120,7 @@ def test_a_staged_replacement_of_a_table_on_one_branch_takes_nothing_from_the_ot
     assert gone.isdisjoint(Path(first.location()).rglob("*.parquet"))
 
 
-# -- views -------------------------------------------------------------------------------------------
+# -- views -----------------------------------------------------------------------------------------
 
 
 def view_on(lake: Shore, name: str, branch: str = "main") -> Path:

@@ -1,4 +1,4 @@
-"""UUIDs of new tables. The server recognises those that it issued, without having stored them.
+"""UUIDs of new tables, which the server recognises without storing them.
 
 A client creates a table in two steps: it gets the metadata of a staged table, and commits it later.
 The UUID is the content id of the table and the end of its location, so a client must not choose it.

@@ -41,11 +41,14 @@ _METADATA_FILE = re.compile(r"(?:.*/)?v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.jso
 
 
 class LocationRefused(NotAllowed):
-    """A location lies outside of the places that a warehouse allows, or belongs to another table."""
+    """A location is outside of the allowed places, or belongs to another table."""
 
 
 class Place(NamedTuple):
-    """A location taken apart: its scheme (one for all that name the same files), its authority (the bucket), its path."""
+    """A location in parts: scheme, authority (the bucket) and path.
+
+    Schemes that name the same files are one scheme.
+    """
 
     scheme: str
     authority: str
@@ -59,9 +62,10 @@ class Place(NamedTuple):
 
 
 def parse(location: str) -> Place:
-    """Returns a location taken apart. Raises `LocationRefused` unless it is an absolute location of a known scheme.
+    """Returns the parts of a location, without any I/O.
 
-    The path begins with a slash and does not end with one. It is neither decoded nor resolved. No I/O.
+    The path begins with a slash and does not end with one. It is neither decoded nor resolved.
+    Raises `LocationRefused` unless the location is absolute and its scheme is known.
     """
     if not location.isprintable() or len(location) > _MOST_CHARACTERS:
         raise LocationRefused(
@@ -103,7 +107,7 @@ def _check_remote(location: str, scheme: str, authority: str, path: str) -> None
 
 
 def readings(path: str) -> tuple[str, ...]:
-    """Returns a path as it is written, and as programs read it that decode it once or more often.
+    """Returns a path as it is written, and percent-decoded once or more often.
 
     Raises `LocationRefused` for a path that decodes to other paths again and again.
     """
@@ -135,7 +139,7 @@ class Base(NamedTuple):
         return cls(written, place._replace(path=os.path.realpath(place.path)) if local else written)
 
     def find(self, place: Place) -> Place | None:
-        """Returns a location with symbolic links resolved; None unless it lies here by all its readings."""
+        """Returns a location with symbolic links resolved, if all its readings lie here."""
         mine = self.written
         if (place.scheme, place.authority) != (mine.scheme, mine.authority):
             return None
@@ -150,7 +154,7 @@ class Base(NamedTuple):
         # Symbolic links are looked at only if the text is here.
         if not any(is_inside(resolved, base.path) for base in self):
             return None
-        # Behind a symbolic link, `..` is not the folder above in the text: programs read it as either.
+        # Behind a symbolic link, `..` is not the folder above in the text. Programs differ.
         try:
             found = [os.path.realpath(one) for one in dict.fromkeys((path, resolved))]
         except OSError:  # a symbolic link changed meanwhile
@@ -188,7 +192,7 @@ class Allowed:
         return True
 
 
-# -- where new tables and files lie ------------------------------------------------------------------
+# -- where new tables and files lie ----------------------------------------------------------------
 
 
 def folder_for(base: str, names: tuple[str, ...], own_uuid: str) -> str:
@@ -198,7 +202,7 @@ def folder_for(base: str, names: tuple[str, ...], own_uuid: str) -> str:
 
 
 def issued_uuid(location: str) -> str | None:
-    """Returns the UUID of the folder `NAME_UUID` in which a location lies; the outermost one counts."""
+    """Returns the UUID of the outermost folder `NAME_UUID` in which a location lies."""
     found = (_ISSUED_FOLDER.fullmatch(folder) for folder in location.split("/"))
     return next((match[1] for match in found if match), None)
 
@@ -206,7 +210,10 @@ def issued_uuid(location: str) -> str | None:
 def next_metadata_file(
     table_location: str, properties: Mapping[str, str], current: str | None
 ) -> str:
-    """Returns the name of a table's or view's next metadata file: `.../metadata/NNNNN-UUID.metadata.json`."""
+    """Returns the name of a table's or view's next metadata file.
+
+    It is `.../metadata/NNNNN-UUID.metadata.json`.
+    """
     folder = properties.get("write.metadata.path") or f"{table_location.rstrip('/')}/metadata"
     found = _METADATA_FILE.fullmatch(current) if current else None
     number = int(found[1]) + 1 if found else 0

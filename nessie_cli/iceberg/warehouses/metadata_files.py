@@ -1,4 +1,7 @@
-"""Metadata files of a warehouse: read, written once, removed. The only place where a server opens a file that a client named."""
+"""Metadata files of a warehouse: read, written once, removed.
+
+The only place where a server opens a file that a client named.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,17 @@ from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefu
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 
 MAX_BYTES = 64 * 2**20
-"""The largest metadata file, as it is and decompressed. With ten thousand snapshots one has about 10 MB."""
+"""The largest metadata file, as it is and decompressed.
+
+With ten thousand snapshots one has about 10 MB.
+"""
 MAX_DEPTH = 200
 """Levels of JSON. A level of a nested column takes three."""
 
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A pipe would hold the server up until somebody writes to it.
+# Opening a pipe would wait for a writer.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _decode = msgspec.json.Decoder().decode
@@ -39,7 +45,7 @@ logger = logging.getLogger(__name__)
 class MetadataFiles:
     """The metadata files of one warehouse. Threads may share it; it keeps connections.
 
-    File systems get their settings from the warehouse alone, never from tables, namespaces or clients.
+    File systems get their settings from the warehouse alone, not from tables or clients.
     """
 
     def __init__(self, warehouse: Warehouse) -> None:
@@ -48,14 +54,18 @@ class MetadataFiles:
         self._remote: dict[str, Any] = {}
 
     def check(self, location: str) -> str:
-        """Returns the normal form of a location, with symbolic links resolved. Raises `LocationRefused` unless it is allowed."""
+        """Returns the normal form of a location, with symbolic links resolved.
+
+        Raises `LocationRefused` unless it is allowed.
+        """
         return self._allowed.find(location)[0].normal
 
     def read(self, location: str) -> dict[str, Any]:
         """Returns the parsed metadata of a file, plain or compressed by gzip.
 
-        Raises `LocationRefused` before any I/O, `MissingFile`, `InvalidInput` for what is no metadata
-        or exceeds a limit, `StoreUnavailable`. Messages never quote the file. Cost: one read.
+        Raises `LocationRefused` before any I/O, `MissingFile`, `InvalidInput` for a file that is
+        not metadata or exceeds a limit, `StoreUnavailable`. Messages never quote the file.
+        Cost: one read.
         """
         place, _ = self._allowed.find(location)
         if place.scheme == LOCAL:
@@ -67,7 +77,10 @@ class MetadataFiles:
         return _parsed(data, location)
 
     def write(self, location: str, document: Mapping[str, Any]) -> None:
-        """Write a new file, durably. Raises `LocationRefused`, `StoreUnavailable`; never overwrites."""
+        """Write a new file, durably.
+
+        Raises `LocationRefused`, `StoreUnavailable`; never overwrites.
+        """
         place, base = self._allowed.find(location)
         data = _encode(document)
         if len(data) > MAX_BYTES:
@@ -78,7 +91,10 @@ class MetadataFiles:
             self._write_remote(place.scheme, location, data)
 
     def remove(self, location: str) -> None:
-        """Remove a file that no commit names. One that stays does no harm: failures are logged."""
+        """Remove a file that no commit names.
+
+        One that stays does no harm: failures are logged.
+        """
         try:
             place, base = self._allowed.find(location)
             if place.scheme == LOCAL:
@@ -90,7 +106,10 @@ class MetadataFiles:
             logger.warning("the metadata file %s could not be removed", location)
 
     def has_any(self, table_location: str) -> bool:
-        """Whether there is a first metadata file below the location of a table. Cost: one listing of a folder."""
+        """Whether there is a first metadata file below the location of a table.
+
+        Cost: one listing of a folder.
+        """
         folder = f"{table_location.rstrip('/')}/metadata"
         place, _ = self._allowed.find(folder)
         with (
@@ -138,7 +157,10 @@ class MetadataFiles:
 
 @contextmanager
 def _remote_errors(location: str, done: str) -> Iterator[None]:
-    """Raise our errors for those of a remote file system. Their own texts are logged, not sent: they may name hosts and keys."""
+    """Raise our errors for those of a remote file system.
+
+    Their own texts are logged, not sent: they may name hosts and keys.
+    """
     try:
         yield
     except (InvalidInput, StoreUnavailable):
@@ -156,9 +178,9 @@ def _remote_errors(location: str, done: str) -> Iterator[None]:
 
 @contextmanager
 def _folder_of(place: Place, base: Place, *, create: bool) -> Iterator[int]:
-    """An open descriptor of the folder of a resolved path, reached from a base without following any symbolic link.
+    """Opens the folder of a resolved path, from a base down, without following symbolic links.
 
-    A link that somebody puts into the way after the path was checked makes this fail.
+    So it fails if a folder became a link after the path was checked.
     """
     folders = PurePosixPath(place.path).relative_to(base.path).parts[:-1]
     if place.path == base.path:
@@ -198,7 +220,7 @@ def _read_local(path: str, location: str) -> bytes:
         descriptor = os.open(path, _READ)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise InvalidInput(f"{location}: is no regular file")
+                raise InvalidInput(f"{location}: is not a regular file")
             if _path_of(descriptor, path) != path:
                 raise LocationRefused(f"location {location}: a symbolic link was put into its way")
             return file.read(MAX_BYTES + 1)
@@ -259,7 +281,7 @@ def _parsed(data: bytes, location: str) -> dict[str, Any]:
     except RecursionError:
         raise _too_deep(location) from None
     if not isinstance(document, dict) or "format-version" not in document:
-        raise InvalidInput(f"{location}: is no Iceberg metadata file")
+        raise InvalidInput(f"{location}: is not an Iceberg metadata file")
     _check_depth(document, location)
     return document
 

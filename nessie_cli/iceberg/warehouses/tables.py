@@ -1,4 +1,4 @@
-"""Whether the locations in a table's or view's metadata, and in a namespace, are those it may have."""
+"""Checks of the locations in the metadata of tables and views, and of namespaces."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ def check_table_locations(
 
 
 def check_namespace_location(files: MetadataFiles, location: str) -> None:
-    """Check the location of a namespace. Raises `LocationRefused` if it is not allowed or lies in a table's folder."""
+    """Check the location of a namespace.
+
+    Raises `LocationRefused` if it is not allowed or lies in a table's folder.
+    """
     files.check(location)
     _refuse_issued(location, set())
 

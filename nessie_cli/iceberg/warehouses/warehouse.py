@@ -1,4 +1,4 @@
-"""Warehouses as the administrator configures them: by options of the command, or by a TOML file."""
+"""Warehouses, configured by options of the command or by a TOML file."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _SHORTEST_SECRET = 32
 _FOR_CLIENTS = (
     "s3.endpoint", "s3.region", "s3.path-style-access", "client.region", "s3.force-virtual-addressing",
 )  # fmt: skip
-"""Settings of the server's own file system that clients are told, unless the file says otherwise."""
+"""Settings of the server that clients receive too, unless the file has others for them."""
 _OPEN_SETTINGS = frozenset(
     {*_FOR_CLIENTS, "s3.connect-timeout", "s3.request-timeout", "s3.role-arn", "client.role-arn"}
 )
-"""Settings of the server's file system that are no secrets."""
+"""Settings of the server that are not secret."""
 
 
 class UnknownWarehouse(NotFound):
@@ -50,10 +50,11 @@ class Vending(Struct, frozen=True, kw_only=True):
 
 
 class Warehouse(Struct, frozen=True, kw_only=True):
-    """A place for tables. `storage` holds the server's own settings of FileIO, `client_config` those that clients are told.
+    """A place for tables.
 
-    `allowed` are locations as configured, the warehouse's own first. If `choose_locations` is false, callers need a right of
-    their own to choose the location of a table and to register one.
+    `allowed` are the allowed locations, the warehouse's own first. `storage` holds the server's own
+    settings of FileIO, `client_config` those for clients. If `choose_locations` is false, callers
+    need a right to choose the location of a table and to register one.
     """
 
     name: str
@@ -76,7 +77,10 @@ class Warehouse(Struct, frozen=True, kw_only=True):
 
 
 class Warehouses:
-    """The warehouses of a server. The first one is the default. `secret` authenticates what the server issues."""
+    """The warehouses of a server.
+
+    The first one is the default. `secret` authenticates what the server issues.
+    """
 
     def __init__(self, warehouses: Iterable[Warehouse], secret: Secret | None = None) -> None:
         self._by_name = {one.name: one for one in warehouses}
@@ -91,7 +95,10 @@ class Warehouses:
         return tuple(self._by_name.values())
 
     def named(self, name: str | None) -> Warehouse:
-        """Returns the warehouse of a name or location; the default for None or an empty text. Raises `UnknownWarehouse`."""
+        """Returns the warehouse of a name or location; the default for None or an empty text.
+
+        Raises `UnknownWarehouse`.
+        """
         if not name:
             return self.all[0]
         found = self._by_name.get(name) or next(
@@ -104,13 +111,13 @@ class Warehouses:
         return found
 
 
-# -- options of the command ----------------------------------------------------------------------------
+# -- options of the command ------------------------------------------------------------------------
 
 
 def from_options(uris: Iterable[str], allowed: Iterable[str] = ()) -> Warehouses:
-    """Returns the warehouses that options name as `[NAME=]URI`; each of them allows its own location and `allowed`.
+    """Returns the warehouses of options `[NAME=]URI`.
 
-    Raises `InvalidInput` that names the option.
+    Each allows its own location and those of `allowed`. Raises `InvalidInput`.
     """
     more = tuple(_location(uri, "--allow-location") for uri in allowed)
     found: dict[str, Warehouse] = {}
@@ -134,10 +141,13 @@ def _check_name(name: str, where: str) -> None:
 
 
 def _location(uri: str, where: str) -> str:
-    """A location without a slash at its end, a plain path as an absolute `file:` URI. Raises `InvalidInput`."""
+    """A location without a slash at its end, a plain path as an absolute `file:` URI.
+
+    Raises `InvalidInput`.
+    """
     if not uri.strip():
         raise InvalidInput(f"{where}: the location is empty")
-    # Path.resolve would follow symbolic links, and clients would see another location than was configured.
+    # Path.resolve would follow links: clients would see another location than was configured.
     text = uri if scheme_of(uri) else f"file://{os.path.abspath(uri)}"  # noqa: PTH100
     try:
         Allowed((text,))
@@ -146,7 +156,7 @@ def _location(uri: str, where: str) -> str:
     return text.rstrip("/")
 
 
-# -- the file ------------------------------------------------------------------------------------------
+# -- the file --------------------------------------------------------------------------------------
 
 
 class _Entry(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -170,11 +180,14 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def from_toml(data: bytes) -> tuple[Warehouses, bool]:
-    """Returns the warehouses of a TOML file, and whether the file holds secrets. Raises `InvalidInput` that names the place."""
+    """Returns the warehouses of a TOML file, and whether the file holds secrets.
+
+    Raises `InvalidInput` that names the place.
+    """
     try:
         file = msgspec.convert(tomllib.loads(data.decode()), _File)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidInput(f"is no TOML: {error}") from None
+        raise InvalidInput(f"is not TOML: {error}") from None
     except msgspec.ValidationError as error:
         raise InvalidInput(str(error)) from None
     if file.secret and len(file.secret) < _SHORTEST_SECRET:
@@ -214,7 +227,10 @@ def _warehouse(name: str, entry: _Entry) -> Warehouse:
 
 
 def _for_clients(storage: Mapping[str, str]) -> dict[str, str]:
-    """The settings that clients need too. Some call the region by one name, some by the other."""
+    """The settings that clients need too.
+
+    Some call the region by one name, some by the other.
+    """
     found = {key: storage[key] for key in _FOR_CLIENTS if key in storage}
     if region := found.get("client.region") or found.get("s3.region"):
         found = {"client.region": region, "s3.region": region} | found

@@ -14,6 +14,7 @@ import pytest
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.warehouses.locations import (
+    PATH_PROPERTIES,
     Allowed,
     LocationRefused,
     issued_uuid,
@@ -189,7 +190,7 @@ def test_a_link_that_replaces_a_checked_folder_is_not_followed(
     def swap() -> None:
         while not done.is_set():
             place.rename(kept)
-            with suppress(OSError):  # a writer was faster and made the folder anew
+            with suppress(OSError):  # a writer was faster and made the folder again
                 link.rename(place)
                 place.rename(link)
             shutil.rmtree(place, ignore_errors=True)
@@ -334,7 +335,7 @@ def test_a_siblings_location_is_refused(
                 )
 
 
-@pytest.mark.parametrize("name", ["location", "write.metadata.path", "write.data.path", "write.object-storage.path"])  # fmt: skip
+@pytest.mark.parametrize("name", ["location", *PATH_PROPERTIES])
 @pytest.mark.parametrize("bad", ["file:///etc", "http://169.254.169.254/", "{wh}/../x", "s3://b/x"])
 def test_no_member_names_a_place_outside(
     warehouse: Warehouse, files: MetadataFiles, name: str, bad: str

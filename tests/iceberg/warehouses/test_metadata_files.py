@@ -105,13 +105,13 @@ def nested(depth: int) -> bytes:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"root:x:0:0:root:/root:/bin/bash\n", "is no Iceberg metadata file"),
-        (b"", "is no Iceberg metadata file"),
-        (b"\xff\xfe{}", "is no Iceberg metadata file"),
-        (b'{"s3cret": "root:x"}', "is no Iceberg metadata file"),
-        (b'["root:x"]', "is no Iceberg metadata file"),
-        (b'{"format-version": 2, "a": root:x}', "is no Iceberg metadata file"),
-        (b"PAR1 root:x", "is no Iceberg metadata file"),
+        (b"root:x:0:0:root:/root:/bin/bash\n", "is not an Iceberg metadata file"),
+        (b"", "is not an Iceberg metadata file"),
+        (b"\xff\xfe{}", "is not an Iceberg metadata file"),
+        (b'{"s3cret": "root:x"}', "is not an Iceberg metadata file"),
+        (b'["root:x"]', "is not an Iceberg metadata file"),
+        (b'{"format-version": 2, "a": root:x}', "is not an Iceberg metadata file"),
+        (b"PAR1 root:x", "is not an Iceberg metadata file"),
         (nested(MAX_DEPTH + 1), "levels"),
         (nested(100_000), "levels"),
         (b"[" * 1_000_000, "levels"),
@@ -119,7 +119,7 @@ def nested(depth: int) -> bytes:
         (b"\x1f\x8bxxxx root:x", "is damaged"),
         (
             gzip.compress(gzip.compress(json.dumps(DOCUMENT).encode(), mtime=0), mtime=0),
-            "is no Iceberg metadata",
+            "is not an Iceberg metadata",
         ),
         (gzip.compress(b" " * (MAX_BYTES + 1), mtime=0), "is larger than 64 MiB"),
     ],
@@ -157,7 +157,7 @@ def test_a_file_that_is_too_large_is_not_read(
 def test_what_is_no_regular_file_is_not_opened_for_long(tmp_path: Path) -> None:
     files = MetadataFiles(from_options([str(tmp_path)]).named(None))
     os.mkfifo(tmp_path / "pipe.metadata.json")
-    with pytest.raises(InvalidInput, match="is no regular file"):
+    with pytest.raises(InvalidInput, match="is not a regular file"):
         files.read(f"file://{tmp_path}/pipe.metadata.json")
     (tmp_path / "folder.metadata.json").mkdir()
     with pytest.raises(InvalidInput):

@@ -1,8 +1,8 @@
-"""Warehouses by options and by a TOML file: what is configured, and an error that names what is
-wrong."""
+"""Warehouses by options and by a TOML file."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.warehouses.warehouse import (
     UnknownWarehouse,
     Vending,
+    _Entry,
     from_options,
     from_toml,
 )
@@ -129,7 +130,7 @@ def test_secrets_are_random_unless_configured() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("warehouse", "is no TOML"),
+        ("warehouse", "is not TOML"),
         ("", "missing required field `warehouse`"),
         ("[warehouse]", "there is no warehouse"),
         ("[warehouse.a]\nlocation=1", "$.warehouse[...].location"),
@@ -167,3 +168,13 @@ def test_a_bad_file_names_the_place(text: str, message: str) -> None:
     with pytest.raises(InvalidInput) as error:
         from_toml(text.encode())
     assert message in error.value.message
+
+
+def test_the_example_of_the_documentation_is_a_warehouse_file() -> None:
+    page = Path(__file__).parents[3] / "docs" / "reference" / "warehouses.md"
+    (example,) = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+    found, holds_secrets = from_toml(example.encode())
+    assert holds_secrets
+    assert [one.name for one in found.all] == ["lake", "scratch"]
+    text = page.read_text()
+    assert all(f"`{name}`" in text for name in _Entry.__struct_encode_fields__)

@@ -105,7 +105,7 @@ def test_a_tag_and_a_commit_are_only_read(served: Lake) -> None:
 
 
 def test_what_the_other_api_commits_gets_no_credentials(served: Lake) -> None:
-    """A copy of a sibling's metadata file, or a file of its own that names the sibling's location."""
+    """A content of its own that names the metadata file of another table."""
     sibling = served.main.load("db", "t").body
     content = IcebergTable(
         metadata_location=sibling["metadata-location"],
@@ -131,7 +131,7 @@ def test_a_renamed_table_keeps_its_credentials_and_its_old_name_gets_others(serv
     }
     assert main.post("/tables/rename", rename).status == 204
     assert KEY_ID in vended(main, "u").body["config"]
-    # Whoever creates the old name again asks for the old location.
+    # A client that creates the old name again asks for the old location.
     updates = [
         {"action": "assign-uuid", "uuid": before["table-uuid"]},
         {"action": "add-schema", "schema": before["schemas"][0]},
@@ -156,7 +156,7 @@ def test_a_conditional_load_renews_credentials_in_time(served: Lake) -> None:
     assert served.main.load("db", "t", if_none_match="*").status == 304
 
 
-# -- rights --------------------------------------------------------------------------------------------
+# -- rights ----------------------------------------------------------------------------------------
 
 
 def test_a_reader_gets_credentials_that_only_read(server: Ruled) -> None:

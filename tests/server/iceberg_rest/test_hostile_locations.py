@@ -1,4 +1,4 @@
-"""Locations from clients, by either API: what leads out of the warehouse is refused, unread and unwritten."""
+"""Locations from clients that lead out of the warehouse: nothing is read or written there."""
 
 from __future__ import annotations
 

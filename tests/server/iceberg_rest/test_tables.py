@@ -346,11 +346,11 @@ def test_one_file_registered_on_two_branches_is_two_contents(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b"no json", "is no Iceberg metadata file"),
-        (b"[1]", "is no Iceberg metadata file"),
-        (b"{}", "is no Iceberg metadata file"),
+        (b"no json", "is not an Iceberg metadata file"),
+        (b"[1]", "is not an Iceberg metadata file"),
+        (b"{}", "is not an Iceberg metadata file"),
         (b'{"format-version": 2}', "is no Iceberg metadata file"),
-        (b"", "is no Iceberg metadata file"),
+        (b"", "is not an Iceberg metadata file"),
     ],
 )
 def test_registering_what_is_no_metadata(

@@ -1,4 +1,4 @@
-"""Access delegation: how clients that ask for it get to the files of one table in S3, and to no others.
+"""Access delegation: clients get access to the files of one table in S3, and to no others.
 
 The server gives them temporary credentials (`vending.py`), or signs each of their requests
 (`signing.py`). Neither works for a location that the server did not issue for this very table,
@@ -33,7 +33,7 @@ class Table(NamedTuple):
     """A table as a caller sees it.
 
     `content_id` is None for a staged table whose location was issued just now. `resource` is its
-    path below the client's catalog (`v1/PREFIX/namespaces/NS/tables/NAME`), `catalog` the URI of that.
+    path below the client's catalog (`v1/PREFIX/namespaces/NS/tables/NAME`), `catalog` its URI.
     `trusted`: the caller may choose locations.
     """
 
@@ -49,7 +49,7 @@ class Table(NamedTuple):
 
 
 class Access(NamedTuple):
-    """What a client gets: the configuration of its table, storage credentials, and the second until which they work."""
+    """The configuration of a table, storage credentials, and the second of their expiry."""
 
     config: Mapping[str, str] = {}
     credentials: tuple[Mapping[str, Any], ...] = ()
@@ -72,12 +72,12 @@ class Delegation:
 
     @staticmethod
     def mode(header: str | None, warehouse: Warehouse) -> str:
-        """Returns the first mode of a header `X-Iceberg-Access-Delegation` that the warehouse offers; empty for none."""
+        """Returns the first mode of `X-Iceberg-Access-Delegation` that the warehouse offers."""
         asked = [one.strip() for one in (header or "").split(",")]
         return next((one for one in asked if one in warehouse.delegation), "")
 
     def access(self, mode: str, warehouse: Warehouse, table: Table) -> Access:
-        """Returns the access of a caller to a table. Empty if the mode cannot be limited to its location.
+        """Returns the access of a caller to a table, empty if it cannot be limited to its location.
 
         Raises `StoreUnavailable` if there are no credentials. Cost: at most one request to STS.
         """
@@ -98,7 +98,10 @@ class Delegation:
         *,
         writable: bool,
     ) -> Signed:
-        """Returns a signed request. `writable`: whether the caller may write now. Raises `NotAllowed`, `InvalidInput`."""
+        """Returns a signed request.
+
+        `writable`: whether the caller may write now. Raises `NotAllowed`, `InvalidInput`.
+        """
         if REMOTE_SIGNING not in warehouse.delegation:
             raise NotAllowed(f"warehouse '{warehouse.name}' does not offer remote signing")
         given = self._grants.read(grant, holder)
@@ -139,7 +142,10 @@ class Delegation:
 
 
 def _is_own(table: Table) -> bool:
-    """Whether the server issued the location for this very table: its UUID is the content id, which no client can choose."""
+    """Whether the server issued the location for this very table.
+
+    Its UUID is the content id then, which no client can choose.
+    """
     return (
         table.trusted or table.content_id is None or issued_uuid(table.location) == table.content_id
     )

@@ -16,7 +16,10 @@ _ENCODING = re.compile(r"encoding\s*=\s*[\"']utf-8[\"']", re.IGNORECASE)
 
 
 def deleted_keys(body: str) -> Iterator[str]:
-    """Yields the keys. Raises `InvalidInput` for a body of another form, `NotAllowed` for one that deletes versions."""
+    """Yields the keys.
+
+    Raises `InvalidInput` for a body of another form, `NotAllowed` for one that deletes versions.
+    """
     if len(body) > _MOST_CHARACTERS:
         raise InvalidInput("body: is too large")
     declaration = _DECLARATION.match(body)

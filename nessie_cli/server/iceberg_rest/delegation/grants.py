@@ -1,4 +1,4 @@
-"""Grants: texts by which the server recognises that a caller may have requests for one table signed."""
+"""Grants: texts that permit a caller to have requests for one table signed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from nessie_cli.errors import NotAllowed
 from nessie_cli.model import ContentKey, Secret
 
 LIFETIME = 12 * 3600
-"""Seconds that a grant is valid. Clients keep it as long as they use a loaded table; rights are checked at each request."""
+"""Seconds that a grant is valid.
+
+Clients keep it as long as they use a loaded table; rights are checked at each request.
+"""
 _PURPOSE = b"nessie remote signing 1"
 
 
@@ -50,7 +53,10 @@ class Grants:
         return f"{_text(payload)}.{_text(self._mac(holder, payload))}", grant
 
     def read(self, text: str, holder: Holder) -> Grant:
-        """Returns what a grant gives to this holder. Raises `NotAllowed` if it is another's, wrong, or expired."""
+        """Returns what a grant gives to this holder.
+
+        Raises `NotAllowed` if it is another's, wrong, or expired.
+        """
         payload, _, mac = text.partition(".")
         try:
             data, given = _bytes(payload), _bytes(mac)

@@ -1,4 +1,4 @@
-"""S3 as delegation sees it: where a table lies in a bucket, and the server's own credentials."""
+"""The folder of a table in a bucket of S3, and the server's own credentials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from nessie_cli.iceberg.warehouses.locations import LocationRefused, is_inside, 
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 
 _NOT_DELEGATED = re.compile(r"[*?$%\\]")
-"""In a policy `*`, `?` and `$` mean more than themselves. Programs differ in how they read the others."""
+"""In a policy `*`, `?` and `$` mean more than themselves.
+
+Programs differ in how they read the others.
+"""
 _METADATA_FILE = re.compile(r"\.metadata\.json(\.gz)?$")
 _MOST_DECODINGS = 4
 _TIMEOUTS = {"connect_timeout": 5, "read_timeout": 15, "retries": {"max_attempts": 2}}
@@ -28,7 +31,7 @@ class Folder(NamedTuple):
 
     @classmethod
     def of(cls, location: str) -> Folder | None:
-        """Returns the folder of a table's location; None if access to it cannot be limited to exactly this folder."""
+        """Returns the folder of a location; None if access cannot be limited to this folder."""
         try:
             place = parse(location)
         except LocationRefused:
@@ -60,8 +63,9 @@ def _is_plain(key: str) -> bool:
 
 
 def _readings(key: str) -> list[str]:
-    """A key as it is and percent-decoded, once or more often: Iceberg encodes values of partitions in keys.
+    """A key as it is, and percent-decoded once or more often.
 
+    Iceberg percent-encodes the values of partitions in keys.
     One that can be decoded again and again has no reading inside of any folder.
     """
     found = [key]
@@ -92,7 +96,10 @@ class Account:
         return settings.get("s3.region") or settings.get("client.region")
 
     def credentials(self) -> Any:
-        """The server's credentials, as botocore has them, at this moment. Raises `StoreUnavailable` if there are none."""
+        """The server's credentials, as botocore has them, at this moment.
+
+        Raises `StoreUnavailable` if there are none.
+        """
         found = self._session().get_credentials()
         if found is None:
             raise StoreUnavailable(

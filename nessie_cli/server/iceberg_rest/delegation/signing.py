@@ -1,4 +1,4 @@
-"""Remote signing: requests to S3 that a client will send, checked and signed with the server's credentials.
+"""Remote signing: the server checks and signs the requests that a client will send to S3.
 
 A request is signed only if this module knows all of it: the host, the bucket, the key, each
 parameter of the query and each header that S3 acts on. Everything else is refused.
@@ -50,7 +50,7 @@ class SignRequest(Struct, frozen=True, kw_only=True):
 
 
 class Signed(NamedTuple):
-    """The URI and the headers that make a request signed, and whether the client may use them again."""
+    """The signed URI, the headers to add, and whether the client may use them again."""
 
     uri: str
     headers: dict[str, list[str]]
@@ -58,7 +58,7 @@ class Signed(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """A request that can be signed: its method, whether it names an object, and the parameters of its query."""
+    """A kind of request that can be signed: its method, target and query parameters."""
 
     method: str
     on_object: bool
@@ -103,7 +103,10 @@ class Signer:
         self._account = account
 
     def sign(self, request: SignRequest, folder: Folder, *, writable: bool) -> Signed:
-        """Returns a signed request within a table's folder. Raises `NotAllowed` and `InvalidInput` for what is not signed."""
+        """Returns a signed request within a table's folder.
+
+        Raises `NotAllowed` and `InvalidInput` for what is not signed.
+        """
         if request.provider not in (None, "s3"):
             raise InvalidInput("provider: must be s3")
         parts = _split(request.uri)
@@ -169,7 +172,10 @@ def _split(uri: str) -> SplitResult:
 
 
 def _headers(given: Mapping[str, list[str]]) -> dict[str, str]:
-    """The headers by their names in lower case. Raises `NotAllowed` for one that S3 acts on and that is not known."""
+    """The headers by their names in lower case.
+
+    Raises `NotAllowed` for one that S3 acts on and that is not known.
+    """
     found: dict[str, str] = {}
     for name, values in given.items():
         lower = name.lower().strip()
@@ -184,7 +190,10 @@ def _headers(given: Mapping[str, list[str]]) -> dict[str, str]:
 
 
 def _addressed(parts: SplitResult, warehouse: Warehouse) -> tuple[str, str]:
-    """The bucket and the key that a URI names. Raises `NotAllowed` unless the host is that of the warehouse."""
+    """The bucket and the key that a URI names.
+
+    Raises `NotAllowed` unless the host is that of the warehouse.
+    """
     host = (parts.hostname or "").lower()
     in_host = _bucket_in_host(parts, host, warehouse)
     path = parts.path.removeprefix("/")

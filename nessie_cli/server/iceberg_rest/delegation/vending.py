@@ -35,7 +35,10 @@ class Credentials(NamedTuple):
 
 
 def policy(folder: Folder, *, partition: str, writable: bool) -> str:
-    """Returns the session policy for a table's folder. It never allows to delete, or to write metadata files."""
+    """Returns the session policy for a table's folder.
+
+    It never allows to delete, or to write metadata files.
+    """
     bucket = f"arn:{partition}:s3:::{folder.bucket}"
     below = f"{bucket}/{folder.prefix}/*"
     statements: list[dict[str, Any]] = [
@@ -66,7 +69,7 @@ class Vendor:
         self._kept: dict[tuple[Folder, bool, str], Credentials] = {}
 
     def credentials(self, folder: Folder, caller: str, *, writable: bool) -> Credentials | None:
-        """Returns credentials of a caller for a table's folder; None if it is too long for a policy.
+        """Returns a caller's credentials for a table's folder; None if the policy is too long.
 
         Raises `StoreUnavailable` if STS gives none. Cost: one request, unless there are some.
         """
