@@ -1,1 +1,4 @@
-"""Results as lines, tables and JSON: the only room that knows terminals. Modules here make lines of labelled spans; `terminal` alone writes them."""
+"""Renders results as lines, tables and JSON. Only this package knows terminals.
+
+Modules here create lines of labelled spans; `terminal` writes them.
+"""

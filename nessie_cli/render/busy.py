@@ -1,8 +1,8 @@
-"""The line on a terminal about work that takes over a second: what is done, how far it is, for how long already. It goes away when the work is done.
+"""The progress line on a terminal for work that takes over a second.
 
-Where it is known how much there is to do, the line is a bar with a percentage; else it tells how many parts have been done, where these can be
-counted. It is drawn only while the work goes on, by a thread of its own, and taken away before anything else is written. `rich` is loaded when the
-first line is drawn, and nothing at all is done where stderr is no terminal.
+It is a bar with a percentage if the total is known, otherwise a count if parts can be counted. A
+thread draws it while the work runs, and removes it before other output. `rich` is loaded with the
+first line. Nothing happens if stderr is not a terminal.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Drawn
 
 QUIET = 1.0
-"""Seconds without a word after which the line comes."""
+"""Seconds of silence after which the line appears."""
 _PACE = 0.2
-"""Seconds between two looks at whether it is time."""
+"""Seconds between checks."""
 _OF_THE_COMMAND = (signal.SIGINT, signal.SIGALRM)
-"""Signals that the command itself is to hear."""
+"""Signals for the command itself."""
 
 
 class Work:
-    """One thing that is being done, such as "merging", while a block of it is entered: as often as one likes, also within another's.
+    """A kind of work, such as "merging", that runs while its block is entered.
 
-    Called with how much is done and how much there is, as `Progress` says; `counted` is how many parts whoever asked for them has got.
+    It is a `Progress` callback. `counted` is the number of parts that a consumer has got. Blocks
+    may be entered repeatedly and nested.
     """
 
     def __init__(self, busy: Busy, what: str) -> None:
@@ -39,21 +40,21 @@ class Work:
         self.counted = 0
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Tell how far it is."""
+        """Reports progress."""
         self.done, self.total = done, total
 
     def __enter__(self) -> Self:
-        """It is being done from now on."""
+        """Starts or resumes the work."""
         self._busy.begin(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """It rests, or is over."""
+        """Pauses or ends the work."""
         self._busy.end()
 
 
 class Seen(NamedTuple):
-    """What the line says."""
+    """The state that the line shows."""
 
     what: str
     done: int
@@ -61,14 +62,14 @@ class Seen(NamedTuple):
 
     @property
     def how_far(self) -> str:
-        """`42%` where it is known how much there is, `12,345` where something is counted, else nothing."""
+        """Returns `42%` if the total is known, `12,345` for a count, otherwise nothing."""
         if self.total:
             return f"{min(100 * self.done // self.total, 100)}%"
         return f"{self.done:,}" if self.done else ""
 
 
 class Busy:
-    """Watches over the work of one command; to be stopped at its end."""
+    """Watches the work of one command; to be stopped at its end."""
 
     def __init__(self, err: TextIO) -> None:
         self._err = err
@@ -80,20 +81,20 @@ class Busy:
         self._quiet_since = time.monotonic()
 
     def at_work(self, what: str) -> Work:
-        """While a block of the answer runs, `what` is being done."""
+        """Names the work of a block."""
         return Work(self, what)
 
     def tell(self, done: int, total: int | None) -> None:
-        """How far the innermost work is: the `Progress` of whoever does it and has not been handed it."""
+        """Reports progress of the innermost work, for code that got no `Progress`."""
         if self._works:
             self._works[-1](done, total)
 
     def begin(self, work: Work) -> None:
-        """`work` is being done, until `end`."""
+        """Starts `work`, which lasts until `end`."""
         if self._watcher is None and not self._ended.is_set():
             self._watcher = threading.Thread(target=self._watch, daemon=True)
-            # The system gives a signal to any thread that takes it, and only in the main one it ends what the command waits for. A thread begins
-            # with the signals blocked that are blocked where it is started.
+            # The system delivers a signal to any thread that accepts it, but only in the main
+            # thread it interrupts the command. A new thread inherits the blocked signals.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, _OF_THE_COMMAND)
             try:
                 self._watcher.start()
@@ -102,19 +103,19 @@ class Busy:
         self._works.append(work)
 
     def end(self) -> None:
-        """The work that was begun last is over."""
+        """Ends the innermost work."""
         if self._works:
             self._works.pop()
 
     def rest(self) -> None:
-        """Take the line away, because something else is to be written; another second has to pass before it comes again."""
+        """Removes the line before other output. It appears again after another second."""
         with self._lock:
             self._quiet_since = time.monotonic()
             self._hide()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave the terminal to another program while the block runs."""
+        """Leaves the terminal to another program while the block runs."""
         works, self._works = self._works, []
         self.rest()
         try:
@@ -124,7 +125,7 @@ class Busy:
             self._quiet_since = time.monotonic()
 
     def stop(self) -> None:
-        """Take the line away for good."""
+        """Removes the line for good."""
         self._ended.set()
         with self._lock:
             self._hide()
@@ -135,7 +136,7 @@ class Busy:
                 not self._works or time.monotonic() - self._quiet_since < QUIET
             ):
                 continue
-            # Before the lock is taken: whoever wants to write must not wait for this.
+            # Before taking the lock, because other output must not wait for this.
             import rich.progress  # noqa: F401
 
             with self._lock:
@@ -154,7 +155,7 @@ class Busy:
             shown.start()
 
     def _seen(self) -> Seen | None:
-        """What is being done now; the thread that does it goes on meanwhile."""
+        """Returns the state of the current work, whose thread continues meanwhile."""
         works = self._works[-1:]
         if not works:
             return None
@@ -169,7 +170,7 @@ class Busy:
 
 
 def _line(err: TextIO, quiet: float) -> Drawn:
-    """`- merging ━━━━━━━━━ 42% 0:00:04`, to be taken away without a trace."""
+    """Returns the line `- merging ━━━━━━━━━ 42% 0:00:04`, which can be removed without a trace."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -190,9 +191,9 @@ def _line(err: TextIO, quiet: float) -> Drawn:
 
 
 def _tell(line: Drawn, seen: Seen) -> None:
-    """What the line shows when it is drawn the next time."""
+    """Sets what the next drawing shows."""
     task = line.tasks[0]
-    # `update` takes None for "as before".
+    # `update` reads None as "unchanged".
     task.total = seen.total or None
     line.update(
         task.id,

@@ -1,4 +1,7 @@
-"""What happened to each key between two states: created, updated, deleted or renamed. A rename is one content id that left one key for another."""
+"""Changes of keys between two states: created, updated, deleted or renamed.
+
+A rename is one content id that left one key for another.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Sequence
@@ -10,7 +13,7 @@ from nessie_cli.render.spans import Line, Span
 
 
 class ChangeKind(StrEnum):
-    """What happened; the values are git's letters."""
+    """The kinds of changes; the values are git's letters."""
 
     CREATED = "A"
     UPDATED = "M"
@@ -19,7 +22,7 @@ class ChangeKind(StrEnum):
 
     @property
     def style(self) -> str:
-        """The style of a span that shows it."""
+        """The style of its spans."""
         return self.name.lower()
 
 
@@ -32,7 +35,7 @@ _SIGNS = {
 
 
 class Fact(NamedTuple):
-    """One thing that differs inside a content: what it is, its name where there are several, its text on each side."""
+    """A difference inside a content: its kind, its name if there are several, both texts."""
 
     what: str
     name: str
@@ -41,12 +44,12 @@ class Fact(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What is shown as the name of a field."""
+        """The label for the name of a field."""
         return f"{self.what} {self.name}".rstrip()
 
 
 class Inside(NamedTuple):
-    """What the metadata files of a content say about a change, and why one could not be read."""
+    """The differences of a content's metadata files, or why one cannot be read."""
 
     facts: Sequence[Fact] = ()
     problems: Sequence[str] = ()
@@ -56,7 +59,7 @@ NOTHING_INSIDE = Inside()
 
 
 class Change(NamedTuple):
-    """One content that changed. `old_key` is set for a rename; `before` or `after` is None where the content does not exist on that side."""
+    """A changed content. `old_key` is set for a rename; `before` or `after` is None if absent."""
 
     kind: ChangeKind
     key: ContentKey
@@ -66,7 +69,10 @@ class Change(NamedTuple):
     inside: Inside | None = None
 
     def touches(self, keys: Collection[ContentKey]) -> bool:
-        """Whether one of its keys is one of these or below one. Every change touches no keys at all."""
+        """Returns whether one of its keys is at or below one of these keys.
+
+        Every change touches an empty list of keys.
+        """
         return not keys or any(
             touched.starts_with(key)
             for key in keys
@@ -76,7 +82,7 @@ class Change(NamedTuple):
 
 
 def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
-    """Diff entries as changes, ascending by key; a deleted and a created key of one content id become one rename."""
+    """Returns diff entries as changes, ascending by key, with renames found by content id."""
     found = list(entries)
     left = {
         entry.before.id: entry
@@ -93,7 +99,7 @@ def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
 
 
 def outlined(found: Sequence[ChangedKey]) -> list[Change]:
-    """The same from what a commit changed without contents: none of these changes has any."""
+    """Returns changes without contents from the keys that a commit changed."""
     left = {change.content_id: change for change in found if not change.after}
     renamed = (
         {
@@ -138,23 +144,23 @@ def _change(entry: DiffEntry, old: DiffEntry | None) -> Change:
 
 
 def moved(change: Change) -> str:
-    """The key, or for a rename both keys."""
+    """Returns the key, or both keys of a rename."""
     return f"{change.old_key} -> {change.key}" if change.old_key else str(change.key)
 
 
 def tally(changes: Iterable[Change]) -> dict[str, int]:
-    """How many contents were created, updated, deleted and renamed, by these words."""
+    """Returns the number of contents created, updated, deleted and renamed, by these words."""
     counted = Counter(change.kind for change in changes)
     return {kind.name.lower(): counted[kind] for kind in ChangeKind}
 
 
 def counts(changes: Iterable[Change]) -> str:
-    """`+2 ~1 -1 >1`: how many were created, updated, deleted, renamed; what did not happen is left out, all of it is `0`."""
+    """Returns `+2 ~1 -1 >1` for created, updated, deleted, renamed; zeros are left out."""
     return "".join(span.text for span in _signed(changes)).rstrip() or "0"
 
 
 def count_line(changes: Iterable[Change]) -> Line:
-    """The same in colour."""
+    """Returns the counts in colour."""
     return _signed(changes) or [Span("no change", "label")]
 
 

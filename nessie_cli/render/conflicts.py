@@ -1,4 +1,4 @@
-"""Conflicts for people: what happened to each key, its three states, who changed it, and the commands that resolve it.
+"""Conflicts for people: the changes of both sides, three states, and resolving commands.
 
 On a terminal, long values are shortened so that the table fits; in a pipe they are whole.
 """
@@ -15,7 +15,7 @@ from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, visible, wrap
 
 NOTHING = "(none)"
-"""Stands for a content that does not exist."""
+"""The text for a missing content."""
 _TITLE = "conflict: "
 _BEFORE_TYPE = "   "
 _INDENT = "  "
@@ -32,11 +32,11 @@ _TOLD_BY_THE_MESSAGE = (
     ConflictType.UNEXPECTED_HASH,
     ConflictType.UNKNOWN,
 )
-"""Types whose message says more than that two sides changed a key."""
+"""Types whose message says more than that both sides changed a key."""
 
 
 class Sides(NamedTuple):
-    """The titles of the three states, and where the two changes were made: `on main`."""
+    """The titles of the three states, and the places of both changes: `on main`."""
 
     titles: tuple[str, str, str]
     places: tuple[str, str]
@@ -73,8 +73,8 @@ def _no_commands(_: Conflict) -> Sequence[str]:
 class ConflictReport(NamedTuple):
     """Conflicts, and the names of their sides.
 
-    `resolutions` returns the command lines that resolve one conflict. `resolver` is the command line
-    that asks about one conflict after the other.
+    `resolutions` returns the command lines that resolve one conflict. `resolver` is the command
+    that resolves one conflict after the other.
     """
 
     conflicts: Sequence[Conflict]
@@ -128,7 +128,7 @@ def _headline(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[
 
 
 def _sentence(conflict: Conflict, sides: Sides) -> str:
-    """What both sides did to the key; an empty text if the states are not known."""
+    """Returns what both sides did to the key; an empty text if the states are not known."""
     if conflict.key is None or conflict.type in _TOLD_BY_THE_MESSAGE:
         return ""
     base, ours, theirs = conflict.expected, conflict.actual, conflict.proposed
@@ -173,7 +173,7 @@ def _renames(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[L
 
 
 def _comparison(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
-    """The fields that differ between the three states; nothing if a server tells no state."""
+    """Returns the fields that differ between the three states, or nothing for unknown states."""
     states = (conflict.expected, conflict.actual, conflict.proposed)
     if not any(states):
         return
@@ -213,7 +213,10 @@ def _spelled(difference: Difference) -> list[str]:
 
 
 def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Span]:
-    """Returns hash, subject, author and time of a commit; on a terminal, the subject is shortened to fit into `room` columns."""
+    """Returns hash, subject, author and time of a commit.
+
+    On a terminal, the subject is shortened to fit into `room` columns.
+    """
     hash_ = Span(terminal.hash(meta.hash or ""), "hash")
     tail = Span(
         ", ".join(
@@ -235,7 +238,7 @@ def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Spa
 
 
 def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[list[Span]]:
-    """Returns the same on one line, or on two lines if the terminal is too narrow."""
+    """Returns the same on one line, or on two lines on a narrow terminal."""
     hash_, subject, tail = commit_spans(meta, terminal, room=room)
     if not terminal.is_terminal or cells(hash_.text + subject.text + tail.text) <= room:
         return [[hash_, subject, tail]]
@@ -246,7 +249,7 @@ def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[lis
 
 
 def _resolve_lines(commands: Sequence[str], resolver: str, terminal: Terminal) -> Iterator[Line]:
-    """The command lines, never shortened: they are meant to be pasted."""
+    """Returns the command lines, never shortened, because people paste them."""
     one_by_one = [Span("   (one by one)", "label")] if terminal.is_terminal else []
     lines = [[Span(resolver, "command"), *one_by_one]] if resolver else []
     lines += [[Span(command, "command")] for command in commands]

@@ -1,6 +1,6 @@
-"""Differences between two states: field by field, by letter (`A`, `M`, `D`, `R`), or as a summary.
+"""Diffs: field by field, by letter (`A`, `M`, `D`, `R`), or as a summary.
 
-A person gets blocks; a program gets records: letter, key, field, before, after.
+People get blocks; programs get records: letter, key, field, before, after.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SUMMARY = (Column("CHANGE"), Column("KEY", "key", "fold"), Column("FIELDS", roo
 
 
 def print_diff(changes: Iterable[Change], terminal: Terminal) -> None:
-    """Field by field."""
+    """Prints fields."""
     if terminal.is_terminal:
         terminal.print_lines(
             (line for change in changes for line in change_lines(change, terminal)), paged=True
@@ -39,12 +39,12 @@ def print_diff(changes: Iterable[Change], terminal: Terminal) -> None:
 
 
 def print_name_status(changes: Iterable[Change], terminal: Terminal) -> None:
-    """One line per content: letter and key; for a rename the old and the new key."""
+    """Prints a line per content: letter and key; for a rename the old and the new key."""
     terminal.print_records(map(_name_status, changes), paged=True)
 
 
 def print_names(changes: Iterable[Change], terminal: Terminal) -> None:
-    """One key per line; of what was renamed the new one."""
+    """Prints a key per line; for a rename the new one."""
     terminal.print_records(([Span(str(change.key), "key")] for change in changes), paged=True)
 
 
@@ -56,7 +56,7 @@ def _name_status(change: Change) -> Line:
 
 
 def print_summary(changes: Iterable[Change], terminal: Terminal) -> None:
-    """Each content with the names of the fields that differ; on a terminal how many contents were created, updated and so on."""
+    """Prints each content with its changed fields; on a terminal also the number of changes."""
     counted: Counter[ChangeKind] = Counter()
 
     def row(change: Change) -> Sequence[Span | str]:
@@ -71,7 +71,7 @@ def print_summary(changes: Iterable[Change], terminal: Terminal) -> None:
 
 
 def changed_labels(change: Change) -> str:
-    """The names of the fields that differ, with commas; the type where a content came or went."""
+    """Returns the names of changed fields, or the type of a created or deleted content."""
     if change.before and change.after:
         key = ["key"] if change.old_key else []
         return ",".join(
@@ -83,7 +83,10 @@ def changed_labels(change: Change) -> str:
 
 
 def change_lines(change: Change, terminal: Terminal, *, used: int = 0) -> Iterator[Line]:
-    """One content: what happened to it, then its fields. On a terminal values are shortened to fit beside `used` columns."""
+    """Returns the lines of a content: its change, then its fields.
+
+    On a terminal, values are shortened to fit beside `used` columns.
+    """
     width = terminal.width - used
     content = change.after or change.before
     yield [
@@ -122,7 +125,7 @@ def _field_changes(found: Sequence[Difference], terminal: Terminal, width: int) 
 
 
 def _field_values(content: Content, style: str, terminal: Terminal, width: int) -> Iterator[Line]:
-    # The type stands in the line above.
+    # The line above has the type.
     values = {label: text for label, text in fields(content).items() if label != TYPE}
     labels = max(map(cells, values), default=0)
     room = max(width - _INDENT - labels - 2, _LEAST)

@@ -1,4 +1,4 @@
-"""A content as labelled fields, for everything that shows contents or compares them field by field."""
+"""The labelled fields of a content, for showing and comparing contents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CAPITAL = r"(?<=[a-z0-9])([A-Z])"
 
 
 class Difference(NamedTuple):
-    """One field that differs between contents, its text on each side; None where that side does not have it."""
+    """A field that differs between contents: the text on each side, or None."""
 
     label: str
     texts: tuple[str | None, ...]
@@ -22,12 +22,15 @@ class Difference(NamedTuple):
 
 @cache
 def kebab(name: str) -> str:
-    """`metadataLocation` to `metadata-location`, the form of the options that set it."""
+    """Converts `metadataLocation` to `metadata-location`, as in options."""
     return re.sub(_CAPITAL, r"-\1", name).lower()
 
 
 def fields(content: Content) -> dict[str, str]:
-    """The text of each field by its label: type and id first, then the attributes that have a value; a mapping is one field per name."""
+    """Returns the text of each field by label: type and id first, then attributes with a value.
+
+    A mapping is one field per name.
+    """
     found = {TYPE: type_label(content.type_name)} | ({"id": content.id} if content.id else {})
     for name, value in content.attributes().items():
         found |= _texts(kebab(name), value)
@@ -51,7 +54,7 @@ def _text(value: Any) -> str:
         return ", ".join(value)
     if type(value) is int:
         return str(value)
-    # Only seldom needed, and as slow to load as all of this room.
+    # Rarely needed, and as slow to load as the rest of this package.
     import json
 
     return json.dumps(value, ensure_ascii=False)
@@ -66,8 +69,8 @@ def differences(
 ) -> list[Difference]:
     """Returns the fields that differ between contents.
 
-    `more` are further fields of each content. A content that does not exist has no fields; the types
-    of the others are shown then.
+    `more` are further fields of each content. A content that does not exist has no fields; the
+    types of the others are shown then.
     """
     further = more or [{}] * len(contents)
     sides = [

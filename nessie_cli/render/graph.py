@@ -1,8 +1,9 @@
-"""The commit graph: which lane each commit stands in, and the lines that join it to its children and parents.
+"""The commit graph: the lane of each commit, and the lines to its children and parents.
 
-A lane holds the hash of the commit that it waits for. A commit takes the leftmost lane that waits for it, the others that do end there; its first
-parent goes on in its lane, a merge parent joins the lane that waits for it already or opens one. Commits have to come before their
-parents; one that comes too late opens a lane of its own.
+A lane has the hash of the commit that it waits for. A commit takes the leftmost lane that waits for
+it; the others end there. Its first parent continues in its lane; a merge parent joins the lane that
+waits for it, or opens one. Commits must precede their parents; one that comes too late opens its
+own lane.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from nessie_cli.render.spans import LANES, Drawn, Span, Spans
 
 
 class Marks(NamedTuple):
-    """The characters that a graph is drawn with, each one column wide; those after `through` stand at the ends of a line across."""
+    """The characters of a graph; those after `through` are the ends of a line across."""
 
     commit: str
     merge: str
@@ -33,7 +34,7 @@ ASCII = Marks("*", "M", "|", "-", "+", "|", "|", "/", "\\", "/")
 
 
 class Graph:
-    """Draws one commit after another. `root` is the parent of first commits, no commit itself."""
+    """Draws one commit after another. `root` is the parent of first commits, not a commit."""
 
     def __init__(self, root: str, marks: Marks = UNICODE) -> None:
         self._root = root
@@ -42,7 +43,7 @@ class Graph:
         self._ended: int | None = None
 
     def add(self, hash: str, parents: Sequence[str]) -> Drawn:
-        """Draw the next commit."""
+        """Draws the next commit."""
         parents = [parent for parent in dict.fromkeys(parents) if parent != self._root]
         here = self._lane_of(hash)
         above = self._end_others(here, hash)
@@ -53,7 +54,7 @@ class Graph:
         below = [self._reach(here, parent) for parent in parents[1:]]
         self._trim()
         beside = self._row({})
-        # A first commit ends its lane, and its text stays beside it all the same.
+        # A first commit ends its lane, but its text stays beside it.
         beside += [Span("  ")] * (len(own) - len(beside) if not parents else 0)
         return Drawn(above, own, below, beside)
 
@@ -62,13 +63,16 @@ class Graph:
             self._lanes.pop()
 
     def skip(self, hash: str, parents: Sequence[str]) -> None:
-        """Leave a commit out: whoever waits for it waits for its first parent instead."""
+        """Skips a commit: lanes that wait for it wait for its first parent instead."""
         instead = parents[0] if parents and parents[0] != self._root else None
         self._lanes = [instead if waiting == hash else waiting for waiting in self._lanes]
         self._trim()
 
     def _lane_of(self, hash: str) -> int:
-        """The leftmost lane that waits for a commit, else a free one; not right below a first commit, that would look like its parent."""
+        """Returns the leftmost lane that waits for a commit, or a free one.
+
+        A free lane is not directly below a first commit, which would look like its child.
+        """
         if hash in self._lanes:
             return self._lanes.index(hash)
         return self._open(hash, avoid=self._ended)
@@ -84,7 +88,7 @@ class Graph:
         return free
 
     def _end_others(self, here: int, hash: str) -> list[Spans]:
-        """End the other lanes that wait for the same commit, the rightmost first, each with a line to the lane that stays."""
+        """Ends the other lanes that wait for the commit, from the right, with lines to its lane."""
         drawn = []
         for lane in reversed(range(here + 1, len(self._lanes))):
             if self._lanes[lane] == hash:
@@ -93,7 +97,7 @@ class Graph:
         return drawn
 
     def _reach(self, here: int, parent: str) -> Spans:
-        """A line from a commit to the lane of its merge parent."""
+        """Draws a line from a commit to the lane of its merge parent."""
         marks = self._marks
         known = parent in self._lanes
         lane = self._lanes.index(parent) if known else self._open(parent)
@@ -113,7 +117,10 @@ class Graph:
         return self._row({left: left_mark, right: right_mark} | middle, left, right)
 
     def _row(self, marks: dict[int, str], left: int = 0, right: int = 0) -> Spans:
-        """One line of the graph, two columns per lane; between `left` and `right` the gaps are filled."""
+        """Returns a line of the graph, two columns per lane.
+
+        Gaps between `left` and `right` are filled.
+        """
         spans = []
         for lane, waiting in enumerate(self._lanes):
             mark = marks.get(lane, self._marks.down if waiting else " ")

@@ -1,6 +1,7 @@
-"""Commits: the log in its forms, and one commit with everything in it.
+"""The log in its forms, and single commits.
 
-The full log and the graph are for people; a plain log that nobody watches is one record per line: hash, time, author, subject.
+The full log and the graph are for people. A plain log that is not on a terminal is one record per
+line: hash, time, author, subject.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,13 +25,13 @@ _RECORD = (
 )
 _MESSAGE_INDENT = "    "
 _READABLE = 16
-"""Digits of a hash where the whole one does not fit."""
+"""Digits of a hash if the full one does not fit."""
 _LEAST = 16
 _NO_GRAPH = Drawn([], [], [], [])
 
 
 class LogForm(NamedTuple):
-    """How a log is shown: a line per commit, the graph, the number of changes, the changed keys, each change.
+    """The form of a log: a line per commit, the graph, counts, changed keys, or each change.
 
     `text` returns the text of a commit that a template shows instead of the usual lines.
     """
@@ -44,7 +45,7 @@ class LogForm(NamedTuple):
 
 
 class LoggedCommit(NamedTuple):
-    """A commit and, where asked for, what it changed. One that is not `shown` only leads the lines of a graph to its parent."""
+    """A commit and optionally its changes. One that is not `shown` only continues the graph."""
 
     entry: LogEntry
     changes: Sequence[Change] | None = None
@@ -52,7 +53,7 @@ class LoggedCommit(NamedTuple):
 
 
 class Names:
-    """Which references stand at which commit; `current` is the reference that the user works on."""
+    """The references at each commit; `current` is the current reference."""
 
     def __init__(self, references: Iterable[Reference] = (), current: str | None = None) -> None:
         self._by_hash: dict[str, list[Reference]] = {}
@@ -61,7 +62,7 @@ class Names:
             self._by_hash.setdefault(reference.hash, []).append(reference)
 
     def spans(self, hash: str) -> list[Span]:
-        """` (HEAD -> main, tag: v1)`, or nothing."""
+        """Returns ` (HEAD -> main, tag: v1)`, or nothing."""
         found = sorted(
             self._by_hash.get(hash, ()), key=lambda reference: reference.name != self._current
         )
@@ -121,7 +122,7 @@ def _record(commit: LoggedCommit, terminal: Terminal) -> tuple[str, ...]:
 
 
 def _counts(commit: LoggedCommit) -> str:
-    """The last cell of a record, which is there where it was asked for."""
+    """Returns the last cell of a record, if it was requested."""
     if commit.changes is None:
         return ""
     from nessie_cli.render.changes import counts
@@ -147,7 +148,7 @@ def _beside_graph(
     graph: "Graph",
     terminal: Terminal,
 ) -> Iterator[str]:
-    """The text of each commit to the right of its graph."""
+    """Yields the text of each commit to the right of its graph."""
     for commit in commits:
         entry = commit.entry
         if not commit.shown:
@@ -209,7 +210,7 @@ def _log_lines(
 
 
 def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]:
-    """The lines of a commit to the right of its graph, and one free line below where there is a graph."""
+    """Returns the lines of a commit beside its graph, followed by an empty line of the graph."""
     yield [*drawn.own, *next(text)]
     yield from map(trimmed, drawn.below)
     for line in text:
@@ -236,7 +237,7 @@ def _one_line(
 def _full(
     commit: LoggedCommit, form: LogForm, terminal: Terminal, names: Names, used: int
 ) -> Iterator[Line]:
-    """The commit as git shows it, its changes below the message; `used` columns are taken by the graph."""
+    """Returns the commit as git shows it, with its changes; the graph takes `used` columns."""
     yield from _heading(commit.entry, terminal, names, used)
     yield []
     yield from _message(commit.entry, terminal, used)
@@ -249,7 +250,7 @@ def _full(
 
 
 def _changes(commit: LoggedCommit, form: LogForm, terminal: Terminal, used: int) -> Iterator[Line]:
-    """The keys that a commit changed, or each change field by field."""
+    """Returns the keys that a commit changed, or each change field by field."""
     if form.patch:
         yield from _patch(commit.changes or (), terminal, used)
     elif form.names:
@@ -270,7 +271,7 @@ def _heading(entry: LogEntry, terminal: Terminal, names: Names, used: int = 0) -
     meta = entry.meta
     decoration = names.spans(entry.hash)
     room = terminal.width - used - len("commit ") - sum(cells(span.text) for span in decoration)
-    # The whole hash where it fits, for whoever copies it from the screen.
+    # The full hash if it fits, for copying.
     hash_ = (
         entry.hash
         if not terminal.is_terminal or room >= len(entry.hash)
@@ -298,11 +299,11 @@ def _message(entry: LogEntry, terminal: Terminal, used: int = 0) -> Iterator[Lin
         )
 
 
-# -- one commit -------------------------------------------------------------------------------------------------------------------------
+# -- one commit ------------------------------------------------------------------------------------
 
 
 def show_lines(commit: LoggedCommit, terminal: Terminal, names: Names = NO_NAMES) -> Iterator[Line]:
-    """One commit: everything that is said about it, then each content that it changed."""
+    """Returns the lines of a commit with all its metadata and changes."""
     yield from _heading(commit.entry, terminal, names)
     yield from _details(commit.entry, terminal)
     yield []
@@ -314,7 +315,7 @@ def show_lines(commit: LoggedCommit, terminal: Terminal, names: Names = NO_NAMES
 
 
 def _details(entry: LogEntry, terminal: Terminal) -> Iterator[Line]:
-    """What the log leaves out: parent, committer and author time where they differ, signatures, properties."""
+    """Returns details that the log omits: parents, committer, times, signatures, properties."""
     meta = entry.meta
     if len(meta.parents) <= 1:
         yield _labelled("Parent", terminal.hash(entry.parent))

@@ -1,6 +1,7 @@
-r"""A manual page as lines for a terminal, without the program `man`.
+"""Manual pages as lines for a terminal, without the program `man`.
 
-Reads the few requests that our own pages are made of (`.SH`, `.PP`, `.TP`, `.IP`, `.RS`, `.RE`, `.EX`, `.EE`, and fonts in a line), not roff.
+Reads only the requests of our own pages (`.SH`, `.PP`, `.TP`, `.IP`, `.RS`, `.RE`, `.EX`, `.EE`,
+and fonts in a line), not roff in general.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from nessie_cli.render.text import cells
 INDENT = 4
 HANG = 8
 WIDEST = 100
-"""Longer lines are hard to read, however wide the terminal is."""
+"""The most columns, because longer lines are hard to read."""
 _CHARACTERS = {
     "\\-": "-",
     "\\e": "\\",
@@ -33,7 +34,7 @@ Word = list[Span]
 
 
 def manual_lines(source: str, width: int) -> Iterator[Line]:
-    """The lines of a page that fit into so many columns; lines of examples stay whole."""
+    """Returns the lines of a page in `width` columns; examples are not wrapped."""
     return _Page(min(width, WIDEST)).lines(source)
 
 
@@ -95,7 +96,7 @@ class _Page:
         return [*above, *text]
 
     def _wrapped(self, spans: Word, margin: int) -> list[Line]:
-        """The words in rows of the page's width, each behind a margin."""
+        """Wraps words to the width of the page, with a margin."""
         rows: list[list[Span]] = []
         used = self._width + 1
         for word in _words(spans):

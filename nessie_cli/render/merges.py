@@ -1,4 +1,4 @@
-"""What a merge or transplant did, or would do, key by key."""
+"""The result of a merge or transplant, or of its dry run, key by key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _NOTHING = "-"
 
 
 def print_merge(result: MergeResult, terminal: Terminal) -> None:
-    """Each key: behavior, both sides before the merge, conflict. A person is shown the last column where there is something in it."""
+    """Prints each key: behavior, both sides before the merge, conflict.
+
+    On a terminal, the last column appears only if it is not empty.
+    """
     count = len(_COLUMNS) - (
         terminal.is_terminal and not any(detail.conflict for detail in result.details)
     )
@@ -36,7 +39,7 @@ def print_merge(result: MergeResult, terminal: Terminal) -> None:
 
 
 def merge_headline(result: MergeResult, verb: str, source: str, terminal: Terminal) -> Line:
-    """What happened, in one line; `verb` is `merged` or `transplanted`."""
+    """Returns the result in one line; `verb` is `merged` or `transplanted`."""
     where = [Span(" into "), Span(result.target_branch, "name")]
     if result.applied and result.resultant_hash:
         return [
@@ -80,7 +83,7 @@ def _row(detail: MergeDetail) -> Sequence[str]:
 
 
 def summary(content: Content | None) -> str:
-    """A content in a few words: its type, and the number that tells its versions apart where it has one."""
+    """Summarizes a content: its type, and the number that identifies its version."""
     if content is None:
         return _NOTHING
     label = type_label(content.type_name)

@@ -1,4 +1,4 @@
-"""What `fsck` found."""
+"""The problems that `fsck` found."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from nessie_cli.render.spans import Span
 from nessie_cli.render.terminal import Terminal
 
 _WIDTH = 13
-"""Room for the longest kind."""
+"""The width of the longest kind."""
 
 
 def print_problems(problems: Iterable[Problem], terminal: Terminal) -> None:
-    """Print each problem as soon as it is found: its kind, the object or reference, and what is wrong."""
+    """Prints each problem as soon as it is found: kind, object or reference, and message."""
     for found in problems:
         if terminal.is_terminal:
             kind = Span(found.kind.value.ljust(_WIDTH), "conflict")

@@ -1,4 +1,4 @@
-"""Branches, tags and where they have been."""
+"""Branches, tags and the reflog."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _REFLOG = (
     Column("WHY", room="cut"),
 )
 _BEFORE = 2
-"""The column that a person does not need: it is where the next line of the same reference came to."""
+"""The column that people do not need: the next line of the same reference repeats it."""
 _NOWHERE = "-"
-"""Stands where a reference did not exist, before its creation or after its deletion."""
+"""The text before a creation and after a deletion."""
 
 
 def print_references(
@@ -42,10 +42,10 @@ def print_references(
     verbose: bool = False,
     tags: bool = False,
 ) -> None:
-    """Names and hashes; `verbose` adds how far ahead and behind of the default branch each is, and its last commit.
+    """Prints names and hashes; `verbose` adds ahead and behind counts, and the last commit.
 
-    The message of a tag takes the place of that of its commit. On a terminal a star marks the
-    current reference.
+    The message of a tag replaces that of its commit. On a terminal, a star marks the current
+    reference.
     """
     long = _LONG_OF_TAGS if tags else _LONG
     columns = long if verbose else _SHORT
@@ -90,7 +90,7 @@ def _rest(reference: Reference, terminal: Terminal, *, verbose: bool) -> tuple[s
 
 
 def print_reflog(entries: Iterable[ReflogEntry], terminal: Terminal) -> None:
-    """Moves, newest first; the number is what `undo --to` takes."""
+    """Prints moves, newest first; `undo --to` accepts their numbers."""
     skipped = (_BEFORE,) if terminal.is_terminal else ()
     columns = [column for number, column in enumerate(_REFLOG) if number not in skipped]
     rows = (

@@ -1,6 +1,6 @@
-"""What the modules of this room make and the terminal writes: lines of labelled spans, rows of cells, and the columns of tables."""
+"""The output of this package's modules: lines of spans, rows of cells, columns of tables."""
 
-# No postponed annotations here: those of a NamedTuple's fields would be compiled at each start.
+# No postponed annotations: those of a NamedTuple's fields would be compiled at each start.
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -31,13 +31,13 @@ STYLES = {
     "lane4": "magenta",
     "lane5": "cyan",
 }
-"""How each style of a span looks. Styles are named for what the text means, so that colours are chosen in one place."""
+"""The look of each style. Styles are named for the meaning of the text."""
 LANES = 6
-"""How many `lane…` styles there are."""
+"""The number of `lane…` styles."""
 
 
 class Span(NamedTuple):
-    """A piece of a line: its text, and what it is (a name of `STYLES`, or nothing)."""
+    """A piece of a line: its text, and its style (a name of `STYLES`, or nothing)."""
 
     text: str
     style: str = ""
@@ -53,10 +53,10 @@ Room = Literal["keep", "cut", "fold", "spare"]
 
 
 class Column(NamedTuple):
-    """A column of a table, and what becomes of it where the terminal is too narrow.
+    """A column of a table, and its behavior on a narrow terminal.
 
-    `keep`: as wide as its cells; `cut`: loses its end first; `fold`: goes on below, for what must not be cut, such as keys; `spare`: is left out,
-    the rightmost first.
+    `keep`: as wide as its cells; `cut`: loses its end first; `fold`: wraps, for values that must
+    not be cut, such as keys; `spare`: is left out, the rightmost first.
     """
 
     heading: str
@@ -66,7 +66,7 @@ class Column(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """One commit of a graph: lines above it, the prefix of its own line, lines below it, the prefix of further text lines."""
+    """A commit of a graph: lines above, its prefix, lines below, prefix of further lines."""
 
     above: list[Spans]
     own: Spans
@@ -75,7 +75,7 @@ class Drawn(NamedTuple):
 
 
 def trimmed(line: Line) -> Line:
-    """Without the spaces at its end."""
+    """Returns a line without trailing spaces."""
     spans = list(line)
     while spans and not spans[-1].text.rstrip(" "):
         spans.pop()
@@ -83,5 +83,5 @@ def trimmed(line: Line) -> Line:
 
 
 def plain(line: Line) -> str:
-    """The text of a line, without styles, visible."""
+    """Returns the visible text of a line, without styles."""
     return visible("".join(span.text for span in line))

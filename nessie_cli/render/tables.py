@@ -1,4 +1,7 @@
-"""Tables on a terminal, by rich: columns fit the width, wide and combining characters included. Imported only when a terminal gets a table."""
+"""Tables on a terminal, by rich, which knows wide and combining characters.
+
+This module is imported only if a terminal gets a table.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from nessie_cli.render.text import visible
 
 GAP = 2
 _LEAST = {"cut": 12, "fold": 16}
-"""Below these widths a column is never made narrower; a terminal still narrower than that wraps the lines."""
+"""The smallest widths of columns; a narrower terminal wraps the lines."""
 
 
 def table_lines(
@@ -25,7 +28,7 @@ def table_lines(
     colored: bool,
     heading: bool,
 ) -> Iterator[str]:
-    """The lines of a table of at most `width` columns."""
+    """Returns the lines of a table of at most `width` columns."""
     cells = [
         [_text(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows
     ]
@@ -67,7 +70,10 @@ def _text(cell: Span | str, column: Column) -> Text:
 
 
 def _widths(columns: Sequence[Column], wanted: Sequence[int], width: int) -> dict[int, int]:
-    """The width of each column that is shown. What is too much is taken from spare columns, then from what may be cut, then from what folds."""
+    """Returns the width of each visible column.
+
+    Spare columns shrink first, then those that may be cut, then those that fold.
+    """
     least = [
         min(want, _LEAST.get(column.room, want))
         for column, want in zip(columns, wanted, strict=True)
@@ -80,7 +86,7 @@ def _widths(columns: Sequence[Column], wanted: Sequence[int], width: int) -> dic
     over = _total(widths.values()) - width
     for room in ("cut", "fold"):
         some = [number for number in shown if columns[number].room == room]
-        # Column by column from the widest: none gets narrower than another one that stays wider.
+        # From the widest column on: none gets narrower than another one that stays wider.
         while over > 0 and (wide := [number for number in some if widths[number] > least[number]]):
             widths[max(wide, key=lambda number: widths[number])] -= 1
             over -= 1

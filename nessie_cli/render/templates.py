@@ -1,6 +1,6 @@
-"""A commit as the text of a template with git's placeholders: `log --format '%h %an %s'`.
+"""Commits as text by templates with git's placeholders: `log --format '%h %an %s'`.
 
-Text from the store is made visible, as everywhere. The user's own text is written as it is.
+Text from the store is made visible, as everywhere. The user's own text is written unchanged.
 """
 
 import re
@@ -17,7 +17,7 @@ from nessie_cli.wire.encode import instant
 
 
 class Subject(NamedTuple):
-    """What the values of placeholders depend on: a commit, the references, and the time that relative times count from."""
+    """The values behind placeholders: a commit, its references, and the current time."""
 
     entry: LogEntry
     names: Names
@@ -25,7 +25,7 @@ class Subject(NamedTuple):
 
     @property
     def decoration(self) -> str:
-        """The references at the commit, ` (HEAD -> main, tag: v1)`."""
+        """Returns the references at the commit, ` (HEAD -> main, tag: v1)`."""
         return "".join(span.text for span in self.names.spans(self.entry.hash))
 
 
@@ -41,7 +41,7 @@ _FORMS: Mapping[str, Callable[[datetime, datetime], str]] = {
     "t": lambda when, _: str(int(when.timestamp())),
     "r": ago,
 }
-"""The text of a time by the letter behind `a` or `c`, and the time of the invocation."""
+"""The format of a time by the letter after `a` or `c`."""
 
 
 def _moment(of: Callable[[LogEntry], datetime | None], form: str) -> Value:
@@ -88,7 +88,10 @@ _PARTS: Mapping[str, Callable[[str], str]] = {
     "l": _local_part,
     "L": _local_part,
 }
-"""The part of a person by the letter behind `a` or `c`. There is no mailmap, so both cases mean the same."""
+"""Returns the part of a person by the letter after `a` or `c`.
+
+There is no mailmap, so both cases mean the same.
+"""
 
 VALUES: Mapping[str, Value] = {
     "H": lambda subject: subject.entry.hash,
@@ -113,14 +116,15 @@ _PREFIXES = ("format:", "tformat:")
 
 
 class Template:
-    """A template that was parsed. Raises `InvalidInput` for an unknown placeholder."""
+    """A parsed template. Raises `InvalidInput` for an unknown placeholder."""
 
     def __init__(self, text: str) -> None:
         for prefix in _PREFIXES:
             text = text.removeprefix(prefix)
         if "%" not in text:
             raise InvalidInput(
-                f"--format {visible(text)!r}: is not a form. Hint: write oneline, or a template such as '%h %an %s'"
+                f"--format {visible(text)!r}: is not a form. Hint: write oneline, or a template"
+                " such as '%h %an %s'"
             )
         self._text = text
         self._used = {found[1] for found in re.finditer(_PLACEHOLDER, text)}
@@ -134,7 +138,7 @@ class Template:
         return bool(self._used & _REFERENCES)
 
     def filled(self, entry: LogEntry, names: Names, now: datetime) -> str:
-        """Returns the text of one commit, possibly of several lines."""
+        """Returns the text of a commit, possibly of several lines."""
         subject = Subject(entry, names, now)
 
         def value(found: re.Match[str]) -> str:
@@ -147,10 +151,16 @@ class Template:
 
 
 def _unknown(name: str) -> str:
-    """What is wrong with a placeholder, and which ones there are."""
+    """Returns what is wrong with a placeholder, and lists the known ones."""
     if not name:
         return "the template ends with %. Hint: write %% for a percent sign"
     if name == "C":
-        return "colours (%C) are not supported. Hint: leave them out; without --format, a log on a terminal is coloured"
+        return (
+            "colours (%C) are not supported. Hint: leave them out; without --format, a log on a"
+            " terminal is coloured"
+        )
     known = " ".join(f"%{known}" for known in (*VALUES, "n", "%", "xNN"))
-    return f"%{visible(name)} is not a placeholder. These are: {known}. Hint: `nessie help log` explains them"
+    return (
+        f"%{visible(name)} is not a placeholder. These are: {known}. Hint: `nessie help log`"
+        " explains them"
+    )

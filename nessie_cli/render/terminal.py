@@ -1,7 +1,8 @@
-"""The one object that knows stdout: whether it is a terminal, how wide, whether in colour, and through which pager.
+"""The output stream: whether it is a terminal, its width, its colours, and its pager.
 
-A module of this room makes lines of spans and rows of cells; how they look is decided here. Whatever is written passes `visible`, so that no stored
-byte acts on a terminal. Out of a terminal a table is one record per line, cells between tabs, without a heading, never cut.
+Modules of this package create spans and cells; this one decides their look. All output passes
+`visible`, so that no stored byte controls a terminal. When stdout is not a terminal, a table is one
+record per line with tabs between cells, without headings, never cut.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ DEFAULT_WIDTH = 80
 NARROWEST = 20
 _DEFAULT_HEIGHT = 24
 _ROWS_AT_ONCE = 500
-"""Rows of which a table on a terminal computes its column widths; a longer listing goes on below with the widths it needs there."""
+"""Rows from which a table on a terminal computes its column widths; later rows adapt them."""
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -42,18 +43,18 @@ _CODES = {
 
 
 def json_text(document: Any, indent: int | None = None) -> str:
-    """A JSON document, ASCII only, so that no locale or terminal can spoil it."""
+    """Returns a JSON document in ASCII, which no locale or terminal can change."""
     text = _plain_json(document) if indent is None else None
     if text is None:
         import json
 
         text = json.dumps(document, indent=indent, separators=None if indent else (",", ":"))
-    # DEL is the one control character that JSON lets through; it can stand only inside a text.
+    # DEL is the only control character that JSON does not escape; it occurs only inside a text.
     return text.replace("\x7f", "\\u007f")
 
 
 def _plain_json(document: Any) -> str | None:
-    """Compact JSON by the encoder that is loaded already; None where `json` has to escape what is not ASCII or knows a type better."""
+    """Returns compact JSON by the loaded encoder, or None if `json` is needed for some value."""
     try:
         encoded = msgspec_json.encode(document)
     except (TypeError, OverflowError, UnicodeEncodeError):
@@ -62,10 +63,11 @@ def _plain_json(document: Any) -> str | None:
 
 
 class Terminal:
-    """What commands write their results to.
+    """The output of commands.
 
-    `environment` is the whole environment of the process (NO_COLOR, CLICOLOR_FORCE, COLUMNS, TERM and the pager are looked up in it); `now` is what
-    relative times are counted from; `color` is auto, always or never. `busy` rests whenever something is written to a terminal.
+    `environment` is the whole environment of the process (for NO_COLOR, CLICOLOR_FORCE, COLUMNS,
+    TERM and the pager). Relative times count from `now`. `color` is auto, always or never. `busy`
+    pauses during output to a terminal.
     """
 
     def __init__(
@@ -92,27 +94,27 @@ class Terminal:
         self.width = max(columns, NARROWEST)
         self._height = lines
 
-    # -- single values ------------------------------------------------------------------------------------------------------------
+    # -- single values -----------------------------------------------------------------------------
 
     def hash(self, value: str) -> str:
-        """A commit's hash: shortened for a person, whole for a program."""
+        """Returns a commit hash: abbreviated for people, full for programs."""
         return short_hash(value) if self.is_terminal else value
 
     def person(self, author: str) -> str:
-        """An author: without the address behind the name for a person, whole for a program."""
+        """Returns an author: without the address for people, complete for programs."""
         name = author.partition(" <")[0]
         return name if self.is_terminal and name else author
 
     def time(self, when: datetime | None) -> str:
-        """An instant: how long ago for a person, ISO for a program; an empty text where there is none."""
+        """Returns a time: relative for people, ISO for programs; an empty text for None."""
         if when is None or not self.is_terminal:
             return instant(when) or ""
         return ago(when, self.now)
 
-    # -- writing ------------------------------------------------------------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------------
 
     def write(self, text: str) -> None:
-        """Write a text as it is."""
+        """Writes a text unchanged."""
         if self._busy:
             self._busy.rest()
         self._out.write(text)
@@ -125,36 +127,36 @@ class Terminal:
                 self.write(text)
 
     def print_json(self, document: Any) -> None:
-        """One JSON document: indented for a person, on one line for a program."""
+        """Prints a JSON document: indented for people, on one line for programs."""
         self.write(
             (json_text(document, indent=2) if self.is_terminal else json_text(document)) + "\n"
         )
 
     def print_json_lines(self, documents: Iterable[Any]) -> None:
-        """JSON documents, one per line, written as they come."""
+        """Prints JSON documents, one per line, as they come."""
         self._write_all(json_text(document) + "\n" for document in documents)
 
     def print_line(self, *spans: Span | str) -> None:
-        """One line."""
+        """Prints a line."""
         self.write(self.painted([Span(s) if isinstance(s, str) else s for s in spans]) + "\n")
 
     def flush(self) -> None:
-        """Hand over what was written so far, for output that takes long."""
+        """Flushes the output, for commands that take long."""
         self._out.flush()
 
     def prompt(self, question: str) -> None:
-        """A question; the answer is typed behind it."""
+        """Prints a question; the answer is typed after it."""
         self.write(visible(question) + " ")
         self._out.flush()
 
     def print_lines(self, lines: Iterable[Line], *, paged: bool = False) -> None:
-        """Lines as they come; `paged` for listings that may be long: on a terminal they go through the pager when they do not fit."""
+        """Prints lines as they come; `paged` sends them through the pager if they do not fit."""
         self._write((self.painted(line) for line in lines), paged=paged)
 
     def print_table(
         self, columns: Sequence[Column], rows: Iterable[Row], *, paged: bool = False
     ) -> None:
-        """Rows under headings on a terminal; else one record per line with tabs between the cells."""
+        """Prints rows under headings on a terminal, otherwise one record per line."""
         if self.is_terminal:
             self._write(self._table_lines(columns, iter(rows)), paged=paged)
         else:
@@ -164,7 +166,7 @@ class Terminal:
             )
 
     def print_tables(self, tables: Iterable[tuple[str, Sequence[Column], Iterable[Row]]]) -> None:
-        """Tables below each other, each under its title, through one pager; else records whose first cell is the title of their table."""
+        """Prints tables with titles through one pager; otherwise records that begin with a title."""
         if self.is_terminal:
             self._write(self._titled(tables), paged=True)
         else:
@@ -191,22 +193,22 @@ class Terminal:
                 between = " "
 
     def print_records(self, records: Iterable[Sequence[Span]], *, paged: bool = False) -> None:
-        """One record per line with tabs between its cells, on a terminal as well."""
+        """Prints one record per line with tabs between its cells, also on a terminal."""
         self._write(
             ("\t".join(self.painted([cell]) for cell in record) for record in records), paged=paged
         )
 
     def print_texts(self, texts: Iterable[str]) -> None:
-        """Texts that are ready: what they hold of stored data has been made visible already. They may be long, so they go through the pager."""
+        """Prints texts through the pager; their stored data has been made visible already."""
         self._write((line for text in texts for line in text.split("\n")), paged=True)
 
     @property
     def now(self) -> datetime:
-        """What relative times are counted from."""
+        """The time from which relative times count."""
         return self._now or datetime.now(UTC)
 
     def painted(self, line: Line) -> str:
-        """Returns the text of a line, in colour if the stream takes it."""
+        """Returns the text of a line, in colour if the stream supports it."""
         if not self.colored:
             return plain(line)
         return "".join(_paint(visible(span.text), span.style) for span in line)
@@ -251,11 +253,12 @@ class Terminal:
         import signal
         import subprocess
 
-        # As git does it: quit on one screen, keep colours, leave the text on the screen. A user's own LESS wins.
+        # As in git: quit if it fits on one screen, keep colours, keep the screen. The user's LESS
+        # takes precedence.
         environment = {"LESS": "FRX", **self._environment}
         self._out.flush()
         if self._busy:
-            # From now on the terminal is the pager's.
+            # From now on the terminal belongs to the pager.
             self._busy.stop()
         with _interrupts_left_to_the_pager() as started:
             # The command is the user's own setting, run as the user.
@@ -274,13 +277,13 @@ def _cell(column: Column, cell: Span | str) -> Span:
 
 
 def _feed(pipe: IO[str] | None, first: list[str], rest: Iterator[str]) -> None:
-    """Write until there is no more, or until the reader has left the pager; then close the pipe, so that the pager sees the end."""
+    """Writes to the pager until the end, or until it has exited; then closes the pipe."""
     if pipe is None:
         return
     try:
         with suppress(BrokenPipeError):
             pipe.writelines(line + "\n" for line in first)
-            # The first screen is there to be read while the rest is looked for.
+            # The first screen is visible while the rest is read.
             pipe.flush()
             pipe.writelines(line + "\n" for line in rest)
     finally:
@@ -290,16 +293,17 @@ def _feed(pipe: IO[str] | None, first: list[str], rest: Iterator[str]) -> None:
 
 @contextmanager
 def _interrupts_left_to_the_pager() -> Iterator[list[Popen[str]]]:
-    """As git does it: Ctrl-C is a key of the pager's as long as it runs; what feeds it goes on. The block says which process that is.
+    """As in git, Ctrl-C belongs to the pager while it runs. The block names its process.
 
-    The pager itself is started with the signal as it was: a handler, unlike ignoring, is not handed down.
+    The pager itself starts with the original signal handling: a handler, unlike ignoring, is not
+    inherited.
     """
     import signal
 
     started: list[Popen[str]] = []
 
     def interrupted(_number: int, _frame: object) -> None:
-        # When the pager has gone, and the next line is still being looked for, nobody else is there to be interrupted.
+        # The pager has exited while the next line is read: nobody else can be interrupted.
         if started and started[0].poll() is not None:
             raise KeyboardInterrupt
 
@@ -318,7 +322,7 @@ def _paint(text: str, style: str) -> str:
 
 
 def _colored(color: str, environment: Mapping[str, str], *, terminal: bool) -> bool:
-    """The option wins over NO_COLOR, that over CLICOLOR_FORCE, that over what stdout is."""
+    """Returns whether to use colour: the option, NO_COLOR, CLICOLOR_FORCE, then the terminal."""
     if color != "auto":
         return color == "always"
     if environment.get("NO_COLOR"):
@@ -329,7 +333,7 @@ def _colored(color: str, environment: Mapping[str, str], *, terminal: bool) -> b
 
 
 def _size(out: TextIO, environment: Mapping[str, str]) -> tuple[int, int]:
-    """Columns and lines; COLUMNS and LINES win, as everywhere."""
+    """Returns columns and lines; COLUMNS and LINES take precedence."""
     columns, lines = DEFAULT_WIDTH, _DEFAULT_HEIGHT
     with suppress(OSError, ValueError):
         size = os.get_terminal_size(out.fileno())
@@ -352,7 +356,7 @@ _STEPS = (
 
 
 def ago(when: datetime, now: datetime) -> str:
-    """How long ago in words.
+    """Returns a relative time in words.
 
     >>> ago(datetime(2026, 1, 1, 12, 0, tzinfo=UTC), datetime(2026, 1, 1, 12, 4, 30, tzinfo=UTC))
     '4 minutes ago'

@@ -1,7 +1,8 @@
-"""Text as a terminal shows it: what must not reach it raw, how many cells it takes, how it is made shorter.
+"""Text on a terminal: escaping, width in cells, shortening.
 
-Stored data is written by others. A commit message or a key may hold escape sequences or direction marks that would repaint or disguise what a person
-reads, so everything is made visible before it is written, also into a pipe.
+Stored data is written by others. A commit message or a key may contain escape sequences or
+direction marks that repaint or disguise text, so everything is made visible before it is written,
+also into a pipe.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Sequence
 
 ELLIPSIS = "…"
 _BEFORE = 3
-"""How many characters are shown before the place where two texts part."""
-# Control characters, line and paragraph separators, direction marks, invisible fillers, tag characters, halves of surrogate pairs. The joiners
-# U+200C and U+200D stay: Persian, Indic scripts and emoji are written with them.
+"""Characters shown before the first difference of two texts."""
+# Control characters, line and paragraph separators, direction marks, invisible fillers, tag
+# characters, halves of surrogate pairs. The joiners U+200C and U+200D stay: Persian, Indic scripts
+# and emoji need them.
 _HIDDEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _BYTE = 0x100
@@ -24,7 +26,9 @@ _STEP = 1000
 
 
 def visible(text: str) -> str:
-    r"""Replace what would not be seen, or would act on a terminal, by its escape; the answer is one line. Applying it twice changes nothing.
+    r"""Escapes invisible characters and those that control a terminal.
+
+    The result is one line. Applying it twice is harmless.
 
     >>> visible("a\x1b[31mb")
     'a\\x1b[31mb'
@@ -45,7 +49,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 SHORT_HASH = 12
-"""The digits of a hash that a person sees."""
+"""The digits of a hash for people."""
 
 
 def short_hash(value: str) -> str:
@@ -59,7 +63,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def human_size(number: int) -> str:
-    """Returns a number of bytes in a unit that people read.
+    """Returns a number of bytes with a unit for people.
 
     >>> human_size(999), human_size(1_234_567)
     ('999 bytes', '1.2 MB')
@@ -72,7 +76,7 @@ def human_size(number: int) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal the (visible) text takes."""
+    """Returns the columns of a terminal that a visible text takes."""
     return len(text) if text.isascii() else sum(map(_cells_of, text))
 
 
@@ -83,12 +87,12 @@ def _cells_of(char: str) -> int:
 
 
 def pad(text: str, width: int) -> str:
-    """Fill with spaces on the right up to `width` columns; a longer text stays as it is."""
+    """Pads with spaces on the right to `width` columns; a longer text stays unchanged."""
     return text + " " * (width - cells(text))
 
 
 def take(text: str, width: int) -> str:
-    """The longest beginning of the text that fits into `width` columns, marks that combine with its last character included."""
+    """Returns the longest prefix that fits into `width` columns, with its combining marks."""
     if text.isascii():
         return text[: max(width, 0)]
     used = 0
@@ -106,19 +110,19 @@ def _take_end(text: str, width: int) -> str:
         used += _cells_of(text[position])
         if used > width:
             break
-        # A mark that has lost its letter would sit on the ellipsis.
+        # A combining mark without its letter would change the ellipsis.
         if _cells_of(text[position]):
             start = position
     return text[start:]
 
 
 def shorten_end(text: str, width: int) -> str:
-    """The text in at most `width` columns, its end left out."""
+    """Returns the text in at most `width` columns, with its end left out."""
     return text if cells(text) <= width else take(text, width - 1) + ELLIPSIS
 
 
 def shorten_middle(text: str, width: int) -> str:
-    """The text in at most `width` columns, its middle left out: beginnings and ends of paths and hashes tell most.
+    """Returns the text in at most `width` columns, with its middle left out.
 
     >>> shorten_middle("s3://lake/db/orders/metadata/00012-a.json", 20)
     's3://lake…012-a.json'
@@ -130,7 +134,7 @@ def shorten_middle(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """The text on lines of at most `width` columns, broken at spaces where there are any; a text that fits stays as it is.
+    """Wraps a text at `width` columns, at spaces if possible.
 
     >>> wrap("load of a long night", 8)
     ['load of', 'a long', 'night']
@@ -146,11 +150,11 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def fit_alike(texts: Sequence[str], width: int) -> list[str]:
-    """Shortens texts that stand side by side and keeps what differs; different texts stay different.
+    """Shortens texts side by side and keeps what differs; different texts stay different.
 
-    The folder and the file extension that all texts share are replaced by an ellipsis. If a text is still
-    too long, it loses its middle, or all but the place where it differs from the others. If nothing
-    helps, the texts are returned whole.
+    An ellipsis replaces the folder and the file extension that all texts share. If a text is still
+    too long, it loses its middle, or everything but the first difference. If nothing helps, the
+    texts are returned whole.
 
     >>> fit_alike(["s3://lake/db/00012-a.metadata.json", "s3://lake/db/00013-f.metadata.json", ""], 12)
     ['…/00012-a…', '…/00013-f…', '']
@@ -173,7 +177,7 @@ def fit_alike(texts: Sequence[str], width: int) -> list[str]:
 
 
 def _without_extension(texts: Sequence[str], width: int) -> list[str]:
-    """Texts that are too long, with an ellipsis in place of the file extension that all share."""
+    """Replaces the common file extension of texts that are too long by an ellipsis."""
     endings = {text[text.find(".", text.rfind("/") + 1) :] for text in texts if "." in text}
     fit = max(map(cells, texts)) <= width
     if fit or len(endings) != 1 or not all(text.endswith(tuple(endings)) for text in texts if text):
@@ -190,7 +194,7 @@ def _from(text: str, start: int, width: int) -> str:
 
 
 def _parting(text: str, others: Sequence[str], width: int) -> int:
-    """From where to show a text so that one sees where it parts from the one most like it: from its folder on, where that is near enough."""
+    """Returns where to begin a text so that its first difference is visible."""
     place = max((len(_common_start([text, other])) for other in others if other != text), default=0)
     folder = text.rfind("/", 0, place)
     return (
@@ -201,6 +205,6 @@ def _parting(text: str, others: Sequence[str], width: int) -> int:
 
 
 def _common_start(texts: Sequence[str]) -> str:
-    """The beginning that all texts share: that of the two furthest apart in order."""
+    """Returns the common prefix of all texts."""
     low, high = min(texts), max(texts)
     return low[: next((i for i, char in enumerate(low) if char != high[i]), len(low))]
