@@ -1,4 +1,7 @@
-"""`python -m documents` writes the outputs and the pictures of `docs/`; `--check` lists what is out of date."""
+"""`python -m documents` writes the outputs and the pictures of `docs/`.
+
+`--check` only lists the files that are out of date. Names of pages limit the run to these pages.
+"""
 
 from __future__ import annotations
 

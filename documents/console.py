@@ -1,4 +1,4 @@
-"""The console blocks of a page: run them, and compare or rewrite the output that the page shows.
+"""Runs the console blocks of a page, and puts their output into the page.
 
 The blocks of a page run in one session, from top to bottom. A comment before a block changes that:
 

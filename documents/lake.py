@@ -1,4 +1,4 @@
-"""The lake that guides begin with: `lake begin nightly meanwhile` does these steps, in this order.
+"""The lake that guides begin with. `lake begin nightly` does these steps in this order.
 
 begin       main has two tables, sales.orders and sales.customers
 nightly     the branch nightly changes both and adds a third one, sales.totals

@@ -21,7 +21,10 @@ _FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.
 
 
 class Picture(NamedTuple):
-    """The commands of a picture. `before` runs unseen; `answers` are typed into the last command."""
+    """The commands of a picture.
+
+    The commands of `before` are not shown. `answers` are typed into the last command.
+    """
 
     name: str
     title: str

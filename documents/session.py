@@ -25,8 +25,10 @@ HERE = Path(__file__).parent / "repeatable"
 ROWS, COLUMNS = 50, 100
 PATIENCE = 60
 SHOWN_FOLDER = "/home/ann/lake"
-"""The folder of a session as pages show it. The real path has the same length, so that lines are cut
-and tables are aligned at the same columns."""
+"""The folder of a session as pages show it.
+
+The real path has the same length, so lines are cut and tables are aligned at the same columns.
+"""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 _TABLES = ROOT / "demo" / "tables.py"
 _MARK = "\x1e"
@@ -51,7 +53,7 @@ class SessionFailed(Exception):
 
 
 class Session:
-    """A folder, and what its commands find there. `replaced` are texts of a page that differ here."""
+    """A folder with a shell. `replaced` maps texts of a page to their values in this session."""
 
     def __init__(self, *, colours: bool = False, replaced: Mapping[str, str] | None = None) -> None:
         self._colours = colours

@@ -11,7 +11,8 @@ from nessie_cli.cli.main import main
 from nessie_cli.render import busy
 
 if __name__ == "__main__":
-    Invocation.now = property(lambda _: datetime.fromtimestamp(time.time(), UTC))  # type: ignore[assignment,method-assign]
+    fixed = property(lambda _: datetime.fromtimestamp(time.time(), UTC))
+    Invocation.now = fixed  # type: ignore[assignment,method-assign]
     busy.QUIET = float("inf")
     sys.argv[0] = "nessie"
     main()

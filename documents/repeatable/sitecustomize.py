@@ -1,8 +1,8 @@
 """Makes time and random numbers repeatable in each Python program of a documents session.
 
-Python imports this module at its start, because its folder is on `PYTHONPATH`. Programs of a session
-are numbered. The number decides the time, which stands still while the program runs, and the seed of
-`os.urandom`. So hashes, ids and times on a page are the same after each run.
+Python imports this module at its start, because its folder is on `PYTHONPATH`. The programs of a
+session are numbered. The number is the seed of `os.urandom` and decides the time, which does not
+change while the program runs. So ids and times on a page are the same after each run.
 """
 
 from __future__ import annotations
