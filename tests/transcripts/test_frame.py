@@ -22,7 +22,7 @@ def test_version_is_told_by_option_and_command(nessie):
     option, command = nessie.ok("--version"), nessie.ok("version")
 
     assert option.out == command.out
-    assert option.out.startswith("nessie 0.")
+    assert option.out.startswith("nessie 1.")
 
 
 @pytest.mark.parametrize(
