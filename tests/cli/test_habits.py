@@ -57,8 +57,8 @@ TYPED = {
     "branch -d -f feature": "deleted branch feature",
     "branch --sort=-committerdate": "main\t",
     "tag --sort=-v:refname": "v1\t",
-    "-v": "nessie 0",
-    "-V": "nessie 0",
+    "-v": "nessie 1",
+    "-V": "nessie 1",
 }
 """What is typed as in git, and works; beside it something that it answers."""
 

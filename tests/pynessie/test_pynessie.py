@@ -1,4 +1,4 @@
-"""pynessie 1.67, the Python client of the original (API v1), against our server: each of its
+"""pynessie 0.67, the Python client of the original (API v1), against our server: each of its
 commands."""
 
 from __future__ import annotations
