@@ -218,7 +218,14 @@ class Server:
         if self._iceberg is None:
             from nessie_cli.server.iceberg_rest.api import IcebergRest, Shared
 
-            shared = Shared(self.catalog, self.gate, self._hosts, self.limits, self._writer)
+            shared = Shared(
+                self.catalog,
+                self.gate,
+                self._hosts,
+                self.limits,
+                self._writer,
+                self._versions,
+            )
             self._iceberg = IcebergRest(self._warehouses, shared)
         return self._iceberg
 

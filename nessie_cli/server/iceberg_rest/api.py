@@ -6,10 +6,11 @@ thread. While one waits for its commit, its thread waits with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, NamedTuple
 
+from nessie_cli.iceberg.files import scheme_of
 from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
@@ -30,19 +31,27 @@ from nessie_cli.server.http import (
     check_content_type,
     compressed,
     decompress,
+    header,
     read_body,
+    takes_gzip,
 )
 from nessie_cli.server.iceberg_rest import errors, oauth, routes
 from nessie_cli.server.iceberg_rest.delegation import Delegation
 from nessie_cli.server.iceberg_rest.endpoints import Endpoint
 from nessie_cli.server.iceberg_rest.idempotency import Idempotency
 from nessie_cli.server.iceberg_rest.prefix import BELOW
-from nessie_cli.server.iceberg_rest.session import IcebergCall, Services, Session
+from nessie_cli.server.iceberg_rest.session import DELEGATION, IcebergCall, Services, Session
+from nessie_cli.server.runtime.answers import Answers, Versions
 from nessie_cli.server.runtime.readers import Readers
 from nessie_cli.server.runtime.writer import Writer
 
-THREADS = 16
-"""Threads that run requests. Those that write wait for their commit, so that many share one."""
+WRITERS = 16
+"""Threads for requests that write. They wait for their commits, so that many share one."""
+LOCAL_READERS, REMOTE_READERS = 2, 16
+"""Threads for requests that read, if all warehouses are local, and otherwise: those wait for object stores.
+
+Python runs one thread at a time. More of them only hinder each other unless they wait.
+"""
 _NOTHING: dict[str, Any] = {}
 
 
@@ -54,6 +63,8 @@ class Shared(NamedTuple):
     hosts: Hosts
     limits: Limits
     writer: Writer
+    versions: Versions | None = None
+    """How the version of a remote store is read."""
 
 
 class NoWarehouse(errors.Refused):
@@ -74,12 +85,17 @@ class IcebergRest:
 
     def __init__(self, warehouses: Warehouses | None, shared: Shared) -> None:
         self._shared = shared
-        self._threads = Readers(THREADS, name="iceberg", most_waiting=shared.limits.reads)
+        self._readers = Readers(
+            _readers_for(warehouses), name="iceberg-reader", most_waiting=shared.limits.reads
+        )
+        self._writers = Readers(WRITERS, name="iceberg-writer", most_waiting=shared.limits.writes)
+        self._answers = Answers(shared.catalog.repository)
         self._services = None if warehouses is None else _services(warehouses, shared.writer)
 
     def close(self) -> None:
         """Finish what waits, and let the threads end."""
-        self._threads.close()
+        self._readers.close()
+        self._writers.close()
 
     async def reply(self, exchange: Exchange, headers: Headers, receive: Receive) -> Reply:
         """Returns the answer of a request. Raises what `failure` makes an answer of."""
@@ -92,12 +108,13 @@ class IcebergRest:
         if match.endpoint.handler is None:
             body = await self._body(exchange, headers, receive)
             return await oauth.token(self._shared.gate, headers, body)
-        catalog, caller = self._shared.catalog, Caller()
+        catalog, caller, callers = self._shared.catalog, Caller(), None
         if self._shared.gate is not None:
             admission = await self._shared.gate.admit(headers)
             caller = admission.caller
             exchange.principal = caller.name
             catalog = admission.catalog(catalog, scope["raw_path"])
+            callers = admission.scope
         if not accepts_json(headers):
             raise HttpFault(
                 406, "This API answers JSON only, and the header Accept does not take it"
@@ -114,8 +131,26 @@ class IcebergRest:
         call.target = f"{exchange.method} {scope['raw_path']!r} {scope['query_string']!r}"
         session = Session(call, catalog, match.prefix, self._services)
         run = partial(self._run, session, match.endpoint, headers)
-        lost = None if match.endpoint.writes else scope.get("state", _NOTHING).get(LOST)
-        return await self._threads.submit(run, lost)
+        if match.endpoint.writes:
+            return await self._writers.submit(run)
+        if match.endpoint.lasts and not header(headers, DELEGATION):
+            return await self._read(exchange, headers, callers, run)
+        return await self._readers.submit(run, _lost(exchange))
+
+    async def _read(
+        self, exchange: Exchange, headers: Headers, callers: Hashable, run: Callable[[], Reply]
+    ) -> Reply:
+        """Returns an answer that depends on the request and the store alone. It is cached until the store changes."""
+        path, query = exchange.scope["raw_path"], exchange.scope["query_string"]
+        known_to_client = tuple(value for name, value in headers if name == b"if-none-match")
+        request = (exchange.method, path, query, known_to_client, takes_gzip(headers), callers)
+        versions = self._shared.versions
+        version = self._answers.version() if versions is None else await versions.ask()
+        if (known := self._answers.find(request, version)) is not None:
+            return known
+        reply = await self._readers.submit(run, _lost(exchange))
+        self._answers.keep(request, version, reply, len(path) + len(query) + len(headers))
+        return reply
 
     @staticmethod
     def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:  # noqa: ARG004 - as the other API
@@ -137,6 +172,19 @@ class IcebergRest:
         assert endpoint.handler is not None
         handle: Callable[[], Reply] = partial(endpoint.handler, session)
         return compressed(session.once(handle) if endpoint.writes else handle(), headers)
+
+
+def _lost(exchange: Exchange) -> Callable[[], bool] | None:
+    """Tells whether the client has hung up."""
+    lost: Callable[[], bool] | None = exchange.scope.get("state", _NOTHING).get(LOST)
+    return lost
+
+
+def _readers_for(warehouses: Warehouses | None) -> int:
+    """Returns how many threads read."""
+    known = warehouses.all if warehouses is not None else ()
+    local = all(scheme_of(one.location) == "file" for one in known)
+    return LOCAL_READERS if local else REMOTE_READERS
 
 
 def _services(warehouses: Warehouses, writer: Writer) -> Services:

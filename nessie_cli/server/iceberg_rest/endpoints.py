@@ -26,7 +26,8 @@ _VIEW = f"{_NAMESPACE}/views/{{view}}"
 class Endpoint(NamedTuple):
     """One line of the table, with the path of the specification.
 
-    `writes`: it changes the branch, so it is neither offered nor taken on a tag or a commit. The
+    `writes`: it changes the branch, so it is neither offered nor taken on a tag or a commit.
+    `lasts`: the answer depends on the request and the store alone, not on the time of day. The
     endpoint for tokens has no handler, because its callers have no session yet.
     """
 
@@ -34,6 +35,7 @@ class Endpoint(NamedTuple):
     path: str
     handler: Callable[[Session], Reply] | None
     writes: bool = False
+    lasts: bool = False
 
     @property
     def has_body(self) -> bool:
@@ -42,28 +44,28 @@ class Endpoint(NamedTuple):
 
 
 ENDPOINTS = (
-    Endpoint("GET", _NAMESPACES, namespaces.list_namespaces),
+    Endpoint("GET", _NAMESPACES, namespaces.list_namespaces, lasts=True),
     Endpoint("POST", _NAMESPACES, namespaces.create_namespace, writes=True),
-    Endpoint("GET", _NAMESPACE, namespaces.load_namespace),
-    Endpoint("HEAD", _NAMESPACE, namespaces.namespace_exists),
+    Endpoint("GET", _NAMESPACE, namespaces.load_namespace, lasts=True),
+    Endpoint("HEAD", _NAMESPACE, namespaces.namespace_exists, lasts=True),
     Endpoint("DELETE", _NAMESPACE, namespaces.drop_namespace, writes=True),
     Endpoint("POST", f"{_NAMESPACE}/properties", namespaces.update_properties, writes=True),
-    Endpoint("GET", f"{_NAMESPACE}/tables", tables.list_tables),
+    Endpoint("GET", f"{_NAMESPACE}/tables", tables.list_tables, lasts=True),
     Endpoint("POST", f"{_NAMESPACE}/tables", table_commits.create_table, writes=True),
     Endpoint("POST", f"{_NAMESPACE}/register", table_commits.register_table, writes=True),
-    Endpoint("GET", _TABLE, tables.load_table),
-    Endpoint("HEAD", _TABLE, tables.table_exists),
+    Endpoint("GET", _TABLE, tables.load_table, lasts=True),
+    Endpoint("HEAD", _TABLE, tables.table_exists, lasts=True),
     Endpoint("POST", _TABLE, table_commits.commit_table, writes=True),
     Endpoint("DELETE", _TABLE, tables.drop_table, writes=True),
     Endpoint("GET", f"{_TABLE}/credentials", tables.load_credentials),
     Endpoint("POST", f"{_TABLE}/metrics", metrics_reports.report_metrics),
     Endpoint("POST", "/v1/{prefix}/tables/rename", tables.rename_table, writes=True),
     Endpoint("POST", "/v1/{prefix}/transactions/commit", transactions.commit, writes=True),
-    Endpoint("GET", f"{_NAMESPACE}/views", views.list_views),
+    Endpoint("GET", f"{_NAMESPACE}/views", views.list_views, lasts=True),
     Endpoint("POST", f"{_NAMESPACE}/views", views.create_view, writes=True),
     Endpoint("POST", f"{_NAMESPACE}/register-view", views.register_view, writes=True),
-    Endpoint("GET", _VIEW, views.load_view),
-    Endpoint("HEAD", _VIEW, views.view_exists),
+    Endpoint("GET", _VIEW, views.load_view, lasts=True),
+    Endpoint("HEAD", _VIEW, views.view_exists, lasts=True),
     Endpoint("POST", _VIEW, views.replace_view, writes=True),
     Endpoint("DELETE", _VIEW, views.drop_view, writes=True),
     Endpoint("POST", "/v1/{prefix}/views/rename", views.rename_view, writes=True),

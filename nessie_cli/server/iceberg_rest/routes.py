@@ -16,7 +16,7 @@ from nessie_cli.server.iceberg_rest.endpoints import ENDPOINTS, SIGN, Endpoint
 from nessie_cli.server.iceberg_rest.prefix import BELOW, Prefix, read
 from nessie_cli.server.table import NoRoute, check_escapes
 
-CONFIG = Endpoint("GET", "/v1/config", configuration)
+CONFIG = Endpoint("GET", "/v1/config", configuration, lasts=True)
 _ALL = (CONFIG, Endpoint("POST", "/v1/oauth/tokens", None), *ENDPOINTS, SIGN)
 _PATTERNS = tuple((one, tuple(one.path.split("/")[2:])) for one in _ALL)
 """Each endpoint with the segments behind `v1`."""

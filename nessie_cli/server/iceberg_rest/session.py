@@ -58,7 +58,8 @@ MOST_TRIES = 20
 _APPLICATION = {"application-type": ("iceberg",)}
 """A property of each commit, as Iceberg's own catalogs for Nessie write it."""
 _DIGEST = 16
-_DELEGATION = b"x-iceberg-access-delegation"
+DELEGATION = b"x-iceberg-access-delegation"
+"""The header by which a client asks for access to files."""
 
 
 class Services(NamedTuple):
@@ -221,7 +222,7 @@ class Session:
     @cached_property
     def delegation_mode(self) -> str:
         """How the client gets access to files; empty if it uses its own."""
-        return self.services.delegation.mode(self.header(_DELEGATION), self.warehouse)
+        return self.services.delegation.mode(self.header(DELEGATION), self.warehouse)
 
     def access_to(
         self, key: ContentKey, content_id: str | None, location: str, mode: str | None = None
