@@ -36,6 +36,7 @@ from nessie_cli.server.http import (
     takes_gzip,
 )
 from nessie_cli.server.iceberg_rest import errors, oauth, routes
+from nessie_cli.server.iceberg_rest.bodies import Bodies
 from nessie_cli.server.iceberg_rest.delegation import Delegation
 from nessie_cli.server.iceberg_rest.endpoints import Endpoint
 from nessie_cli.server.iceberg_rest.idempotency import Idempotency
@@ -52,6 +53,7 @@ LOCAL_READERS, REMOTE_READERS = 2, 16
 
 Python runs one thread at a time. More of them only hinder each other unless they wait.
 """
+_NOT_MODIFIED = 304
 _NOTHING: dict[str, Any] = {}
 
 
@@ -140,7 +142,10 @@ class IcebergRest:
     async def _read(
         self, exchange: Exchange, headers: Headers, callers: Hashable, run: Callable[[], Reply]
     ) -> Reply:
-        """Returns an answer that depends on the request and the store alone. It is cached until the store changes."""
+        """Returns an answer that depends on the request and the store alone. It is cached until the store changes.
+
+        One with an ETag depends on a file too.
+        """
         path, query = exchange.scope["raw_path"], exchange.scope["query_string"]
         known_to_client = tuple(value for name, value in headers if name == b"if-none-match")
         request = (exchange.method, path, query, known_to_client, takes_gzip(headers), callers)
@@ -149,7 +154,8 @@ class IcebergRest:
         if (known := self._answers.find(request, version)) is not None:
             return known
         reply = await self._readers.submit(run, _lost(exchange))
-        self._answers.keep(request, version, reply, len(path) + len(query) + len(headers))
+        if reply.status == _NOT_MODIFIED or not header(reply.headers, b"etag"):
+            self._answers.keep(request, version, reply, len(path) + len(query))
         return reply
 
     @staticmethod
@@ -200,4 +206,5 @@ def _services(warehouses: Warehouses, writer: Writer) -> Services:
         Issuer(warehouses.secret),
         Delegation(warehouses),
         Idempotency(),
+        Bodies(),
     )

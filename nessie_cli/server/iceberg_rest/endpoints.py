@@ -64,7 +64,7 @@ ENDPOINTS = (
     Endpoint("GET", f"{_NAMESPACE}/views", views.list_views, lasts=True),
     Endpoint("POST", f"{_NAMESPACE}/views", views.create_view, writes=True),
     Endpoint("POST", f"{_NAMESPACE}/register-view", views.register_view, writes=True),
-    Endpoint("GET", _VIEW, views.load_view, lasts=True),
+    Endpoint("GET", _VIEW, views.load_view),
     Endpoint("HEAD", _VIEW, views.view_exists, lasts=True),
     Endpoint("POST", _VIEW, views.replace_view, writes=True),
     Endpoint("DELETE", _VIEW, views.drop_view, writes=True),

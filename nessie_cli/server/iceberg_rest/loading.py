@@ -7,8 +7,9 @@ from typing import Any
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.model import ContentKey, IcebergTable, IcebergView
 from nessie_cli.server.http import Reply
-from nessie_cli.server.iceberg_rest.answers import answer
-from nessie_cli.server.iceberg_rest.delegation import Access
+from nessie_cli.server.iceberg_rest.answers import answer, answer_with, encoded
+from nessie_cli.server.iceberg_rest.bodies import stamp_of
+from nessie_cli.server.iceberg_rest.delegation import Access as FileAccess
 from nessie_cli.server.iceberg_rest.etag import digest_of, etag
 from nessie_cli.server.iceberg_rest.session import Session
 
@@ -43,15 +44,37 @@ def table_answer(
     session: Session, key: ContentKey, content: IcebergTable, snapshots: str = ALL
 ) -> Reply:
     """Returns the answer that loads a table."""
+    digest = digest_for(session, content, snapshots)
+    if session.delegation_mode:
+        return _with_access(session, key, content, snapshots, digest)
+    bodies = session.services.bodies
+    stamp = stamp_of(session.files, content.metadata_location)
+    body = bodies.find(digest, stamp)
+    if body is None:
+        body = encoded(_loaded(session, content, snapshots, FileAccess()))
+        bodies.keep(digest, stamp, body)
+    return answer_with(body, (b"etag", etag(digest, None)))
+
+
+def _with_access(
+    session: Session, key: ContentKey, content: IcebergTable, snapshots: str, digest: str
+) -> Reply:
+    """Returns the answer that loads a table, with access to its files."""
+    location = read_table(session, content)["location"]
+    access = session.access_to(key, content.id, location)
+    body = _loaded(session, content, snapshots, access)
+    return answer(body, (b"etag", etag(digest, access.expires)))
+
+
+def _loaded(
+    session: Session, content: IcebergTable, snapshots: str, access: FileAccess
+) -> dict[str, Any]:
     document = read_table(session, content)
-    access = session.access_to(key, content.id, document["location"])
-    body: dict[str, Any] = {
+    return {
         "metadata-location": content.metadata_location,
         "metadata": _with_refs_only(document) if snapshots == REFS else document,
         **for_client(session, access),
     }
-    tag = etag(digest_for(session, content, snapshots), access.expires)
-    return answer(body, (b"etag", tag))
 
 
 def digest_for(session: Session, content: IcebergTable, snapshots: str) -> str:
@@ -60,7 +83,7 @@ def digest_for(session: Session, content: IcebergTable, snapshots: str) -> str:
     return digest_of(content, snapshots, config, session.delegation_mode)
 
 
-def for_client(session: Session, access: Access) -> dict[str, Any]:
+def for_client(session: Session, access: FileAccess) -> dict[str, Any]:
     """Returns the members of an answer by which a client gets to the files of a table."""
     config = {**session.warehouse.client_config, **access.config}
     if not access.credentials:

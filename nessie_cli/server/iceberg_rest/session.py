@@ -46,6 +46,7 @@ from nessie_cli.server import targets
 from nessie_cli.server.call import Access, Call, Catalog
 from nessie_cli.server.commit_meta import merged_with_headers
 from nessie_cli.server.iceberg_rest import idempotency
+from nessie_cli.server.iceberg_rest.bodies import Bodies
 from nessie_cli.server.iceberg_rest.delegation import Access as FileAccess
 from nessie_cli.server.iceberg_rest.delegation import Delegation, Table
 from nessie_cli.server.iceberg_rest.errors import NoSuchFile
@@ -71,6 +72,7 @@ class Services(NamedTuple):
     issuer: Issuer
     delegation: Delegation
     idempotency: idempotency.Idempotency
+    bodies: Bodies
 
 
 class Proposal(NamedTuple):

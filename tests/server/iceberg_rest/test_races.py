@@ -133,7 +133,8 @@ def test_a_busy_server_asks_to_come_again(tmp_path: Path, limit: str) -> None:
     """Nothing has begun, so it is 429: clients would take 503 on a commit for an unknown outcome."""
     limits = Limits(**{limit: 0})  # type: ignore[arg-type]
     with lake(tmp_path, limits=limits) as served:
-        answer = served.main.namespace("n")
+        ask = served.main.namespace if limit == "writes" else served.main.get
+        answer = ask("/namespaces")
         assert error_of(answer) == (429, "TooManyRequestsException")
         assert answer.headers["retry-after"]
         assert served.files() == set()
