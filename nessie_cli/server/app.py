@@ -1,7 +1,8 @@
-"""The ASGI application: requests to handlers on threads of their own, answers back. The event loop itself never waits for a store.
+"""The ASGI application: passes requests to handlers on threads, and sends their answers.
 
-A handler that writes runs on the writing thread, together with others (`writer`); one that reads runs on a reading thread (`readers`), unless its
-answer is still known (`answers`).
+The event loop never waits for a store. A handler that writes runs on the writing thread, in a group
+with others (`writer`). A handler that reads runs on a reading thread (`readers`), unless its answer
+is cached (`answers`).
 """
 
 from __future__ import annotations
@@ -56,19 +57,22 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 API = b"/api/v"
-"""What the paths of the API begin with."""
+"""The prefix of the paths of the API."""
 ICEBERG = b"/iceberg"
-"""What the paths of the Iceberg REST catalog begin with."""
+"""The prefix of the paths of the Iceberg REST catalog."""
 READERS = 2
-"""Reading threads. Python runs one at a time; the other is for the moments in which the store reads its file."""
+"""The number of reading threads. The second one runs while the store reads its file."""
 LONG_READERS = 1
-"""Threads for what takes long, step by step: filters, and large listings behind their first piece. Short reads do not wait for it."""
+"""The number of threads for long reads, such as filters, so that short reads do not wait."""
 LARGE = 1 << 18
-"""Bytes of a body from which on its write gets a transaction of its own, so that small ones beside it do not wait for it."""
+"""The size of a body from which on its write gets its own transaction.
+
+So small writes do not wait for large ones.
+"""
 GIVEN_BACK_AFTER = 1.0
-"""Seconds after a large request in which everything that it needed is freed."""
+"""Seconds after a large request until its memory is freed."""
 UNPACKERS = 1
-"""Threads that read large bodies, and unpack compressed ones: those wait for each other, and nobody else for them."""
+"""The number of threads that read large bodies and decompress others."""
 
 _OURS = HEADER.lower().encode()
 _NOTHING: dict[str, Any] = {}
@@ -79,11 +83,11 @@ _TOO_LARGE = 413
 
 
 class Parts(NamedTuple):
-    """What a server is made of beside the catalog.
+    """The parts of a server besides the catalog.
 
-    Limits; the access log; the gate (without one everybody is let in); the TLS context if the
-    server speaks TLS; the metrics if other processes count as well; the names of the server; and
-    the warehouses of its Iceberg REST catalog.
+    Limits; the access log; the gate (without one, everybody has access); the TLS context; the
+    metrics, if other processes count as well; the names of the server; and the warehouses of its
+    Iceberg REST catalog.
     """
 
     limits: Limits = Limits()
@@ -96,7 +100,7 @@ class Parts(NamedTuple):
 
 
 class Server:
-    """Everything that answers requests: the API over a catalog, and beside it the pages of `beside`."""
+    """Answers all requests: the API over a catalog, and the pages of `beside`."""
 
     def __init__(self, catalog: Catalog, table: RouteTable, parts: Parts | None = None) -> None:
         parts = parts or Parts()
@@ -125,7 +129,7 @@ class Server:
             self._open_iceberg()
 
     def close(self) -> None:
-        """Let what runs come to its end, and let go of the threads."""
+        """Finishes running requests and ends the threads."""
         if self._iceberg is not None:
             # Its threads wait for the writing thread.
             self._iceberg.close()
@@ -143,11 +147,11 @@ class Server:
             self._log.close()
 
     async def read(self, function: Callable[[], Any]) -> Any:
-        """Run a function on a reading thread."""
+        """Runs a function on a reading thread."""
         return await self._readers.submit(function)
 
     async def check(self, function: Callable[[], Any]) -> Any:
-        """Run a function that checks the store, for which nobody else has to wait."""
+        """Runs a function that checks the store, without delaying others."""
         return await self._checkers.submit(function)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -206,15 +210,14 @@ class Server:
             exchange.error = "".join(traceback.format_exception(error))
             raise
         finally:
-            # Starlette notes the route that it has found in the scope.
+            # Starlette stores the route in the scope.
             route = exchange.scope.get("route")
             exchange.route = getattr(route, "path", exchange.route)
             exchange.done(status, sent, self.metrics, self._log)
 
-    # -- the API ------------------------------------------------------------------------------------------------------------------
-
+    # -- the API ----------------------------------------------------------------------------------
     def _open_iceberg(self) -> IcebergRest:
-        """The Iceberg REST catalog. Who does not use it does not wait for its modules at the start."""
+        """Returns the Iceberg REST catalog, whose modules are loaded on first use."""
         if self._iceberg is None:
             from nessie_cli.server.iceberg_rest.api import IcebergRest, Shared
 
@@ -237,7 +240,7 @@ class Server:
         answer: Callable[[Exchange, Headers, Receive], Awaitable[Reply]],
         fail: Callable[[Exception, Headers, Exchange], Reply],
     ) -> None:
-        """Send the answer of `answer`, or of `fail` if it raises."""
+        """Sends the answer of `answer`, or of `fail` if it raises."""
         headers: Headers = exchange.scope["headers"]
         try:
             reply = await answer(exchange, headers, receive)
@@ -277,7 +280,11 @@ class Server:
     async def _send_pieces(
         self, exchange: Exchange, reply: Reply, headers: Headers, send: Send
     ) -> None:
-        """Send an answer as it is read. When that fails there is no status left to say so: the connection ends before the body does."""
+        """Sends an answer while it is read.
+
+        If that fails, the status has been sent already, so the connection ends before the body
+        does.
+        """
         assert reply.pieces is not None
         size, lost = 0, _lost(exchange)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
@@ -303,7 +310,7 @@ class Server:
             exchange.done(reply.status, size, self.metrics, self._log)
 
     def _is_foreign(self, exchange: Exchange) -> bool:
-        """Whether a request beside the API is refused as one of a foreign web page; the API then says so."""
+        """Returns whether a request beside the API comes from a foreign web page."""
         try:
             self._hosts.check(
                 exchange.method, exchange.scope["raw_path"], exchange.scope["headers"]
@@ -344,7 +351,7 @@ class Server:
         prepare: Callable[[], Any] = partial(self._prepare, call, headers)
         large = len(body) >= LARGE
         if large or header(headers, b"content-encoding"):
-            # The call lets go of the body as soon as it is read.
+            # The call drops the body as soon as it is read.
             del body
             large, prepare = await self._unpackers.submit(prepare) >= LARGE, _nothing
         if match.route.writes:
@@ -361,7 +368,10 @@ class Server:
     async def _read(
         self, exchange: Exchange, match: Match, headers: Headers, seen: tuple[Catalog, Hashable]
     ) -> Reply:
-        """The answer of a request without a body that reads; `seen` is the catalog as the caller meets it, and who else meets it so."""
+        """Answers a read without a body.
+
+        `seen` is the catalog for this caller, and the scope in which answers may be shared.
+        """
         scope = exchange.scope
         catalog, callers = seen
         wanted: Hashable = None
@@ -394,7 +404,7 @@ class Server:
         return reply
 
     def _prepare(self, call: Call, headers: Headers) -> int:
-        """Read the body of a call as JSON; on a thread, before anything of the store is held. Returns the bytes of its text."""
+        """Reads the body of a call as JSON, on a thread. Returns the size of its text."""
         body = decompress(call.body, headers, self.limits)
         call.take(body)
         return len(body)
@@ -402,7 +412,7 @@ class Server:
     async def _in_steps(
         self, exchange: Exchange, match: Match, call: Call, headers: Headers
     ) -> Reply:
-        """Run a handler that reads, on a reading thread; between its steps others have their turn."""
+        """Runs a handler that reads, on a reading thread, interleaved with others."""
         lost = _lost(exchange)
         found = steps(match, headers, call, exchange)
         lane = self._long_readers if call.text("filter") else self._readers
@@ -413,20 +423,20 @@ class Server:
 
 
 def is_iceberg(path: bytes) -> bool:
-    """Whether a path belongs to the Iceberg REST catalog."""
+    """Returns whether a path belongs to the Iceberg REST catalog."""
     return path == ICEBERG or path.startswith(ICEBERG + b"/")
 
 
 def _lost(exchange: Exchange) -> Callable[[], bool] | None:
-    """Tells whether the client has hung up."""
+    """Returns whether the client has closed the connection."""
     lost: Callable[[], bool] | None = exchange.scope.get("state", _NOTHING).get(LOST)
     return lost
 
 
 def _nothing() -> None:
-    """What is left to be prepared of a body that has been read already."""
+    """Does nothing, for a body that has been read already."""
 
 
 def _planned(call: Call, handle: Callable[[Call], Reply], repository: Repository) -> Planned[Reply]:
-    """The plan of a request that writes; on the writing thread."""
+    """Plans a request that writes, on the writing thread."""
     return call.plan(repository, handle)

@@ -1,4 +1,4 @@
-"""One request and its answer, as the handlers see them: no HTTP library, no JSON text."""
+"""A request and its answer for handlers, without HTTP library and JSON text."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _OURS = HEADER.lower().encode()
 _REQUEST_HEADER = REQUEST_HEADER.lower().encode()
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,100}")
 MOST_VALUES = 8_000_000
-"""JSON values of one body, counted by its commas and brackets: small ones take many times the memory of their text."""
+"""The most JSON values of a body: small ones take many times the memory of their text."""
 
 
 class Access(NamedTuple):
-    """A repository as one caller may use it: what it reads, what its changes are drafted on, and the policy of its writes.
+    """The repository for one caller: for reading, for drafting, and the policy of its writes.
 
     Without a policy everything is allowed.
     """
@@ -51,14 +51,16 @@ class Access(NamedTuple):
 
 
 def full_access(repository: Repository) -> Access:
-    """The access of a caller who may do everything."""
+    """Returns the access of a caller who may do everything."""
     return Access(repository, repository)
 
 
 class Catalog(NamedTuple):
-    """What is served: the repository, its default branch (which never changes), a cache of encoded entries, and what a caller may do.
+    """The catalog that is served.
 
-    A filter gets `filter_seconds` of processor time for a page.
+    It has the repository, its default branch (which never changes), a cache of encoded entries, and
+    a function that opens the access of a caller. A filter gets `filter_seconds` of processor time
+    per page.
     """
 
     repository: Repository
@@ -69,7 +71,7 @@ class Catalog(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a handler gives back: a JSON value, or no body at all (status 204)."""
+    """The result of a handler: a JSON value, or no body (status 204)."""
 
     body: Any
     status: int = 200
@@ -79,19 +81,25 @@ NO_CONTENT = Answer(None, 204)
 
 
 class UnreadableParameter(InvalidInput):
-    """A query parameter that is no value of its type. The original's web framework answers 404 then, and so do we."""
+    """A query parameter of the wrong type.
+
+    The original's web framework answers 404, and so do we.
+    """
 
     status = 404
 
 
 class KeyTooLong(InvalidInput):
-    """A content key in a path that is longer than any that can exist: there is no such content."""
+    """A content key in a path that is longer than any valid one, so there is no such content."""
 
     status = 404
 
 
 class Call:
-    """A request: its path segments, query parameters, headers and body, read as the API reads them. Raises `InvalidInput` for wrong ones."""
+    """A request: its path segments, query parameters, headers and body.
+
+    Raises `InvalidInput` for invalid ones.
+    """
 
     def __init__(
         self,
@@ -113,12 +121,11 @@ class Call:
         self._query = query
         self._headers = headers
         self.is_ours = _OURS in dict(headers)
-        """Whether our own client asks (`wire.extensions`)."""
+        """Whether our own client sent the request (`wire.extensions`)."""
         self.body = body
         self._json: Any = _UNREAD
 
-    # -- the repository ---------------------------------------------------------------------------------------------------------
-
+    # -- the repository ---------------------------------------------------------------------------
     @property
     def repository(self) -> Repository:
         """The repository as the caller may read it."""
@@ -127,9 +134,10 @@ class Call:
         return self._access.reading
 
     def plan(self, repository: Repository, handle: Callable[[Call], A]) -> Planned[A]:
-        """Handle the request on a repository, reading and drafting only: the answer, and the draft that it needs committed.
+        """Handles the request on a repository, and returns the answer with its draft.
 
-        Called again, on a newer state, if the draft is stale.
+        The handler only reads and drafts. It is called again on a newer state if the draft is
+        stale.
         """
         if self.request_id is not None:
             repository = repository.before_request(self.request_id)
@@ -139,7 +147,10 @@ class Call:
         return Planned(answer, self._draft)
 
     def submit(self, change: Change) -> Any:
-        """Draft the change of a request, check it, and return its answer. It is committed when the handler has returned."""
+        """Drafts and checks the change of a request, and returns its answer.
+
+        The change is committed after the handler has returned.
+        """
         assert self._access is not None, "a handler that writes is called by `plan`"
         policy, drafting = self._access.policy, self._access.drafting
         if policy is not None:
@@ -165,7 +176,7 @@ class Call:
 
     @cached_property
     def request_id(self) -> str | None:
-        """The id under which the write of this request happens once."""
+        """The request id of the write, which happens once."""
         given = self.headers(_REQUEST_HEADER) if self.is_ours else []
         if given and not _REQUEST_ID.fullmatch(given[0]):
             raise InvalidInput(
@@ -175,14 +186,13 @@ class Call:
 
     @property
     def begin(self) -> tuple[str, str] | None:
-        """The reference that the path names, and the request id or "": what the plan will look up first."""
+        """The reference in the path and the request id or "": what the plan reads first."""
         name = self.segments.get("ref", "").partition("@")[0]
         return (
             (self.default_branch if name == "-" else name, self.request_id or "") if name else None
         )
 
-    # -- query ------------------------------------------------------------------------------------------------------------------
-
+    # -- query ------------------------------------------------------------------------------------
     @cached_property
     def parameters(self) -> dict[str, list[str]]:
         """The values of each query parameter."""
@@ -194,16 +204,16 @@ class Call:
         return found
 
     def texts(self, name: str) -> list[str]:
-        """Every value of a parameter."""
+        """Returns every value of a parameter."""
         return self.parameters.get(name, [])
 
     def text(self, name: str) -> str | None:
-        """The first value of a parameter, None where it was not given."""
+        """Returns the first value of a parameter, or None."""
         values = self.parameters.get(name)
         return values[0] if values else None
 
     def number(self, name: str) -> int | None:
-        """A whole number of 32 bits."""
+        """Returns an integer of 32 bits."""
         text = self.text(name)
         if not text:
             return None
@@ -215,24 +225,24 @@ class Call:
         return int(text)
 
     def flag(self, name: str) -> bool:
-        """A truth value; everything but `true` is false."""
+        """Returns a truth value; everything but `true` is false."""
         return (self.text(name) or "").lower() == "true"
 
     def fetches_all(self) -> bool:
-        """The parameter `fetch`: MINIMAL (the default) or ALL."""
+        """Returns the parameter `fetch`: MINIMAL (the default) or ALL."""
         text = self.text("fetch")
         if text not in (None, "", "MINIMAL", "ALL"):
             raise UnreadableParameter(f"fetch: must be MINIMAL or ALL, not {text!r}")
         return text == "ALL"
 
     def key(self, name: str) -> ContentKey | None:
-        """A content key in any of its encodings; None where it is missing or has no elements."""
+        """Returns a content key in any of its encodings, or None if it is missing or empty."""
         text = self.text(name)
         key = None if text is None else keys.decode(text)
         return key if key is not None and key.elements else None
 
     def path_key(self, name: str) -> ContentKey:
-        """The content key of a path segment, possibly one without elements."""
+        """Returns the content key of a path segment, possibly without elements."""
         text = self.segments[name]
         elements = keys.decode_elements(text)
         if len(elements) > MAX_ELEMENTS or (
@@ -240,34 +250,39 @@ class Call:
             and len("".join(elements).encode("utf-16-le", "replace")) > 2 * MAX_LENGTH
         ):
             raise KeyTooLong(
-                f"{name}: a content key has at most {MAX_ELEMENTS} elements and {MAX_LENGTH} characters; there is none like this"
+                f"{name}: a content key has at most {MAX_ELEMENTS} elements and {MAX_LENGTH}"
+                " characters; there is none like this"
             )
         return ContentKey(tuple(elements))
 
-    # -- headers ----------------------------------------------------------------------------------------------------------------
-
+    # -- headers ----------------------------------------------------------------------------------
     def headers(self, name: bytes) -> list[str]:
-        """Every value of a header (name in lower case); UTF-8 where it is that, else Latin-1."""
+        """Returns every value of a header (lower-case name), decoded as UTF-8 or Latin-1."""
         return [_header_text(value) for found, value in self._headers if found == name]
 
     def headers_from(self, prefix: bytes) -> Iterable[tuple[str, str]]:
-        """(rest of the name, value) of all headers whose name begins with a prefix."""
+        """Returns (rest of the name, value) of all headers with a prefix."""
         return [
             (name[len(prefix) :].decode("latin-1"), _header_text(value))
             for name, value in self._headers
             if name.startswith(prefix)
         ]
 
-    # -- body -------------------------------------------------------------------------------------------------------------------
-
+    # -- body -------------------------------------------------------------------------------------
     def take(self, body: bytes) -> None:
-        """Have this body, and read its JSON value now. What is wrong with it is told to the handler, when it asks."""
+        """Sets the body and parses its JSON value.
+
+        The handler gets faults when it reads the value.
+        """
         self.body = body
         with suppress(InvalidInput):
             self.json()
 
     def json(self) -> Any:
-        """The body's JSON value; None for an empty one and for null. Read once; the body itself is let go of then."""
+        """Returns the body's JSON value; None for an empty one and for null.
+
+        It is parsed once; then the body itself is dropped.
+        """
         if self._json is _UNREAD:
             body, self.body = self.body, b""
             try:
@@ -279,7 +294,7 @@ class Call:
         return self._json
 
     def needed_json(self, parameter: str) -> Any:
-        """The body's JSON value, which has to be there."""
+        """Returns the body's JSON value, which is required."""
         value = self.json()
         if value is None:
             raise InvalidInput(f"{parameter}: must not be null")
@@ -308,7 +323,7 @@ _FIRST_BYTES = (b"{", b"[", b'"', b" ", b"\n")
 
 
 def _as_utf8(text: bytes) -> bytes:
-    """JSON in UTF-16 or UTF-32 as UTF-8, as the JSON of old told them apart: by where its zero bytes are."""
+    """Converts JSON in UTF-16 or UTF-32 to UTF-8, detected by the position of zero bytes."""
     encoding = detect_encoding(text)
     return text if encoding.startswith("utf-8") else text.decode(encoding).encode()
 

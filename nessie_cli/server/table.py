@@ -1,7 +1,8 @@
-"""The route table: which function answers which method and path, and what is known of it for the OpenAPI document.
+"""The route table: maps methods and paths to handlers, and describes them for OpenAPI.
 
-Paths are matched raw: split at each literal slash, each segment percent-decoded once, so `%2F` stays inside a name. A reference may also be written
-with literal slashes when an `@` ends its name (`trees/a/b@/entries`, reference 3.2).
+Paths are matched raw: split at each literal slash, each segment percent-decoded once, so `%2F`
+stays inside a name. A reference may also be written with literal slashes if an `@` ends its name
+(`trees/a/b@/entries`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _BAD_ESCAPE = "path: a '%' is not followed by two hexadecimal digits"
 
 
 class Param(NamedTuple):
-    """A query parameter: its name, its type in JSON Schema's words, whether it may be repeated, and what it means."""
+    """A query parameter: name, JSON Schema type, whether it may be repeated, and meaning."""
 
     name: str
     type: str
@@ -30,10 +31,11 @@ class Param(NamedTuple):
 
 
 class Route(NamedTuple):
-    """One line of the table. `writes` sends the handler to the writing thread; `body` and `answer` name schemas of the OpenAPI document.
+    """A route. `writes` sends the handler to the writing thread.
 
-    `lasts` tells of one that reads that its answer depends on the request and the store alone, not on the time of day. `right` is what
-    rules call reading it; a caller who may not even view the reference is told of both.
+    `body` and `answer` name schemas of the OpenAPI document. `lasts` means that the answer of a
+    read depends only on the request and the store, not on the time. `right` is the operation of
+    rules that a read needs; the refusal of a caller who may not view the reference names both.
     """
 
     method: str
@@ -49,7 +51,7 @@ class Route(NamedTuple):
     right: str = ""
 
     def takes(self, parameters: Mapping[str, Sequence[str]]) -> bool:
-        """Whether the route has all these query parameters, and those with several values may be repeated."""
+        """Returns whether the route has all these query parameters, with permitted repetitions."""
         known = {parameter.name: parameter.many for parameter in self.query}
         return all(
             name in known and (known[name] or len(values) == 1)
@@ -58,14 +60,14 @@ class Route(NamedTuple):
 
 
 class Match(NamedTuple):
-    """The route of a request and the decoded segments of its path, by their names in the pattern."""
+    """The route of a request and the decoded segments of its path, by name."""
 
     route: Route
     segments: Mapping[str, str]
 
 
 class NoRoute(Exception):
-    """No route takes this request; `allowed` are the methods of the path, none where the path is unknown."""
+    """No route takes this request; `allowed` are the methods of the path, if it is known."""
 
     def __init__(self, allowed: Iterable[str]) -> None:
         super().__init__()
@@ -78,7 +80,7 @@ class RouteTable:
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = tuple(routes)
         self._by_length: dict[int, list[tuple[tuple[str, ...], Route]]] = {}
-        # By how many segments there are, and by the last one where a route names it: few routes are left to be compared.
+        # Indexed by length and last segment, so that few routes are compared.
         self._by_end: dict[tuple[int, str], list[tuple[tuple[str, ...], Route]]] = {}
         for route in self.routes:
             pattern = tuple(route.path.split("/"))
@@ -96,7 +98,10 @@ class RouteTable:
             ]
 
     def match(self, method: str, raw_path: str) -> Match:
-        """The route of a request; raises `NoRoute`, and `InvalidInput` for a path that cannot be decoded. HEAD is answered by GET's route."""
+        """Returns the route of a request; the route of GET answers HEAD.
+
+        Raises `NoRoute`, and `InvalidInput` for a path that cannot be decoded.
+        """
         method = "GET" if method == "HEAD" else method
         raw = raw_path.removesuffix("/")
         segments = raw.split("/")
@@ -112,7 +117,7 @@ class RouteTable:
         return self._match_slashes(method, segments, allowed)
 
     def _match_slashes(self, method: str, segments: list[str], allowed: set[str]) -> Match:
-        """References whose names are written with literal slashes."""
+        """Matches references whose names contain literal slashes."""
         if any(_ends_a_name(segment) for segment in segments):
             for length in sorted(self._by_length, reverse=True):
                 for pattern, route in self._by_length[length] if length < len(segments) else ():
@@ -141,7 +146,7 @@ def _ends_a_name(segment: str) -> bool:
 
 
 def _bind_slashes(pattern: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
-    """As `_bind`, where a reference may reach over several segments, up to the first one with an `@`."""
+    """Returns `_bind` for a reference over several segments, through the first one with an `@`."""
     if not pattern:
         return None if segments else {}
     if not segments:
@@ -167,7 +172,7 @@ def _decoded(bound: Mapping[str, str]) -> dict[str, str]:
 
 
 def decode_segment(segment: str) -> str:
-    """A path segment, percent-decoded once; bytes that are no UTF-8 become U+FFFD."""
+    """Returns a path segment, percent-decoded once; invalid UTF-8 becomes U+FFFD."""
     if "%" not in segment:
         return segment
     check_escapes(segment)
@@ -175,7 +180,7 @@ def decode_segment(segment: str) -> str:
 
 
 def check_escapes(segment: str) -> None:
-    """Raise `InvalidInput` for a percent sign that begins no escape."""
+    """Raises `InvalidInput` for a percent sign that is not an escape."""
     for escape in segment.split("%")[1:]:
         if len(escape) < 2 or not all(c in "0123456789abcdefABCDEF" for c in escape[:2]):  # noqa: PLR2004 - two digits make a byte
             raise InvalidInput(_BAD_ESCAPE)

@@ -1,4 +1,7 @@
-"""The gate of the server: who asks, and what of the repository the caller meets behind it. One is made for each process that answers requests."""
+"""The gate of the server: authenticates callers and opens the repository for them.
+
+Each process that answers requests has its own.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +36,11 @@ _WRONG = "The token is not valid: it is unknown, has expired, or has been withdr
 
 
 class Security(NamedTuple):
-    """Who is let in, and what the rules are; plain values, so that every process of a server can open its own gate.
+    """The settings of authentication and authorization; plain values for several processes.
 
-    `tokens` is a file of hashed tokens, `jwt` says whose signed ones are taken, `rules` is a file of authorization rules. `anonymous` lets requests
-    without credentials in, `open_metrics` answers `/q/metrics` to everybody.
+    `tokens` is a file of hashed tokens, `jwt` names the issuer of accepted JSON Web Tokens, `rules`
+    is a file of authorization rules. `anonymous` allows requests without credentials,
+    `open_metrics` answers `/q/metrics` without them.
     """
 
     tokens: Path | None = None
@@ -47,40 +51,47 @@ class Security(NamedTuple):
 
     @property
     def asks(self) -> bool:
-        """Whether callers are asked who they are at all."""
+        """Whether callers are authenticated at all."""
         return self.tokens is not None or self.jwt is not None
 
     @property
     def is_on(self) -> bool:
-        """Whether there is anything to guard."""
+        """Whether there is anything to protect."""
         return self.asks or self.rules is not None
 
     @property
     def keeps_strangers_out(self) -> bool:
-        """Whether somebody without credentials can do no more than the rules say."""
+        """Whether anonymous callers can do no more than the rules allow."""
         return self.is_on and (self.rules is not None or not self.anonymous)
 
     def check(self) -> None:
-        """Raise `InvalidInput` for settings that contradict each other."""
+        """Raises `InvalidInput` for settings that contradict each other."""
         if self.rules is not None and not self.asks and not self.anonymous:
             raise InvalidInput(
-                "--rules needs callers: --tokens or --jwt-issuer says who they are, or --anonymous that they are nobody"
+                "--rules needs callers: --tokens or --jwt-issuer says who they are, or"
+                " --anonymous that they are nobody"
             )
 
 
 class Admission(NamedTuple):
-    """A request that was let in: who asks, and the rules that apply to it (None: everything is allowed)."""
+    """An admitted request: its caller, and the rules for it (None: everything is allowed)."""
 
     caller: Caller
     rules: Rules | None
 
     @property
     def scope(self) -> Hashable:
-        """Everything about the caller that an answer to a reading request depends on: answers may be shared within one scope."""
+        """Everything about the caller on which the answer to a read depends.
+
+        Callers with the same scope may share answers.
+        """
         return None if self.rules is None else (self.caller, self.rules)
 
     def catalog(self, catalog: Catalog, raw_path: bytes, right: str = "") -> Catalog:
-        """The catalog as this caller may use it in a request for a path of the API, whose route is known by `right`."""
+        """Returns the catalog for this caller in a request for a path.
+
+        Rules call the route of the path `right`.
+        """
 
         def opened(repository: Repository) -> Access:
             acting = repository.as_caller(self.caller.name)
@@ -94,7 +105,7 @@ class Admission(NamedTuple):
 
 
 class Gate:
-    """Lets requests in or refuses them. Its files are read again when they change."""
+    """Authenticates requests. Its files are read again when they change."""
 
     def __init__(self, security: Security, tell: Tell = tell_stderr) -> None:
         security.check()
@@ -113,7 +124,10 @@ class Gate:
         )
 
     async def admit(self, headers: Headers) -> Admission:
-        """Who asks; raises `Unauthenticated`. Wrong credentials are refused even where none are needed."""
+        """Returns the admission of a request. Raises `Unauthenticated`.
+
+        Wrong credentials are refused even if none are needed.
+        """
         given = credentials(header(headers, b"authorization"))
         if given is not None:
             caller = await self._caller(given)
@@ -129,7 +143,7 @@ class Gate:
         return self._tokens is not None
 
     def expiry_of(self, given: Credentials) -> datetime | None:
-        """When a token of the file expires, None for never; raises `Unauthenticated` for one that is not valid."""
+        """Returns when a token of the file expires; None for never. Raises `Unauthenticated`."""
         now = datetime.now(UTC)
         tokens = self._tokens.value() if self._tokens is not None else None
         if tokens is None or tokens.caller(given, now) is None:
@@ -148,14 +162,16 @@ class Gate:
 
 
 def open_gate(security: Security, repository: Repository, tell: Tell = tell_stderr) -> Gate | None:
-    """The gate of a server over a repository; None where everybody may do everything.
+    """Returns the gate of a server over a repository; None if everything is allowed.
 
-    Raises `InvalidInput` and `NotAllowed` for unusable files, and for a repository that cannot tell its callers apart.
+    Raises `InvalidInput` and `NotAllowed` for unusable files, and for a repository that cannot
+    distinguish its callers.
     """
     if not security.is_on:
         return None
     if not repository.knows_callers:
         raise InvalidInput(
-            f"{repository.url}: a server in front of another server cannot write in the names of its callers; serve the store itself"
+            f"{repository.url}: a server in front of another server cannot write in the names of"
+            " its callers; serve the store itself"
         )
     return Gate(security, tell)

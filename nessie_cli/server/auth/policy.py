@@ -1,8 +1,9 @@
-"""The authorization policy of writes: which changes a caller may make.
+"""The authorization policy of writes.
 
-A policy decides twice. `before` decides on the change alone, before anything is looked up, so that a refusal reveals
-nothing. `on` decides on the draft, before its conflicts are reported: what is checked is exactly what is committed, the
-commits that become reachable included. The operations and their names are the original's.
+A policy decides twice. `before` decides on the change alone, before anything is looked up, so that
+a refusal reveals nothing. `on` decides on the draft, before its conflicts are reported: what is
+checked is exactly what is committed, including the commits that become reachable. The operations
+have the original server's names.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from nessie_cli.server.auth.rights import Checks, Rights
 
 
 class Policy:
-    """Decides on the changes of one request. `reading` is the repository as its caller may read it."""
+    """Decides on the changes of one request; the caller reads through `reading`."""
 
     def __init__(self, rights: Rights, reading: AuthorizedRepository, default_branch: str) -> None:
         self._rights = rights
@@ -39,7 +40,7 @@ class Policy:
         self._default_branch = default_branch
 
     def before(self, change: Change) -> None:
-        """Raise `NotAllowed` if the caller may not ask for a change, whatever the repository holds."""
+        """Raises `NotAllowed` if the caller may not request a change, in any state."""
         checks = self._rights.checks()
         if isinstance(change, Commit):
             branch = self._name(change.branch)
@@ -64,7 +65,7 @@ class Policy:
         self._source_of(change)
 
     def on(self, draft: Draft[Any]) -> None:
-        """Raise `NotAllowed` if the caller may not make what was drafted, or may not see what was committed before."""
+        """Raises `NotAllowed` if the caller may not make a draft, or see a repeated commit."""
         if draft.repeated:
             for reference in draft.references:
                 self._rights.require(rules.VIEW_REFERENCE, reference.name)
@@ -90,7 +91,7 @@ class Policy:
             checks.done()
 
     def shown(self, change: Change, answer: Any) -> Any:
-        """An answer with those keys of a merge that the caller may know on one of the two sides."""
+        """Returns an answer with those keys of a merge that the caller may know on a side."""
         if not isinstance(change, Merge | Transplant) or not isinstance(answer, MergeResult):
             return answer
         sides = (self._source_of(change), self._name(change.branch))
@@ -103,23 +104,22 @@ class Policy:
         return structs.replace(answer, details=tuple(known))
 
     def shown_conflict(self, change: Change, conflict: MergeConflict) -> MergeConflict:
-        """A conflict with those keys in its result that the caller may know."""
+        """Returns a conflict with those keys in its result that the caller may know."""
         return MergeConflict(
             conflict.message, conflict.conflicts, self.shown(change, conflict.result)
         )
 
     def may_choose_location(self, branch: str, key: ContentKey, content_type: str) -> bool:
-        """Whether the caller may choose where the files of a table or view lie."""
+        """Returns whether the caller may choose the location of a table or view."""
         return self._rights.may(rules.CHOOSE_LOCATION, self._name(branch), key, content_type)
 
-    # -- what is asked --
-
+    # -- what is asked ----------------------------------------------------------------------------
     def _name(self, name: str) -> str:
-        """The name that rules speak of: `-` is the default branch."""
+        """Returns the name for rules: `-` is the default branch."""
         return self._default_branch if name == "-" else name
 
     def _check_operation(self, checks: Checks, branch: str, operation: Operation) -> None:
-        """What an operation needs whatever is under its key: no conflict tells of a key that is none of the caller's business."""
+        """Checks an operation, whatever its key contains: no conflict reveals a hidden key."""
         key = operation.key
         if isinstance(operation, Put):
             type_ = operation.content.type_name
@@ -134,14 +134,15 @@ class Policy:
             self._rights.require(rules.UPDATE_REPOSITORY_CONFIG, config=config_type(name))
 
     def _source_of(self, change: Change) -> str:
-        """The reference through which the caller sees what a change brings; empty if it brings nothing from elsewhere.
+        """Returns the reference through which the caller sees the source of a change.
 
-        Raises `NotAllowed` if the caller does not see it.
+        It is empty for a change without a source. Raises `NotAllowed` if the caller does not see
+        the source.
         """
         if isinstance(change, Merge):
             return self._reading.seen(change.source)
         if isinstance(change, Transplant):
-            # The history of the commits is copied, so the caller has to be allowed to list it.
+            # The history of the commits is copied, so the caller must be allowed to list it.
             return (
                 [self._reading.listed(f"@{commit}") for commit in change.commits][-1]
                 if change.commits
@@ -152,7 +153,10 @@ class Policy:
         return ""
 
     def _require_source(self, through: str, change: KeyChange) -> None:
-        """Whether what a merge brings may be read where it comes from. A key that the caller may not know is not named."""
+        """Checks that the caller may read a merged content at its source.
+
+        The error does not name a key that the caller may not know.
+        """
         if change.type_after is not None:
             operation, type_ = rules.READ_ENTITY_VALUE, change.type_after
         else:
@@ -162,9 +166,9 @@ class Policy:
             raise self._rights.refusal(operation, through, change.key if named else None)
 
     def _require_readable(self, through: str, draft: Draft[Any]) -> None:
-        """Who makes commits reachable must be allowed to read, at the source, every content that they changed.
+        """Checks that the caller may read, at the source, every content of newly reachable commits.
 
-        Commits that were checked to the end for this caller and reference before are not read again.
+        Commits that were checked completely for this caller and reference are not read again.
         """
         may = self._rights.may
         for key, type_ in draft.reached_changes(self._rights.readable_heads(through)):
@@ -180,7 +184,7 @@ class Policy:
 
 
 def _needed(change: KeyChange) -> list[tuple[str, str]]:
-    """The operations that must be allowed for a change of a key, each with the content type."""
+    """Returns the operations that a change of a key requires, each with the content type."""
     before, after = change.type_before, change.type_after
     if after is None:
         return [(rules.DELETE_ENTITY, before or "")]

@@ -1,6 +1,6 @@
-"""The reading threads: what reads the store runs here, so that the event loop never waits for it.
+"""The reading threads, which read the store so that the event loop never waits for it.
 
-Every thread has a connection of its own to the store; what was decoded is shared by all of them.
+Each thread has its own connection to the store; decoded objects are shared.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from nessie_cli.server.failures import ClientGone, Unavailable
 T = TypeVar("T")
 _BUSY = "Too many requests are waiting; come again later"
 Waiter = asyncio.Future[Any] | Future[Any]
-"""What the event loop, or a thread, waits for."""
+"""The future of the event loop or of a thread."""
 Outcome = tuple[Waiter, Any, Exception | None]
-"""Who waits, what is answered, or which error."""
+"""The waiter with its result or error."""
 
 
 class _Job(NamedTuple):
-    """A function to be run, and who waits for it. `lost` tells whether that one has gone."""
+    """A function to run and its waiter. `lost` returns whether the client is gone."""
 
     do: Callable[[], Any]
     future: asyncio.Future[Any]
@@ -32,13 +32,13 @@ class _Job(NamedTuple):
 
 
 class Readers:
-    """A few threads that take functions from one queue, first come, first served; `name` is theirs.
+    """A few threads with one first-in, first-out queue of functions.
 
-    At most `most_waiting` functions wait, if that is given.
+    `name` is the name of the threads. At most `most_waiting` functions wait, if it is given.
     """
 
-    # A thread pool of the standard library does the same with two futures, three locks and four more calls for each function; here most functions
-    # take less time than that.
+    # A thread pool of the standard library needs two futures, three locks and four more calls for
+    # each function; most functions here take less time than that.
 
     def __init__(
         self, threads: int, *, name: str = "reader", most_waiting: int | None = None
@@ -55,10 +55,11 @@ class Readers:
     def submit(
         self, do: Callable[[], T], lost: Callable[[], bool] | None = None, *, begun: bool = False
     ) -> asyncio.Future[T]:
-        """Run a function on one of the threads; to be called on the event loop.
+        """Runs a function on one of the threads. Only for the event loop.
 
-        If `lost` is true by then, the function is not run and the future raises `ClientGone`. Raises `Unavailable` if too many functions
-        wait, unless the request has `begun` before.
+        If `lost` returns true by then, the function does not run and the future raises
+        `ClientGone`. Raises `Unavailable` if too many functions wait, unless the request has
+        `begun` before.
         """
         if (
             self._most_waiting is not None
@@ -71,7 +72,7 @@ class Readers:
         return future
 
     def close(self) -> None:
-        """Finish what waits, and let the threads end."""
+        """Finishes the waiting functions and ends the threads."""
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
@@ -86,15 +87,15 @@ class Readers:
             except Exception as error:  # noqa: BLE001 - every failure is told to who waits
                 outcome = (job.future, None, error)
             deliver([outcome])
-            # Nothing of a finished request stays alive while the thread waits for the next one.
+            # Nothing of a finished request stays in memory while the thread waits.
             del job, outcome
 
 
 def deliver(outcomes: list[Outcome]) -> None:
-    """Tell those who wait; from another thread than theirs."""
+    """Delivers results to their waiters, from another thread."""
     _tell([one for one in outcomes if isinstance(one[0], Future)])
     on_loop = [one for one in outcomes if isinstance(one[0], asyncio.Future)]
-    # An event loop that has been closed since: nobody waits any more.
+    # The event loop was closed: nobody waits any longer.
     with suppress(RuntimeError):
         if on_loop:
             on_loop[0][0].get_loop().call_soon_threadsafe(_tell, on_loop)  # type: ignore[union-attr]

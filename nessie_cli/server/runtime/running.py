@@ -1,4 +1,4 @@
-"""Starting and stopping the server."""
+"""Starts and stops the server."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from nessie_cli.server.table import RouteTable
 class Settings(NamedTuple):
     """The settings of a server.
 
-    Where it listens, how much it takes from its clients, how many processes answer them, who its
-    clients are, its names, and the warehouses of its Iceberg REST catalog.
+    Its address, limits, number of processes, authentication, TLS, names, and the warehouses of its
+    Iceberg REST catalog.
     """
 
     host: str = "127.0.0.1"
@@ -61,7 +61,7 @@ class Settings(NamedTuple):
         """The names under which the server answers."""
         if is_loopback(self.host):
             return Hosts(self.allowed_hosts)
-        # Who has to show a token cannot be impersonated by a page, under whichever name.
+        # With required tokens, a page cannot act for a user, under whatever name.
         every = self.security.asks and not self.security.anonymous and not self.allowed_hosts
         wildcard = self.host in ("", "0", "0.0.0.0", "::")  # noqa: S104 - compared, not listened on
         return Hosts(
@@ -72,10 +72,10 @@ class Settings(NamedTuple):
 
 
 class Listeners(NamedTuple):
-    """Where the running server reports.
+    """The callbacks of the running server.
 
-    `started` is called with its URL, `log` with lines of its log: of every request, or with `faults`
-    of failures of the server only.
+    `started` is called with its URL, `log` with lines of its log: of every request, or with
+    `faults` only of failures of the server.
     """
 
     started: Callable[[str], None]
@@ -84,7 +84,7 @@ class Listeners(NamedTuple):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine only; of a name all addresses have to be."""
+    """Returns whether an address is only reachable from this machine; of a name, all addresses."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -99,7 +99,7 @@ def is_loopback(host: str) -> bool:
 
 
 def application(repository: Repository, parts: Parts | None = None) -> Server:
-    """The ASGI application over a repository."""
+    """Returns the ASGI application over a repository."""
     server = Server(*_content(repository), parts)
     server.beside = pages(server)
     return server
@@ -112,7 +112,7 @@ def _content(repository: Repository) -> tuple[Catalog, RouteTable]:
 
 
 def check_address(settings: Settings) -> None:
-    """Raise `NotAllowed` for an address that others reach where everybody may do everything, unless the settings say that this is meant."""
+    """Raises `NotAllowed` for a public address without authentication, unless it is intended."""
     if (
         settings.insecure
         or settings.allowed_hosts
@@ -121,34 +121,38 @@ def check_address(settings: Settings) -> None:
     ):
         return
     raise NotAllowed(
-        f"{settings.host} is reached by other machines, and nobody would be asked who they are; --tokens asks, --allowed-host NAME or --insecure"
+        f"{settings.host} is reached by other machines, and nobody would be asked who they are;"
+        " --tokens asks, --allowed-host NAME or --insecure"
         " says that this is meant"
     )
 
 
 def cannot_listen(settings: Settings) -> StoreUnavailable:
-    """The error for an address that cannot be listened on."""
+    """Returns the error for an address that cannot be used for listening."""
     return StoreUnavailable(
-        f"cannot listen on {settings.host}:{settings.port}; is the port taken, or the address not this machine's?"
+        f"cannot listen on {settings.host}:{settings.port}; is the port taken, or the address not"
+        " this machine's?"
     )
 
 
 def url_of(address: tuple[Any, ...], *, tls: bool) -> str:
-    """The URL of a socket's address."""
+    """Returns the URL of a socket's address."""
     host, port = address[:2]
     return f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def serve(opened: Callable[[], Repository], settings: Settings, listeners: Listeners) -> None:
-    """Answer requests over a repository until the process is told to stop (SIGTERM, SIGINT); what was accepted is finished.
+    """Serves a repository until SIGTERM or SIGINT; finishes accepted requests.
 
-    `opened` opens the repository, once in each process. Raises `NotAllowed` for an address that others reach, unless the settings say that this is
-    meant, `StoreUnavailable` for one that is taken, and `InvalidInput` for several processes over a store that lives in one.
+    `opened` opens the repository, once in each process. Raises `NotAllowed` for a public address
+    without authentication unless it is intended, `StoreUnavailable` for an address in use, and
+    `InvalidInput` for several processes over a store in memory.
     """
     check_address(settings)
     if settings.security.asks and settings.tls is None and not is_loopback(settings.host):
         tell_stderr(
-            f"tokens for {settings.host} travel unencrypted; --tls-cert, or a proxy in front that speaks TLS, protects them"
+            f"tokens for {settings.host} travel unencrypted; --tls-cert, or a proxy in front that"
+            " speaks TLS, protects them"
         )
     if settings.workers > 1:
         _serve_together(opened, settings, listeners)
@@ -158,7 +162,7 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
         server = Uvicorn(
             configuration(app, host=settings.host, port=settings.port), listeners.started
         )
-        # uvicorn leaves the process when it cannot listen.
+        # uvicorn exits if it cannot listen.
         with suppress(SystemExit):
             server.run()
     if not server.started:
@@ -166,7 +170,7 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
 
 
 def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> Parts:
-    """What a server of this process is made of."""
+    """Returns the parts of a server in this process."""
     gate = open_gate(settings.security, repository)
     tls = RenewedContext(settings.tls) if settings.tls else None
     log = AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None
@@ -178,7 +182,7 @@ def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> 
 def _serve_together(
     opened: Callable[[], Repository], settings: Settings, listeners: Listeners
 ) -> None:
-    """Serve with `settings.workers` processes beside this one."""
+    """Serves with `settings.workers` processes besides this one."""
     with opened() as repository:
         if repository.url == "memory:":
             raise InvalidInput("a store in memory lives in one process; serve it with one worker")
@@ -189,7 +193,7 @@ def _serve_together(
     except OSError:
         raise cannot_listen(settings) from None
     url = url_of(listener.getsockname(), tls=settings.tls is not None)
-    # Each worker takes its share of the connections and of the writes that may wait.
+    # Each worker gets its share of the connections and of the waiting writes.
     each = settings._replace(limits=settings.limits.shared_by(settings.workers))
     with (
         tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as name,
@@ -213,7 +217,7 @@ def _tls_context(tls: Tls, *_: Any) -> RenewedContext:
 
 @dataclass(frozen=True)
 class Work:
-    """What a worker does. uvicorn calls it in the worker's process, on the event loop."""
+    """The work of a worker. uvicorn calls it in the worker's process, on the event loop."""
 
     opened: Callable[[], Repository]
     settings: Settings
@@ -222,7 +226,7 @@ class Work:
     parent: int
 
     def __call__(self) -> Server:
-        """Open the repository and make the application."""
+        """Opens the repository and returns the application."""
         try:
             repository = self.opened()
         except NessieError as error:
@@ -236,7 +240,7 @@ class Work:
 
 
 class _WorkerServer(Server):
-    """The application of a worker, which has the repository to itself and ends with its parent."""
+    """The application of a worker, which owns the repository and ends with its parent."""
 
     def __init__(self, repository: Repository, parts: Parts, work: Work) -> None:
         super().__init__(*_content(repository), parts)
@@ -250,7 +254,7 @@ class _WorkerServer(Server):
         signal.raise_signal(signal.SIGTERM)
 
     def close(self) -> None:
-        """As the base; if the parent has died this removes what it would have removed."""
+        """See the base class; if the parent has died, this removes its files."""
         super().close()
         self._watch.cancel()
         self.catalog.repository.close()
@@ -259,20 +263,20 @@ class _WorkerServer(Server):
 
 
 class Uvicorn(uvicorn.Server):
-    """Tells when it listens, and takes a signal as the wish to stop, no more."""
+    """uvicorn that reports when it listens, and only stops at a signal."""
 
     def __init__(self, config: uvicorn.Config, told: Callable[[str], None]) -> None:
         super().__init__(config)
         self._told = told
 
     def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ARG002 - the interface of signal handlers
-        """Stop when all requests are answered; at the second signal without them."""
-        # The base would remember the signal and raise it once more at the end, and the process would be killed instead of ending.
+        """Stops when all requests are answered; at a second signal at once."""
+        # The base class would raise the signal again at the end, which kills the process.
         self.force_exit = self.should_exit
         self.should_exit = True
 
     async def startup(self, sockets: Any = None) -> None:
-        """As the base."""
+        """See the base class."""
         await super().startup(sockets)
         if self.started:
             self._told(

@@ -1,7 +1,8 @@
-"""The writing thread: requests that wait while it is busy are planned one after the other and committed together.
+"""The writing thread, which plans waiting requests and commits them as a group.
 
-A durable commit costs a wait for the disk. When many requests write at once, the thread plans all that wait, each on the
-state that those before it will leave, commits them in one transaction, and answers each once that is durable.
+A durable commit costs a wait for the disk. If many requests write at once, the thread plans all
+waiting ones, each on the state that those before it will leave, commits them in one transaction,
+and answers each when that is durable.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ from nessie_cli.server.failures import Unavailable
 from nessie_cli.server.runtime.readers import Outcome, Waiter, deliver
 
 MOST_TOGETHER = 64
-"""Writes in one transaction: none waits for more than so many others' work before its own is made durable."""
+"""The most writes in one transaction, which bounds the time until each is durable."""
 MOST_WAITING = 1000
-"""Writes that may wait; who comes then is asked to come again."""
+"""The most waiting writes; later ones are refused."""
 _BUSY = "Too many writes are waiting; nothing was written"
 
 
 class Write(NamedTuple):
-    """One request that writes.
+    """A request that writes.
 
-    `prepare` reads its body, `plan` drafts and answers it on a repository, and `refuse` makes the answer for an error.
-    A `large` one is committed alone. `begin` is the reference that it moves and its request id (or ""), if known.
+    `prepare` reads its body, `plan` drafts and answers it on a repository, and `refuse` makes the
+    answer for an error. A `large` one is committed alone. `begin` is the reference that it moves
+    and its request id (or ""), if known.
     """
 
     prepare: Callable[[], object]
@@ -62,13 +64,16 @@ class Writer:
         self._thread.start()
 
     def submit(self, write: Write) -> asyncio.Future[Any]:
-        """Put a write in line; to be called on the event loop. Raises `Unavailable` when the line is too long."""
+        """Queues a write. Only for the event loop. Raises `Unavailable` if the queue is full."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(_Waiting(write, future))
         return future
 
     def run(self, write: Write) -> Any:
-        """Put a write in line and wait until it is answered; for other threads than the event loop's. Raises as `submit`."""
+        """Queues a write and waits for its answer, on another thread.
+
+        Raises the errors of `submit`.
+        """
         future: Future[Any] = Future()
         self._put(_Waiting(write, future))
         return future.result()
@@ -79,22 +84,22 @@ class Writer:
         self._queue.put(waiting)
 
     def close(self) -> None:
-        """Write what waits, and let the thread end."""
+        """Writes what is queued, and ends the thread."""
         self._queue.put(None)
         self._thread.join()
 
     def _run(self) -> None:
-        # A function for each round: nothing of what was written stays alive while the thread waits for more.
+        # Each round is a function, so that nothing of it stays in memory while the thread waits.
         while self._round():
             pass
 
     def _round(self) -> bool:
-        """Write what waits, and answer it; False once the end has come."""
+        """Writes what is queued, and answers it. Returns False at the end."""
         first = self._queue.get()
         name = first.write.begin[0] if first is not None and first.write.begin is not None else ""
         lease = self._repository.lease_if_contested(name)
         try:
-            # What came while it waited for the lease is in the group.
+            # Writes that came while it waited for the lease are in the group.
             taken = self._take(first)
             groups = list(_groups([one for one in taken if one is not None]))
             for group in groups:
@@ -105,9 +110,9 @@ class Writer:
         return taken[-1] is not None
 
     def _take(self, first: _Waiting | None) -> list[_Waiting | None]:
-        """Everything that waits, or the first that comes; None stands for the end."""
+        """Returns everything in the queue, or waits for the first; None is the end."""
         taken = [first]
-        # Nobody else takes from the queue: where it is not empty now, something will be there.
+        # Nobody else takes from the queue: if it is not empty now, there is something in it.
         while (
             taken[-1] is not None and len(taken) < self._most_together and not self._queue.empty()
         ):
@@ -127,7 +132,7 @@ class Writer:
         ]
 
     def _committed(self, writes: list[Write], lease: Lease) -> list[Any]:
-        """What each plan has answered or raised; everything that they drafted is durable."""
+        """Returns the answer or error of each plan; everything that they drafted is durable."""
         begin = list(dict.fromkeys(one.begin for one in writes if one.begin is not None))
         try:
             return self._repository.commit_all(
