@@ -12,6 +12,7 @@ from nessie_cli.cli.completion.kinds import (
     KINDS_OF_COMMANDS,
     Kind,
     Words,
+    bare,
     kind_of,
     names_in,
     words_of,
@@ -68,9 +69,7 @@ def unknown_words(tree: Command) -> list[str]:
 def _metavars(command: Command) -> Iterator[str]:
     for word in command.words:
         yield from names_in(word.metavar)
-    yield from (
-        one.metavar.strip("[]") for one in command.options if one.metavar and not one.choices
-    )
+    yield from (bare(one.metavar) for one in command.options if one.metavar and not one.choices)
 
 
 def _path(command: Command) -> str:

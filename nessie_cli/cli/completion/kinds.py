@@ -91,9 +91,14 @@ class Words(NamedTuple):
         return self.kinds[-1] if self.kinds and self.repeats else FREE
 
 
+def bare(metavar: str) -> str:
+    """Returns the name of a value without the marks of what may be left out: `[NAME=]URI` is a URI."""
+    return metavar.removeprefix("[NAME=]").strip("[]")
+
+
 def kind_of(path: str, metavar: str) -> Kind:
     """Returns the kind of a parameter of a command, such as `content put`."""
-    name = metavar.strip("[]")
+    name = bare(metavar)
     return KINDS_OF_COMMANDS.get((path, name), KINDS.get(name, FREE))
 
 
