@@ -18,7 +18,17 @@ UNKNOWN_ROUTE = "(none)"
 class Exchange:
     """A request, from its first line to the last byte of its answer."""
 
-    __slots__ = ("begun", "error", "id", "method", "principal", "received", "route", "scope")
+    __slots__ = (
+        "begun",
+        "error",
+        "hides_query",
+        "id",
+        "method",
+        "principal",
+        "received",
+        "route",
+        "scope",
+    )
 
     def __init__(self, scope: Any) -> None:
         self.scope = scope
@@ -28,6 +38,8 @@ class Exchange:
         self.received = 0
         self.principal = ""
         self.error = ""
+        self.hides_query = False
+        """Whether the log leaves the query out, because it holds a secret."""
         self.id = request_id(scope["headers"])
 
     def done(self, status: int, sent: int, metrics: Metrics, log: AccessLog | None) -> None:
@@ -45,7 +57,7 @@ class Exchange:
             "principal": self.principal,
             "method": self.method,
             "path": scope["raw_path"].decode("latin-1"),
-            "query": scope["query_string"].decode("latin-1"),
+            "query": "" if self.hides_query else scope["query_string"].decode("latin-1"),
             "route": self.route,
             "status": status,
             "milliseconds": round(seconds * 1000, 3),

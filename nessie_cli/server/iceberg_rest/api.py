@@ -38,7 +38,7 @@ from nessie_cli.server.http import (
 from nessie_cli.server.iceberg_rest import errors, oauth, routes
 from nessie_cli.server.iceberg_rest.bodies import Bodies
 from nessie_cli.server.iceberg_rest.delegation import Delegation
-from nessie_cli.server.iceberg_rest.endpoints import Endpoint
+from nessie_cli.server.iceberg_rest.endpoints import SIGN, Endpoint
 from nessie_cli.server.iceberg_rest.idempotency import Idempotency
 from nessie_cli.server.iceberg_rest.prefix import BELOW
 from nessie_cli.server.iceberg_rest.session import DELEGATION, IcebergCall, Services, Session
@@ -107,6 +107,8 @@ class IcebergRest:
             raise NoWarehouse
         match = routes.match(exchange.method, scope["raw_path"].decode("latin-1"))
         exchange.route = BELOW + match.endpoint.path
+        # A grant of remote signing.
+        exchange.hides_query = match.endpoint is SIGN
         if match.endpoint.handler is None:
             body = await self._body(exchange, headers, receive)
             return await oauth.token(self._shared.gate, headers, body)

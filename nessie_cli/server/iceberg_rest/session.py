@@ -335,17 +335,21 @@ class Session:
 
     @contextmanager
     def _writing(self, files: Sequence[tuple[str, Document]]) -> Iterator[None]:
-        """Writes metadata files, and removes them if the commit fails or somebody else has made it."""
+        """Writes metadata files, and removes them if certainly no commit needs them."""
         self._written = {}
         try:
             for location, document in files:
                 self._written[location] = document
                 self.files.write(location, document)
+        except BaseException:
+            self._remove_written()
+            raise
+        try:
             yield
         except OutcomeUnknown:
-            # The commit may have been made, and then it needs them.
             raise
-        except BaseException:
+        except NessieError:
+            # All other errors that nobody expected may come after the commit.
             self._remove_written()
             raise
 

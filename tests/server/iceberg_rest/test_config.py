@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ import pytest
 
 from nessie_cli.iceberg.warehouses.warehouse import from_options
 from nessie_cli.model import ReferenceType
+from nessie_cli.server.runtime.access_log import AccessLog
 from tests.server.client import Client
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake
 from tests.server.serving import serving
@@ -157,3 +159,19 @@ def test_requests_of_foreign_pages_are_refused(served: Lake) -> None:
         headers={"content-type": "text/plain"},
     )
     assert error_of(sent)[0] == 415
+
+
+def test_the_log_has_the_pattern_of_a_path_and_no_grant(tmp_path: Path) -> None:
+    lines: list[bytes] = []
+    with lake(tmp_path, log=AccessLog(lines.append)) as served:
+        served.main.namespace("db")
+        served.main.get("/namespaces?parent=db")
+        served.main.post("/namespaces/db/tables/t/sign?grant=a-secret", {})
+    entries = [json.loads(line) for line in b"".join(lines).splitlines()]
+    assert [entry["route"] for entry in entries] == [
+        "/iceberg/v1/{prefix}/namespaces",
+        "/iceberg/v1/{prefix}/namespaces",
+        "/iceberg/v1/{prefix}/namespaces/{namespace}/tables/{table}/sign",
+    ]
+    assert entries[1]["query"] == "parent=db"
+    assert b"a-secret" not in b"".join(lines)
