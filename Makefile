@@ -79,7 +79,7 @@ test-original: $(VENV)/.ready-dev $(VENV)/.ready-spark
 test-iceberg: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
 	@$(BIN)/python -m tests.interop.jars
-	$(BIN)/python -m pytest tests/interop/kit.py $(PYTEST)
+	$(BIN)/python -m pytest tests/interop/kit.py tests/interop/catalogs.py $(PYTEST)
 
 test-plain: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 tests/repository/plain_remote.py $(PYTEST)
