@@ -43,26 +43,25 @@ VARIABLES = {
 
 HELP = {
     "auth-type": (
-        "How a server is told who asks: none, basic, bearer or oauth2; by default what the other"
-        " settings give."
+        "The authentication: none, basic, bearer or oauth2. Default: what the other settings imply."
     ),
     "username": "The user of auth-type basic.",
-    "password-file": "A file with the password of auth-type basic, readable by you alone.",
-    "token-file": "A file with the token of auth-type bearer, readable by you alone.",
-    "issuer-url": "The OpenID Connect issuer of auth-type oauth2, which tells its endpoints.",
-    "token-endpoint": "Where auth-type oauth2 gets tokens, when there is no issuer-url.",
-    "device-auth-endpoint": "Where a device asks for a sign-in, when there is no issuer-url.",
+    "password-file": "A file with the password of auth-type basic, that only you can read.",
+    "token-file": "A file with the token of auth-type bearer, that only you can read.",
+    "issuer-url": "The OpenID Connect issuer of auth-type oauth2, whose document lists the endpoints.",
+    "token-endpoint": "The endpoint that issues tokens for auth-type oauth2, without an issuer-url.",
+    "device-auth-endpoint": "The endpoint where a sign-in begins, without an issuer-url.",
     "grant-type": "The grant of auth-type oauth2: client_credentials or device_code.",
     "client-id": "The client of auth-type oauth2.",
-    "client-secret-file": "A file with the secret of that client, readable by you alone.",
-    "client-scopes": "The scopes that are asked for, separated by spaces.",
-    "ca-file": "A file of CA certificates that are trusted instead of the system's.",
+    "client-secret-file": "A file with the secret of the client, that only you can read.",
+    "client-scopes": "The scopes to request, separated by spaces.",
+    "ca-file": "A file of CA certificates to trust instead of the system's.",
     "certificate-file": "The client's own certificate, in PEM form.",
-    "key-file": "The key of that certificate, when it is in another file.",
-    "key-password-file": "A file with the password of that key, readable by you alone.",
-    "proxy": "The proxy to the server, http://host:port, or none; by default the environment's.",
-    "connect-timeout": "Seconds until there is a connection (5).",
-    "timeout": "Seconds until an answer begins (60).",
+    "key-file": "The key of the certificate, if it is in another file.",
+    "key-password-file": "A file with the password of an encrypted key, that only you can read.",
+    "proxy": "The proxy: http://host:port, or none. Default: the environment's.",
+    "connect-timeout": "Seconds until a connection must be open. Default: 5.",
+    "timeout": "Seconds until an answer must begin. Default: 60.",
 }
 
 AUTH_TYPES = ("none", "basic", "bearer", "oauth2")
@@ -80,12 +79,12 @@ def check(name: str, value: str, place: str) -> str:
     if name in _CHOICES:
         chosen = value.lower()
         if chosen not in _CHOICES[name]:
-            raise InvalidInput(f"{place}: {value!r} is none of {', '.join(_CHOICES[name])}")
+            raise InvalidInput(f"{place}: {value!r} is not one of {', '.join(_CHOICES[name])}")
         return chosen
     if name in _URLS and not value.startswith(("https://", "http://")):
         raise InvalidInput(f"{place}: write a URL, https://host/...")
     if name in _URLS and value != without_secrets(value):
-        raise InvalidInput(f"{place}: a URL must hold no password")
+        raise InvalidInput(f"{place}: a URL must not contain a password")
     if name == "proxy" and value != "none" and not value.startswith(("http://", "https://")):
         raise InvalidInput(f"{place}: write http://host:port, or none for no proxy")
     if name in _TIMES:
@@ -99,7 +98,7 @@ def _time(value: str, place: str) -> float:
     except ValueError:
         found = 0.0
     if not 0 < found <= LONGEST_TIME:
-        raise InvalidInput(f"{place}: {value!r} is no number of seconds above 0")
+        raise InvalidInput(f"{place}: {value!r} is not a positive number of seconds")
     return found
 
 

@@ -44,8 +44,8 @@ KNOWN = (
         (Scope.WORKSPACE,),
         "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.",
     ),
-    Known("author", _BOTH, "The author of commits where none is named."),
-    Known("alias.*", _BOTH, "A command of your own: the words that it stands for."),
+    Known("author", _BOTH, "The default author of commits."),
+    Known("alias.*", _BOTH, "An alias: the command line that it stands for."),
     Known(
         "safe-directories",
         (Scope.USER,),
@@ -70,13 +70,15 @@ KNOWN = (
     Known(
         "default-profile",
         (Scope.USER,),
-        "The profile that is used where nothing nearer names a store.",
+        "The profile to use if neither an option, the environment nor a workspace names a store.",
     ),
     Known("profile.*.store", (Scope.USER,), "The store of a profile."),
     Known("profile.*.ref", (Scope.USER,), "The reference of a profile."),
     *(Known(f"access.{name}", (Scope.WORKSPACE,), help_) for name, help_ in access.HELP.items()),
     *(
-        Known(f"profile.*.{name}", (Scope.USER,), f"As access.{name}, for the server of a profile.")
+        Known(
+            f"profile.*.{name}", (Scope.USER,), f"Like access.{name}, for the server of a profile."
+        )
         for name in access.HELP
     ),
 )
@@ -84,12 +86,12 @@ REPOSITORY = (
     Known(
         "require-expected-content",
         (Scope.REPOSITORY,),
-        "true: an update of a content has to carry the content it expects.",
+        "true: an update must have the content that it expects.",
     ),
     Known(
         "namespace-validation",
         (Scope.REPOSITORY,),
-        "false: a key needs no namespace, and a namespace may be deleted though keys are in it.",
+        "false: a key needs no namespace, and a namespace that contains keys may be deleted.",
     ),
     Known(
         "reflog-expiry",
@@ -142,7 +144,7 @@ def known(text: str) -> Known:
     refuse_secret(text, None)
     other = _OTHER_NAMES.get(text)
     raise InvalidInput(
-        f"there is no setting '{text}'" + (f"; '{other}' is what is meant here" if other else "")
+        f"there is no setting '{text}'" + (f"; here it is called '{other}'" if other else "")
     )
 
 
@@ -169,7 +171,7 @@ def check_value(text: str, value: str) -> None:
     if last == "ref":
         check_reference_name(value)
     if text in ("require-expected-content", "namespace-validation") and value not in _TRUTHS:
-        raise InvalidInput(f"{text}: {value!r} is neither true nor false")
+        raise InvalidInput(f"{text}: {value!r} must be true or false")
 
 
 def _check_store(text: str, value: str) -> None:

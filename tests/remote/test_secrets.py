@@ -234,7 +234,7 @@ class Wrong(NamedTuple):
 WRONG = {
     "type": Wrong(
         {"NESSIE_AUTH_TYPE": "aws"},
-        "NESSIE_AUTH_TYPE: 'aws' is none of none, basic, bearer, oauth2",
+        "NESSIE_AUTH_TYPE: 'aws' is not one of none, basic, bearer, oauth2",
     ),
     "no token": Wrong(
         {"NESSIE_AUTH_TYPE": "bearer"}, "auth-type bearer needs a token: NESSIE_AUTH_TOKEN, a file"
@@ -257,7 +257,7 @@ WRONG = {
     ),
     "no file": Wrong({"NESSIE_AUTH_TOKEN_FILE": "/nowhere"}, "/nowhere: the secret cannot be read"),
     "timeout": Wrong(
-        {"NESSIE_TIMEOUT": "soon"}, "NESSIE_TIMEOUT: 'soon' is no number of seconds above 0"
+        {"NESSIE_TIMEOUT": "soon"}, "NESSIE_TIMEOUT: 'soon' is not a positive number of seconds"
     ),
     "proxy": Wrong({"NESSIE_PROXY": "somewhere:80"}, "NESSIE_PROXY: write http://host:port"),
     "no CA": Wrong({"NESSIE_CA_FILE": "/nowhere"}, "/nowhere: there is no such file"),
