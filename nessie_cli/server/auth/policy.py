@@ -113,6 +113,14 @@ class Policy:
         """Returns whether the caller may choose the location of a table or view."""
         return self._rights.may(rules.CHOOSE_LOCATION, self._name(branch), key, content_type)
 
+    def may_put(self, branch: str, key: ContentKey, content_type: str, *, exists: bool) -> bool:
+        """Returns whether the caller may commit a content that exists, or a new one."""
+        name = self._name(branch)
+        needed = rules.UPDATE_ENTITY if exists else rules.CREATE_ENTITY
+        return self._rights.may(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name) and self._rights.may(
+            needed, name, key, content_type
+        )
+
     # -- what is asked ----------------------------------------------------------------------------
     def _name(self, name: str) -> str:
         """Returns the name for rules: `-` is the default branch."""

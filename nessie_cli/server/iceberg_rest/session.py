@@ -241,7 +241,7 @@ class Session:
             resource=self._resource(key),
             catalog=client_uri(self.call.scheme, self.header),
             caller=self.call.who,
-            writable=self.may_commit_to(key),
+            writable=self.may_commit_to(key, exists=content_id is not None),
             trusted=self.may_choose_location(key, IcebergTable.type),
         )
         return self.services.delegation.access(mode, self.warehouse, table)
@@ -267,12 +267,12 @@ class Session:
         policy = self._open().policy
         return policy is not None and policy.may_choose_location(self._branch, key, type_)
 
-    def may_commit_to(self, key: ContentKey) -> bool:
-        """Whether the caller may create or update a table of this key on the reference."""
-        with suppress(NotAllowed):
-            self.check_may_put(self.state(), key, IcebergTable(metadata_location="new"))
-            return True
-        return False
+    def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
+        """Whether the caller may update a table of this key, or create it if it does not exist."""
+        if not self.may_write_to(self.state().reference):
+            return False
+        policy = self._open().policy
+        return policy is None or policy.may_put(self._branch, key, IcebergTable.type, exists=exists)
 
     def check_may_put(self, state: State, key: ContentKey, content: Content) -> None:
         """Raises `NotAllowed` if the caller may not put a content of this type on the branch."""

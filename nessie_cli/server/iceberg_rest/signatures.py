@@ -24,7 +24,7 @@ def sign_request(session: Session) -> Reply:
     """
     key, body = key_in_path(session), session.body(_REQUEST)
     # Raises if the caller may not read the table.
-    session.state().content(key)
+    exists = session.state().content(key) is not None
     grant = session.call.text(GRANT)
     if grant is None:
         raise NotAllowed("the request names no grant; load the table, and sign at its endpoint")
@@ -34,7 +34,11 @@ def sign_request(session: Session) -> Reply:
         raise InvalidInput(f"{_REQUEST}: {error}") from None
     holder = Holder(session.warehouse.name, session.reference_text, key, session.call.who)
     signed = session.services.delegation.sign(
-        session.warehouse, holder, grant, request, writable=session.may_commit_to(key)
+        session.warehouse,
+        holder,
+        grant,
+        request,
+        writable=session.may_commit_to(key, exists=exists),
     )
     kept = b"private" if signed.reusable else b"no-cache"
     return answer({"uri": signed.uri, "headers": signed.headers}, (b"cache-control", kept))

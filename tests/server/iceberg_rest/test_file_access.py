@@ -171,6 +171,22 @@ def test_a_reader_gets_credentials_that_only_read(server: Ruled) -> None:
     assert error_of(reader.get("/namespaces/db/tables/t/credentials")) == FORBIDDEN
 
 
+def test_the_right_to_create_tables_writes_to_no_other_table(server: Ruled) -> None:
+    creates = "op in ['COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY']"
+    server.rule(f"'creator' in roles && ({READ} || {creates})")
+    creator = server.on(server.as_("cy", "creator"))
+    assert KEY_ID in vended(creator).body["config"]
+    assert "s3:PutObject" not in str(last_policy())
+    schema = creator.load("db", "t").body["metadata"]["schemas"][0]
+    staged = creator.post(
+        "/namespaces/db/tables",
+        {"name": "new", "schema": schema, "stage-create": True},
+        x_iceberg_access_delegation=VENDED,
+    )
+    assert KEY_ID in staged.body["config"]
+    assert "s3:PutObject" in str(last_policy())
+
+
 def sign(client: IcebergClient, endpoint: str, uri: str, method: str = "GET", **more: Any) -> Any:
     body = {"region": "us-east-1", "uri": uri, "method": method, "headers": {}, **more}
     return client.client.send("POST", f"/iceberg/{endpoint}", body)
