@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from threading import Lock
 
 from nessie_cli.kernel.forms import Id
 from nessie_cli.store.base import LEASE
@@ -25,12 +26,14 @@ class Recent:
         self._contested: dict[str, float] = {}
         self._left: dict[str, tuple[float, StoredReference]] = {}
         self._settings: Settings | None = None
+        self._lock = Lock()
 
     def contest(self, name: str) -> None:
         """Remember that others have moved a reference."""
         now = time.monotonic()
-        self._contested = {one: until for one, until in self._contested.items() if until > now}
-        self._contested[name] = now + LEASE
+        with self._lock:
+            self._contested = {one: until for one, until in self._contested.items() if until > now}
+            self._contested[name] = now + LEASE
 
     def is_contested(self, name: str) -> bool:
         """Returns whether others have moved a reference lately."""
@@ -42,24 +45,29 @@ class Recent:
             self._settings = None
         elif settings is not None:
             self._settings = settings
-        now = time.monotonic()
-        for move in (move for write in done for move in write.moves):
-            # The newest are the last, so the oldest are found at once.
-            self._left.pop(move.name, None)
-            if move.after is not None:
-                self._left[move.name] = (
-                    now + LEASE,
-                    StoredReference(move.name, move.kind, move.after),
-                )
-        while self._left and (oldest := next(iter(self._left.items())))[1][0] <= now:
-            del self._left[oldest[0]]
+        until = time.monotonic() + LEASE
+        with self._lock:
+            for move in (move for write in done for move in write.moves):
+                # The newest are the last, so the oldest are found at once.
+                self._left.pop(move.name, None)
+                if move.after is not None:
+                    left = StoredReference(move.name, move.kind, move.after)
+                    self._left[move.name] = (until, left)
+            self._forget(until - LEASE)
+
+    def _forget(self, now: float) -> None:
+        while self._left:
+            name, (until, _) = next(iter(self._left.items()))
+            if until > now:
+                return
+            del self._left[name]
 
     def heads(self, begin: Sequence[tuple[str, str]]) -> dict[str, Id]:
         """Returns where this process has left the contested ones of these references."""
         return {
-            name: self._left[name][1].target
+            name: left[1].target
             for name, _ in begin
-            if name in self._left and self.is_contested(name)
+            if self.is_contested(name) and (left := self._left.get(name)) is not None
         }
 
     def bases(self, begin: Sequence[tuple[str, str]]) -> list[Basis] | None:
