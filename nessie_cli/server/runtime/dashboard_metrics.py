@@ -71,14 +71,20 @@ Durations = list[float]
 # One observation at a time would take several microseconds of every request.
 
 
-class _Summary(Summary):
+class BatchSummary(Summary):
+    """A summary that takes many observations at once."""
+
     def observe_all(self, found: Durations) -> None:
+        """Counts some durations."""
         self._count.inc(len(found))
         self._sum.inc(sum(found))
 
 
-class _Histogram(Histogram):
+class BatchHistogram(Histogram):
+    """A histogram that takes many observations at once."""
+
     def observe_all(self, found: Durations) -> None:
+        """Counts some durations."""
         self._sum.inc(sum(found))
         for bucket, number in Counter(
             bisect_left(self._upper_bounds, one) for one in found
@@ -98,10 +104,10 @@ class _Timer:
         buckets: tuple[float, ...] = (),
     ) -> None:
         every = ("application", *labels)
-        self._timer: _Histogram | _Summary = (
-            _Histogram(name, meaning, every, buckets=buckets, registry=registry)
+        self._timer: BatchHistogram | BatchSummary = (
+            BatchHistogram(name, meaning, every, buckets=buckets, registry=registry)
             if buckets
-            else _Summary(name, meaning, every, registry=registry)
+            else BatchSummary(name, meaning, every, registry=registry)
         )
         self._max = Gauge(
             f"{name}_max",
