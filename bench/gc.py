@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from bench import corpus
 from bench.report import Line, interleaved, ratio_of_medians
-from nessie_cli.gc.marking import contents_of
-from nessie_cli.gc.planning import differ, scope_of
+from nessie_cli.gc.mark import contents_of
+from nessie_cli.gc.plan import differ, scope_of
 from nessie_cli.gc.run import Run, Runs, Settings
 from nessie_cli.gc.schemas import BASES, FINDINGS, LISTED, LIVE
 from nessie_cli.model import ContentKey, IcebergTable, Put, ReferenceType

@@ -1,7 +1,9 @@
-"""The checks of one content: is its metadata file sound, is its snapshot in it, are the manifests there, do the ids agree.
+"""Checks one content: its metadata file, its snapshot, its manifests and its ids.
 
-Nothing but the content and its files is looked at, so contents can be checked anywhere and in any order. What is wrong with one is a finding,
-never an error. Data files are not looked at. Sources: the Iceberg table specification (versions 1 to 3) and view specification (version 1).
+A check reads only the content and its files, so contents can be checked anywhere and in any order.
+A problem is a finding, never an error. Data files are not checked.
+
+https://iceberg.apache.org/spec/#table-metadata-fields and https://iceberg.apache.org/view-spec/
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from nessie_cli.iceberg.metadata import NO_SNAPSHOT, Document, content_of, parse
 from nessie_cli.model import UDF, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView
 
 _MOST_HOLDERS = 5
-"""Keys that one message names."""
+"""How many keys a message names."""
 
 
 def audit_content(key: ContentKey, content: Content, files: Files) -> Audited:
-    """Check one content. Cost: its metadata file and manifest list are read, and each manifest is asked for its size.
+    """Checks one content.
 
-    Raises `InvalidInput` where the library that reads manifest lists is missing: that is wrong with no content.
+    Cost: reads the metadata file and the manifest list, and one request for the size of each
+    manifest. Raises `InvalidInput` if the library for manifest lists is missing.
     """
     check = _Check(key, content.id or "", files)
     if isinstance(content, IcebergTable | IcebergView):
@@ -37,26 +40,29 @@ def audit_content(key: ContentKey, content: Content, files: Files) -> Audited:
 
 
 def shared_uuid(uuid: str, holders: Sequence[Holder]) -> Iterator[Finding]:
-    """What is wrong with contents of one state that call themselves by one uuid; nothing where there is only one. `holders` ascend."""
+    """Returns the findings about contents of one state that share a UUID. `holders` are sorted."""
     for holder in holders if len(holders) > 1 else ():
         key, content_id = holder
         others = [str(other) for other, _ in holders if other != key]
         named = ", ".join(others[:_MOST_HOLDERS]) + (
             f" and {len(others) - _MOST_HOLDERS} more" if len(others) > _MOST_HOLDERS else ""
         )
-        message = f"its uuid {shown(uuid)} is that of {named} as well: they share files, and whatever removes files of one breaks the other"
+        message = (
+            f"its UUID {shown(uuid)} is also that of {named}: they share files, "
+            "so deleting files of one breaks the other"
+        )
         yield Finding(FindingKind.UUID_SHARED, key, content_id, "", message)
 
 
 class _Manifest(NamedTuple):
-    """A manifest; 0 bytes where nobody tells how many it has."""
+    """A manifest. Its length is 0 if it is unknown."""
 
     where: str
     length: int
 
 
 class _Check:
-    """What is found out about one content."""
+    """The check of one content and its results."""
 
     def __init__(self, key: ContentKey, content_id: str, files: Files) -> None:
         self.key = key
@@ -76,12 +82,12 @@ class _Check:
         missing: FindingKind,
         unreadable: FindingKind,
     ) -> None:
-        """A file that could not be read."""
+        """Adds a finding about a file that could not be read."""
         unreachable = FindingKind.UNREACHABLE if isinstance(error, StoreUnavailable) else unreadable
         message = error.message.removeprefix(f"{shown(where)}: ")
         self.found(missing if isinstance(error, MissingFile) else unreachable, where, message)
 
-    # -- Iceberg ------------------------------------------------------------------------------------------------------------------
+    # -- Iceberg ----------------------------------------------------------------------------------
 
     def iceberg(self, content: IcebergTable | IcebergView) -> None:
         where = content.metadata_location
@@ -94,7 +100,7 @@ class _Check:
         try:
             self._document(content, document)
         except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
-            self.found(FindingKind.METADATA_UNREADABLE, where, "is no sound Iceberg metadata file")
+            self.found(FindingKind.METADATA_UNREADABLE, where, "is not valid Iceberg metadata")
 
     def _document(self, content: IcebergTable | IcebergView, document: Document) -> None:
         where = content.metadata_location
@@ -104,7 +110,8 @@ class _Check:
             self.found(
                 FindingKind.WRONG_TYPE,
                 where,
-                f"is the metadata of {names[type(in_file)]}, and the content is {names[type(content)]}",
+                f"is the metadata of {names[type(in_file)]}, but the content is "
+                f"{names[type(content)]}",
             )
             return
         uuid = document.get("table-uuid" if isinstance(content, IcebergTable) else "view-uuid")
@@ -119,7 +126,7 @@ class _Check:
     def _ids(
         self, content: Content, in_file: Content, ids: Mapping[str, Sequence[Any] | None]
     ) -> None:
-        """Each id of the content has to be in the file, and to be the one that the file calls current."""
+        """Checks that each id of the content is in the file, and is the current one there."""
         missing: list[str] = []
         other: list[str] = []
         for name, there in ids.items():
@@ -137,11 +144,14 @@ class _Check:
             self.found(
                 FindingKind.ID_DIFFERS,
                 where,
-                f"another one is current: the content says {', '.join(other)}",
+                f"the content has {', '.join(other)}",
             )
 
     def _snapshot(self, metadata: str, snapshot: Document) -> None:
-        """The manifest list of a snapshot and its manifests; format version 1 may name the manifests in the snapshot itself."""
+        """Checks a snapshot's manifest list and manifests.
+
+        Format version 1 may list the manifests in the snapshot itself.
+        """
         where = snapshot.get("manifest-list")
         if where is None:
             self._manifests(
@@ -152,14 +162,14 @@ class _Check:
         reachable = _reachable()
         try:
             manifests = reachable.read_manifest_list(self._files, where)
-        except reachable.Broken as error:
+        except reachable.BrokenFile as error:
             missing = error.fault is reachable.Fault.MISSING
             kind = (
                 FindingKind.MANIFEST_LIST_MISSING
                 if missing
                 else FindingKind.MANIFEST_LIST_UNREADABLE
             )
-            # What could not be read for whatever reason is one fault there; a file system that does not answer says nothing about the file.
+            # `reachable` has one fault for all of these, but silence is not a fault of the file.
             kind = (
                 FindingKind.UNREACHABLE if isinstance(error.__context__, StoreUnavailable) else kind
             )
@@ -170,7 +180,7 @@ class _Check:
         )
 
     def _manifests(self, named_by: str, manifests: Sequence[_Manifest]) -> None:
-        """One finding for each thing that is wrong, however many manifests have it: the first of them is named."""
+        """Adds one finding for each kind of problem, which names the first manifest that has it."""
         bad: dict[FindingKind, list[tuple[str, str]]] = {}
         for manifest in manifests:
             self.looked_at += 1
@@ -191,7 +201,7 @@ class _Check:
                 )
             else:
                 if manifest.length not in (0, size):
-                    why = f"has {size:,} bytes, and {shown(named_by)} says {manifest.length:,}"
+                    why = f"has {size:,} bytes instead of the {manifest.length:,} in {shown(named_by)}"
                     bad.setdefault(FindingKind.MANIFEST_DAMAGED, []).append((manifest.where, why))
         for kind, found in bad.items():
             where, why = found[0]
@@ -200,16 +210,16 @@ class _Check:
                 where,
                 why
                 + (
-                    f"; so it is with {len(found)} of its {len(manifests)} manifests"
+                    f"; the same holds for {len(found)} of its {len(manifests)} manifests"
                     if len(found) > 1
                     else ""
                 ),
             )
 
-    # -- others -------------------------------------------------------------------------------------------------------------------
+    # -- others -----------------------------------------------------------------------------------
 
     def files_are_there(self, locations: Sequence[str]) -> None:
-        """Of what this program does not read, only that it is there."""
+        """Checks only that the files of other formats exist."""
         for where in locations:
             self.looked_at += 1
             try:
@@ -219,18 +229,18 @@ class _Check:
 
 
 def _reachable() -> Any:
-    """What follows a table's files, with the library that it needs."""
+    """Imports the module that reads manifest lists, which needs fastavro."""
     try:
         from nessie_cli.iceberg import reachable
     except ImportError:
         raise InvalidInput(
-            "manifest lists are read by fastavro. Hint: `pip install 'nessie-cli[iceberg]'`"
+            "fastavro is needed to read manifest lists. Hint: `pip install 'nessie-cli[iceberg]'`"
         ) from None
     return reachable
 
 
 def _table_ids(document: Document) -> dict[str, Sequence[Any] | None]:
-    """The ids of each kind in a file; None where the file, being old, may leave them out."""
+    """Returns the ids of each kind in a file, None if an old file may omit them."""
     return {
         "snapshot-id": [NO_SNAPSHOT, *_by_id(document, "snapshots", "snapshot-id")],
         "schema-id": _ids_in(document, "schemas", "schema-id"),

@@ -1,4 +1,4 @@
-"""What an audit finds, and what it says of one content."""
+"""The results of an audit: findings, and the result for one content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nessie_cli.model import ContentKey
 
 
 class FindingKind(StrEnum):
-    """What can be wrong with a content."""
+    """The kind of a finding."""
 
     METADATA_MISSING = "METADATA_MISSING"
     METADATA_UNREADABLE = "METADATA_UNREADABLE"
@@ -27,7 +27,7 @@ class FindingKind(StrEnum):
 
 
 class Finding(Struct, frozen=True):
-    """One thing that is wrong with a content; `where` is the file that it is about, `message` why, in one line."""
+    """A problem with a content. `where` is the file, `message` one line."""
 
     kind: FindingKind
     key: ContentKey
@@ -37,9 +37,10 @@ class Finding(Struct, frozen=True):
 
 
 class Audited(Struct, frozen=True):
-    """What one content's files say.
+    """The result for one content.
 
-    `files` is how many were looked at, 0 for a content that has none. `uuid` is what the table or view calls itself, None where that is not known.
+    `files` is the number of checked files. `uuid` is the UUID of the table or view, None if it is
+    unknown.
     """
 
     key: ContentKey
@@ -54,20 +55,20 @@ Holder = tuple[ContentKey, str]
 
 
 class Counts(Struct):
-    """How much an audit has looked at: contents, those of them that have files, and files."""
+    """How much an audit has checked: contents, contents with files, and files."""
 
     contents: int = 0
     with_files: int = 0
     files: int = 0
 
     def add(self, audited: Audited) -> None:
-        """Count one content."""
+        """Adds one content."""
         self.contents += 1
         self.with_files += audited.files > 0
         self.files += audited.files
 
     def add_all(self, other: Counts) -> None:
-        """Count what another count has."""
+        """Adds the counts of another object."""
         self.contents += other.contents
         self.with_files += other.with_files
         self.files += other.files

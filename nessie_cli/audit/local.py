@@ -1,4 +1,4 @@
-"""The engine for small jobs: files are read by some threads of this process, at most a window of them ahead of whoever takes the results."""
+"""The engine for small jobs: threads of this process read the files, a window ahead."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 THREADS = 16
-"""Files that are read at the same time: nearly all of the work is waiting for them."""
+"""The number of files read at the same time. Nearly all of the work is waiting for them."""
 _AHEAD = 4 * THREADS
 
 
 def findings(
     entries: Iterable[Entry], counts: Counts, progress: Progress | None = None
 ) -> Generator[Finding]:
-    """What is wrong with these contents, in their order, and then what is wrong with several of them together; `counts` grows meanwhile.
+    """Yields the findings about contents in their order, then about several of them together.
 
-    Entries come with their contents. What reading them raises is raised; what is wrong with a content is a finding. Memory: a uuid for each table.
+    `counts` grows meanwhile. Entries have their contents; errors of reading them are passed on.
+    Memory: one UUID for each table.
     """
     holders: dict[str, list[Holder]] = {}
     files = Files()
@@ -50,7 +51,7 @@ def findings(
 def each(
     items: Iterable[S], work: Callable[[S], T], progress: Progress | None = None
 ) -> Iterator[T]:
-    """What `work` answers for each item, in their order; items are taken in this thread, work is done in others."""
+    """Yields the results of `work` in the order of the items. `work` runs in other threads."""
     waiting: deque[Future[T]] = deque()
     done = 0
 

@@ -1,6 +1,6 @@
-"""How large tables are, as the summary of their snapshot says; neither manifests nor data are read.
+"""Sizes of tables by the summaries of their snapshots. Reads neither manifests nor data.
 
-Source: the Iceberg table specification, "Optional snapshot summary fields".
+https://iceberg.apache.org/spec/#optional-snapshot-summary-fields
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _TOLD = ("total-records", "total-data-files", "total-files-size")
 
 
 class Size(Struct, frozen=True):
-    """How large a table is; None for what its snapshot does not tell. `problem` is why its metadata file cannot be read, in one line."""
+    """The size of a table, None for parts that are missing in the summary of its snapshot.
+
+    `problem` is the reason why its metadata file cannot be read, in one line.
+    """
 
     key: ContentKey
     rows: int | None = None
@@ -30,12 +33,12 @@ class Size(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[int, int, ContentKey]:
-        """The largest go first, those of whom it is not known last."""
+        """Sorts the largest first, unknown sizes last."""
         return -(-1 if self.bytes is None else self.bytes), -(self.rows or 0), self.key
 
 
 class Sizes(Struct, frozen=True):
-    """All Iceberg tables of a state together, and the largest ones. `unreadable` metadata files are in no sum."""
+    """Sums over all Iceberg tables, and the largest ones. Sums omit `unreadable` tables."""
 
     tables: int = 0
     unreadable: int = 0
@@ -46,7 +49,7 @@ class Sizes(Struct, frozen=True):
 
 
 def size_of_table(key: ContentKey, content: IcebergTable, files: Files) -> Size:
-    """How large a table is. Costs one read of its metadata file."""
+    """Returns the size of a table. Cost: one read of its metadata file."""
     try:
         document = parse_document(files.read(content.metadata_location), content.metadata_location)
         rows, data_files, size = _told(document, content.snapshot_id)
@@ -55,7 +58,7 @@ def size_of_table(key: ContentKey, content: IcebergTable, files: Files) -> Size:
         return Size(key, problem=error.message)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
         return Size(
-            key, problem=f"{shown(content.metadata_location)}: is no sound Iceberg metadata file"
+            key, problem=f"{shown(content.metadata_location)}: is not valid Iceberg metadata"
         )
 
 
@@ -75,7 +78,7 @@ def _told(document: Any, snapshot_id: int) -> tuple[int | None, int | None, int 
 
 
 def sizes(found: Iterable[Size], most: int) -> Sizes:
-    """The sums, and the largest tables. Memory: one tenth of a kilobyte for each table."""
+    """Returns the sums and the largest tables. Memory: about 100 bytes for each table."""
     every = list(found)
     readable = [size for size in every if size.problem is None]
     rows, files, total = (
@@ -92,7 +95,7 @@ def sizes(found: Iterable[Size], most: int) -> Sizes:
 
 
 def together(parts: Iterable[Sizes], most: int) -> Sizes:
-    """The sums of several parts of a state, each with the largest of its own tables."""
+    """Adds up the sums of several parts of a state."""
     every = list(parts)
     number, unreadable, rows, files, total = (
         sum(getattr(part, name) for part in every)

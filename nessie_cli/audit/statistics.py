@@ -1,7 +1,7 @@
-"""What a history comes to: commits by author and day, what became of each key, how many tables there were in the end of each day.
+"""Statistics of a history: commits by author and day, changes by key, tables by day.
 
-Accumulators take commits and operations and give values; those of several of them are added up (`+`), so an engine can cut a history as it
-likes: commits anywhere, operations so that those on one key are together, newest first. Days are those of UTC.
+Accumulators take commits and operations. Their values can be added (`+`), so an engine can split a
+history: commits anywhere, operations by key, newest first. Days are UTC.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from nessie_cli.model import (
 )
 
 TABLE_TYPES = frozenset({IcebergTable.type, DeltaLakeTable.type})
-"""Contents that are counted as tables."""
+"""Types that count as tables."""
 
 
 class Commits(Struct, frozen=True):
-    """How many commits, and when the first and the last of them were made."""
+    """A number of commits, and the times of the first and the last one."""
 
     commits: int = 0
     first: datetime | None = None
     last: datetime | None = None
 
     def __add__(self, other: Commits) -> Commits:
-        """Those of both."""
+        """Returns the sum."""
         firsts = [time for time in (self.first, other.first) if time]
         lasts = [time for time in (self.last, other.last) if time]
         return Commits(
@@ -45,7 +45,7 @@ class Commits(Struct, frozen=True):
 
 
 class Changes(Struct, frozen=True):
-    """What became of keys; `tables` and `contents` are how many more there are than before (namespaces are no contents here)."""
+    """Changes of keys. `tables` and `contents` are the increases; namespaces do not count."""
 
     created: int = 0
     updated: int = 0
@@ -54,7 +54,7 @@ class Changes(Struct, frozen=True):
     contents: int = 0
 
     def __add__(self, other: Changes) -> Changes:
-        """Both."""
+        """Returns the sum."""
         return Changes(
             *(
                 mine + theirs
@@ -64,7 +64,7 @@ class Changes(Struct, frozen=True):
 
 
 class KeyChanges(Struct, frozen=True):
-    """What became of one key. `type` is that of its newest content."""
+    """The changes of one key. `type` is that of its newest content."""
 
     key: ContentKey
     type: str
@@ -76,12 +76,12 @@ class KeyChanges(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[int, ContentKey]:
-        """The most changed go first."""
+        """Sorts the most changed keys first."""
         return -self.commits, self.key
 
 
 class Step(NamedTuple):
-    """One operation on a key: by which commit, when, and the type of what was put; None for a deletion."""
+    """One operation on a key: commit, time, and type of the content (None: deleted)."""
 
     commit: str
     time: datetime
@@ -89,25 +89,25 @@ class Step(NamedTuple):
 
 
 def day_of(time: datetime) -> str:
-    """The day of an instant, `2026-11-22`."""
+    """Returns the day of an instant, such as `2026-11-22`."""
     return time.astimezone(UTC).date().isoformat()
 
 
 class CommitCount:
-    """Commits by author and by day. A commit that names no author is its committer's."""
+    """Counts commits by author and by day. The committer is the author if there is none."""
 
     def __init__(self) -> None:
         self.authors: dict[str, Commits] = {}
         self.days: dict[str, Commits] = {}
 
     def add(self, meta: CommitMeta) -> None:
-        """Count one commit."""
+        """Adds one commit."""
         time = time_of(meta)
         self._add(self.authors, author_of(meta), Commits(1, time, time))
         self._add(self.days, day_of(time), Commits(1, time, time))
 
     def add_all(self, other: CommitCount) -> None:
-        """Count those of another count as well."""
+        """Adds the counts of another object."""
         for author, commits in other.authors.items():
             self._add(self.authors, author, commits)
         for day, commits in other.days.items():
@@ -123,14 +123,17 @@ _NO_CHANGES = Changes()
 
 
 class Churn:
-    """What became of keys, by key and by day. Operations on one key come newest first, and then what was there before all of them."""
+    """Counts changes by key and by day.
+
+    Operations on one key come newest first, then the content before all of them.
+    """
 
     def __init__(self) -> None:
         self.days: dict[str, Changes] = {}
         self._keys: dict[ContentKey, _Key] = {}
 
     def add(self, key: ContentKey, step: Step) -> None:
-        """One operation more, older than those on this key until now."""
+        """Adds an operation that is older than all others on its key so far."""
         known = self._keys.get(key)
         if known is None:
             self._keys[key] = _Key(step)
@@ -142,20 +145,26 @@ class Churn:
         return key in self._keys
 
     def end(self, before: Mapping[ContentKey, str]) -> list[KeyChanges]:
-        """The changes of each key; `before` has the types of what was there before. Nothing can be added then."""
+        """Returns the changes of each key. Nothing can be added afterwards.
+
+        `before` has the types of the contents before all operations.
+        """
         for key, known in self._keys.items():
             self._happened(known, before.get(key))
         return [known.changes(key, before.get(key, "")) for key, known in self._keys.items()]
 
     def _happened(self, known: _Key, before: str | None) -> None:
-        """What the operation was that came last to be known, now that it is known what it found."""
+        """Counts the oldest operation on a key, now that the content before it is known."""
         change = known.happened(before)
         day = day_of(known.step.time)
         self.days[day] = self.days.get(day, _NO_CHANGES) + change
 
 
 class _Key:
-    """A key, as its history is read backwards: `step` is the oldest operation known, which waits for what was there before it."""
+    """A key whose history is read backwards. `step`, the oldest operation, is not counted yet.
+
+    Its kind depends on the content before it.
+    """
 
     __slots__ = ("commits", "created", "deleted", "last", "step", "type", "updated")
 
@@ -211,7 +220,7 @@ def _is_content(type_: str) -> bool:
 
 
 class Day(Struct, frozen=True):
-    """One day with commits. `tables` and `contents` are how many there were when it ended."""
+    """One day with commits. `tables` and `contents` are the numbers at its end."""
 
     day: str
     commits: int
@@ -230,7 +239,11 @@ class Author(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """What a history comes to: authors with the most commits first, days in their order, and of all the `keys` that changed the most changed ones."""
+    """The statistics of a history.
+
+    Authors with the most commits come first, days are in order, and `most_changed` has some of the
+    changed `keys`.
+    """
 
     commits: Commits
     changes: Changes
@@ -241,9 +254,9 @@ class History(Struct, frozen=True):
 
 
 def history(log: Iterable[LogEntry], before: Iterable[Entry], most: int) -> History:
-    """The history of these commits, newest first and with their operations; `before` is the state that the oldest of them was made on.
+    """Returns the statistics of commits, which come newest first with their operations.
 
-    Memory: some hundred bytes for each key that changed.
+    `before` is the state below the oldest of them. Memory: some hundred bytes for each changed key.
     """
     count, churn = CommitCount(), Churn()
     for entry in log:
@@ -260,9 +273,9 @@ def history(log: Iterable[LogEntry], before: Iterable[Entry], most: int) -> Hist
 
 
 def steps_of(entry: LogEntry) -> Iterator[tuple[ContentKey, Step]]:
-    """The operations of a commit, newest first."""
+    """Yields the operations of a commit, newest first."""
     time = time_of(entry.meta)
-    # Operations are told deletions first: a key that is made anew was deleted before.
+    # Deletions come first in a commit: a key that is created again was deleted before.
     for operation in reversed(entry.operations or ()):
         yield (
             operation.key,
@@ -275,7 +288,7 @@ def steps_of(entry: LogEntry) -> Iterator[tuple[ContentKey, Step]]:
 
 
 class KeyList(NamedTuple):
-    """How many keys have changed, and those of them among which the most changed ones are."""
+    """The number of changed keys, and the most changed ones."""
 
     number: int
     changes: Iterable[KeyChanges]
@@ -284,7 +297,7 @@ class KeyList(NamedTuple):
 def assembled(
     count: CommitCount, days: Mapping[str, Changes], start: Changes, keys: KeyList, most: int
 ) -> History:
-    """A history of what was counted; `start` is how many tables and contents there were before."""
+    """Returns the statistics of counts. `start` has the numbers of tables and contents before."""
     found, there = [], start
     for day in sorted({*count.days, *days}):
         change = days.get(day, _NO_CHANGES)
@@ -316,17 +329,17 @@ def assembled(
 
 
 def there_is(type_: str) -> Changes:
-    """What one key of this type counts in a state."""
+    """Returns what a content of a type adds to the numbers of a state."""
     return Changes(tables=_is_table(type_), contents=_is_content(type_))
 
 
 def author_of(meta: CommitMeta) -> str:
-    """Whose commit it is."""
+    """Returns the author of a commit."""
     return meta.author or meta.committer or ""
 
 
 def time_of(meta: CommitMeta) -> datetime:
-    """When a commit was made; in 1970 where a server does not tell."""
+    """Returns the time of a commit, 1970 if a server does not return it."""
     return meta.commit_time or _EPOCH
 
 

@@ -1,1 +1,1 @@
-"""Garbage collection of table files: which files no live commit can reach, kept as a run that is reviewed, approved and applied."""
+"""Garbage collection of table files: mark, plan, approve and apply, each a step of a run."""

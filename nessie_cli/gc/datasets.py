@@ -1,6 +1,7 @@
-"""The tables of a run: folders of Parquet files that appear whole or not at all, and are read in pieces, however long they are.
+"""The datasets of a run: folders of Parquet files that are replaced atomically.
 
-A dataset is replaced by writing another folder beside it, and then naming that one in `run.json`: one atomic step.
+A new folder is written next to the old one, then `run.json` names the new one. Datasets are read in
+batches, so their size does not matter.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from typing import Any
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 
 ROWS_PER_BATCH = 65_536
-"""Rows that are in memory at a time."""
+"""The number of rows in a batch."""
 
 
 class Dataset:
-    """One table of a run. `current` tells the name of the folder that holds it, None where there is none; `becomes` makes another one current."""
+    """One dataset of a run.
+
+    `current` returns the name of its folder or None, `becomes` switches to another folder.
+    """
 
     def __init__(
         self,
@@ -36,52 +40,52 @@ class Dataset:
 
     @property
     def exists(self) -> bool:
-        """Whether it has been written."""
+        """Whether the dataset has been written."""
         return self._current(self.name) is not None
 
     @property
     def folder(self) -> Path:
-        """The folder of its Parquet files, also for Spark; raises `InvalidInput` where it has not been written or is gone."""
+        """The folder of its Parquet files. Raises `InvalidInput` if it is missing."""
         current = self._current(self.name)
         if current is None:
             raise InvalidInput(f"{self._run}: the run has no {self.name} yet")
         if not (self._run / current).is_dir():
             raise InvalidInput(
-                f"{self._run / current}: is gone, though the run needs it; make a new run"
+                f"{self._run / current}: is missing. Hint: begin a new run with `nessie gc mark`"
             )
         return self._run / current
 
     @property
-    def pieces(self) -> Path:
-        """A folder for what is finished of it while it is being made: that is still there when the process was stopped."""
-        return self._run / f"{self.name}-pieces"
+    def parts(self) -> Path:
+        """A folder for its finished parts, which survive an interruption."""
+        return self._run / f"{self.name}-parts"
 
     @property
     def files(self) -> list[Path]:
-        """Its Parquet files, in an order that does not change."""
+        """Returns its Parquet files in a fixed order."""
         return sorted(
             path for path in self.folder.rglob("*.parquet") if not path.name.startswith((".", "_"))
         )
 
     @property
     def rows(self) -> int:
-        """How many rows it has, by the files' footers."""
+        """Returns the number of rows, from the footers of the files."""
         from pyarrow import parquet
 
         return sum(parquet.read_metadata(path).num_rows for path in self.files)
 
     def digest(self) -> str:
-        """A SHA-256 over all of it: what was reviewed is what is done."""
+        """Returns a SHA-256 over all rows, so that an approval covers exactly these."""
         found = hashlib.sha256()
         for path in self.files:
             found.update(f"{path.relative_to(self.folder)}:{path.stat().st_size}:".encode())
             with path.open("rb") as file:
-                while piece := file.read(2**20):
-                    found.update(piece)
+                while chunk := file.read(2**20):
+                    found.update(chunk)
         return found.hexdigest()
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Its rows as `pyarrow.RecordBatch`es. Memory: one batch. Raises `InvalidInput` for a file that is no Parquet."""
+        """Yields its rows as `pyarrow.RecordBatch`es. Memory: one batch. Raises `InvalidInput`."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -97,28 +101,29 @@ class Dataset:
                 ) from None
 
     def records(self, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Its rows, one by one."""
+        """Yields its rows."""
         for batch in self.batches(columns):
             yield from batch.to_pylist()
 
     @contextmanager
     def writing(self, schema: Any) -> Iterator[Callable[[Any], None]]:
-        """Write it anew: the block is given a function that takes a `pyarrow.RecordBatch` or `Table` of this schema, in whatever size.
+        """Replaces the rows: a context manager of a function that takes batches of this schema.
 
-        When the block ends well the new rows take the place of the old ones; when it does not, the old ones are still there.
+        A batch is a `pyarrow.RecordBatch` or `Table` of any size. If the block raises an error, the
+        old rows are kept.
         """
         with self.replacing() as folder, parquet_writer(folder, schema) as write:
             yield write
 
     @contextmanager
     def replacing(self) -> Iterator[Path]:
-        """A new folder to put Parquet files into, below it or deeper, as Spark does; it takes the place of the old one when the block ends well."""
+        """Replaces the rows: a context manager of a new folder for Parquet files, for Spark."""
         before = self._current(self.name)
         number = 0 if before is None else int(before.rpartition("-")[2]) + 1
         name = f"{self.name}-{number}"
         folder = self._run / name
         try:
-            # What a process that was killed has left there was never current.
+            # A process that was killed may have left the folder. It never was the current one.
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             yield folder
@@ -140,7 +145,7 @@ class Dataset:
 def parquet_writer(
     folder: Path, schema: Any, name: str = "part-00000.parquet"
 ) -> Iterator[Callable[[Any], None]]:
-    """Write one Parquet file: the block is given a function that takes a `pyarrow.RecordBatch` or `Table` of this schema."""
+    """Writes one Parquet file: a context manager of a function that takes batches."""
     from pyarrow import parquet
 
     with parquet.ParquetWriter(folder / name, schema) as file:
@@ -153,7 +158,7 @@ def parquet_writer(
 
 
 def make_durable(folder: Path) -> None:
-    """Wait until the disk has every file of a folder, and the folder's own entries."""
+    """Syncs the files of a folder and the folder itself to the disk."""
     for place in (*folder.rglob("*"), folder, folder.parent):
         descriptor = os.open(place, os.O_RDONLY)
         try:

@@ -1,8 +1,8 @@
-"""From the history to the states of tables and views in it: the live ones, then all others that were ever known.
+"""From the history to the states of tables and views: live ones first, then dead ones.
 
-What is live of a root is a piece of its history along first parents, from the root down as far as the policy of its reference goes, and what the
-last commit of that piece still holds. The pieces of many roots are one forest: each commit is read once, however many roots share it.
-What is staged in a workspace is live as well.
+The live commits of a root are its first parents, as far as the retention policy of its reference
+reaches. Live states are those that these commits put, and all contents of the oldest of them.
+Each commit is read once, even if many roots share it. Staged contents are live as well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NO_ANCESTOR = bytes.fromhex(NO_ANCESTOR)
 
 
 class TableState(Struct, frozen=True):
-    """One state of a content that names files: the fields of the dataset `contents`."""
+    """One state of a content with files: the fields of the dataset `contents`."""
 
     content_id: str
     key: str
@@ -45,7 +45,7 @@ class TableState(Struct, frozen=True):
 
 
 def no_staged() -> Iterable[TableState]:
-    """No workspace: nothing waits for its commit."""
+    """The default of `History`: there is no workspace."""
     return ()
 
 
@@ -56,55 +56,58 @@ class History:
         self,
         repository: Repository,
         policies: Policies,
-        told: Callable[[int], None] = lambda _: None,
+        progress: Callable[[int], None] = lambda _: None,
         *,
         moves_since: datetime = EVER,
         staged: Callable[[], Iterable[TableState]] = no_staged,
     ) -> None:
-        """Take what says how much is live, and what hears how many commits have been read.
+        """Takes the retention policies, and a callback for the number of commits read so far.
 
-        Moves before `moves_since` have expired. `staged` is called for the states of the staged batch and the stashes.
+        Moves before `moves_since` have expired. `staged` returns the states in the staged batch and
+        the stashes.
         """
         self.roots = Roots(repository, moves_since)
         self._repository = repository
         self._policies = policies
-        self._told = told
+        self._progress = progress
         self._staged = staged
         self.vanished: list[Root] = []
-        """The roots that were gone before all of their history was read."""
+        """The roots that were deleted before all of their history was read."""
         self.commits = 0
         self._live: dict[bytes, bytes] = {}
-        """The commits of live pieces, each with its first parent."""
+        """Live commits, each with its first parent."""
         self._in_order = True
-        """Whether all pieces so far were walked in the order of `_reach`: later roots come as they come."""
+        """Whether all segments so far were walked in the order of `_reach`. Later roots are not."""
         self._last_end: str | None = None
         self._below: list[tuple[str, str]] = []
-        """Where what is dead begins: a commit, and the reference that leads to it."""
+        """The first dead commits, each with the reference that leads to it."""
         self._known_live: set[bytes] = set()
         self._known_dead: set[bytes] = set()
 
     def states(self) -> Iterator[TableState]:
-        """Every state once, live ones first; of equal ones the first that is found. Cost: each commit of the repository read once.
+        """Yields every state once, live ones first.
 
-        Beside that, one state is listed in full and one difference for each further piece that ends before the beginning of history.
-        Memory: some 200 bytes for each commit, 100 for each state, 500 for each move of the reflog that has not expired.
+        Cost: each commit of the repository is read once. One commit is listed in full, and there is
+        one diff for each further segment that ends before the beginning of history. Memory: about
+        200 bytes for each commit, 100 for each state, 500 for each unexpired move of the reflog.
         """
         yield from self.became_live()
-        # References that were made meanwhile, at a commit that nothing else keeps.
+        # References may have been created meanwhile at commits that were dead before.
         yield from self.became_live()
         yield from self._dead_states()
 
     def became_live(self) -> Iterator[TableState]:
-        """The live states that were not told before: all of them at first, later those of references that were made or moved since.
+        """Yields the live states that were not yielded before.
 
-        Cost, where nothing has changed: the references and one page of the reflog.
+        Later calls find the states of references that were created or moved since. Cost if nothing
+        has changed: the references and one page of the reflog.
         """
         roots = self.roots.new()
         for state in self._staged():
             yield from self._fresh(state)
         yield from self._live_states(roots)
 
-    # -- live -----------------------------------------------------------------------------------------------------------------------
+    # -- live -------------------------------------------------------------------------------------
 
     def _live_states(self, roots: Sequence[Root]) -> Iterator[TableState]:
         by_policy: dict[Policy, dict[bytes, Root]] = {}
@@ -113,73 +116,77 @@ class History:
         for policy, waiting in sorted(by_policy.items(), key=lambda item: _reach(item[0])):
             while waiting:
                 first = waiting.pop(next(iter(waiting)))
-                piece = _Piece(first, policy, waiting)
+                segment = _Segment(first, policy, waiting)
                 try:
-                    for state in self._piece(piece):
+                    for state in self._segment(segment):
                         yield from self._fresh(state)
                 except NotFound:
                     if not self.roots.is_gone(first):
                         raise
                     self.vanished.append(first)
-                    # Nobody may rely on a piece that is not complete.
-                    for id_ in piece.commits:
+                    # An incomplete segment must not end the walk of another one.
+                    for id_ in segment.commits:
                         del self._live[id_]
-                    waiting.update(piece.passed)
+                    waiting.update(segment.passed)
         self._in_order = False
 
-    def _piece(self, piece: _Piece) -> Iterator[TableState]:
-        """What is live of one root and was not met before. Roots on the way are walked along with it.
+    def _segment(self, segment: _Segment) -> Iterator[TableState]:
+        """Yields the new live states of one root, and of the roots in the same segment.
 
-        Policies come in the order of `_reach`. So where a piece meets another one, this one reaches at least as far, unless policies count
-        commits or a root is a later one: then the other piece is followed in memory, and beyond its end.
+        Policies come in the order of `_reach`, so an earlier segment that this one meets reaches at
+        least as far. The exceptions are policies that count commits, and later roots: then the walk
+        continues beyond the end of the earlier segment, whose commits are in memory.
         """
-        policy, name = piece.policy, piece.root.name
-        position, count, last = piece.root.id, 0, ""
+        policy, name = segment.policy, segment.root.name
+        position, count, last = segment.root.id, 0, ""
         while position != _NO_ANCESTOR:
             if position in self._live:
                 if policy.commits is None and self._in_order:
                     return
-                position, count = self._beyond(piece, position, count)
+                position, count = self._beyond(segment, position, count)
                 if _is_full(policy, count):
                     return
-                # All that the live commits above hold is live already.
+                # The contents of the live commits above are live already.
                 last = ""
             for entry in self._log(position.hex()):
                 id_ = bytes.fromhex(entry.hash)
                 if id_ in self._live:
                     break
-                count = 0 if piece.passes(id_) else count
+                count = 0 if segment.passes(id_) else count
                 if count and _is_dead(policy, entry, count):
                     self._below.append((entry.hash, name))
                     if last:
                         yield from self._held(last, name)
                     return
                 count, last, position = count + 1, entry.hash, self._take(entry, id_, name)
-                piece.commits.append(id_)
+                segment.commits.append(id_)
                 yield from _puts(entry, name, live=True)
             else:
                 if last and position != _NO_ANCESTOR:
-                    # What is older has been cut off.
+                    # Older commits have been deleted.
                     yield from self._held(last, name)
                 return
             position = id_
 
-    def _beyond(self, piece: _Piece, position: bytes, count: int) -> tuple[bytes, int]:
-        """The first commit below live ones that is not live, or where the policy ends; and the commits of the piece so far."""
-        while position in self._live and not _is_full(piece.policy, count):
-            count = 1 if piece.passes(position) else count + 1
+    def _beyond(self, segment: _Segment, position: bytes, count: int) -> tuple[bytes, int]:
+        """Returns the first commit below live ones that is not live or beyond the policy.
+
+        Also returns the number of commits in the segment so far.
+        """
+        while position in self._live and not _is_full(segment.policy, count):
+            count = 1 if segment.passes(position) else count + 1
             position = self._live[position]
         return position, count
 
     def _take(self, entry: LogEntry, id_: bytes, reference: str) -> bytes:
-        """Note a live commit; answers its first parent."""
+        """Records a live commit. Returns its first parent."""
         parent = bytes.fromhex(entry.parent)
         self._live[id_] = parent
         self._below += [(merged, reference) for merged in entry.meta.parents[1:]]
         return parent
 
     def _held(self, at: str, reference: str) -> Iterator[TableState]:
-        """All contents at the end of a piece: in full for the first one, by their difference from the end before for all others."""
+        """Yields all contents at the end of a segment: by a listing at first, later by diffs."""
         if self._last_end is None:
             for entry in self._repository.entries(f"@{at}", content=True):
                 yield from states_of(entry.key, entry.content, reference, at, live=True)
@@ -188,11 +195,11 @@ class History:
                 yield from states_of(difference.key, difference.after, reference, at, live=True)
         self._last_end = at
 
-    # -- dead -----------------------------------------------------------------------------------------------------------------------
+    # -- dead -------------------------------------------------------------------------------------
 
     def _dead_states(self) -> Iterator[TableState]:
         seen: set[bytes] = set()
-        # The newest moves come first: one walk from there passes most of the others.
+        # The newest moves come first, because one walk from there passes most of the others.
         waiting = [*reversed(self.roots.expired.items()), *reversed(self._below)]
         while waiting:
             start, reference = waiting.pop()
@@ -208,21 +215,21 @@ class History:
                     for state in _puts(entry, reference, live=False):
                         yield from self._fresh(state)
             except (NotFound, DamagedObject):
-                # History that nothing names need not be there any more; then nobody knows what it held.
+                # Maintenance may have deleted commits that no reference reaches.
                 continue
 
-    # -- both -----------------------------------------------------------------------------------------------------------------------
+    # -- both -------------------------------------------------------------------------------------
 
     def _log(self, start: str) -> Iterator[LogEntry]:
         if start == NO_ANCESTOR:
             return
         for entry in self._repository.log(f"@{start}", operations=True):
             self.commits += 1
-            self._told(self.commits)
+            self._progress(self.commits)
             yield entry
 
     def _fresh(self, state: TableState) -> Iterator[TableState]:
-        """The state where it has not been told before; a live one also where it was told to be dead."""
+        """Yields a state that was not yielded before, or only as a dead one."""
         text = f"{state.content_id}\0{state.metadata_location}\0{state.snapshot_id}"
         digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
         if digest in self._known_live or (not state.live and digest in self._known_dead):
@@ -231,8 +238,8 @@ class History:
         yield state
 
 
-class _Piece:
-    """One root with what is walked from it: its commits, and the roots of the same policy that were passed on the way."""
+class _Segment:
+    """One root with its live commits, and the roots of the same policy on the way."""
 
     def __init__(self, root: Root, policy: Policy, waiting: dict[bytes, Root]) -> None:
         self.root = root
@@ -242,7 +249,7 @@ class _Piece:
         self._waiting = waiting
 
     def passes(self, commit: bytes) -> bool:
-        """Whether a commit is a root that waits to be walked; it need not be any more."""
+        """Whether a commit is a waiting root. Then it is not walked separately."""
         if commit not in self._waiting:
             return False
         self.passed[commit] = self._waiting.pop(commit)
@@ -250,19 +257,19 @@ class _Piece:
 
 
 def _reach(policy: Policy) -> tuple[int, datetime, int]:
-    """Sorts policies: first those that keep all, then by the time that they go back to, then those that count, the highest number first."""
+    """Sort key of policies: those that keep everything, then times, then numbers of commits."""
     if policy.commits is not None:
         return 2, EVER, -policy.commits
     return (0, EVER, 0) if policy.since is None else (1, policy.since, 0)
 
 
 def _is_full(policy: Policy, count: int) -> bool:
-    """Whether a policy that counts commits has so many."""
+    """Whether a policy that counts commits has reached its number."""
     return policy.commits is not None and count >= policy.commits
 
 
 def _is_dead(policy: Policy, entry: LogEntry, count: int) -> bool:
-    """Whether a commit that comes after `count` live ones is live no more."""
+    """Whether a commit after `count` live ones is dead."""
     if policy.commits is not None:
         return _is_full(policy, count)
     time = entry.meta.commit_time
@@ -278,7 +285,7 @@ def _puts(entry: LogEntry, reference: str, *, live: bool) -> Iterable[TableState
 def states_of(
     key: ContentKey, content: Content | None, reference: str, commit: str, *, live: bool
 ) -> Iterable[TableState]:
-    """The states that a content names; none if it has no files."""
+    """Returns the states of a content, none if it has no files."""
     if isinstance(content, IcebergTable):
         yield TableState(
             content.id or "",

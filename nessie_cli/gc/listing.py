@@ -1,7 +1,7 @@
-"""All files below a location, with size and time of their last change: on the local disk, on S3, and wherever fsspec reaches.
+"""Lists all files below a location with size and modification time: local, S3, fsspec.
 
-Folders are read one after the other, so a table of any size takes the memory of its largest folder. Symbolic links are neither followed nor
-listed: what they lead to belongs to somebody else. What cannot be listed is told in its place, and the rest goes on.
+Folders are read one after the other, so memory depends on the largest folder only. Symbolic links
+are neither followed nor listed, because their targets may belong to other programs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nessie_cli.iceberg.filesystems import filesystem
 
 
 class Listed(NamedTuple):
-    """A file. `location` is its name in the form of the base that it was found below, `modified` is in UTC."""
+    """A file. `location` has the form of the base location, `modified` is in UTC."""
 
     location: str
     size: int
@@ -32,7 +32,7 @@ class Listed(NamedTuple):
 
 
 class Unlisted(NamedTuple):
-    """A location that could not be listed, and why; `silent` where nobody answers there."""
+    """A location that could not be listed. `silent` if its file system does not answer."""
 
     location: str
     message: str
@@ -43,15 +43,15 @@ Found = Listed | Unlisted
 
 
 def is_local(location: str) -> bool:
-    """Whether a location is one of the local disk: a path or a `file:` URI."""
+    """Whether a location is local: a path or a `file:` URI."""
     return scheme_of(location) in ("", "file")
 
 
 def files_below(base: str, properties: Mapping[str, str]) -> Iterator[Found]:
-    """Every file below a location, each once, in no special order; nothing where there is no such folder.
+    """Yields every file below a location once, in any order. A missing folder has no files.
 
-    `properties` are those of PyIceberg's FileIO. Nothing is raised: what cannot be listed is an `Unlisted` in its place.
-    Cost: one request for each folder, one for each thousand files in it on S3.
+    `properties` are those of PyIceberg's FileIO. Raises nothing: a folder that cannot be listed is
+    an `Unlisted`. Cost: one request for each folder, on S3 one for each 1,000 files in it.
     """
     try:
         if is_local(base):
@@ -63,7 +63,7 @@ def files_below(base: str, properties: Mapping[str, str]) -> Iterator[Found]:
         yield Unlisted(base, error.message, isinstance(error, NoAnswer))
 
 
-# -- local --------------------------------------------------------------------------------------------------------------------------------
+# -- local ----------------------------------------------------------------------------------------
 
 
 def _local(base: str) -> Iterator[Found]:
@@ -80,15 +80,15 @@ def _local(base: str) -> Iterator[Found]:
                     elif entry.is_file(follow_symlinks=False):
                         yield from _listed(entry, f"{stem}{name}")
         except (FileNotFoundError, NotADirectoryError) as error:
-            # The base of a table that is gone, or what was removed meanwhile; a file in the place of the base is none of a table's.
+            # The table or the folder was deleted. A file at the base location is not a table's.
             if not below and isinstance(error, NotADirectoryError):
-                yield Unlisted(base, "is no folder")
+                yield Unlisted(base, "is not a folder")
         except OSError as error:
             yield Unlisted(f"{stem}{below}", first_line(error))
 
 
 def local_names(base: str) -> tuple[str, str]:
-    """The path of a local base, and what the locations of files below it begin with in its place. Names in between are taken as they stand."""
+    """Returns the path of a local base, and the prefix that replaces it in locations of files."""
     root = str(local_path(absolute_location(base))).rstrip("/")
     return root, base.rstrip("/") if scheme_of(base) else root
 
@@ -105,12 +105,12 @@ def _listed(entry: os.DirEntry[str], location: str) -> Iterator[Found]:
 
 
 def moment(nanoseconds: int) -> datetime:
-    """A time of a file, to the microsecond."""
+    """Returns a time of a file, to the microsecond."""
     seconds, rest = divmod(nanoseconds, 10**9)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1000)
 
 
-# -- remote -------------------------------------------------------------------------------------------------------------------------------
+# -- remote ---------------------------------------------------------------------------------------
 
 
 def _remote(found: Any, root: str, stem: str) -> Iterator[Found]:
@@ -140,6 +140,6 @@ def _remote(found: Any, root: str, stem: str) -> Iterator[Found]:
 
 
 def _modified(entry: Any) -> datetime:
-    """When a file was changed; one of an unknown age is as good as new."""
+    """Returns the modification time of a file. An unknown one counts as new."""
     found: datetime | None = entry.mtime
     return datetime.now(UTC) if found is None else found.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""Marks what is live in a repository, and finds the files that have become live since."""
+"""Marks the live files of a repository, and finds files that have become live since."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from functools import cached_property
 from typing import TypeAlias
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.gc.applying import Revived
-from nessie_cli.gc.following import BROKEN, Follower
+from nessie_cli.gc.apply import Revived
 from nessie_cli.gc.history import History, TableState, no_staged
-from nessie_cli.gc.marking import Marked, Told, contents_of, history_of, mark
-from nessie_cli.gc.pieces import Finding, Notes
+from nessie_cli.gc.mark import Marked, PhaseProgress, contents_of, history_of, mark
+from nessie_cli.gc.parts import Finding, Notes
 from nessie_cli.gc.roots import Roots, moves_since
 from nessie_cli.gc.run import Marks, Settings
+from nessie_cli.gc.table_files import BROKEN, FileFinder
 from nessie_cli.iceberg.reachable import Kind, Snapshots
 from nessie_cli.repository.base import Repository
 
-Engine: TypeAlias = Callable[[Repository, Settings, Marks, Mapping[str, str], Told], Marked]
-"""`gc.marking.mark`, or the same by other means."""
+Engine: TypeAlias = Callable[
+    [Repository, Settings, Marks, Mapping[str, str], PhaseProgress], Marked
+]
+"""`gc.mark.mark`, or another implementation of it."""
 
 
 class RepositoryMarker:
@@ -33,7 +35,7 @@ class RepositoryMarker:
         repository: Repository,
         settings: Settings,
         properties: Mapping[str, str],
-        told: Told,
+        progress: PhaseProgress,
         *,
         staged: Callable[[], Iterable[TableState]] = no_staged,
         engine: Engine = mark,
@@ -41,7 +43,7 @@ class RepositoryMarker:
         self._repository = repository
         self._settings = settings
         self._properties = properties
-        self._told = told
+        self._progress = progress
         self._staged = staged
         self._engine = engine
         self._history: History | None = None
@@ -49,21 +51,23 @@ class RepositoryMarker:
 
     def verify(self) -> int | None:
         """See `Marker`."""
-        self._told("verifying the store", 0, None)
+        self._progress("verifying the store", 0, None)
         since = moves_since(self._repository, self._settings.reference_time)
         roots = Roots(self._repository, since)
         return self._repository.verify({root.hash for root in roots.new()})
 
     def mark(self, marks: Marks) -> Marked:
-        """See `Marker`. Goes on with a mark that was stopped, see `gc.marking.mark`."""
-        history = history_of(self._repository, self._settings, self._told, self._staged)
+        """See `Marker`. Resumes an interrupted mark, see `gc.mark.mark`."""
+        history = history_of(self._repository, self._settings, self._progress, self._staged)
         self._history, self._marks = history, marks
-        vars(self).pop("_follower", None)
-        contents_of(self._repository, self._settings, marks, self._told, history)
-        return self._engine(self._repository, self._settings, marks, self._properties, self._told)
+        vars(self).pop("_finder", None)
+        contents_of(self._repository, self._settings, marks, self._progress, history)
+        return self._engine(
+            self._repository, self._settings, marks, self._properties, self._progress
+        )
 
     def revived(self) -> Iterator[Revived]:
-        """See `Marker`. Cost where nothing has changed: that of `History.became_live`."""
+        """See `Marker`. Cost if nothing has changed: that of `History.became_live`."""
         if self._history is None:
             raise InvalidInput("nothing has been marked yet")
         for state in self._history.became_live():
@@ -71,9 +75,9 @@ class RepositoryMarker:
 
     def _needed(self, state: TableState) -> Iterator[Revived]:
         notes = Notes()
-        for file, _ in self._follower.live([state], notes):
+        for file, _ in self._finder.live([state], notes):
             yield Revived(file.path, state.key, state.reference)
-        # Which files a content needs that cannot be read, nobody knows.
+        # The files of an unreadable content are unknown, so its base counts as live.
         unknown = [finding.base for finding in notes.findings if finding.base]
         if notes.broken:
             unknown += [base for _, _, base in notes.bases] + self._known_bases(state.content_id)
@@ -81,15 +85,15 @@ class RepositoryMarker:
             yield Revived(base, state.key, state.reference, is_base=True)
 
     @cached_property
-    def _follower(self) -> Follower:
-        """Reads no manifest that the mark has read: what is in it is live."""
+    def _finder(self) -> FileFinder:
+        """Returns a walk that skips the manifests of the mark, whose files are live already."""
         assert self._marks is not None
-        follower = Follower(self._properties, Snapshots(self._settings.snapshots))
+        finder = FileFinder(self._properties, Snapshots(self._settings.snapshots))
         broken = [Finding(**row) for row in self._marks.findings.records() if row["kind"] == BROKEN]
         live = self._marks.live.records(["path", "kind"])
         manifests = (row["path"] for row in live if row["kind"] == Kind.MANIFEST.value)
-        follower.remember(Notes(broken=broken), manifests)
-        return follower
+        finder.remember(Notes(broken=broken), manifests)
+        return finder
 
     def _known_bases(self, content_id: str) -> list[str]:
         assert self._marks is not None

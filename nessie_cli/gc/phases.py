@@ -1,4 +1,4 @@
-"""The verbs of a run, each under its lock and with its state kept: mark, plan, approve, apply. The work itself is an engine's, handed in."""
+"""The phases of a run and their states. An engine, passed as an argument, does the work."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.gc.applying import Mark
+from nessie_cli.gc.apply import Mark
 from nessie_cli.gc.run import Run, Settings, State
 
 MARKED = State.MARKED.value.lower()
-"""The name of the time at which a run was marked."""
+"""The name of the time of the mark in `RunInfo.times`."""
 INCOMPLETE = frozenset({"BROKEN", "LISTING"})
-"""Findings of these kinds mean that something was left out that the run should have looked at."""
+"""Kinds of findings that make a run incomplete."""
 
 
 def mark(run: Run, work: Mark, clock: Callable[[], datetime]) -> None:
-    """Mark what is live, or go on with that; to be called under the run's lock. Raises `InvalidInput` for a run that has been marked."""
+    """Marks the live files, or resumes that. The caller holds the run's lock.
+
+    Raises `InvalidInput` if the run has been marked already.
+    """
     if MARKED in run.info.times:
         raise InvalidInput(
-            f"run {run.id} is {run.info.state}: it has been marked already. Hint: `nessie gc show {run.id}` shows the next step"
+            f"run {run.id} is {run.info.state}: it has been marked already. "
+            f"Hint: `nessie gc show {run.id}` shows the next step"
         )
     with run.failing():
         run.update(state=State.MARKING, error=None)
@@ -33,17 +37,20 @@ def plan(
     settings: Settings,
     clock: Callable[[], datetime],
 ) -> None:
-    """Find the candidates by these settings; an approval that there was counts no more. To be called under the run's lock.
+    """Finds the candidates by these settings and revokes an approval.
 
-    Raises `InvalidInput` for a run that has not been marked, `NotAllowed` for one that deletions have begun of.
+    The caller holds the run's lock. Raises `InvalidInput` if the run has not been marked, and
+    `NotAllowed` if deletion has begun.
     """
     if MARKED not in run.info.times:
         raise InvalidInput(
-            f"run {run.id} is {run.info.state}: it has not been marked yet. Hint: `nessie gc mark --resume {run.id}` resumes it"
+            f"run {run.id} is {run.info.state}: it has not been marked yet. "
+            f"Hint: `nessie gc mark --resume {run.id}` resumes it"
         )
     if run.audit_path.exists():
         raise NotAllowed(
-            f"run {run.id} is {run.info.state}: files of it have been deleted. Hint: `nessie gc mark` begins a new run"
+            f"run {run.id} is {run.info.state}: deletion has begun. "
+            "Hint: `nessie gc mark` begins a new run"
         )
     run.disapprove()
     with run.failing():
@@ -53,7 +60,7 @@ def plan(
 
 
 def is_incomplete(run: Run) -> bool:
-    """Whether a content could not be read, or a place not be listed, so that something was left out."""
+    """Whether a content could not be read or a location could not be listed."""
     names = [name for name in ("findings", "plan-findings") if run.dataset(name).exists]
     return any(
         not INCOMPLETE.isdisjoint(batch.column("kind").to_pylist())

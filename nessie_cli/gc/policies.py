@@ -1,4 +1,4 @@
-"""How much of a reference's history is live: policies by patterns of names, as the original writes them (`10`, `P30D`, an instant, `NONE`)."""
+"""Retention policies by patterns of reference names: `10`, `P30D`, an instant or `NONE`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from nessie_cli.wire.repository_config import GARBAGE_COLLECTOR
 _MOST_DIGITS = 9
 _RULE = "write a number of commits (10), a duration (P30D, PT36H, 30d, 36h), an instant (2026-01-31T12:00:00Z) or NONE"
 _SETTING = f"repository-config.{GARBAGE_COLLECTOR}"
-"""The setting of the repository that keeps what clients were told to do about garbage."""
+"""The setting of the repository with the defaults of its garbage collection."""
 
 
 class Policy(Struct, frozen=True):
-    """What is live of a history along first parents: its newest `commits`, or those not older than `since`; all where both are None.
+    """The live first parents of a reference: the newest ones, those since a time, or all.
 
-    The newest commit is live in any case, and so is everything that the oldest live commit still holds.
+    The newest commit is always live. So are all contents of the oldest live commit.
     """
 
     text: str
@@ -32,13 +32,13 @@ class Policy(Struct, frozen=True):
 
 
 class Policies(Struct, frozen=True):
-    """The first rule whose pattern matches a whole name decides; the default where none does."""
+    """Policies by name. The first pattern that matches the whole name decides, then the default."""
 
     default: Policy
     rules: tuple[tuple[Pattern[str], Policy], ...] = ()
 
     def of(self, name: str) -> Policy:
-        """The policy of a branch or tag."""
+        """Returns the policy of a branch or tag."""
         return next(
             (policy for pattern, policy in self.rules if pattern.fullmatch(name)), self.default
         )
@@ -47,9 +47,9 @@ class Policies(Struct, frozen=True):
 def policies(
     default: str, cutoffs: Sequence[tuple[str, str]], reference_time: datetime
 ) -> Policies:
-    """Policies from texts; durations count back from `reference_time`. `cutoffs` are (regular expression, policy).
+    """Parses policies. `cutoffs` are pairs of a regular expression and a policy.
 
-    Raises `InvalidInput` that names the text which is none.
+    Durations count back from `reference_time`. Raises `InvalidInput`, which quotes the policy.
     """
     return Policies(
         policy(default, reference_time),
@@ -58,21 +58,22 @@ def policies(
 
 
 def policy(text: str, reference_time: datetime) -> Policy:
-    """One policy. Raises `InvalidInput`."""
+    """Parses a policy. Raises `InvalidInput`."""
     given = text.strip()
     if given.upper() == "NONE":
         return Policy("NONE")
     if given.isascii() and given.isdigit():
         if not given.strip("0") or len(given) > _MOST_DIGITS:
             raise InvalidInput(
-                f"cut-off {text!r}: a number of commits is from 1 to 999999999; the newest commit is always live"
+                f"cut-off {text!r}: the number of commits must be between 1 and 999999999. "
+                "The newest commit is always live"
             )
         return Policy(given, commits=int(given))
     back = find_duration(given)
     if back is not None:
         if not timedelta(0) <= back <= LONGEST:
             raise InvalidInput(
-                f"cut-off {text!r}: a duration is neither negative nor longer than {LONGEST.days} days"
+                f"cut-off {text!r}: a duration must not be negative or longer than {LONGEST.days} days"
             )
         return Policy(
             given,
@@ -85,12 +86,12 @@ def _instant(text: str, given: str) -> datetime:
     try:
         since = datetime.fromisoformat(given)
     except ValueError:
-        raise InvalidInput(f"cut-off {text!r}: is no policy; {_RULE}") from None
+        raise InvalidInput(f"cut-off {text!r}: is not a policy. Hint: {_RULE}") from None
     if since.tzinfo is None:
         raise InvalidInput(
-            f"cut-off {text!r}: an instant says its time zone; write {given}Z for UTC"
+            f"cut-off {text!r}: an instant needs a time zone. Hint: write {given}Z for UTC"
             if "T" in given
-            else f"cut-off {text!r}: {_RULE}"
+            else f"cut-off {text!r}: is not a policy. Hint: {_RULE}"
         )
     return since.astimezone(UTC)
 
@@ -99,14 +100,16 @@ def _pattern(name: str) -> Pattern[str]:
     try:
         return re.compile(name)
     except re.error as error:
-        raise InvalidInput(f"cut-off pattern {name!r}: is no regular expression: {error}") from None
+        raise InvalidInput(
+            f"cut-off pattern {name!r}: is not a regular expression: {error}"
+        ) from None
 
 
-# -- what the repository says -----------------------------------------------------------------------------------------------------------------
+# -- what the repository says ---------------------------------------------------------------------
 
 
 class Defaults(Struct, frozen=True):
-    """What the repository has been told for everybody who collects its garbage; None and empty for what it has not. `grace` in seconds."""
+    """The defaults of a repository, None or empty if unset. `grace` is in seconds."""
 
     default_cutoff: str | None = None
     cutoffs: tuple[tuple[str, str], ...] = ()
@@ -125,7 +128,7 @@ class _Stored(Struct, rename="camel"):
 
 
 def repository_defaults(config: RepositoryConfig) -> Defaults:
-    """The repository's own configuration of garbage collection. Raises `InvalidInput` where that cannot be read."""
+    """Returns the defaults of a repository. Raises `InvalidInput` if its setting is damaged."""
     text = config.settings.get(_SETTING)
     if text is None:
         return Defaults()

@@ -1,6 +1,6 @@
-"""Files are removed here and nowhere else: one by one, never outside of the allowed locations, and only where they still are what was reviewed.
+"""Removes files: only below allowed locations, and only unchanged ones.
 
-Each file has an outcome of its own; what goes wrong with one does not keep the others.
+Each file has an outcome. An error with one file does not stop the others.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from nessie_cli.iceberg.filesystems import filesystem
 from nessie_cli.iceberg.locations import normalised
 
 AT_A_TIME = 8
-"""Requests to a remote file system that are under way at a time."""
+"""The number of concurrent requests to a remote file system."""
 
 
 METADATA = (".metadata.json", ".metadata.json.gz")
-"""How the names of metadata files end."""
+"""The ends of the names of metadata files."""
 
 
 class Outcome(StrEnum):
-    """What became of one candidate. The first two are as they should be, FAILED can be tried again; the others stay, and are told."""
+    """The outcome for one candidate: deleted, already missing, failed (can be retried), or kept."""
 
     DELETED = "DELETED"
     GONE = "GONE"
@@ -40,7 +40,7 @@ class Outcome(StrEnum):
 
 
 class Candidate(NamedTuple):
-    """A file to be removed, as it was when it was reviewed: its location, size, time of change, and the base that it was found below."""
+    """A reviewed file: its location, size, modification time, and the base it was found below."""
 
     location: str
     size: int
@@ -49,7 +49,7 @@ class Candidate(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """What became of a file, and why where that is not plain; `silent` where its file system answers no more."""
+    """The outcome for a file, with a reason. `silent` if its file system does not answer."""
 
     location: str
     outcome: Outcome
@@ -58,13 +58,13 @@ class Removed(NamedTuple):
 
 
 class Scope:
-    """The locations that files may be removed below."""
+    """The locations below which files may be removed."""
 
     def __init__(self, warehouse: Sequence[str]) -> None:
         self._below = tuple(f"{normalised(location).rstrip('/')}/" for location in warehouse)
 
     def holds(self, location: str) -> bool:
-        """Whether a file is below one of them, links of folders followed."""
+        """Whether a file is below one of them, with symbolic links resolved."""
         return normalised(location).startswith(self._below)
 
 
@@ -76,9 +76,9 @@ class Remover:
         self._properties = properties
 
     def remove(self, candidates: Sequence[Candidate]) -> list[Removed]:
-        """Remove files, metadata files last; what became of each, in the order of the candidates.
+        """Removes files, metadata files last. Returns the outcomes in the order of the candidates.
 
-        An interrupt or a kill leaves some removed: whoever repeats the call meets those as `GONE`.
+        After an interruption, a repeated call returns `GONE` for the files that were removed.
         """
         found: dict[str, Removed] = {}
         for metadata in (False, True):
@@ -102,7 +102,7 @@ class Remover:
     def _one(self, candidate: Candidate) -> Removed:
         if not self._scope.holds(candidate.location):
             return Removed(
-                candidate.location, Outcome.OUTSIDE, "is outside of the locations that are allowed"
+                candidate.location, Outcome.OUTSIDE, "is outside of the allowed locations"
             )
         try:
             return (
@@ -123,7 +123,7 @@ class Remover:
                 found.delete_file(path)
             return Removed(candidate.location, outcome or Outcome.DELETED)
         except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
-            # Some make the folder of a removed file again, and fail where only that is forbidden: the file is what counts.
+            # Some file systems then recreate the folder, and fail if that is forbidden.
             if _is_gone(found, path):
                 return Removed(candidate.location, Outcome.DELETED)
             return Removed(
@@ -145,7 +145,7 @@ def _remove_local(candidate: Candidate) -> Removed:
 
 def _remove_below(root: str, name: str, candidate: Candidate) -> Removed:
     below, _, name = name.rpartition("/")
-    # The folder is opened first, and all the rest is done in the one that is open: it cannot become another on the way.
+    # All steps use the open folder, so that nobody can replace it by a link meanwhile.
     descriptor = os.open(f"{root}{below}", os.O_RDONLY | os.O_DIRECTORY)
     try:
         plain = f"{os.path.realpath(root)}{below}"
@@ -153,7 +153,9 @@ def _remove_below(root: str, name: str, candidate: Candidate) -> Removed:
             os.fstat(descriptor), os.lstat(plain)
         ):
             return Removed(
-                candidate.location, Outcome.CHANGED, "a folder on the way has become a link"
+                candidate.location,
+                Outcome.CHANGED,
+                "a folder in its path has become a symbolic link",
             )
         return _remove_in(descriptor, name, candidate)
     finally:
@@ -161,24 +163,24 @@ def _remove_below(root: str, name: str, candidate: Candidate) -> Removed:
 
 
 def _remove_in(descriptor: int, name: str, candidate: Candidate) -> Removed:
-    """Remove a file of an open folder."""
+    """Removes a file of an open folder."""
     there = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
     if not stat.S_ISREG(there.st_mode):
-        return Removed(candidate.location, Outcome.CHANGED, "is no regular file any more")
+        return Removed(candidate.location, Outcome.CHANGED, "is no longer a regular file")
     if there.st_size != candidate.size or moment(there.st_mtime_ns) != candidate.modified:
-        return Removed(candidate.location, Outcome.CHANGED, "was written anew since the plan")
+        return Removed(candidate.location, Outcome.CHANGED, "was modified after the plan")
     os.unlink(name, dir_fd=descriptor)
     return Removed(candidate.location, Outcome.DELETED)
 
 
 def _state(found: Any, path: str, candidate: Candidate) -> Outcome | None:
-    """Why a remote file is not to be removed; None for one that is as it was."""
+    """Returns the reason to keep a remote file, None if it is unchanged."""
     from pyarrow import fs
 
     there = found.get_file_info(path)
     if there.type != fs.FileType.File:
         return Outcome.GONE if there.type == fs.FileType.NotFound else Outcome.CHANGED
-    # A listing tells the time more exactly than the answer about one object does.
+    # A listing has more exact times than a request for one object.
     same = (
         there.mtime is None
         or abs((there.mtime.astimezone(UTC) - candidate.modified).total_seconds()) < 1
@@ -191,5 +193,5 @@ def _is_gone(found: Any, path: str) -> bool:
 
     try:
         return bool(found.get_file_info(path).type == fs.FileType.NotFound)
-    except Exception:  # noqa: BLE001 - nobody knows then; the first error is the one to tell
+    except Exception:  # noqa: BLE001 - the first error is the one to report
         return False

@@ -1,4 +1,4 @@
-"""Roots of the garbage collection: references, and positions that `nessie undo` brings back.
+"""Roots of the garbage collection: references, and positions that `nessie undo` can restore.
 
 A position is the commit before or after a move of the reflog that has not expired.
 """
@@ -20,7 +20,7 @@ EVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Root(Struct, frozen=True):
-    """A commit that a reference is at, or was at and can be brought back to."""
+    """The commit of a reference, or an earlier one that it can be restored to."""
 
     name: str
     hash: str
@@ -39,7 +39,7 @@ def moves_since(repository: Repository, now: datetime) -> datetime:
 
 
 class Roots:
-    """The roots of a repository. What was read once is not read again, except the references."""
+    """The roots of a repository. Reads each page of the reflog once."""
 
     def __init__(self, repository: Repository, since: datetime = EVER) -> None:
         """Moves before `since` have expired."""
@@ -48,13 +48,13 @@ class Roots:
         self._last_move = 0
         self._known: set[Root] = set()
         self.references: list[Pinned] = []
-        """All that were there, and where they stood."""
+        """All references with their commits."""
         self.positions = 0
-        """The number of positions, those that references are at left out."""
+        """The number of positions without a reference."""
         self.has_reflog = True
-        """Whether the repository tells its reflog. Servers of other makers do not."""
+        """Whether the repository has a reflog. Other servers have none."""
         self.expired: dict[str, str] = {}
-        """Commits before moves that have expired, each with its reference."""
+        """Commits before expired moves, each with its reference."""
 
     def new(self) -> list[Root]:
         """Returns the roots that were not returned before: references, then positions.
@@ -65,7 +65,7 @@ class Roots:
         found = [Pinned(one.name, one.type.value, one.hash) for one in references]
         self.references += [one for one in found if one not in self.references]
         roots = dict.fromkeys(Root(one.name, one.hash) for one in found)
-        # References are read first: one that moves meanwhile is in the reflog.
+        # References are read first. A move after that is in the reflog.
         positions = dict.fromkeys(self._positions())
         new = [root for root in [*roots, *positions] if root not in self._known]
         self._known.update(new)
@@ -74,7 +74,7 @@ class Roots:
         return new
 
     def is_gone(self, root: Root) -> bool:
-        """Whether a reference was deleted, or the reflog has no move of this position any more."""
+        """Whether a reference was deleted, or the move of a position has left the reflog."""
         if root.is_position:
             return all(root.hash not in (one.before, one.after) for one in self._moves(0))
         try:
@@ -93,7 +93,7 @@ class Roots:
                 self.expired.setdefault(move.before, move.reference)
 
     def _moves(self, last: int) -> Iterator[ReflogEntry]:
-        """The moves with higher numbers than this, newest first."""
+        """Yields the moves with higher numbers, newest first."""
         try:
             moves = self._repository.reflog()
             move = next(moves, None)

@@ -1,12 +1,12 @@
-"""A run of the garbage collection: a folder that holds all that was found and decided, so that it can be looked at, gone on with, and proved later.
+"""A run of the garbage collection: a folder with all results and decisions.
 
-    20261122T103000Z/run.json         what was asked for, how far it is, counts; replaced whole
-                     live-0/ ...      datasets (see `datasets`); run.json names the folder that counts
+    20261122T103000Z/run.json         settings, state and counts; replaced atomically
+                     live-0/ ...      datasets (see `datasets`); run.json has their current folders
                      approval.json    who has approved which candidates
-                     deleted.jsonl    what was deleted, written before and after each batch
-                     lock             held by the process that works on it
+                     deleted.jsonl    the audit trail, written before and after each batch
+                     lock             the lock of the process that works on the run
 
-Whoever changes a run holds its lock. A process may be killed between any two writes: what `run.json` says is always true.
+Every change of a run needs its lock. `run.json` is correct even if a process is killed.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ APPROVAL_FILE = "approval.json"
 AUDIT_FILE = "deleted.jsonl"
 LOCK_FILE = "lock"
 DEFAULT_FOLDER = "gc"
-"""The folder of runs in a workspace's `.nessie/`."""
+"""The folder of the runs in `.nessie/`."""
 
 Clock = Callable[[], datetime]
 
 
 class State(StrEnum):
-    """How far a run is. MARKING and APPLYING are also the states of a run whose process was stopped on the way: it is gone on with."""
+    """The state of a run. An interrupted run stays in MARKING or APPLYING and can be resumed."""
 
     MARKING = "MARKING"
     MARKED = "MARKED"
@@ -53,7 +53,7 @@ class State(StrEnum):
 
 
 class Pinned(Struct, frozen=True, rename="camel"):
-    """A reference, and where it stood when the run was marked."""
+    """A reference and its commit at the time of the mark."""
 
     name: str
     type: str
@@ -61,11 +61,16 @@ class Pinned(Struct, frozen=True, rename="camel"):
 
 
 class Settings(Struct, frozen=True, rename="camel", kw_only=True):
-    """What was asked for. `store` is the URL without secrets; `cutoffs` are (pattern of reference names, policy), the first that fits counts.
+    """The settings of a run.
 
-    Durations count back from `reference_time`. `grace` is in seconds. `warehouse` lists the locations that files may be deleted below, `catalog`
-    is the one of PyIceberg's configuration that has the properties of the file systems. Grace and warehouse are settled when the run is planned.
-    `snapshots` is `listed` (every snapshot that a live metadata file lists stays) or `referenced` (only the one that the content names).
+    * `store`: the URL without secrets.
+    * `cutoffs`: pairs of a pattern of reference names and a policy. The first match decides.
+    * `reference_time`: durations count back from it.
+    * `grace`: in seconds. It and `warehouse` are set by the plan.
+    * `warehouse`: the locations below which files may be deleted.
+    * `catalog`: the catalog in PyIceberg's configuration with the properties of the file systems.
+    * `snapshots`: `listed` keeps every snapshot in a live metadata file, `referenced` only the
+      snapshot of the content.
     """
 
     store: str
@@ -79,12 +84,12 @@ class Settings(Struct, frozen=True, rename="camel", kw_only=True):
     snapshots: str = "listed"
 
     def with_plan(self, warehouse: tuple[str, ...], grace: int) -> Settings:
-        """With what is settled when the run is planned."""
+        """Returns the settings with those of the plan."""
         return msgspec.structs.replace(self, warehouse=warehouse, grace=grace)
 
 
 class Marks(NamedTuple):
-    """The datasets of one mark: contents that the history names, files that are live, locations of tables, and what could not be read."""
+    """The datasets of one mark: contents, live files, locations of tables, and findings."""
 
     contents: Dataset
     live: Dataset
@@ -93,7 +98,7 @@ class Marks(NamedTuple):
 
 
 class RunInfo(Struct, frozen=True, rename="camel", kw_only=True):
-    """What `run.json` says. `times` and `counts` have a name each, `datasets` the folder of each; `error` is why the state is FAILED."""
+    """The contents of `run.json`. `datasets` has folders by name, `error` the reason of FAILED."""
 
     format: int = FORMAT
     id: str
@@ -108,7 +113,7 @@ class RunInfo(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Approval(Struct, frozen=True, rename="camel", kw_only=True):
-    """Somebody's word that these candidates may be deleted: `digest` is that of `Run.digest`."""
+    """The approval to delete the candidates with a digest, the one of `Run.digest`."""
 
     by: str
     time: datetime
@@ -118,7 +123,7 @@ class Approval(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Run:
-    """One run in a folder. Properties read what was read last; `changing` reads anew under the lock."""
+    """One run in a folder. Properties are those of the last read. `changing` reads it again."""
 
     def __init__(self, folder: Path, info: RunInfo) -> None:
         self.folder = folder
@@ -126,33 +131,34 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The name of the run; runs sort by it as by time."""
+        """The name of the run. Names sort by time."""
         return self.info.id
 
     @property
     def audit_path(self) -> Path:
-        """The file that tells what was deleted."""
+        """The file of the audit trail."""
         return self.folder / AUDIT_FILE
 
     def dataset(self, name: str) -> Dataset:
-        """One of its tables, written or not: `candidates` and the others."""
+        """Returns a dataset by name, such as `candidates`, written or not."""
         return Dataset(self.folder, name, self._folder_of, self._becomes)
 
     def marks(self, *, again: bool = False) -> Marks:
-        """The datasets of the mark, or those of the mark just before deletion."""
+        """Returns the datasets of the mark, or of the mark before deletion (`again`)."""
         behind = "-again" if again else ""
         return Marks(*(self.dataset(f"{name}{behind}") for name in Marks._fields))
 
     def forget(self, *datasets: Dataset) -> None:
-        """Drop datasets, and what is finished of them, so that they are written anew.
+        """Drops datasets and their finished parts, so that they are written from scratch.
 
-        Raises `StoreUnavailable` where something is left that would be taken for finished: by that a live file could be missed.
+        Raises `StoreUnavailable` if a finished part cannot be removed: with it, a later mark would
+        miss live files.
         """
         names = {dataset.name for dataset in datasets}
         gone = [
             self.folder / folder for name, folder in self.info.datasets.items() if name in names
         ]
-        gone += [dataset.pieces for dataset in datasets]
+        gone += [dataset.parts for dataset in datasets]
         self.update(
             datasets={
                 name: folder for name, folder in self.info.datasets.items() if name not in names
@@ -161,9 +167,10 @@ class Run:
         for folder in gone:
             shutil.rmtree(folder, ignore_errors=True)
         for dataset in datasets:
-            if os.path.lexists(dataset.pieces):
+            if os.path.lexists(dataset.parts):
                 raise StoreUnavailable(
-                    f"{dataset.pieces}: cannot be removed; it holds what an earlier mark has found, so remove it and try again"
+                    f"{dataset.parts}: the results of an earlier mark cannot be removed. "
+                    "Hint: remove the folder and try again"
                 )
 
     def _folder_of(self, name: str) -> str | None:
@@ -173,7 +180,7 @@ class Run:
         self.update(datasets={**self.info.datasets, name: folder})
 
     def update(self, **changes: Any) -> None:
-        """Change what `run.json` says, durably; `changes` are attributes of `RunInfo`."""
+        """Changes `run.json` durably. `changes` are attributes of `RunInfo`."""
         info = msgspec.structs.replace(self.info, **changes)
         replace_text(
             self.folder / RUN_FILE,
@@ -184,7 +191,7 @@ class Run:
     def reach(
         self, state: State, now: datetime, counts: Mapping[str, int] | None = None, **changes: Any
     ) -> None:
-        """It is as far as this from now on."""
+        """Sets the state."""
         times = {**self.info.times, state.value.lower(): now}
         self.update(
             state=state,
@@ -196,7 +203,7 @@ class Run:
 
     @contextmanager
     def changing(self) -> Iterator[Run]:
-        """Work on it while nobody else does; raises `StoreUnavailable` where somebody else does."""
+        """Holds the lock. Raises `StoreUnavailable` if another process holds it."""
         with locked_if_free(self.folder / LOCK_FILE) as free:
             if not free:
                 raise StoreUnavailable(f"run {self.id}: another process is working on it")
@@ -205,29 +212,32 @@ class Run:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Note an error of this block in the run. An interrupt leaves the run as it is: to be gone on with, and so does a failure."""
+        """Records an error of the block as the state FAILED. The run can be resumed.
+
+        An interruption does not change the state.
+        """
         try:
             yield
         except NessieError as error:
-            # Where not even that can be written, the first error is the one to be told.
+            # If the state cannot be written either, the first error is the one to report.
             with suppress(StoreUnavailable):
                 self.update(state=State.FAILED, error=error.message)
             raise
 
-    # -- approval ---------------------------------------------------------------------------------------------------------------------
+    # -- approval ---------------------------------------------------------------------------------
 
     def digest(self) -> str:
-        """A SHA-256 over the candidates and all that decides about them: an approval counts for nothing else."""
+        """Returns a SHA-256 over the candidates and the settings, which an approval covers."""
         settings = msgspec.json.encode(self.info.settings, order="deterministic")
         return hashlib.sha256(settings + self.dataset("candidates").digest().encode()).hexdigest()
 
     def approval(self) -> Approval | None:
-        """The approval, whether or not it fits what there is now; raises `InvalidInput` for a file that is none."""
+        """Returns the approval, even one of earlier candidates. Raises `InvalidInput`."""
         found: Approval | None = _decoded(self.folder / APPROVAL_FILE, Approval)
         return found
 
     def approve(self, approval: Approval) -> None:
-        """Keep an approval."""
+        """Stores an approval."""
         replace_text(
             self.folder / APPROVAL_FILE,
             msgspec.json.format(msgspec.json.encode(approval), indent=1).decode() + "\n",
@@ -235,18 +245,18 @@ class Run:
         self.reach(State.APPROVED, approval.time)
 
     def disapprove(self) -> None:
-        """Forget the approval: the candidates are about to change."""
+        """Removes the approval, before the candidates change."""
         remove(self.folder / APPROVAL_FILE)
 
 
 class Runs:
-    """The folder that the runs are in."""
+    """The folder of the runs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def new(self, settings: Settings, now: datetime) -> Run:
-        """Begin a run."""
+        """Begins a run."""
         name = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
         number = 0
         while True:
@@ -258,13 +268,16 @@ class Runs:
                 number += 1
                 continue
             except OSError as error:
-                raise StoreUnavailable(f"{folder}: cannot be made: {error.strerror}") from None
+                raise StoreUnavailable(f"{folder}: cannot be created: {error.strerror}") from None
             run = Run(folder, RunInfo(id=id_, state=State.MARKING, created=now, settings=settings))
             run.update()
             return run
 
     def ids(self) -> list[str]:
-        """The names of all runs, the newest first. A folder without `run.json` is the beginning of one whose process was killed, and is none."""
+        """Returns the names of all runs, newest first.
+
+        A folder without `run.json` is not a run: its process was killed at the beginning.
+        """
         if not self.folder.is_dir():
             return []
         return sorted(
@@ -274,28 +287,32 @@ class Runs:
         )
 
     def open(self, id_: str | None = None) -> Run:
-        """A run by its name or the beginning of it, None: the newest one. Raises `RunNotFound`, and `InvalidInput` for an ambiguous name."""
+        """Returns a run by its name or the beginning of it. None stands for the newest run.
+
+        Raises `RunNotFound`, and `InvalidInput` for an ambiguous name.
+        """
         ids = self.ids()
         if not ids:
             raise RunNotFound(
-                f"{self.folder}: there is no run yet; `nessie gc mark` begins one", id_ or ""
+                f"{self.folder}: there is no run. Hint: `nessie gc mark` begins one", id_ or ""
             )
         found = [one for one in ids if one == id_] or [
             one for one in ids if one.startswith(id_ or "")
         ]
         if not found:
             raise RunNotFound(
-                f"there is no run '{id_}' in {self.folder}; `nessie gc list` lists them", id_ or ""
+                f"there is no run '{id_}' in {self.folder}. Hint: `nessie gc list` lists the runs",
+                id_ or "",
             )
         if id_ is not None and len(found) > 1:
             raise InvalidInput(
-                f"'{id_}' are the first letters of {len(found)} runs: {', '.join(found[:5])}"
+                f"'{id_}' is ambiguous: {len(found)} runs begin with it: {', '.join(found[:5])}"
             )
         folder = self.folder / found[0]
         return Run(folder, _read(folder))
 
     def all(self) -> Iterator[Run]:
-        """All runs, the newest first."""
+        """Returns all runs, newest first."""
         return (self.open(id_) for id_ in self.ids())
 
 
@@ -307,10 +324,10 @@ def _by_time(id_: str) -> tuple[str, int]:
 def _read(folder: Path) -> RunInfo:
     found: RunInfo | None = _decoded(folder / RUN_FILE, RunInfo)
     if found is None:
-        raise RunNotFound(f"{folder / RUN_FILE}: is gone", folder.name)
+        raise RunNotFound(f"{folder / RUN_FILE}: is missing", folder.name)
     if found.format != FORMAT:
         raise InvalidInput(
-            f"{folder / RUN_FILE}: is of format {found.format}; this program knows format {FORMAT}"
+            f"{folder / RUN_FILE}: has format {found.format}; this program supports format {FORMAT}"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""The columns of what a run of garbage collection writes down, each dataset Parquet files."""
+"""The columns of the datasets of a run, which are Parquet files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ CONTENTS = pa.schema(
         ("commit", pa.string()),
     ]
 )
-"""The tables and views of the history, each state of each once: `reference` and `commit` are where it was found first. `live` ones come first."""
+"""The states of tables and views in the history, each once, `live` ones first.
+
+`reference` and `commit` are those where a state was found first.
+"""
 
 LIVE = pa.schema([("path", pa.string()), ("kind", pa.string()), ("content_id", pa.string())])
-"""Every file that a live content needs, by the normal form of its location; `content_id` is one of those that need it."""
+"""Every live file by the normal form of its location. `content_id` is one that needs it."""
 
 BASES = pa.schema([("base", pa.string()), ("content_id", pa.string()), ("key", pa.string())])
-"""Where tables lie, those that nobody has any more included; normal forms."""
+"""The locations of tables in their normal form, deleted tables included."""
 
 LISTED = pa.schema(
     [
@@ -35,10 +38,10 @@ LISTED = pa.schema(
         ("base", pa.string()),
     ]
 )
-"""What is there: `path` is the normal form, `location` the name by which the file system knows it."""
+"""Listed files: `path` is the normal form, `location` the name in the file system."""
 
 CANDIDATES = LISTED.append(pa.field("content_ids", pa.list_(pa.string())))
-"""What is there and not needed; `content_ids` are those that have, or had, their place around it."""
+"""Files that are not live. `content_ids` have, or had, a location that contains the file."""
 
 FINDINGS = pa.schema(
     [
@@ -51,4 +54,4 @@ FINDINGS = pa.schema(
         ("message", pa.string()),
     ]
 )
-"""What is not as it should be. Nothing below the `base` of a BROKEN one is collected."""
+"""Problems. No file below the `base` of a BROKEN content is collected."""

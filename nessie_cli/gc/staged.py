@@ -1,4 +1,4 @@
-"""The states of tables that are staged in a workspace: in its batch, or in a stash."""
+"""The states of tables in the staged batch and the stashes of a workspace."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from nessie_cli.workspace.stash import StashFile
 
 
 def staged_states(workspace: Workspace) -> Iterator[TableState]:
-    """The states that the staged batch and the stashes of a workspace put, all of them live.
+    """Returns the states in the staged batch and the stashes. All of them are live.
 
-    Raises `InvalidInput` if one of the files cannot be understood.
+    Raises `InvalidInput` if a file is damaged.
     """
     yield from _stashed(workspace)
     batch = BatchFile(workspace).read()
     if batch is not None:
         yield from _put_by(batch, "the staged batch")
-    # A batch that was stashed after the first look and before the second one.
+    # A batch may be stashed between the first and the second read.
     yield from _stashed(workspace)
 
 

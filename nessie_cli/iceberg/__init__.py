@@ -1,1 +1,1 @@
-"""What an Iceberg metadata file says as a content of the catalog."""
+"""Iceberg metadata files, and PyIceberg's catalog over a repository."""

@@ -1,7 +1,9 @@
-"""PyIceberg's catalog over a repository: `load_catalog("lake", **{"py-catalog-impl": "nessie_cli.iceberg.catalog.NessieCatalog", "uri": ...})`.
+"""PyIceberg's catalog over a repository, embedded or on a server.
 
-Every change is one commit on the branch that `ref` names, in an embedded store without any server, or on a server. Concurrent commits to one table
-fail as PyIceberg expects it and are retried by it; those to different tables never meet. docs/guides/pyiceberg.md has examples.
+`load_catalog` opens it with the option `py-catalog-impl=nessie_cli.iceberg.catalog.NessieCatalog`.
+Every change is one commit on the branch `ref`. If others change the same table at the same time,
+the commit fails as PyIceberg expects, and PyIceberg retries it. Different tables never conflict.
+docs/guides/pyiceberg.md has examples.
 """
 
 from __future__ import annotations
@@ -46,10 +48,10 @@ from nessie_cli.iceberg import messages, namespaces, options, tables, views
 from nessie_cli.iceberg.builder import requirements as table_requirements
 from nessie_cli.iceberg.builder import table as table_builder
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.failures import pyiceberg_errors, reading_metadata
-from nessie_cli.iceberg.line import Change, Line, State
+from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import content_of, read_content, read_document
 from nessie_cli.iceberg.names import key_of, location_in, namespace_key
+from nessie_cli.iceberg.reference import BoundReference, Change, State
 from nessie_cli.model import (
     Content,
     ContentKey,
@@ -74,43 +76,52 @@ C = TypeVar("C", IcebergTable, IcebergView)
 class NessieCatalog(MetastoreCatalog):
     """The tables, views and namespaces of one reference.
 
-    Options: `uri` is what `nessie_cli.connect` takes. `ref` is a branch (default: the repository's), or a tag or commit (`main@2e1c…`, `main~3`),
-    which can only be read: writing raises `ForbiddenError`. `warehouse` is where new tables lie. `author` is the author of commits; without it
-    `NESSIE_AUTHOR`. `access.*` are the settings of nessie-access(7), whose environment variables go before them. The others are those of FileIO.
+    Options:
 
-    Where PyIceberg has an error, that is raised; a lost store or server is its `ServiceUnavailableError`, a commit nobody knows the outcome of
-    its `CommitStateUnknownException`, missing rights are its `ForbiddenError`. A reference that is gone is `nessie_cli.errors.ReferenceNotFound`.
+    * `uri`: the store, as `nessie_cli.connect` takes it.
+    * `ref`: a branch (default: the repository's default branch). A tag or commit (`main@2e1c…`,
+      `main~3`) is read-only: writing raises `ForbiddenError`.
+    * `warehouse`: the location of new tables and views.
+    * `author`: the author of commits (default: `NESSIE_AUTHOR`).
+    * `access.*`: the settings of nessie-access(7). Their environment variables take precedence.
+    * All other options are PyIceberg's, for its FileIO.
+
+    Methods raise PyIceberg's errors. A store or server that does not answer is
+    `ServiceUnavailableError`, a commit with an unknown outcome `CommitStateUnknownException`, and a
+    missing permission `ForbiddenError`. A missing reference is
+    `nessie_cli.errors.ReferenceNotFound`, for which PyIceberg has no error.
     """
 
     def __init__(self, name: str, **properties: str) -> None:
-        """Open the repository; raises `ValueError` for options that can never work, and what `connect` raises."""
+        """Opens the repository. Raises `ValueError` for invalid options, and `connect`'s errors."""
         with pyiceberg_errors():
             super().__init__(name, **options.checked(properties))
             author, repository = options.author(self.properties), options.opened(self.properties)
         try:
-            self._line = Line(repository, self.properties.get(options.REF), author)
+            self._reference = BoundReference(repository, self.properties.get(options.REF), author)
         except BaseException:
             repository.close()
             raise
 
     def close(self) -> None:
-        """Let go of the store; the catalog and its tables cannot be used any more."""
-        self._line.close()
+        """Closes the store. The catalog and its tables cannot be used afterwards."""
+        self._reference.close()
 
     def __reduce__(self) -> tuple[Callable[..., NessieCatalog], tuple[object, ...]]:
-        """Tables and scans may be handed to other processes: each opens the store anew, at the same branch or commit, with its own environment."""
-        url = self._line.repository.url
+        """Pickles the options. Another process opens the store itself, at the same reference."""
+        url = self._reference.repository.url
         if url == "memory:":
             raise TypeError(
-                "memory: is a store of this process alone; a catalog that others are handed needs a file or a server"
+                "memory: is a store of one process. Hint: "
+                "a catalog for several processes needs a file or a server"
             )
         return _opened_again, (
             type(self),
             self.name,
-            {**self.properties, URI: url, options.REF: self._line.revision},
+            {**self.properties, URI: url, options.REF: self._reference.revision},
         )
 
-    # -- tables ------------------------------------------------------------------------------------------------------------------
+    # -- tables -----------------------------------------------------------------------------------
 
     def create_table(  # noqa: PLR0917 - PyIceberg's signature
         self,
@@ -133,13 +144,13 @@ class NessieCatalog(MetastoreCatalog):
             change = Change(messages.created(key), [Put(key, content)], None)
             return self._written(document, table.io, file, change)
 
-        self._line.change(make)
+        self._reference.change(make)
         return table
 
     def register_table(
         self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False
     ) -> Table:
-        """See PyIceberg. With `overwrite` another state of the same table keeps its content id, another table gets a new one."""
+        """See PyIceberg. `overwrite` keeps the content id if the table UUID is the same."""
         key, content = key_of(identifier), self._read(metadata_location, IcebergTable)
         table = self._load(key, content)
 
@@ -155,38 +166,38 @@ class NessieCatalog(MetastoreCatalog):
             self._check_free(state, key)
             return Change(f"register table {key}", [Put(key, content)], None)
 
-        self._line.change(make)
+        self._reference.change(make)
         return table
 
     def load_table(self, identifier: str | Identifier) -> Table:
-        """See PyIceberg. Costs two reads of the repository and one of the metadata file."""
+        """See PyIceberg. Cost: two reads of the repository and one of the metadata file."""
         key = key_of(identifier, NoSuchTableError)
-        return self._load(key, self._need_table(self._line.state(), key))
+        return self._load(key, self._need_table(self._reference.state(), key))
 
     def table_exists(self, identifier: str | Identifier) -> bool:
-        """See PyIceberg; reads no metadata file."""
-        return isinstance(self._line.state().content(key_of(identifier)), IcebergTable)
+        """See PyIceberg. Reads no metadata file."""
+        return isinstance(self._reference.state().content(key_of(identifier)), IcebergTable)
 
     def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
-        """See PyIceberg; the empty tuple names the root."""
+        """See PyIceberg. The empty tuple stands for the root."""
         return self._inside(namespace, IcebergTable)
 
     def drop_table(self, identifier: str | Identifier) -> None:
-        """See PyIceberg. The files stay: other branches, tags and older commits have the table."""
+        """See PyIceberg. Keeps the files, which other references and older commits need."""
         self._drop("table", key_of(identifier, NoSuchTableError), self._need_table)
 
     def purge_table(self, identifier: str | Identifier) -> None:
-        """Drop a table; no file is deleted, because only garbage collection over all references knows which of them nobody needs."""
+        """Drops a table and keeps its files. `nessie gc` deletes files that no reference needs."""
         self.drop_table(identifier)
         logger.warning(
-            "%s is dropped, its files are kept: other references and older commits may need them",
+            "dropped %s and kept its files: other references and older commits may need them",
             key_of(identifier),
         )
 
     def rename_table(
         self, from_identifier: str | Identifier, to_identifier: str | Identifier
     ) -> Table:
-        """See PyIceberg. The table keeps its content id, so that a merge knows it again."""
+        """See PyIceberg. The table keeps its content id, so that merges follow the rename."""
         old, new = key_of(from_identifier, NoSuchTableError), key_of(to_identifier)
 
         def make(state: State) -> Change[None]:
@@ -196,7 +207,7 @@ class NessieCatalog(MetastoreCatalog):
             self._check_free(state, new)
             return Change(f"rename table {old} to {new}", [Delete(old), Put(new, there)], None)
 
-        self._line.change(make)
+        self._reference.change(make)
         return self.load_table(new.elements)
 
     def commit_table(
@@ -205,7 +216,7 @@ class NessieCatalog(MetastoreCatalog):
         requirements: tuple[TableRequirement, ...],
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
-        """See PyIceberg. What others commit meanwhile is no conflict as long as the requirements hold on it: then the updates are made on that."""
+        """See PyIceberg. Applies the updates to newer metadata if the requirements hold for it."""
         key = key_of(table.name(), NoSuchTableError)
         required, changes = (
             [tables.as_json(one) for one in given] for given in (requirements, updates)
@@ -230,7 +241,7 @@ class NessieCatalog(MetastoreCatalog):
                 document, self._load_file_io(answer.metadata.properties, file), file, change
             )
 
-        return self._line.change(make)
+        return self._reference.change(make)
 
     def _to_change(
         self, state: State, key: ContentKey, required: Sequence[Document]
@@ -246,9 +257,9 @@ class NessieCatalog(MetastoreCatalog):
 
     @staticmethod
     def _delete_old_metadata(io: FileIO, base: TableMetadata, metadata: TableMetadata) -> None:
-        """Keep them, whatever `write.metadata.delete-after-commit.enabled` says: older commits point at them."""
+        """Keeps them, because older commits need them. The table's properties are ignored."""
 
-    # -- views -------------------------------------------------------------------------------------------------------------------
+    # -- views ------------------------------------------------------------------------------------
 
     def create_view(
         self,
@@ -258,7 +269,10 @@ class NessieCatalog(MetastoreCatalog):
         location: str | None = None,
         properties: Properties = EMPTY_DICT,
     ) -> View:
-        """See PyIceberg. Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
+        """See PyIceberg.
+
+        Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`.
+        """
         key, given = key_of(identifier), transform_dict_value_to_str(properties)
         place = self._location(key, location)
         document = views.new(self._convert_schema_if_needed(schema), view_version, place, given)
@@ -272,11 +286,14 @@ class NessieCatalog(MetastoreCatalog):
             change = Change(f"create view {key}", [Put(key, content)], None)
             return self._written(document, io, file, change)
 
-        self._line.change(make)
+        self._reference.change(make)
         return view
 
     def register_view(self, identifier: str | Identifier, metadata_location: str) -> View:
-        """See PyIceberg. Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
+        """See PyIceberg.
+
+        Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`.
+        """
         key, content = key_of(identifier), self._read(metadata_location, IcebergView)
         view = views.load(key, content, self.properties)
 
@@ -284,39 +301,39 @@ class NessieCatalog(MetastoreCatalog):
             self._check_free(state, key, view=True)
             return Change(f"register view {key}", [Put(key, content)], None)
 
-        self._line.change(make)
+        self._reference.change(make)
         return view
 
     def load_view(self, identifier: str | Identifier) -> View:
         """See PyIceberg."""
         key = key_of(identifier, NoSuchViewError)
-        return views.load(key, self._need_view(self._line.state(), key), self.properties)
+        return views.load(key, self._need_view(self._reference.state(), key), self.properties)
 
     def view_exists(self, identifier: str | Identifier) -> bool:
-        """See PyIceberg; reads no metadata file."""
-        return isinstance(self._line.state().content(key_of(identifier)), IcebergView)
+        """See PyIceberg. Reads no metadata file."""
+        return isinstance(self._reference.state().content(key_of(identifier)), IcebergView)
 
     def list_views(self, namespace: str | Identifier) -> list[Identifier]:
-        """See PyIceberg; the empty tuple names the root."""
+        """See PyIceberg. The empty tuple stands for the root."""
         return self._inside(namespace, IcebergView)
 
     def drop_view(self, identifier: str | Identifier) -> None:
         """See PyIceberg."""
         self._drop("view", key_of(identifier, NoSuchViewError), self._need_view)
 
-    # -- namespaces --------------------------------------------------------------------------------------------------------------
+    # -- namespaces -------------------------------------------------------------------------------
 
     def create_namespace(
         self, namespace: str | Identifier, properties: Properties = EMPTY_DICT
     ) -> None:
-        """See PyIceberg; namespaces above it that are missing are made in the same commit."""
+        """See PyIceberg. Creates missing parent namespaces in the same commit."""
         key = key_of(namespace, NoSuchNamespaceError)
-        self._line.change(lambda state: namespaces.creation(state, key, properties))
+        self._reference.change(lambda state: namespaces.create(state, key, properties))
 
     def drop_namespace(self, namespace: str | Identifier) -> None:
-        """See PyIceberg; a namespace that holds anything, of whatever type, is not empty."""
+        """See PyIceberg. Contents of any type make a namespace non-empty."""
         key = key_of(namespace, NoSuchNamespaceError)
-        self._line.change(lambda state: namespaces.removal(state, key))
+        self._reference.change(lambda state: namespaces.drop(state, key))
 
     def list_namespaces(self, namespace: str | Identifier = ()) -> list[Identifier]:
         """See PyIceberg."""
@@ -325,7 +342,9 @@ class NessieCatalog(MetastoreCatalog):
     def load_namespace_properties(self, namespace: str | Identifier) -> Properties:
         """See PyIceberg."""
         return dict(
-            namespaces.found(self._line.state(), key_of(namespace, NoSuchNamespaceError)).properties
+            namespaces.get(
+                self._reference.state(), key_of(namespace, NoSuchNamespaceError)
+            ).properties
         )
 
     def update_namespace_properties(
@@ -338,11 +357,11 @@ class NessieCatalog(MetastoreCatalog):
         key = key_of(namespace, NoSuchNamespaceError)
 
         def make(state: State) -> Change[PropertiesUpdateSummary]:
-            there = namespaces.found(state, key)
+            there = namespaces.get(state, key)
             summary, properties = self._get_updated_props_and_update_summary(
                 dict(there.properties), removals, updates
             )
-            return namespaces.replacement(
+            return namespaces.set_properties(
                 key,
                 there,
                 properties,
@@ -350,16 +369,16 @@ class NessieCatalog(MetastoreCatalog):
                 summary,
             )
 
-        return self._line.change(make)
+        return self._reference.change(make)
 
     def _inside(self, namespace: str | Identifier, type_: type[Content]) -> list[Identifier]:
-        """The identifiers of a type's contents that lie directly in a namespace."""
-        key, state = namespace_key(namespace), self._line.state()
+        """Returns the identifiers of the contents of a type directly in a namespace."""
+        key, state = namespace_key(namespace), self._reference.state()
         if not namespaces.exists(state, key):
             raise NoSuchNamespaceError(f"Namespace does not exist: {key}")
         return [entry.key.elements for entry in state.inside(key) if entry.type == type_.type]
 
-    # -- what stands under a key ---------------------------------------------------------------------------------------------------
+    # -- contents of keys -------------------------------------------------------------------------
 
     @staticmethod
     def _need_table(state: State, key: ContentKey) -> IcebergTable:
@@ -369,7 +388,8 @@ class NessieCatalog(MetastoreCatalog):
         if isinstance(there, DeltaLakeTable):
             raise NoSuchIcebergTableError(f"{key} is a Delta Lake table, not an Iceberg table")
         raise NoSuchTableError(
-            f"Table does not exist: {key}{f' (its type is {type_label(there.type_name)})' if there else ''}"
+            f"Table does not exist: {key}"
+            f"{f' (its type is {type_label(there.type_name)})' if there else ''}"
         )
 
     @staticmethod
@@ -378,11 +398,12 @@ class NessieCatalog(MetastoreCatalog):
         if isinstance(there, IcebergView):
             return there
         raise NoSuchViewError(
-            f"View does not exist: {key}{f' (its type is {type_label(there.type_name)})' if there else ''}"
+            f"View does not exist: {key}"
+            f"{f' (its type is {type_label(there.type_name)})' if there else ''}"
         )
 
     def _check_free(self, state: State, key: ContentKey, *, view: bool = False) -> None:
-        """Raise where something has this key, or where the namespace that has to hold it is missing."""
+        """Raises PyIceberg's error if the key is taken or its namespace is missing."""
         there = state.content(key)
         if there is not None:
             _raise_existing(key, there, view=view)
@@ -391,15 +412,15 @@ class NessieCatalog(MetastoreCatalog):
     def _drop(
         self, what: str, key: ContentKey, need: Callable[[State, ContentKey], Content]
     ) -> None:
-        """Delete a key under which `need` finds what is dropped."""
+        """Deletes a key. `need` raises an error if its content has another type."""
 
         def make(state: State) -> Change[None]:
             need(state, key)
             return Change(f"drop {what} {key}", [Delete(key)], None)
 
-        self._line.change(make)
+        self._reference.change(make)
 
-    # -- files -------------------------------------------------------------------------------------------------------------------
+    # -- metadata files ---------------------------------------------------------------------------
 
     def _create_staged_table(  # noqa: PLR0917 - PyIceberg's signature
         self,
@@ -431,7 +452,7 @@ class NessieCatalog(MetastoreCatalog):
         given = transform_dict_value_to_str({tables.GC_ENABLED: "false", **properties})
         version = given.get(TableProperties.FORMAT_VERSION, TableProperties.DEFAULT_FORMAT_VERSION)
         converted = self._convert_schema_if_needed(schema, int(version))  # type: ignore[arg-type]
-        self._check_free(self._line.state(), key)
+        self._check_free(self._reference.state(), key)
         place = self._location(key, location)
         document = tables.new(converted, spec, order, place, given)
         return document, self._next_file(document, None)
@@ -446,17 +467,21 @@ class NessieCatalog(MetastoreCatalog):
         return provider.new_table_metadata_file_location(number)
 
     def _location(self, key: ContentKey, given: str | None) -> str:
-        """Where a new table or view lies: as given, else below its namespace's `location`, else below the warehouse."""
+        """Returns the location of a new table or view.
+
+        It is the given one, otherwise a folder in its namespace's `location` or in the warehouse.
+        """
         if given:
             return given.rstrip("/")
         if key.parent and (
-            folder := namespaces.found(self._line.state(), key.parent).properties.get(LOCATION)
+            folder := namespaces.get(self._reference.state(), key.parent).properties.get(LOCATION)
         ):
             return location_in(folder, key, below=len(key.elements) - 1)
         if folder := self.properties.get(WAREHOUSE_LOCATION):
             return location_in(folder, key)
         raise ValueError(
-            "No default path is set, please specify a location when creating a table, or the option warehouse"
+            "No default path is set, please specify a location when creating a table, "
+            "or the option warehouse"
         )
 
     def _load(self, key: ContentKey, content: IcebergTable) -> Table:
@@ -471,18 +496,19 @@ class NessieCatalog(MetastoreCatalog):
         return Table(key.elements, metadata, file, io, self)
 
     def _read(self, metadata_location: str, type_: type[C]) -> C:
-        """The content that a metadata file stands for; raises `ValidationError` where it is one of another type."""
+        """Returns the content for a metadata file. Raises `ValidationError` for another type."""
         with reading_metadata(metadata_location):
             content = read_content(metadata_location, self.properties)
         if isinstance(content, type_):
             return content
         view = isinstance(content, IcebergView)
         raise ValidationError(
-            f"{metadata_location}: is the metadata of a {'view' if view else 'table'}, not of a {'table' if view else 'view'}"
+            f"{metadata_location}: is the metadata of a {'view' if view else 'table'}, "
+            f"not of a {'table' if view else 'view'}"
         )
 
     def _uuid(self, content: IcebergTable) -> object:
-        """The UUID of a table; of one whose file cannot be read, something that equals nothing."""
+        """Returns the UUID of a table. If its file is unreadable, it equals no other value."""
         try:
             return read_document(content.metadata_location, self.properties).get("table-uuid")
         except NessieError:
@@ -496,15 +522,15 @@ class NessieCatalog(MetastoreCatalog):
     @staticmethod
     def _write_document(document: Document, io: FileIO, file: str) -> None:
         with io.new_output(file).create() as output:
-            output.write(json.dumps(document).encode())
+            output.write(json.dumps(document, separators=(",", ":")).encode())
 
     @staticmethod
     def _remove(io: FileIO, file: str) -> None:
-        """Remove a metadata file that nothing points at; one that stays does no harm."""
+        """Removes a metadata file that no commit uses. A file that remains does no harm."""
         try:
             io.delete(file)
         except Exception:
-            # Each file system has its own errors; none may hide the error of the commit.
+            # Each file system has its own errors. None may hide the error of the commit.
             logger.warning(
                 "Failed to delete the metadata file %s of a commit that was refused",
                 file,
@@ -525,7 +551,7 @@ def _response(document: Document, location: str) -> CommitTableResponse:
 
 
 def _raise_existing(key: ContentKey, there: Content, *, view: bool) -> NoReturn:
-    """Refuse to make a table or a view where something is."""
+    """Raises the error of a key that is taken."""
     if isinstance(there, IcebergTable):
         raise TableAlreadyExistsError(f"Table {key} already exists")
     if isinstance(there, IcebergView):

@@ -1,7 +1,8 @@
-"""What the metadata files of two Iceberg contents say differently: columns, partitions, sort order, properties, rows and files, the SQL of views.
+"""Differences between two Iceberg contents by their metadata files.
 
-Only the metadata files themselves are read, never manifests or data: numbers of rows and files are those that the snapshots' summaries give. Which
-schema, spec, order and snapshot of a file count is told by the content (its ids), as it is for every engine. Source: the Iceberg specifications.
+These are columns, partitions, sort order, properties, numbers of rows and files, and the SQL of
+views. The numbers come from the summaries of snapshots, so manifests and data are not read. The ids
+of a content say which schema, spec, order and snapshot of its file are current.
 """
 
 from __future__ import annotations
@@ -17,11 +18,17 @@ from nessie_cli.iceberg.metadata import Document, read_document
 from nessie_cli.model import Content, IcebergTable, IcebergView
 
 MOST_SNAPSHOTS = 1000
-"""So many snapshots are followed from one side to the other; beyond them only the newest is told."""
+"""How many snapshots are followed from one side to the other.
+
+Beyond this limit, only the newest one is reported.
+"""
 
 
 class Fact(Struct, frozen=True):
-    """One thing that differs: what it is (`column`, `rows`, ...), its name where there are several, and its text on each side (None: not there)."""
+    """One difference: its kind (`column`, `rows`, ...), its name, and the text of both sides.
+
+    The name is empty if there is only one of its kind. A side is None if the item is missing there.
+    """
 
     what: str
     name: str
@@ -30,7 +37,7 @@ class Fact(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """All that differs, and the problems of files that could not be read; then nothing is said about what they hold."""
+    """All differences, or the problems of files that could not be read."""
 
     facts: tuple[Fact, ...] = ()
     problems: tuple[str, ...] = ()
@@ -44,9 +51,9 @@ class _Side(Struct, frozen=True):
 def compare(
     before: Content | None, after: Content | None, read: Callable[[str], Document] = read_document
 ) -> Comparison:
-    """Compares two contents by their metadata files, which only Iceberg contents have. Costs one `read` per side.
+    """Compares two contents by their metadata files, which only Iceberg contents have.
 
-    Equal contents have equal metadata files, so nothing is read.
+    Cost: one `read` for each side, none if the contents are equal.
     """
     if before == after:
         return Comparison()
@@ -60,7 +67,7 @@ def compare(
         where = " or ".join(
             dict.fromkeys(shown(side.content.metadata_location) for side in sides if side)
         )
-        return Comparison(problems=(f"{where}: is no sound Iceberg metadata file",))
+        return Comparison(problems=(f"{where}: is not valid Iceberg metadata",))
 
 
 def figures_of(content: IcebergTable | IcebergView, document: Document) -> dict[str, str]:
@@ -79,7 +86,7 @@ def figures_of(content: IcebergTable | IcebergView, document: Document) -> dict[
         return counts | {f"column {path}": text for path, text in _columns(side).values()}
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
         raise InvalidInput(
-            f"{shown(content.metadata_location)}: is no sound Iceberg metadata file"
+            f"{shown(content.metadata_location)}: is not valid Iceberg metadata"
         ) from None
 
 
@@ -118,7 +125,7 @@ def _facts(before: _Side | None, after: _Side | None) -> Iterator[Fact]:
 def _differing(
     what: str, old: Mapping[Any, tuple[str, str]], new: Mapping[Any, tuple[str, str]]
 ) -> Iterator[Fact]:
-    """Facts about named things; the same thing (by its id) under another name is told with both names."""
+    """Yields the differences of named items. A renamed item (with the same id) has both names."""
     for id_ in dict.fromkeys([*old, *new]):
         before, after = old.get(id_), new.get(id_)
         if before == after:
@@ -140,11 +147,11 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-# -- schemas ------------------------------------------------------------------------------------------------------------------------------
+# -- schemas --------------------------------------------------------------------------------------
 
 
 def _columns(side: _Side) -> dict[Any, tuple[str, str]]:
-    """By field id: path and type of every column, those inside structs included."""
+    """Returns path and type of every column by field id, columns in structs included."""
     return {id_: (path, text) for id_, path, text in _fields(_schema(side), "")}
 
 
@@ -172,7 +179,7 @@ def _fields(struct: Document, above: str) -> Iterator[tuple[Any, str, str]]:
 
 
 def _structs(type_: Any, name: str) -> Iterator[tuple[Document, str]]:
-    """The structs in a type, and how their place in it is called."""
+    """Yields the structs in a type, with their paths in it."""
     if not isinstance(type_, Mapping):
         return
     if type_.get("type") == "struct":
@@ -193,7 +200,7 @@ def _type_text(type_: Any) -> str:
     )
 
 
-# -- partitions, order, properties, views ---------------------------------------------------------------------------------------------------
+# -- partitions, order, properties, views ---------------------------------------------------------
 
 
 def _partition(side: _Side) -> dict[Any, tuple[str, str]]:
@@ -216,7 +223,13 @@ def _order(side: _Side) -> dict[Any, tuple[str, str]]:
     names = _names(side)
     return _one(
         [
-            f"{_transform(field, names)} {field.get('direction', 'asc')} {field.get('null-order', '')}".rstrip()
+            " ".join(
+                (
+                    _transform(field, names),
+                    field.get("direction", "asc"),
+                    field.get("null-order", ""),
+                )
+            ).rstrip()
             for field in fields
         ]
     )
@@ -249,7 +262,7 @@ def _properties(side: _Side) -> dict[Any, tuple[str, str]]:
 
 
 def _sql(side: _Side) -> dict[Any, tuple[str, str]]:
-    """By dialect, the definition of a view's version."""
+    """Returns the SQL of a view's version by dialect."""
     if not isinstance(side.content, IcebergView):
         return {}
     versions = {version.get("version-id"): version for version in side.document.get("versions", ())}
@@ -265,7 +278,7 @@ def _sql(side: _Side) -> dict[Any, tuple[str, str]]:
     }
 
 
-# -- snapshots ------------------------------------------------------------------------------------------------------------------------------
+# -- snapshots ------------------------------------------------------------------------------------
 
 _COUNTS = (
     ("rows", "total-records"),
@@ -292,7 +305,10 @@ def _snapshot_of(side: _Side) -> dict[Any, Document]:
 
 
 def _summary(side: _Side | None) -> Document:
-    """Of the content's snapshot; counts of zero where a table has none yet, nothing where its snapshot has been expired."""
+    """Returns the summary of the content's snapshot.
+
+    It has zero counts for a table without a snapshot, and is empty if the snapshot has expired.
+    """
     if side is None or not isinstance(side.content, IcebergTable):
         return {}
     if side.content.snapshot_id < 0:
@@ -301,7 +317,10 @@ def _summary(side: _Side | None) -> Document:
 
 
 def _operations(before: _Side | None, after: _Side | None) -> list[str]:
-    """What was done to the table since the older snapshot, the oldest first; only the last where one does not descend from the other."""
+    """Returns the operations between both snapshots, the oldest first.
+
+    If neither descends from the other, only the last operation is returned.
+    """
     if after is None or not isinstance(after.content, IcebergTable):
         return []
     start = (

@@ -1,4 +1,4 @@
-"""File systems other than the local one, as pyarrow knows them: those that PyIceberg reads tables from, and all others by fsspec."""
+"""Remote file systems of pyarrow: those that PyIceberg supports, and others through fsspec."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import NoAnswer, first_line, scheme_of, shown
 
 _TAIL = re.compile(r"[?#].*|$", re.DOTALL)
-"""What PyIceberg takes for no part of the path, though it is one of the object's name."""
+"""The part of an object's name that PyIceberg does not take as part of the path."""
 
 
 def properties_of(catalog: str | None) -> dict[str, str]:
-    """The properties (endpoints, credentials) of a catalog of PyIceberg's own configuration: `~/.pyiceberg.yaml`, `PYICEBERG_CATALOG__NAME__...`.
+    """Returns the properties of a catalog in PyIceberg's configuration, such as credentials.
 
-    Raises `InvalidInput` where there is no such catalog. None: no properties, and each file system finds its credentials by itself, S3 those
-    of `AWS_ACCESS_KEY_ID` and its like.
+    The configuration is `~/.pyiceberg.yaml` and the variables `PYICEBERG_CATALOG__NAME__...`.
+    Raises `InvalidInput` if there is no such catalog. None means no properties: each file system
+    finds its own credentials, S3 for example in `AWS_ACCESS_KEY_ID`.
     """
     if catalog is None:
         return {}
@@ -25,7 +26,8 @@ def properties_of(catalog: str | None) -> dict[str, str]:
         from pyiceberg.utils.config import Config
     except ImportError:
         raise InvalidInput(
-            "the properties of a catalog are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`"
+            "PyIceberg is needed to read the properties of a catalog. "
+            "Hint: `pip install 'nessie-cli[iceberg]'`"
         ) from None
     try:
         found = Config().get_catalog_config(catalog)
@@ -39,16 +41,18 @@ def properties_of(catalog: str | None) -> dict[str, str]:
 
 
 def filesystem(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
-    """The `pyarrow.fs.FileSystem` of a location, and its path there (for S3 `bucket/key`).
+    """Returns the pyarrow file system of a location, and the path in it (S3: `bucket/key`).
 
-    Raises `InvalidInput` for a scheme that nothing installed knows, `NoAnswer` where the file system cannot be reached.
+    Raises `InvalidInput` if no installed package supports the scheme, and `NoAnswer` if the file
+    system cannot be reached.
     """
     scheme = scheme_of(location)
     try:
         from pyiceberg.io.pyarrow import PyArrowFileIO
     except ImportError:
         raise InvalidInput(
-            f"{shown(location)}: files behind {scheme}: are reached by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`"
+            f"{shown(location)}: PyIceberg is needed for {scheme}: locations. "
+            "Hint: `pip install 'nessie-cli[iceberg]'`"
         ) from None
     try:
         scheme, host, path = PyArrowFileIO.parse_location(location)

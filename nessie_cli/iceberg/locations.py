@@ -1,7 +1,8 @@
-"""Locations of files as texts that can be compared: one file has one normal form, however its writer has spelt it.
+"""Normal forms of file locations, so that they can be compared.
 
-Writers of one lake spell differently: Hadoop's file system says `s3a:`, Iceberg's own `s3:`, Java `file:/lake`, PyIceberg `/lake` or
-`file:///lake`. Where two forms may or may not be one file, they are taken for one: what is taken for needed too often stays, nothing is lost.
+Writers spell the location of one file differently: Hadoop writes `s3a:`, Iceberg `s3:`, Java
+`file:/lake`, PyIceberg `/lake` or `file:///lake`. Two spellings that may mean one file get the same
+form. Garbage collection then keeps a file too many, but never deletes one that is needed.
 """
 
 from __future__ import annotations
@@ -20,19 +21,18 @@ _SLASHES = re.compile(r"/{2,}")
 
 
 def normalised(location: str) -> str:
-    """The normal form of an absolute location: a path for a local file, `scheme://authority/path` for all others, without a slash at its end.
+    """Returns the normal form of an absolute location, without a slash at its end.
 
-    `s3a:` and `s3n:` are `s3:`; slashes that follow each other are one; percent-encoding is left as it is. Symbolic links of local files are
-    followed (those of each folder once). Raises `InvalidInput` for what is not absolute, and for remote locations with `?` or `#`: some readers
-    take what comes behind for a part of the name, others do not.
+    It is a path for a local file, with symbolic links resolved, and `scheme://authority/path` for
+    other files. `s3a:` and `s3n:` become `s3:`, and repeated slashes one slash. Percent-encoding is
+    preserved. Raises `InvalidInput` for a relative location, and for a remote location with `?` or
+    `#`, because only some readers take these for a part of the name.
     """
     scheme = scheme_of(location)
     if scheme in ("", "file"):
         return _local(location)
     if "?" in location or "#" in location:
-        raise InvalidInput(
-            f"{shown(location)}: which file this is cannot be told, because of '?' or '#' in it"
-        )
+        raise InvalidInput(f"{shown(location)}: is ambiguous, because it contains '?' or '#'")
     authority, slash, path = location.partition(":")[2].removeprefix("//").partition("/")
     scheme = _SAME_AS.get(scheme, scheme)
     return f"{scheme}://{authority}{_SLASHES.sub('/', slash + path).rstrip('/')}"
@@ -42,12 +42,13 @@ def _local(location: str) -> str:
     path = str(local_path(location))
     if not path.startswith("/"):
         raise InvalidInput(f"{shown(location)}: is not absolute")
-    # Not os.path.normpath: behind a symbolic link, `..` is not the folder above in the text.
+    # Not os.path.normpath: after a symbolic link, `..` is not the parent in the text.
     folder, _, name = path.rstrip("/").rpartition("/")
     if name in ("", ".", ".."):
         return _real_folder(path)
     found = f"{_real_folder(folder or '/').rstrip('/')}/{name}"
-    return os.path.realpath(found) if os.path.islink(found) else found  # noqa: PTH114 - pathlib takes five times as long, for each file of a lake
+    # For each file of a lake; pathlib takes five times as long.
+    return os.path.realpath(found) if os.path.islink(found) else found  # noqa: PTH114
 
 
 @lru_cache(maxsize=65_536)
@@ -56,15 +57,15 @@ def _real_folder(path: str) -> str:
 
 
 def is_inside(location: str, base: str) -> bool:
-    """Whether a normal location is a base or lies below it; never by half a name: `/lake/tables` is not inside `/lake/t`."""
+    """Whether a normal location is a base or below it. `/lake/tables` is not inside `/lake/t`."""
     return location == base or location.startswith(base if base.endswith("/") else f"{base}/")
 
 
-class Places:
-    """A set of bases; those that lie in others count as part of these. Asking costs O(log bases)."""
+class LocationSet:
+    """A set of base locations. A base inside another one belongs to that. Lookups cost O(log n)."""
 
     def __init__(self, bases: Iterable[str]) -> None:
-        """Take normal locations."""
+        """Takes normal locations."""
         outermost: list[tuple[str, str]] = []
         for base in sorted(_as_prefix(base) for base in bases):
             if not outermost or not base.startswith(outermost[-1][0]):
@@ -73,7 +74,7 @@ class Places:
         self.outermost = tuple(base for _, base in outermost)
 
     def around(self, location: str) -> str | None:
-        """The base that a normal location lies in, None for none."""
+        """Returns the base that contains a normal location, or None."""
         prefix = _as_prefix(location)
         place = bisect_right(self._prefixes, prefix)
         return (

@@ -1,7 +1,9 @@
-"""What an Iceberg metadata file says as a content of the catalog: `read_content("…/00002-….metadata.json")`.
+"""Reads an Iceberg metadata file as a content of the catalog.
 
-Light on purpose: a local file needs no PyIceberg, and only the few attributes that a content holds are looked at, together with what tells an
-Iceberg metadata file from any other JSON. Sources: the Iceberg table specification (versions 1 to 3) and the view specification (version 1).
+It needs no PyIceberg for local files. It checks only the attributes that a content holds, and that
+the file is Iceberg metadata at all.
+
+https://iceberg.apache.org/spec/#table-metadata-fields and https://iceberg.apache.org/view-spec/
 """
 
 from __future__ import annotations
@@ -36,11 +38,14 @@ Document = Mapping[str, Any]
 def read_content(
     uri: str, properties: Mapping[str, str] | None = None
 ) -> IcebergTable | IcebergView:
-    """Read a metadata file, plain or gzip-compressed, and say what the catalog would hold for it; the content has no id yet.
+    """Returns the content for a metadata file, plain or compressed with gzip. It has no id yet.
 
-    `uri` is a path, a `file:` URI, or, with the extra `iceberg`, whatever PyIceberg's FileIO reads; `properties` are passed to that. The
-    content's metadata location is `uri` as given, a relative path made absolute. Raises `InvalidInput` that names the file and what is
-    wrong with it, `StoreUnavailable` where a remote file system does not answer. Cost: one read of the file.
+    `uri` is a path or a `file:` URI. With the extra `iceberg` it can be any URI that PyIceberg's
+    FileIO reads, with `properties` as its options. The metadata location of the content is `uri`;
+    a relative path becomes absolute.
+
+    Raises `InvalidInput`, which names the file and the fault, and `StoreUnavailable` if a remote
+    file system does not answer. Cost: one read of the file.
     """
     data = read_file(uri, properties)
     try:
@@ -50,12 +55,12 @@ def read_content(
 
 
 def read_document(uri: str, properties: Mapping[str, str] | None = None) -> Document:
-    """The parsed JSON of a metadata file that is sound as far as a content needs it; raises and costs what `read_content` does."""
+    """Returns the JSON of a metadata file, checked as by `read_content`, with the same errors."""
     return parse_document(read_file(uri, properties), uri)
 
 
 def parse_document(data: bytes, uri: str) -> Document:
-    """As `read_document`, of bytes that were read before; `uri` names them in messages."""
+    """Returns the JSON of the bytes of a metadata file. Messages name it `uri`."""
     try:
         document = _document(data)
         content_of(document, uri)
@@ -66,44 +71,46 @@ def parse_document(data: bytes, uri: str) -> Document:
 
 
 def content_of(document: Any, location: str) -> IcebergTable | IcebergView:
-    """The content that a parsed metadata file stands for."""
+    """Returns the content for the JSON of a metadata file."""
     if not isinstance(document, dict):
-        raise InvalidInput("is no Iceberg metadata file: it holds no JSON object")
+        raise InvalidInput("is not an Iceberg metadata file: it is not a JSON object")
     if "format-version" not in document:
-        raise InvalidInput("is no Iceberg metadata file: 'format-version' is missing")
+        raise InvalidInput("is not an Iceberg metadata file: 'format-version' is missing")
     return _view(document, location) if "view-uuid" in document else _table(document, location)
 
 
-# -- bytes to JSON ------------------------------------------------------------------------------------------------------------------------
+# -- bytes to JSON --------------------------------------------------------------------------------
 
 
 def _document(data: bytes) -> Any:
     data = _decompressed(data) if data.startswith(_GZIP) else data
     if not data.strip():
-        raise InvalidInput("is empty, no Iceberg metadata file")
+        raise InvalidInput("is empty, not an Iceberg metadata file")
     for magic, what in _OTHER_FORMATS.items():
         if data.startswith(magic):
-            raise InvalidInput(f"is {what}, no Iceberg metadata file")
+            raise InvalidInput(f"is {what}, not an Iceberg metadata file")
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise InvalidInput("is no text in UTF-8, so no Iceberg metadata file") from None
+        raise InvalidInput("is not an Iceberg metadata file: it is not UTF-8 text") from None
     except json.JSONDecodeError as error:
         if _is_cut_off(error):
             raise InvalidInput(
-                f"is cut off: the JSON ends in line {error.lineno}, in the middle of a value"
+                f"is truncated: the JSON ends in line {error.lineno}, in the middle of a value"
             ) from None
         raise InvalidInput(
-            f"is no Iceberg metadata file: no JSON at line {error.lineno} column {error.colno}"
+            "is not an Iceberg metadata file: "
+            f"invalid JSON at line {error.lineno} column {error.colno}"
         ) from None
     except (RecursionError, ValueError):
         raise InvalidInput(
-            "is no Iceberg metadata file: its JSON is nested too deeply or has a number of too many digits"
+            "is not an Iceberg metadata file: "
+            "its JSON is nested too deeply or has a number with too many digits"
         ) from None
 
 
 def _is_cut_off(error: json.JSONDecodeError) -> bool:
-    """Whether the text ends where more is expected, within a text or a word included."""
+    """Whether the JSON ends too early, also inside a string or a word."""
     begun = error.pos > 0 and not _STRUCTURE.search(error.doc, error.pos)
     return begun or error.msg.startswith("Unterminated")
 
@@ -113,17 +120,18 @@ def _decompressed(data: bytes) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             plain = file.read(MAX_BYTES + 1)
     except EOFError:
-        raise InvalidInput("is cut off: the compressed data ends too early") from None
+        raise InvalidInput("is truncated: the compressed data ends too early") from None
     except (OSError, zlib.error):
-        raise InvalidInput("is damaged: the gzip data cannot be decompressed") from None
+        raise InvalidInput("is damaged: it cannot be decompressed with gzip") from None
     if len(plain) > MAX_BYTES:
         raise InvalidInput(
-            f"is larger than {MAX_BYTES // 2**20} MiB when decompressed, no metadata file is"
+            f"is larger than {MAX_BYTES // 2**20} MiB when decompressed, "
+            "the limit for metadata files"
         )
     return plain
 
 
-# -- tables -------------------------------------------------------------------------------------------------------------------------------
+# -- tables ---------------------------------------------------------------------------------------
 
 
 def _table(document: Document, location: str) -> IcebergTable:
@@ -154,7 +162,7 @@ def _table(document: Document, location: str) -> IcebergTable:
 
 
 def _old_schema_id(document: Document) -> int | None:
-    """The schema id of a table of format version 1 that does not name a current one: that of its only schema, 0 where it has none."""
+    """Returns the id of the only schema of a table of format version 1, 0 if it has no id."""
     if "schemas" in document and "schema" not in document:
         return None
     schema = _need(document, "schema", dict, "an object")
@@ -173,7 +181,7 @@ def _snapshot_id(document: Document) -> int:
 def _identified(
     document: Document, attribute: str, items: str, item_id: str, default: int | None
 ) -> int:
-    """An id that names one of `items`; `default` where older formats may leave it out."""
+    """Returns an id that must be among `items`. Older formats may omit it: then `default`."""
     if default is not None and attribute not in document:
         return default
     current = _whole_number(document, attribute)
@@ -182,7 +190,7 @@ def _identified(
     return current
 
 
-# -- views --------------------------------------------------------------------------------------------------------------------------------
+# -- views ----------------------------------------------------------------------------------------
 
 
 def _view(document: Document, location: str) -> IcebergView:
@@ -205,16 +213,17 @@ def _view(document: Document, location: str) -> IcebergView:
     )
 
 
-# -- attributes ---------------------------------------------------------------------------------------------------------------------------
+# -- attributes -----------------------------------------------------------------------------------
 
 
 def _format(document: Document, what: str, newest: int) -> int:
     version = _whole_number(document, "format-version")
     if version < 1:
-        raise InvalidInput(f"is no Iceberg metadata file: 'format-version' is {version}")
+        raise InvalidInput(f"is not an Iceberg metadata file: 'format-version' is {version}")
     if version > newest:
         raise InvalidInput(
-            f"is Iceberg {what} metadata of format version {version}; this program knows them up to {newest}"
+            f"is Iceberg {what} metadata of format version {version}, "
+            f"which is not supported; supported: 1 to {newest}"
         )
     return version
 
@@ -222,21 +231,22 @@ def _format(document: Document, what: str, newest: int) -> int:
 def _need(document: Document, attribute: str, kind: type, words: str) -> Any:
     value = document.get(attribute)
     if value is None:
-        raise InvalidInput(f"is no Iceberg metadata file: {attribute!r} is missing")
+        raise InvalidInput(f"is not an Iceberg metadata file: {attribute!r} is missing")
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise InvalidInput(f"is no Iceberg metadata file: {attribute!r} is not {words}")
+        raise InvalidInput(f"is not an Iceberg metadata file: {attribute!r} is not {words}")
     return value
 
 
 def _whole_number(document: Document, attribute: str) -> int:
-    return int(_need(document, attribute, int, "a whole number"))
+    return int(_need(document, attribute, int, "an integer"))
 
 
 def _find(document: Document, attribute: str, wanted: int, items: str, item_id: str) -> Document:
-    """The one of `items` that has the wanted id."""
+    """Returns the item with the wanted id. Raises `InvalidInput`."""
     for item in _need(document, items, list, "a list"):
         if isinstance(item, dict) and item.get(item_id) == wanted:
             return item
     raise InvalidInput(
-        f"is no sound Iceberg metadata file: {attribute!r} is {wanted}, which is not among its {items!r}"
+        f"is not valid Iceberg metadata: {attribute!r} is {wanted}, "
+        f"which is not among its {items!r}"
     )

@@ -1,4 +1,4 @@
-"""PyIceberg's identifiers as keys of the repository, and where a new table or view of a name lies."""
+"""PyIceberg's identifiers as keys of the repository, and locations of new tables and views."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _NOT_FOR_FOLDERS = re.compile(r"[^\w.-]|^\.+")
 
 
 def key_of(identifier: str | Identifier, error: type[Exception] = ValueError) -> ContentKey:
-    """The key that an identifier names: a text is split at its dots, a tuple is taken as it is. Raises `error` for one that can name nothing."""
+    """Returns the key of an identifier. A string is split at its dots, a tuple is not.
+
+    Raises `error` for an invalid identifier.
+    """
     elements = tuple(Catalog.identifier_to_tuple(identifier))
     if not elements or not all(
         isinstance(element, str) and element.strip() for element in elements
@@ -29,14 +32,19 @@ def key_of(identifier: str | Identifier, error: type[Exception] = ValueError) ->
 
 
 def namespace_key(namespace: str | Identifier) -> ContentKey | None:
-    """The key of a namespace; None for the root, which is the empty tuple. Raises `NoSuchNamespaceError` for what can name none."""
+    """Returns the key of a namespace, None for the root, which is the empty tuple.
+
+    Raises `NoSuchNamespaceError` for an invalid identifier.
+    """
     return None if namespace == () else key_of(namespace, NoSuchNamespaceError)
 
 
 def location_in(folder: str, key: ContentKey, *, below: int = 0) -> str:
-    """A folder of its own for a new table or view; the first `below` elements of its key are in `folder` already.
+    """Returns the location of a new table or view in a folder.
 
-    It ends with a UUID: what has the same name on another branch, or had it before, lies elsewhere, so that files can be cleaned up by folder.
+    The folder already stands for the first `below` elements of the key. The location ends with a
+    UUID, so that tables of the same name on other branches, or later, get other folders. Then files
+    can be deleted by folder.
     """
     names = [_NOT_FOR_FOLDERS.sub("_", element) for element in key.elements[below:]]
     return "/".join((folder.rstrip("/"), *names)) + f"_{uuid.uuid4()}"

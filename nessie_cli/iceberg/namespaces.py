@@ -1,4 +1,4 @@
-"""The namespaces of a catalog: explicit contents of the repository, each with its properties."""
+"""The namespaces of a catalog, which are contents of the repository with properties."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from pyiceberg.exceptions import (
 from pyiceberg.typedef import Properties
 from pyiceberg.types import transform_dict_value_to_str
 
-from nessie_cli.iceberg.failures import pyiceberg_errors
-from nessie_cli.iceberg.line import Change, State
+from nessie_cli.iceberg.errors import pyiceberg_errors
+from nessie_cli.iceberg.reference import Change, State
 from nessie_cli.model import ContentKey, Delete, Namespace, Put, type_label
 
 T = TypeVar("T")
 
 
-def found(state: State, key: ContentKey) -> Namespace:
-    """The namespace of a key; raises `NoSuchNamespaceError`."""
+def get(state: State, key: ContentKey) -> Namespace:
+    """Returns the namespace of a key. Raises `NoSuchNamespaceError`."""
     content = state.content(key)
     if not isinstance(content, Namespace):
         raise NoSuchNamespaceError(
             f"Namespace {key} does not exists"
             if content is None
-            else f"{key} is no namespace; its type is {type_label(content.type_name)}"
+            else f"{key} is not a namespace; its type is {type_label(content.type_name)}"
         )
     return content
 
 
 def exists(state: State, key: ContentKey | None) -> bool:
-    """Whether there is a namespace of this key; the root always is one."""
+    """Whether there is a namespace of this key. None, the root, always exists."""
     return key is None or isinstance(state.content(key), Namespace)
 
 
 def check_parent(state: State, key: ContentKey) -> None:
-    """Raise `NoSuchNamespaceError` unless the namespace that has to hold a key is there."""
+    """Raises `NoSuchNamespaceError` if the parent namespace of a key does not exist."""
     if not exists(state, key.parent):
         raise NoSuchNamespaceError(f"Namespace does not exist: {key.parent}")
 
 
-def creation(state: State, key: ContentKey, properties: Properties) -> Change[None]:
-    """Make a namespace, and those above it that are missing."""
+def create(state: State, key: ContentKey, properties: Properties) -> Change[None]:
+    """Creates a namespace and its missing parents."""
     above = _above(key)
     contents = state.contents([key, *above])
     if (there := contents.get(key)) is not None:
@@ -56,7 +56,7 @@ def creation(state: State, key: ContentKey, properties: Properties) -> Change[No
     for parent in above:
         if not isinstance(contents.get(parent), Namespace | None):
             raise NoSuchNamespaceError(
-                f"{parent} is no namespace; its type is {type_label(contents[parent].type_name)}"
+                f"{parent} is not a namespace; its type is {type_label(contents[parent].type_name)}"
             )
     missing = [
         Put(parent, Namespace(elements=parent.elements))
@@ -74,18 +74,18 @@ def _above(key: ContentKey) -> Sequence[ContentKey]:
     return [ContentKey(key.elements[:length]) for length in range(1, len(key.elements))]
 
 
-def removal(state: State, key: ContentKey) -> Change[None]:
-    """Remove an empty namespace."""
-    found(state, key)
+def drop(state: State, key: ContentKey) -> Change[None]:
+    """Drops an empty namespace. Raises `NamespaceNotEmptyError`."""
+    get(state, key)
     if not state.is_empty(key):
         raise NamespaceNotEmptyError(f"Namespace {key} is not empty")
     return Change(f"drop namespace {key}", [Delete(key)], None)
 
 
-def replacement(
+def set_properties(
     key: ContentKey, there: Namespace, properties: Properties, names: str, answer: T
 ) -> Change[T]:
-    """Give a namespace other properties; `names` are those that differ."""
+    """Replaces the properties of a namespace. `names` lists those that differ."""
     if properties == there.properties:
         return Change("", (), answer)
     with pyiceberg_errors():

@@ -1,4 +1,4 @@
-"""The newest metadata file of a table's folder, for tables whose catalog is the file system."""
+"""Finds the newest metadata file in a folder, for tables whose catalog is the file system."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from nessie_cli.iceberg.files import first_line, local_path, read_file, scheme_o
 
 _HINT = "version-hint.text"
 _METADATA = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
-"""`v3.metadata.json` of file-system tables, `00003-UUID.metadata.json` of catalogs, and compressed ones."""
+"""Matches `v3.metadata.json`, `00003-UUID.metadata.json`, and compressed files."""
 
 
 def is_folder(uri: str) -> bool:
-    """Whether a location names a folder: a local one that exists, or one that is no metadata file."""
+    """Whether a location is an existing local folder, or remote and not a metadata file."""
     if scheme_of(uri) in ("", "file"):
         return local_path(uri).is_dir()
     return ".metadata.json" not in uri
 
 
 def newest_metadata(folder: str) -> str:
-    """Returns the location of the newest metadata file in a table's folder or its `metadata` folder.
+    """Returns the location of the newest metadata file in a folder or its folder `metadata`.
 
-    `version-hint.text` names the version; without it, the highest version is the newest. Raises
+    `version-hint.text` contains the version. Without it, the highest version is the newest. Raises
     `InvalidInput` if there is no metadata file, or if several have that version.
     """
     for place in (f"{folder.rstrip('/')}/metadata", folder.rstrip("/")):
@@ -39,7 +39,8 @@ def newest_metadata(folder: str) -> str:
                 f"{shown(place)}: {_HINT} names version {wanted}, which does not exist"
             )
         raise InvalidInput(
-            f"{shown(place)}: several files have version {wanted}: {', '.join(sorted(found_names))}. Hint: name one of them"
+            f"{shown(place)}: several files have version {wanted}: "
+            f"{', '.join(sorted(found_names))}. Hint: name one of them"
         )
     raise InvalidInput(f"{shown(folder)}: has no metadata file of an Iceberg table or view")
 

@@ -1,4 +1,4 @@
-"""The options of a catalog, checked before anything is opened: `uri`, `ref`, `warehouse`, `author`, `access.*`, and those of PyIceberg's FileIO."""
+"""The options of a catalog: `uri`, `ref`, `warehouse`, `author`, `access.*` and FileIO's."""
 
 from __future__ import annotations
 
@@ -16,29 +16,34 @@ from nessie_cli.repository.base import Repository
 REF = "ref"
 AUTHOR = "author"
 ACCESS = "access."
-"""How a server is reached: `access.token-file` and the others of nessie-access(7); secrets themselves are no options."""
+"""Prefix of the settings of nessie-access(7), such as `access.token-file`.
+
+Secrets are not options.
+"""
 
 _OWN = (URI, REF, WAREHOUSE_LOCATION, AUTHOR, PY_CATALOG_IMPL, PY_IO_IMPL)
 
 
 def checked(properties: Mapping[str, str | None]) -> dict[str, str]:
-    """The options without those that are None, the warehouse as an absolute location.
+    """Returns the options that are not None, with the warehouse as an absolute location.
 
-    Raises `NoSuchPropertyException` without `uri`, `ValueError` for an option that nobody reads (one without a dot that is not ours, and one of
-    `access.*` that is none), and for a `ref` or `warehouse` that is empty: what was meant is not the default branch.
+    Raises `NoSuchPropertyException` if `uri` is missing. Raises `ValueError` for an unknown option
+    and for an empty `ref` or `warehouse`, which probably does not mean the default.
     """
     given = {name: value for name, value in properties.items() if value is not None}
     if not given.get(URI):
         raise NoSuchPropertyException(
-            "uri is missing: the store of the catalog, such as sqlite:////data/catalog.sqlite or https://host/api/v2"
+            "uri is missing: the store of the catalog, "
+            "such as sqlite:////data/catalog.sqlite or https://host/api/v2"
         )
     for name, value in given.items():
         if not isinstance(value, str):
-            raise ValueError(f"{name}: must be text, not {value!r}")  # noqa: TRY004 - what PyIceberg raises for options
+            # PyIceberg raises ValueError for invalid options.
+            raise ValueError(f"{name}: must be a string, not {value!r}")  # noqa: TRY004
         _check_name(name, custom_io=PY_IO_IMPL in given)
     for name in (REF, WAREHOUSE_LOCATION):
         if name in given and not given[name].strip():
-            raise ValueError(f"{name}: is empty; leave it out where none is meant")
+            raise ValueError(f"{name}: is empty. Hint: omit it for the default")
     if WAREHOUSE_LOCATION in given:
         given[WAREHOUSE_LOCATION] = absolute_location(given[WAREHOUSE_LOCATION])
     return given
@@ -55,7 +60,8 @@ def _check_name(name: str, *, custom_io: bool) -> None:
         f"{ACCESS}client-secret",
     ):
         raise ValueError(
-            f"{name}: a secret is no option; NESSIE_AUTH_TOKEN and NESSIE_AUTH_PASSWORD hold one, or {ACCESS}token-file names a file"
+            f"{name}: secrets are not options. "
+            f"Hint: set NESSIE_AUTH_TOKEN or NESSIE_AUTH_PASSWORD, or use {ACCESS}token-file"
         )
     if (
         name in _OWN
@@ -66,20 +72,20 @@ def _check_name(name: str, *, custom_io: bool) -> None:
         return
     near = get_close_matches(name, [*_OWN, *settings], n=1)
     hint = (
-        f"; did you mean {near[0]}?"
+        f"did you mean {near[0]}?"
         if near
-        else f" (there are {', '.join(_OWN)}, {ACCESS}* and those of FileIO)"
+        else f"the options are {', '.join(_OWN)}, {ACCESS}* and those of FileIO"
     )
-    raise ValueError(f"{name}: there is no such option{hint}")
+    raise ValueError(f"{name}: unknown option. Hint: {hint}")
 
 
 def opened(options: Mapping[str, str]) -> Repository:
-    """The repository of `uri`; a server is reached by `access.*`, the environment before them."""
+    """Opens the repository of `uri`. The environment takes precedence over `access.*`."""
     return reaching.opened(
         options[URI], lambda name: options.get(f"{ACCESS}{name}"), lambda name: f"{ACCESS}{name}"
     )
 
 
 def author(options: Mapping[str, str]) -> str | None:
-    """The author of commits: the option, else what the environment or the user's settings say."""
+    """Returns the author of commits: the option, otherwise the environment's or the user's."""
     return options.get(AUTHOR) or reaching.author()

@@ -1,14 +1,15 @@
-"""All files that a table or view needs, from its metadata file down: manifest lists, manifests, data, deletes, statistics.
+"""Finds all files that a table or view references, from its metadata file down.
 
-What is needed is what a reader of a kept snapshot opens, and nothing else. Two decisions:
+These are the files that a reader of a live snapshot opens: manifest lists, manifests, data files,
+delete files, statistics. Two decisions:
 
-* The *metadata log* of a table, its earlier metadata files, is not needed: no reader opens them. A catalog with history names each metadata file
-  that can be read in a commit of its own, which is where their being needed comes from.
-* Every snapshot that a metadata file lists is needed by default, not only the one that the catalog names: engines travel in time by
-  that list, so a table that lists a snapshot whose files are gone is a damaged one. `Snapshots.REFERENCED` keeps the catalog's snapshot
-  and those that tags and branches inside the table name.
+* The *metadata log* of a table, its earlier metadata files, does not count: no reader opens them.
+  Each metadata file that can be read is in a commit of the catalog, which makes it live.
+* By default, every snapshot in a metadata file counts, not only the catalog's snapshot. Engines
+  use that list for time travel, so a table with a listed snapshot without files is damaged.
+  `Snapshots.REFERENCED` counts the catalog's snapshot and those of the table's tags and branches.
 
-Sources: the Iceberg table specification, versions 1 to 3 (manifest lists, manifests, deletion vectors, statistics files), and the view specification.
+https://iceberg.apache.org/spec/#manifests and https://iceberg.apache.org/view-spec/
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from nessie_cli.iceberg.metadata import NO_SNAPSHOT, Document, parse_document
 
 
 class Kind(StrEnum):
-    """What a file is to its table."""
+    """The kind of a file."""
 
     METADATA = "metadata"
     MANIFEST_LIST = "manifest-list"
@@ -42,37 +43,40 @@ class Kind(StrEnum):
 
 
 class Fault(StrEnum):
-    """What is wrong with a file that is needed."""
+    """The kind of a fault in a referenced file."""
 
     MISSING = "MISSING"
     DAMAGED = "DAMAGED"
     UNREADABLE = "UNREADABLE"
     NO_ANSWER = "NO_ANSWER"
-    """Nobody answers where it is: that is no matter of this file."""
+    """Its file system does not answer. The file may be intact."""
     NO_SNAPSHOT = "NO_SNAPSHOT"
-    """The file is sound, and does not list the snapshot that the catalog names."""
+    """The metadata file is valid, but does not list the catalog's snapshot."""
 
 
 class Snapshots(StrEnum):
-    """Which snapshots of a metadata file are needed."""
+    """Which snapshots of a metadata file count."""
 
     LISTED = "listed"
     REFERENCED = "referenced"
 
 
-class Needed(Struct, frozen=True):
-    """One file: its location as it is written, and as `normalised` makes it."""
+class ReferencedFile(Struct, frozen=True):
+    """A file: its location as written, and `path`, the normal form of it."""
 
     location: str
     path: str
     kind: Kind
 
 
-class Broken(Exception):
-    """A file that cannot be followed; nobody knows what it would have led to. The message is one line that names the file."""
+class BrokenFile(Exception):
+    """A file that cannot be read, so that the files it references are unknown.
+
+    The message is one line that names the file.
+    """
 
     def __init__(self, fault: Fault, location: str, message: str) -> None:
-        # All arguments, so that it can be pickled.
+        # All arguments are passed on, so that the exception can be pickled.
         super().__init__(fault, location, message)
         self.fault = fault
         self.location = location
@@ -83,65 +87,70 @@ class Broken(Exception):
 
 
 class Snapshot(Struct, frozen=True):
-    """A snapshot of a table. Tables of version 1 may name their manifests right here instead of a manifest list."""
+    """A snapshot of a table. Format version 1 may list manifests instead of a manifest list."""
 
     id: int
     manifest_list: str | None
     manifests: tuple[str, ...] = ()
     named: bool = False
-    """Whether a tag or branch inside the table names it."""
+    """Whether a tag or branch of the table points to it."""
 
 
 class TableFiles(Struct, frozen=True):
-    """What a metadata file says about files. Of a view there are `location` and `bases` alone.
+    """The files in a metadata file. A view has only `location` and `bases`.
 
-    `bases` are all folders that the table is said to write below, as they are written, its location first.
+    `bases` are the folders that the table writes to, as written, beginning with its location.
     """
 
     location: str
     bases: tuple[str, ...]
     current: int = NO_SNAPSHOT
     snapshots: tuple[Snapshot, ...] = ()
-    statistics: tuple[tuple[int, Needed], ...] = ()
-    """With the id of the snapshot that each is about."""
+    statistics: tuple[tuple[int, ReferencedFile], ...] = ()
+    """Pairs of a snapshot id and a statistics file."""
 
     def chosen(self, snapshot_id: int | None, wanted: Snapshots) -> list[Snapshot]:
-        """The snapshots that are needed when the catalog names one (None or a negative number: the current one)."""
+        """Returns the snapshots that count. `snapshot_id` is the catalog's.
+
+        None or a negative number stands for the current snapshot.
+        """
         if wanted is Snapshots.LISTED:
             return list(self.snapshots)
         id_ = self.current if snapshot_id is None or snapshot_id < 0 else snapshot_id
         return [snapshot for snapshot in self.snapshots if snapshot.named or snapshot.id == id_]
 
-    def statistics_of(self, snapshots: Sequence[Snapshot], wanted: Snapshots) -> list[Needed]:
-        """The statistics files that go with the snapshots which are needed."""
+    def statistics_of(
+        self, snapshots: Sequence[Snapshot], wanted: Snapshots
+    ) -> list[ReferencedFile]:
+        """Returns the statistics files of snapshots."""
         ids = {snapshot.id for snapshot in snapshots}
         return [file for id_, file in self.statistics if id_ in ids or wanted is Snapshots.LISTED]
 
-    def missing(self, snapshot_id: int | None, location: str) -> Broken | None:
-        """The fault of a metadata file that does not list the snapshot which the catalog names."""
+    def missing(self, snapshot_id: int | None, location: str) -> BrokenFile | None:
+        """Returns the fault of a metadata file that does not list the catalog's snapshot."""
         if (
             snapshot_id is None
             or snapshot_id < 0
             or any(snapshot.id == snapshot_id for snapshot in self.snapshots)
         ):
             return None
-        return Broken(
+        return BrokenFile(
             Fault.NO_SNAPSHOT,
             location,
-            f"{shown(location)}: does not list the snapshot {snapshot_id} that the catalog names",
+            f"{shown(location)}: does not list the catalog's snapshot {snapshot_id}",
         )
 
 
 class Manifest(Struct, frozen=True):
-    """A manifest as a manifest list names it; `length` in bytes, 0 where it is not told."""
+    """A manifest in a manifest list. `length` is in bytes, 0 if it is unknown."""
 
-    file: Needed
+    file: ReferencedFile
     length: int = 0
 
 
 T = TypeVar("T")
 Row: TypeAlias = Mapping[str, Any]
-Found: TypeAlias = Needed | Broken
+Found: TypeAlias = ReferencedFile | BrokenFile
 
 _BASES = (
     "write.data.path",
@@ -149,18 +158,18 @@ _BASES = (
     "write.object-storage.path",
     "write.folder-storage.path",
 )
-"""Properties that name folders beside the location of a table; the last two are those of older writers."""
+"""Properties with folders besides the location of a table. Older writers use the last two."""
 
 
-def needed(location: str, kind: Kind, inside: str) -> Needed:
-    """A file by its location in the file `inside`. Raises `Broken` for a location that is none."""
+def needed(location: str, kind: Kind, inside: str) -> ReferencedFile:
+    """Returns a file by its location in the file `inside`. Raises `BrokenFile`."""
     try:
-        return Needed(location, normalised(location), kind)
+        return ReferencedFile(location, normalised(location), kind)
     except InvalidInput as error:
-        raise Broken(
+        raise BrokenFile(
             Fault.DAMAGED,
             inside,
-            f"{shown(inside)}: names a file that cannot be told: {error.message}",
+            f"{shown(inside)}: contains an invalid location: {error.message}",
         ) from None
 
 
@@ -168,30 +177,30 @@ def _read(files: Files, location: str) -> bytes:
     try:
         return files.read(location)
     except MissingFile as error:
-        raise Broken(Fault.MISSING, location, error.message) from None
+        raise BrokenFile(Fault.MISSING, location, error.message) from None
     except NoAnswer as error:
-        raise Broken(Fault.NO_ANSWER, location, error.message) from None
+        raise BrokenFile(Fault.NO_ANSWER, location, error.message) from None
     except (InvalidInput, StoreUnavailable) as error:
-        raise Broken(Fault.UNREADABLE, location, error.message) from None
+        raise BrokenFile(Fault.UNREADABLE, location, error.message) from None
 
 
-# -- the metadata file ----------------------------------------------------------------------------------------------------------------------
+# -- metadata files -------------------------------------------------------------------------------
 
 
 def read_table(files: Files, location: str) -> TableFiles:
-    """What the metadata file of a table or view says about files; raises `Broken`. Cost: one read."""
+    """Returns the files in a metadata file. Raises `BrokenFile`. Cost: one read."""
     data = _read(files, location)
     try:
         document = parse_document(data, location)
     except InvalidInput as error:
-        raise Broken(Fault.DAMAGED, location, error.message) from None
+        raise BrokenFile(Fault.DAMAGED, location, error.message) from None
     try:
         return _table_files(document, location)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise Broken(
+        raise BrokenFile(
             Fault.DAMAGED,
             location,
-            f"{shown(location)}: is no sound Iceberg metadata file: {error!r}",
+            f"{shown(location)}: is not valid Iceberg metadata: {error!r}",
         ) from None
 
 
@@ -220,7 +229,7 @@ def _snapshot(snapshot: Document, named: set[int]) -> Snapshot:
     return Snapshot(id_, None, tuple(map(_text, snapshot["manifests"])), id_ in named)
 
 
-def _statistics(document: Document, location: str) -> Iterator[tuple[int, Needed]]:
+def _statistics(document: Document, location: str) -> Iterator[tuple[int, ReferencedFile]]:
     for attribute, kind in (
         ("statistics", Kind.STATISTICS),
         ("partition-statistics", Kind.PARTITION_STATISTICS),
@@ -231,15 +240,15 @@ def _statistics(document: Document, location: str) -> Iterator[tuple[int, Needed
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise TypeError(f"{value!r} is no location")
+        raise TypeError(f"{value!r} is not a location")
     return value
 
 
-# -- manifest lists and manifests -----------------------------------------------------------------------------------------------------------
+# -- manifest lists and manifests -----------------------------------------------------------------
 
 
 def read_manifest_list(files: Files, location: str) -> list[Manifest]:
-    """The manifests of a snapshot, of data and of deletes; raises `Broken`. Cost: one read."""
+    """Returns the manifests of a snapshot. Raises `BrokenFile`. Cost: one read."""
 
     def manifest(row: Row) -> Manifest:
         return Manifest(
@@ -257,32 +266,35 @@ def read_manifest_list(files: Files, location: str) -> list[Manifest]:
 
 
 def manifests_of(files: Files, snapshot: Snapshot, inside: str) -> list[Manifest]:
-    """The manifests of a snapshot of the metadata file `inside`, whichever way it names them; raises `Broken`."""
+    """Returns the manifests of a snapshot in a metadata file. Raises `BrokenFile`."""
     if snapshot.manifest_list is not None:
         return read_manifest_list(files, snapshot.manifest_list)
     return [Manifest(needed(path, Kind.MANIFEST, inside)) for path in snapshot.manifests]
 
 
 _DELETED = 2
-"""The status of an entry for a file that its snapshot has removed: no reader of that snapshot opens it."""
+"""The status of an entry whose file was removed. No reader of the snapshot opens the file."""
 _OF_ENTRY: Mapping[str, Any] = {
     "status": None,
     "data_file": {"content": None, "file_path": None, "file_format": None},
 }
 
 
-def read_manifest(files: Files, manifest: Manifest) -> list[Needed]:
-    """The files that a manifest adds or keeps, not those that it removes; raises `Broken`. Cost: one read."""
+def read_manifest(files: Files, manifest: Manifest) -> list[ReferencedFile]:
+    """Returns the files that a manifest adds or keeps, without those that it removes.
+
+    Raises `BrokenFile`. Cost: one read.
+    """
     location = manifest.file.location
     data = _read(files, location)
     if len(data) < manifest.length:
-        raise Broken(
+        raise BrokenFile(
             Fault.DAMAGED,
             location,
-            f"{shown(location)}: is cut off: {len(data)} of {manifest.length} bytes are there",
+            f"{shown(location)}: is truncated to {len(data)} of {manifest.length} bytes",
         )
 
-    def file(row: Row) -> Needed | None:
+    def file(row: Row) -> ReferencedFile | None:
         described = row["data_file"]
         return (
             None
@@ -307,21 +319,23 @@ def _kind(file: Row) -> Kind:
 def _rows(
     data: bytes, location: str, what: str, wanted: Mapping[str, Any], make: Callable[[Row], T]
 ) -> list[T]:
-    """The rows of an Avro file, read with the wanted fields alone: not to decode the others is half of the time."""
+    """Returns the rows of an Avro file. Decoding only the wanted fields halves the time."""
     try:
         written: Any = fastavro.reader(io.BytesIO(data)).writer_schema
         rows: Any = fastavro.reader(io.BytesIO(data), _projected(written, wanted))
         return [make(row) for row in rows]
-    except Broken:
+    except BrokenFile:
         raise
-    except Exception as error:  # noqa: BLE001 - damaged bytes end in whatever the decoder stumbles over
-        raise Broken(
-            Fault.DAMAGED, location, f"{shown(location)}: is no sound {what}: {first_line(error)}"
+    except Exception as error:  # noqa: BLE001 - damaged bytes raise any error in the decoder
+        raise BrokenFile(
+            Fault.DAMAGED,
+            location,
+            f"{shown(location)}: is not a valid {what}: {first_line(error)}",
         ) from None
 
 
 def _projected(schema: Any, wanted: Mapping[str, Any]) -> Any:
-    """A record with the wanted fields, those that it has; the names of records are the writer's."""
+    """Returns a record schema with those wanted fields that it has. Records keep their names."""
     fields = []
     for field in schema["fields"]:
         if field["name"] in wanted:
@@ -333,37 +347,38 @@ def _projected(schema: Any, wanted: Mapping[str, Any]) -> Any:
                 }
             )
     if not fields:
-        raise ValueError(f"its records have none of the fields {', '.join(wanted)}")
+        raise ValueError(f"the records have none of the fields {', '.join(wanted)}")
     return {"type": "record", "name": schema["name"], "fields": fields}
 
 
-# -- all of it --------------------------------------------------------------------------------------------------------------------------------
+# -- the walk -------------------------------------------------------------------------------------
 
 
 class Walker:
-    """Follows metadata files down to the last data file. What several of them share, a manifest above all, is read and told once."""
+    """Walks from metadata files down to data files. Reads and yields shared files once."""
 
     def __init__(self, files: Files, snapshots: Snapshots = Snapshots.LISTED) -> None:
-        """Take what reads the files."""
+        """Takes the reader of the files."""
         self._files = files
         self._wanted = snapshots
-        self._done: dict[str, tuple[Broken, ...]] = {}
-        """Manifest lists and manifests that have been followed, by path, with what is broken in them."""
+        self._done: dict[str, tuple[BrokenFile, ...]] = {}
+        """Visited manifest lists and manifests by path, with the broken files below them."""
 
     def remember(self, manifests: Iterable[str]) -> None:
-        """Take these manifests, by path, as read and told: they are sound."""
+        """Marks manifests, by path, as visited and valid."""
         self._done.update(dict.fromkeys(manifests, ()))
 
     def follow(self, location: str, snapshot_id: int | None = None) -> Iterator[Found]:
-        """The files that a content needs, without those told before; and each one that cannot be followed, also where that was told before.
+        """Yields the files of a content that were not yielded before, and all broken files.
 
-        `snapshot_id` is the one that the catalog names; without it, or with a negative one, the current one. A view needs no more than its
-        metadata file. Cost: one read for each file that is not a data file, none for those read before.
+        `snapshot_id` is the catalog's snapshot. None or a negative number stands for the current
+        one. A view has only its metadata file. Cost: one read for each file that is not a data
+        file, none for a file that was read before.
         """
         try:
             yield needed(location, Kind.METADATA, location)
             table = read_table(self._files, location)
-        except Broken as broken:
+        except BrokenFile as broken:
             yield broken
             return
         yield from self.below(table, location, snapshot_id)
@@ -371,18 +386,18 @@ class Walker:
     def below(
         self, table: TableFiles, location: str, snapshot_id: int | None = None
     ) -> Iterator[Found]:
-        """As `follow`, for a metadata file that is already read; its own location is not told."""
+        """Like `follow` for a metadata file that has been read. Does not yield that file."""
         if (missing := table.missing(snapshot_id, location)) is not None:
             yield missing
         snapshots = table.chosen(snapshot_id, self._wanted)
         yield from table.statistics_of(snapshots, self._wanted)
-        told: set[str] = set()
+        yielded: set[str] = set()
         for snapshot in snapshots:
             for found in self._snapshot(snapshot, location):
-                if not isinstance(found, Broken):
+                if not isinstance(found, BrokenFile):
                     yield found
-                elif found.location not in told:
-                    told.add(found.location)
+                elif found.location not in yielded:
+                    yielded.add(found.location)
                     yield found
 
     def _snapshot(self, snapshot: Snapshot, inside: str) -> Iterator[Found]:
@@ -391,7 +406,7 @@ class Walker:
                 yield from self._manifests(manifests_of(self._files, snapshot, inside))
                 return
             file = needed(snapshot.manifest_list, Kind.MANIFEST_LIST, inside)
-        except Broken as broken:
+        except BrokenFile as broken:
             yield broken
             return
         if file.path in self._done:
@@ -400,7 +415,7 @@ class Walker:
         yield file
         broken_here = []
         for found in self._listed(snapshot.manifest_list):
-            if isinstance(found, Broken):
+            if isinstance(found, BrokenFile):
                 broken_here.append(found)
             yield found
         self._done[file.path] = tuple(broken_here)
@@ -408,7 +423,7 @@ class Walker:
     def _listed(self, location: str) -> Iterator[Found]:
         try:
             manifests = read_manifest_list(self._files, location)
-        except Broken as broken:
+        except BrokenFile as broken:
             yield broken
             return
         yield from self._manifests(manifests)
@@ -423,6 +438,6 @@ class Walker:
             try:
                 yield from read_manifest(self._files, manifest)
                 self._done[path] = ()
-            except Broken as broken:
+            except BrokenFile as broken:
                 self._done[path] = (broken,)
                 yield broken

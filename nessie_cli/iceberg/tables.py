@@ -20,7 +20,7 @@ from pyiceberg.table.sorting import SortOrder, assign_fresh_sort_order_ids
 from nessie_cli.iceberg.builder import table
 from nessie_cli.iceberg.builder.document import by_id
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.failures import pyiceberg_errors, reading_metadata
+from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, read_document
 from nessie_cli.model import IcebergTable
 

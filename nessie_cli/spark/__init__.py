@@ -1,8 +1,11 @@
-"""A repository in Spark: `register(spark)`, then `spark.read.format("nessie")`. What it needs is the extra `spark`."""
+"""A repository in Spark: `register(spark)`, then `spark.read.format("nessie")`.
+
+Needs the extra `spark`.
+"""
 
 from __future__ import annotations
 
-# Names load when they are used: a command that starts one pipeline does not load the others.
+# Names are loaded on first use, so that a command loads only the modules that it needs.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,20 +14,20 @@ if TYPE_CHECKING:
 _HOME = {
     "register": "nessie_cli.spark.source",
     "NessieDataSource": "nessie_cli.spark.source",
-    "told_plainly": "nessie_cli.spark.failures",
-    "failure_of": "nessie_cli.spark.failures",
+    "told_plainly": "nessie_cli.spark.errors",
+    "failure_of": "nessie_cli.spark.errors",
     "session": "nessie_cli.spark.engine",
     "java_home": "nessie_cli.workspace.java",
     "audited": "nessie_cli.spark.audit",
     "history_of": "nessie_cli.spark.stats",
     "sizes_of": "nessie_cli.spark.stats",
-    "gc_mark": "nessie_cli.spark.gc",
-    "gc_plan": "nessie_cli.spark.planning",
+    "gc_mark": "nessie_cli.spark.mark",
+    "gc_plan": "nessie_cli.spark.plan",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name on first use."""
+    """Loads a public name on first use."""
     from importlib import import_module
 
     if name in _HOME:

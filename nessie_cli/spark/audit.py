@@ -1,4 +1,4 @@
-"""The audit as Spark jobs: tasks check the contents of ranges of keys, and what several contents share is found by their uuids."""
+"""The audit as Spark jobs: tasks check ranges of keys, and shared files are found by UUID."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from nessie_cli.audit.checks import shared_uuid
 from nessie_cli.audit.findings import Audited, Counts, Finding, Holder
 from nessie_cli.model import ContentKey
 from nessie_cli.repository.base import Repository
-from nessie_cli.spark.examining import audits
+from nessie_cli.spark.file_checks import audits
 from nessie_cli.spark.jobs import ranges, spread
-from nessie_cli.spark.states import SomeKeys
+from nessie_cli.spark.keys import KeyPart
 
 CONTENTS_PER_TASK = 500
-"""A content costs some requests to a file system, so the pieces are small."""
+"""A content costs some requests to a file system, so the parts are small."""
 _PARTS_AT_ONCE = 16
-"""Parts whose findings the driver holds at a time."""
+"""The number of parts whose findings the driver holds at a time."""
 
 
 def audited(
     spark: SparkSession, url: str, at: str, prefix: ContentKey | None, counts: Counts
 ) -> Generator[Finding]:
-    """What is wrong with the contents of a commit, or those below `prefix`: what `audit.local.findings` finds, in the same order.
+    """Yields the findings of `audit.local.findings` for a commit, or its keys below `prefix`.
 
-    `counts` is complete before the first of them is told. Memory of the driver: the findings about some thousand contents.
+    `counts` is complete before the first finding. Memory of the driver: the findings about some
+    thousand contents.
     """
 
-    def plan(repository: Repository) -> list[SomeKeys]:
-        return ranges(repository, SomeKeys(None, at, prefix=prefix), CONTENTS_PER_TASK)
+    def plan(repository: Repository) -> list[KeyPart]:
+        return ranges(repository, KeyPart(None, at, prefix=prefix), CONTENTS_PER_TASK)
 
     checked = spread(spark, url, "audit", plan, _audited).persist(StorageLevel.DISK_ONLY)
     try:
@@ -49,13 +50,13 @@ def audited(
 
 
 class _Part(Counts):
-    """What was looked at by one task, how many of it is wrong, and how many call themselves by a uuid."""
+    """The counts of one task: checked contents, findings, and contents by UUID."""
 
     wrong: int = 0
     uuids: int = 0
 
 
-def _audited(repository: Repository, part: SomeKeys) -> Iterator[Audited]:
+def _audited(repository: Repository, part: KeyPart) -> Iterator[Audited]:
     return (found for _, found in audits(repository, part))
 
 

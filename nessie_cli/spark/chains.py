@@ -1,7 +1,9 @@
-"""Histories of several references cut into segments that overlap nowhere: each commit is read once, however many branches share it.
+"""Splits the histories of several references into disjoint segments.
 
-First parents make a forest. A chain is one path of it, from a head down to where an earlier head has been already. Heads that fork from a chain at
-the same commit, by the same child, are compared with each other only: so it costs a few questions of O(log commits) for each head, not for each pair.
+So each commit is read once. First parents form a forest. A chain is a path from a head down to a
+commit of an earlier head. Heads that fork from a chain at the same commit, by the same child, are
+compared only with each other. So each head costs a few requests of O(log commits), instead of each
+pair of heads.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from nessie_cli.repository.base import Repository
 
 
 class Chain(Struct, frozen=True):
-    """The `count` commits from `head` down along first parents, above `floor`; `reference` has them first, None for a bare hash."""
+    """`count` first parents of `head`, above `floor`. `reference` is None for a bare hash."""
 
     reference: str | None
     head: str
@@ -24,7 +26,7 @@ class Chain(Struct, frozen=True):
 
 
 class Segment(Struct, frozen=True):
-    """A piece of a chain: `count` commits from `start` down."""
+    """A segment of a chain: `count` commits from `start` down."""
 
     reference: str | None
     start: str
@@ -34,7 +36,7 @@ class Segment(Struct, frozen=True):
 def chains(
     repository: Repository, heads: Sequence[Reference], hidden: Sequence[str] = ()
 ) -> Iterator[Chain]:
-    """The commits of each head that neither a head before it nor one of the `hidden` hashes has along first parents."""
+    """Returns the first parents of each head without those of earlier heads and `hidden` hashes."""
     first = [_Head(None, hash_, shown=False) for hash_ in dict.fromkeys(hidden)]
     first += [_Head(head.name or None, head.hash, shown=True) for head in heads]
     waiting = [(NO_ANCESTOR, [head for head in first if head.hash != NO_ANCESTOR])]
@@ -59,7 +61,7 @@ class _Head(Struct, frozen=True):
 def _forks(
     repository: Repository, pivot: _Head, others: Sequence[_Head]
 ) -> list[tuple[str, list[_Head]]]:
-    """The heads that have commits beside a chain, by the commit where they leave it and the first one beyond."""
+    """Returns the heads that fork from a chain, by the fork commit and its child."""
     groups: dict[tuple[str, str], list[_Head]] = {}
     for other in others:
         apart = repository.ahead_behind(_at(other.hash), _at(pivot.hash))
@@ -78,7 +80,10 @@ def _at(hash_: str) -> str:
 
 
 def segments(repository: Repository, chain: Chain, size: int) -> Iterator[Segment]:
-    """A chain in pieces of at most `size` commits, newest first; each start is found by jumps, O(log commits)."""
+    """Splits a chain into segments of at most `size` commits, newest first.
+
+    Cost: O(log commits) for the start of each segment.
+    """
     for first in range(0, chain.count, size):
         start = repository.resolve(f"{_at(chain.head)}~{first}").hash if first else chain.head
         yield Segment(chain.reference, start, min(size, chain.count - first))

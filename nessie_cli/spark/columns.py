@@ -1,4 +1,4 @@
-"""The columns of each table, with their types and comments; and contents and keys as they stand in them."""
+"""The columns of the tables with types and comments, and their values for contents and keys."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TEXTS = ArrayType(TEXT, containsNull=False)
 
 
 def column(name: str, type_: DataType, comment: str, *, nullable: bool = True) -> StructField:
-    """One column with its comment."""
+    """Returns a column with a comment."""
     return StructField(name, type_, nullable, {"comment": comment})
 
 
@@ -53,18 +53,18 @@ CONTENT = StructType(
             TEXT,
             "ICEBERG_TABLE, ICEBERG_VIEW, DELTA_LAKE_TABLE, NAMESPACE, UDF, or a type that this version does not know",
         ),
-        column("id", TEXT, "The content id: kept for life, through renames and merges"),
+        column("id", TEXT, "The content id: constant, through renames and merges"),
         column(
             "metadata_location",
             TEXT,
-            "Where the current metadata file is (Iceberg tables and views, UDFs)",
+            "The location of the current metadata file (Iceberg tables and views, UDFs)",
         ),
         column("snapshot_id", LONG, "The current snapshot of an Iceberg table; -1 for none"),
         column("schema_id", INT, "The current schema of an Iceberg table or view"),
         column("spec_id", INT, "The current partition spec of an Iceberg table"),
         column("sort_order_id", INT, "The current sort order of an Iceberg table"),
-        column("version_id", TEXT, "The current version of a view (a whole number) or of a UDF"),
-        column("sql_text", TEXT, "The SQL of a view or UDF, where it is kept here"),
+        column("version_id", TEXT, "The current version of a view (an integer) or of a UDF"),
+        column("sql_text", TEXT, "The SQL of a view or UDF, if the catalog has it"),
         column("dialect", TEXT, "The dialect of that SQL"),
         column("signature_id", TEXT, "The signature of a UDF"),
         column("metadata_location_history", TEXTS, "The metadata files of a Delta table"),
@@ -79,14 +79,14 @@ CONTENT = StructType(
         column("attributes", TEXT, "The attributes of a content of an unknown type, as JSON"),
     ]
 )
-"""A content of whatever type: what the type does not have is null."""
+"""A content of any type. Fields that the type does not have are null."""
 
 COMMIT = StructType(
     [
         column("hash", TEXT, "The commit"),
         column("author", TEXT, "Its first author"),
-        column("commit_time", TIME, "When it was made"),
-        column("message", TEXT, "What it says"),
+        column("commit_time", TIME, "The time of the commit"),
+        column("message", TEXT, "The commit message"),
     ]
 )
 RENAME = StructType(
@@ -101,7 +101,7 @@ _NAMES = tuple(field.name for field in CONTENT.fields)
 
 
 def content_row(content: Content | None) -> dict[str, Any] | None:
-    """A content as a value of the type `CONTENT`, for Arrow."""
+    """Returns a content as a value of `CONTENT` for Arrow."""
     if content is None:
         return None
     row: dict[str, Any] = dict.fromkeys(_NAMES)
@@ -126,7 +126,7 @@ def content_row(content: Content | None) -> dict[str, Any] | None:
 
 
 def content_of(row: Mapping[str, Any], place: str) -> Content:
-    """The content of a value of the type `CONTENT`, or of a part of it. Raises `InvalidInput` that names the field."""
+    """Returns the content of a value of `CONTENT`. Raises `InvalidInput`, which names the field."""
     given = {name: value for name, value in row.items() if value is not None}
     unknown = given.keys() - set(_NAMES)
     if unknown:
@@ -156,7 +156,7 @@ def _content(type_name: str, content_id: str | None, given: dict[str, Any]) -> C
     if type_name == "ICEBERG_VIEW" and "version_id" in given:
         text = str(given["version_id"])
         if not text.removeprefix("-").isdigit():
-            raise InvalidInput(f"version_id: {text!r} is no whole number")
+            raise InvalidInput(f"version_id: {text!r} is not an integer")
         given["version_id"] = int(text)
     missing = [
         field.name for field in structs.fields(cls) if field.required and field.name not in given
@@ -167,7 +167,7 @@ def _content(type_name: str, content_id: str | None, given: dict[str, Any]) -> C
 
 
 def commit_row(meta: CommitMeta | None) -> dict[str, Any] | None:
-    """A commit as a value of the type `COMMIT`."""
+    """Returns a commit as a value of `COMMIT`."""
     if meta is None:
         return None
     return {
@@ -179,7 +179,7 @@ def commit_row(meta: CommitMeta | None) -> dict[str, Any] | None:
 
 
 def rename_row(rename: Rename | None) -> dict[str, Any] | None:
-    """A rename as a value of the type `RENAME`."""
+    """Returns a rename as a value of `RENAME`."""
     return (
         None
         if rename is None
@@ -195,7 +195,7 @@ KEY_COLUMNS = [
     column(
         "key",
         TEXT,
-        'The content key, its elements joined with dots; one that holds a dot stands in quotes (db."order.lines")',
+        'The content key, its elements joined with dots; elements with dots are quoted (db."order.lines")',
         nullable=False,
     ),
     column("elements", TEXTS, "The elements of the key", nullable=False),
@@ -203,5 +203,5 @@ KEY_COLUMNS = [
 
 
 def key_values(key: ContentKey) -> tuple[str, list[str]]:
-    """The values of `KEY_COLUMNS`."""
+    """Returns the values of `KEY_COLUMNS`."""
     return str(key), list(key.elements)

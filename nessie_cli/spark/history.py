@@ -1,4 +1,4 @@
-"""The tables `log` and `operations`: history by segments, or by key where only some keys are asked for."""
+"""The tables `log` and `operations`: history by segments, or by key if keys are given."""
 
 from __future__ import annotations
 
@@ -23,32 +23,34 @@ from nessie_cli.spark.columns import (
     content_row,
     key_values,
 )
-from nessie_cli.spark.narrowing import EVERYTHING, Kind, Narrowing
-from nessie_cli.spark.options import Asked
+from nessie_cli.spark.options import ReadOptions
+from nessie_cli.spark.pushdown import EVERYTHING, Kind, PushedFilters
 from nessie_cli.spark.table import Pinned, Row, Table, in_prefix, pin_heads
 
 _REFERENCE = column(
     "reference",
     TEXT,
-    "The first of the references asked for that has the commit along its first parents; null where a hash was",
+    "The first of the given references with the commit among its first parents; null for a hash",
 )
 
 LOG_SCHEMA = StructType(
     [
         _REFERENCE,
         column("hash", TEXT, "The commit", nullable=False),
-        column("parents", TEXTS, "Its parents: the first one, then what it merged", nullable=False),
+        column(
+            "parents", TEXTS, "Its parents: the first parent, then merged commits", nullable=False
+        ),
         column(
             "height",
             LONG,
-            "Commits from the empty history to this one along first parents; null where the server does not tell",
+            "The number of first parents, from the empty history on; null if the server does not return it",
         ),
-        column("commit_time", TIME, "When it was made", nullable=False),
-        column("author_time", TIME, "When its author made it, as the client says"),
-        column("committer", TEXT, "Who committed it"),
+        column("commit_time", TIME, "The time of the commit", nullable=False),
+        column("author_time", TIME, "The author's time, from the client"),
+        column("committer", TEXT, "The committer"),
         column("authors", TEXTS, "Its authors", nullable=False),
-        column("signed_off_by", TEXTS, "Who signed it off", nullable=False),
-        column("message", TEXT, "What it says", nullable=False),
+        column("signed_off_by", TEXTS, "The sign-offs", nullable=False),
+        column("message", TEXT, "The commit message", nullable=False),
         column("properties", MapType(TEXT, TEXTS), "Its properties", nullable=False),
     ]
 )
@@ -57,16 +59,19 @@ OPERATIONS_SCHEMA = StructType(
     [
         _REFERENCE,
         column("hash", TEXT, "The commit", nullable=False),
-        column("commit_time", TIME, "When it was made", nullable=False),
+        column("commit_time", TIME, "The time of the commit", nullable=False),
         column("operation", TEXT, "PUT or DELETE", nullable=False),
         *KEY_COLUMNS,
-        column("content", CONTENT, "What was put; null for DELETE"),
+        column("content", CONTENT, "The content; null for DELETE"),
     ]
 )
 
 
-class SomeHistory(Struct, frozen=True):
-    """A segment, and the operations of it that are asked for: below `prefix`, or on `keys`; then `floor_time` ends the history of a key."""
+class HistoryPart(Struct, frozen=True):
+    """A segment and a filter of its operations: below `prefix`, or on `keys`.
+
+    `floor_time` ends the history of a key.
+    """
 
     segment: Segment
     prefix: ContentKey | None = None
@@ -75,37 +80,37 @@ class SomeHistory(Struct, frozen=True):
 
 
 def _plan_log(
-    repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing
-) -> list[SomeHistory]:
+    repository: Repository, options: ReadOptions, pinned: Pinned, wanted: PushedFilters
+) -> list[HistoryPart]:
     found, hidden = _within(repository, pinned, wanted)
-    return plan_segments(repository, asked, found, hidden, wanted)
+    return plan_segments(repository, options, found, hidden, wanted)
 
 
 def plan_segments(
     repository: Repository,
-    asked: Asked,
+    options: ReadOptions,
     heads: Sequence[Reference],
     hidden: Sequence[str],
-    wanted: Narrowing = EVERYTHING,
-) -> list[SomeHistory]:
-    """The segments of what the heads have and the hidden ones have not."""
+    wanted: PushedFilters = EVERYTHING,
+) -> list[HistoryPart]:
+    """Returns the segments of the heads without the commits of the hidden ones."""
     plan = []
     for chain in chains(repository, heads, hidden):
         if wanted.wants(chain.reference or ""):
             plan += [
-                SomeHistory(segment, asked.key_prefix)
-                for segment in segments(repository, chain, asked.rows)
+                HistoryPart(segment, options.key_prefix)
+                for segment in segments(repository, chain, options.rows)
             ]
     return plan
 
 
 def _plan_operations(
-    repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing
-) -> list[SomeHistory]:
+    repository: Repository, options: ReadOptions, pinned: Pinned, wanted: PushedFilters
+) -> list[HistoryPart]:
     found, hidden = _within(repository, pinned, wanted)
     if wanted.keys is None:
-        return plan_segments(repository, asked, found, hidden, wanted)
-    keys = tuple(sorted(key for key in wanted.keys if in_prefix(key, asked.key_prefix)))
+        return plan_segments(repository, options, found, hidden, wanted)
+    keys = tuple(sorted(key for key in wanted.keys if in_prefix(key, options.key_prefix)))
     plan = []
     for chain in chains(repository, found, hidden) if keys else ():
         if wanted.wants(chain.reference or ""):
@@ -115,7 +120,7 @@ def _plan_operations(
                 else next(iter(repository.log(f"@{chain.floor}"))).meta.commit_time
             )
             plan.append(
-                SomeHistory(
+                HistoryPart(
                     Segment(chain.reference, chain.head, chain.count), keys=keys, floor_time=floor
                 )
             )
@@ -123,9 +128,12 @@ def _plan_operations(
 
 
 def _within(
-    repository: Repository, pinned: Pinned, wanted: Narrowing
+    repository: Repository, pinned: Pinned, wanted: PushedFilters
 ) -> tuple[list[Reference], list[str]]:
-    """The heads, and what is hidden of their histories, with the bounds on the commit time applied: times only grow along first parents."""
+    """Returns the heads and hidden hashes within the bounds of the commit time.
+
+    Commit times increase along first parents.
+    """
     found = list(pinned.heads)
     if wanted.until is not None:
         found = [_then(repository, head, wanted.until) for head in found]
@@ -136,12 +144,12 @@ def _within(
 
 
 def _then(repository: Repository, head: Reference, time: datetime) -> Reference:
-    """The newest commit of a history that is not younger than a time."""
+    """Returns the newest commit of a history at or before a time."""
     text = time.isoformat().replace("+00:00", "Z")
     return structs.replace(head, hash=repository.resolve(f"@{head.hash}*{text}").hash)
 
 
-def _log_rows(repository: Repository, part: SomeHistory) -> Iterator[Row]:
+def _log_rows(repository: Repository, part: HistoryPart) -> Iterator[Row]:
     for entry in _entries(repository, part, operations=False):
         meta = entry.meta
         yield (
@@ -159,13 +167,13 @@ def _log_rows(repository: Repository, part: SomeHistory) -> Iterator[Row]:
         )
 
 
-def _entries(repository: Repository, part: SomeHistory, *, operations: bool) -> Iterator[LogEntry]:
+def _entries(repository: Repository, part: HistoryPart, *, operations: bool) -> Iterator[LogEntry]:
     return islice(
         repository.log(f"@{part.segment.start}", operations=operations), part.segment.count
     )
 
 
-def _operation_rows(repository: Repository, part: SomeHistory) -> Iterator[Row]:
+def _operation_rows(repository: Repository, part: HistoryPart) -> Iterator[Row]:
     if part.keys is None:
         for entry in _entries(repository, part, operations=True):
             yield from _rows_of(
@@ -187,7 +195,7 @@ def _operation_rows(repository: Repository, part: SomeHistory) -> Iterator[Row]:
             )
 
 
-def _rows_of(part: SomeHistory, entry: LogEntry, operations: Sequence[Operation]) -> Iterator[Row]:
+def _rows_of(part: HistoryPart, entry: LogEntry, operations: Sequence[Operation]) -> Iterator[Row]:
     for operation in operations:
         content = operation.content if isinstance(operation, Put) else None
         name = "DELETE" if isinstance(operation, Delete) else "PUT"

@@ -1,7 +1,7 @@
-"""Pieces of a repository worked on by tasks, planned by the process that calls.
+"""Jobs over parts of a repository, planned by the calling process, without frames.
 
-What a command needs no frames for takes this way: a table of the data source costs Spark a Python process for each step (to make the source, to
-plan, to read), all of which have to start first; here it is the tasks' processes alone.
+A table of the data source costs a Python process for each step: creating the source, planning,
+reading. Here only the tasks need processes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from nessie_cli.model import KeyRange
 from nessie_cli.repository.base import Repository
-from nessie_cli.spark.failures import at
+from nessie_cli.spark.errors import at
+from nessie_cli.spark.keys import KeyPart
 from nessie_cli.spark.process import at_driver, opened, opened_by_worker
-from nessie_cli.spark.states import SomeKeys
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -30,19 +30,20 @@ def spread(
     plan: Callable[[Repository], Sequence[P]],
     work: Callable[[Repository, P], Iterator[T]],
 ) -> RDD[T]:
-    """What `work` makes of each piece of a plan; a task for each, in their order. `what` says in messages what was being done.
+    """Returns the results of `work` for each part of a plan, in order, by a task each.
 
-    `plan` is called here and now. `work` and the pieces travel to other machines, so they hold no connection.
+    `what` describes the work in messages. `plan` runs here. `work` and the parts are sent to other
+    machines, so they hold no connection.
     """
     url = at_driver(url)
     with opened(url) as repository:
         task: _Task[Any, T] = _Task(f"{url}, {what}", url, repository.config().created, work)
-        pieces = plan(repository)
-    return spark.sparkContext.parallelize(pieces, max(1, len(pieces))).mapPartitions(task)
+        parts = plan(repository)
+    return spark.sparkContext.parallelize(parts, max(1, len(parts))).mapPartitions(task)
 
 
 class _Task(Generic[P, T]):
-    """Opens the repository where it runs."""
+    """A task, which opens the repository where it runs."""
 
     def __init__(
         self,
@@ -56,14 +57,17 @@ class _Task(Generic[P, T]):
         self._created = created
         self._work = work
 
-    def __call__(self, pieces: Iterable[P]) -> Iterator[T]:
+    def __call__(self, parts: Iterable[P]) -> Iterator[T]:
         with at(self._place), opened_by_worker(self._url, self._created) as repository:
-            for piece in pieces:
-                yield from self._work(repository, piece)
+            for part in parts:
+                yield from self._work(repository, part)
 
 
-def ranges(repository: Repository, whole: SomeKeys, most: int) -> list[SomeKeys]:
-    """A state in pieces of about `most` keys. Where the repository cannot tell where to cut, its keys are listed for it."""
+def ranges(repository: Repository, whole: KeyPart, most: int) -> list[KeyPart]:
+    """Splits the keys of a commit into parts of about `most` keys.
+
+    Lists the keys if the repository cannot split them itself.
+    """
     cuts = repository.divisions(f"@{whole.hash}", most, prefix=whole.prefix)
     if cuts is None:
         keys = KeyRange(prefix=whole.prefix) if whole.prefix else KeyRange()

@@ -1,4 +1,4 @@
-"""What `.option(...)` may say, read once and checked: a misspelt option is an error, never a wider answer."""
+"""The options of `.option(...)`, checked once. A misspelt option is an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from nessie_cli.repository.access import checked_url
 
 ALL_REFERENCES = "*"
 ROWS_PER_PARTITION = 25_000
-"""Spark's own Python spends a quarter of a second on each task before it reads; a commit takes 30 microseconds (docs/reference/performance.md)."""
+"""The default of `rowsPerPart`.
+
+Spark's Python spends 0.25 s on each task before it reads, a commit takes 30 microseconds
+(docs/reference/performance.md).
+"""
 _SECRET = r"(?i)auth|token|passw|pwd|secret|credential|api.?key|access.?key"  # noqa: S105 - a pattern of names
 _COMMON = frozenset({"url", "table", "rowsperpartition"})
 _SPELLING = {
@@ -23,14 +27,15 @@ _SPELLING = {
     "requestid": "requestId",
     "expectedhash": "expectedHash",
 }
-"""Spark gives the names of options in lower case."""
+"""The spelling of options, which Spark passes in lower case."""
 WRITING = frozenset({"url", "ref", "message", "author", "expectedhash", "requestid", "dryrun"})
 
 
-class Asked(Struct, frozen=True):
-    """What a read asks for. `references` are revisions, or the one word `*`; None for the default branch. `since` is the option `from`.
+class ReadOptions(Struct, frozen=True):
+    """The options of a read.
 
-    `commits_per_batch` is for streams alone: None takes all that there are.
+    `references` are revisions, `*` for all, or None for the default branch. `since` is the option
+    `from`. `commits_per_batch` is for streams only; None takes all new commits.
     """
 
     url: str
@@ -44,7 +49,7 @@ class Asked(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where this is, for messages."""
+        """The place in messages."""
         return f"{self.url}, table {self.table}"
 
     @property
@@ -53,8 +58,8 @@ class Asked(Struct, frozen=True):
         return ContentKey.parse(self.prefix) if self.prefix else None
 
 
-class Submission(Struct, frozen=True):
-    """What a write asks for. `author` may be None: then the repository names who writes."""
+class WriteOptions(Struct, frozen=True):
+    """The options of a write. If `author` is None, the repository determines the author."""
 
     url: str
     branch: str | None
@@ -66,18 +71,18 @@ class Submission(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where this is, for messages."""
+        """The place in messages."""
         return f"{self.url}, commit on {self.branch or 'the default branch'}"
 
 
-def asked(options: Mapping[str, str], tables: Mapping[str, frozenset[str]]) -> Asked:
+def read_options(options: Mapping[str, str], tables: Mapping[str, frozenset[str]]) -> ReadOptions:
     """The options of a read; `tables` says which ones each table takes. Raises `InvalidInput`."""
     given = {name.lower(): value.strip() for name, value in options.items()}
     _refuse_secrets(given)
     table = given.get("table", "")
     if table not in tables:
         raise InvalidInput(
-            f"option table: {table!r} is no table; there are {', '.join(tables)}"
+            f"option table: there is no table {table!r}. Hint: there are {', '.join(tables)}"
             if table
             else f"option table: is missing; {_offer(tables)}"
         )
@@ -85,12 +90,13 @@ def asked(options: Mapping[str, str], tables: Mapping[str, frozenset[str]]) -> A
     for name in given:
         if name not in allowed:
             raise InvalidInput(
-                f"option {_SPELLING.get(name, name)}: table {table} has no such option; it takes {_spelt(allowed)}"
+                f"option {_SPELLING.get(name, name)}: table {table} has no such option. "
+                f"Hint: its options are {_spelt(allowed)}"
             )
     if "ref" in given and "to" in given:
-        raise InvalidInput("options ref and to: both name the end; give one of them")
+        raise InvalidInput("options ref and to: cannot be combined. Hint: set one of them")
     text = given.get("ref") or given.get("to")
-    result = Asked(
+    result = ReadOptions(
         url=_url(given),
         table=table,
         references=tuple(filter(None, (part.strip() for part in text.split(","))))
@@ -103,7 +109,9 @@ def asked(options: Mapping[str, str], tables: Mapping[str, frozenset[str]]) -> A
         commits_per_batch=_number(given, "maxcommitsperbatch"),
     )
     if result.references and len(result.references) > 1 and ALL_REFERENCES in result.references:
-        raise InvalidInput("option ref: * is every reference; give it alone")
+        raise InvalidInput(
+            "option ref: * stands for all references and cannot be combined with others"
+        )
     return result
 
 
@@ -111,20 +119,21 @@ def _offer(tables: Mapping[str, frozenset[str]]) -> str:
     return f'.option("table", ...) is one of {", ".join(tables)}'
 
 
-def submission(options: Mapping[str, str]) -> Submission:
+def write_options(options: Mapping[str, str]) -> WriteOptions:
     """The options of a write. Raises `InvalidInput`."""
     given = {name.lower(): value for name, value in options.items()}
     _refuse_secrets(given)
     for name in given:
         if name not in WRITING:
             raise InvalidInput(
-                f"option {_SPELLING.get(name, name)}: a write has no such option; it takes {_spelt(WRITING)}"
+                f"option {_SPELLING.get(name, name)}: a write has no such option. "
+                f"Hint: its options are {_spelt(WRITING)}"
             )
     if not given.get("message", "").strip():
         raise InvalidInput(
-            'option message: is missing; .option("message", ...) says what the commit does'
+            'option message: is missing. Hint: set the commit message by .option("message", ...)'
         )
-    return Submission(
+    return WriteOptions(
         url=_url(given),
         branch=given.get("ref") or None,
         message=given["message"],
@@ -143,8 +152,9 @@ def _refuse_secrets(given: Mapping[str, str]) -> None:
     for name in given:
         if re.search(_SECRET, name) and name != "author":
             raise InvalidInput(
-                f"option {name}: options stand in plans, so secrets are none; NESSIE_AUTH_TOKEN and its like come from the environment of the "
-                "driver, and of the executors by the setting spark.executorEnv.NESSIE_AUTH_TOKEN"
+                f"option {name}: secrets are not options, because options are in Spark's plans. "
+                "Hint: set NESSIE_AUTH_TOKEN in the environment of the driver, and of the executors "
+                "by the setting spark.executorEnv.NESSIE_AUTH_TOKEN"
             )
 
 
@@ -152,14 +162,13 @@ def _url(given: Mapping[str, str]) -> str:
     url = given.get("url", "").strip()
     if not url:
         raise InvalidInput(
-            'option url: is missing; .option("url", ...) names a server (http://host/api/v2) or a store (sqlite:////path)'
+            'option url: is missing. Hint: set .option("url", ...) to a server '
+            "(http://host/api/v2) or a store (sqlite:////path)"
         )
     if url.startswith(("http://", "https://")):
         return checked_url(url)
     if url.startswith("memory:"):
-        raise InvalidInput(
-            "option url: memory: is another repository in each process; Spark has several"
-        )
+        raise InvalidInput("option url: memory: is a store of one process, and Spark has several")
     return url
 
 
@@ -168,7 +177,7 @@ def _number(given: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:10]) == int(text):
-        raise InvalidInput(f"option {_SPELLING[name]}: {text!r} is no whole number above 0")
+        raise InvalidInput(f"option {_SPELLING[name]}: {text!r} is not a positive integer")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""The repository in a process of Spark: reached as the environment of that process says, and the same one that the driver sees."""
+"""Opens the repository in a process of Spark, by the environment of that process."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ _SQLITE = "sqlite:///"
 
 
 def at_driver(url: str) -> str:
-    """The URL as every process can use it: a relative path is one of the driver's working directory."""
+    """Returns the URL for all processes. Relative paths are relative to the driver's directory."""
     if url.startswith(("http://", "https://")):
         return url
     path = url[len(_SQLITE) :] if url[: len(_SQLITE)].lower() == _SQLITE else url
-    # Whatever else has a scheme is for `connect` to judge.
+    # `connect` checks all other schemes.
     return url if "://" in path else f"{_SQLITE}{Path(path).absolute()}"
 
 
 @contextmanager
 def opened(url: str) -> Iterator[Repository]:
-    """The repository at a URL. A server is told who asks by the variables `NESSIE_AUTH_TOKEN` and their like of this process."""
+    """Opens the repository at a URL, with the credentials in the environment of this process."""
     with reaching.opened(url, lambda _: None, str) as repository:
         yield repository
 
 
 @contextmanager
 def opened_by_worker(url: str, created: datetime | None) -> Iterator[Repository]:
-    """The repository that the driver has seen, in a task. A file of a worker's own at the same path is refused, and so is none at all."""
+    """Opens the driver's repository in a task.
+
+    Refuses a missing file, and another store at the same path of the worker.
+    """
     if not url.startswith(_SQLITE):
         with _named_to_server(url), opened(url) as repository:
             yield repository
@@ -58,7 +61,7 @@ _ADVICE = "on a cluster every worker has to reach the store: serve it (nessie se
 
 @contextmanager
 def _named_to_server(url: str) -> Iterator[None]:
-    """Say of a refusal that this process has no credentials, where that is so: the driver's are its own."""
+    """Adds a hint to a refusal if this process has no credentials, unlike the driver."""
     try:
         yield
     except NotAllowed as error:

@@ -1,4 +1,4 @@
-"""The data source itself: `spark.read.format("nessie")`, `spark.readStream.format("nessie")`, `frame.write.format("nessie")`."""
+"""The data source `nessie` of `spark.read`, `spark.readStream` and `frame.write`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from nessie_cli.spark.failures import at
-from nessie_cli.spark.options import Asked, asked, submission
+from nessie_cli.spark.errors import at
+from nessie_cli.spark.options import ReadOptions, read_options, write_options
 from nessie_cli.spark.process import at_driver, opened
 from nessie_cli.spark.reader import Reader
 from nessie_cli.spark.table import Pinned
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from nessie_cli.spark.writer import CommitWriter
 
 FILTERS = "spark.sql.python.filterPushdown.enabled"
-"""The setting of Spark that hands filters to a data source in Python; it is off by default."""
+"""The setting of Spark for filter push-down to Python data sources. It is off by default."""
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format `nessie` known to a session, and filters with it. Each session registers for itself.
+    """Registers the format `nessie` in a session and enables the push-down of filters.
 
-    Python on the executors needs this package as well, and the extra `spark` of it.
+    Call it once for each session. Python on the executors needs nessie-cli with its extra `spark`.
     """
     spark.conf.set(FILTERS, "true")
     with _active(spark):
@@ -38,7 +38,11 @@ def register(spark: SparkSession) -> None:
 
 @contextmanager
 def _active(spark: SparkSession) -> Iterator[None]:
-    """Make a session the active one of this thread: Spark 4.1 looks there, whichever one registers, and refuses a name that it finds."""
+    """Makes a session the active one of this thread.
+
+    Spark 4.1 checks names in the active session, not in the one that registers, and refuses a name
+    that exists.
+    """
     jvm, session = spark._jvm, spark._jsparkSession  # noqa: SLF001 - nothing public does it without starting a job
     if jvm is None:
         yield
@@ -53,46 +57,46 @@ def _active(spark: SparkSession) -> Iterator[None]:
 
 
 class NessieDataSource(DataSource):
-    """A repository as tables. What `ref` and its like name is looked up when the frame is made; every task reads by those hashes."""
+    """A repository as tables. References are resolved when a frame is created."""
 
-    _seen: tuple[Asked, Pinned] | None = None
+    _seen: tuple[ReadOptions, Pinned] | None = None
 
     @classmethod
     def name(cls) -> str:
-        """The word for `format(...)`."""
+        """The name for `format(...)`."""
         return "nessie"
 
     def schema(self) -> StructType:
-        """The columns of the table, with comments. The state that the frame sees is looked up here."""
-        asked, _ = self._look()
-        return TABLES[asked.table].schema
+        """Returns the columns of the table. Resolves the references of the frame."""
+        options, _ = self._look()
+        return TABLES[options.table].schema
 
     def reader(self, schema: StructType) -> Reader:
-        """What reads the table."""
+        """Returns the reader of the table."""
         return Reader(*self._look(), schema)
 
     def streamReader(self, schema: StructType) -> LogStream:  # noqa: N802 - Spark's name
-        """What reads the table as a stream."""
-        # Spark starts a new Python for each step of each query: it loads what that step needs.
+        """Returns the reader of the table as a stream."""
+        # Spark starts a Python process for each step of each query, so each step imports little.
         from nessie_cli.spark.streaming import LogStream
 
         return LogStream(*self._look(), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> CommitWriter:
-        """What makes a commit of a frame."""
+        """Returns the writer that commits a frame."""
         from nessie_cli.spark.writer import CommitWriter
 
         with at("df.write"):
-            found = submission(self.options)
+            found = write_options(self.options)
         return CommitWriter(
             structs.replace(found, url=at_driver(found.url)), schema, overwrite=overwrite
         )
 
-    def _look(self) -> tuple[Asked, Pinned]:
-        """What is asked for and the state that it is asked of: looked up once, by the process that makes the frame."""
+    def _look(self) -> tuple[ReadOptions, Pinned]:
+        """Returns the options and the pinned state, resolved once for the frame."""
         if self._seen is None:
             with at("spark.read"):
-                found = asked(self.options, OPTIONS)
+                found = read_options(self.options, OPTIONS)
             found = structs.replace(found, url=at_driver(found.url))
             with at(found.place), opened(found.url) as repository:
                 self._seen = found, TABLES[found.table].pin(repository, found)

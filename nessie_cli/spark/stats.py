@@ -1,4 +1,4 @@
-"""Statistics as Spark jobs: commits are counted where they are read, operations are brought together by key, tables measured where they are read."""
+"""Statistics as Spark jobs: tasks count commits, and operations are shuffled by key."""
 
 from __future__ import annotations
 
@@ -28,32 +28,38 @@ from nessie_cli.model import ContentKey, Reference, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.spark.audit import CONTENTS_PER_TASK
 from nessie_cli.spark.chains import Segment, chains, segments
-from nessie_cli.spark.examining import measured
+from nessie_cli.spark.file_checks import measured
 from nessie_cli.spark.jobs import ranges, spread
+from nessie_cli.spark.keys import KeyPart, entries_of
 from nessie_cli.spark.options import ROWS_PER_PARTITION
-from nessie_cli.spark.states import SomeKeys, entries_of
 
 _FEW_COMMITS = 1_000
-"""What is not worth a second task."""
+"""The number of commits or keys that is not worth a second task."""
 
-# -- the history --------------------------------------------------------------------------------------------------------------------------
+# -- the history ----------------------------------------------------------------------------------
 
 _Turn = tuple[tuple[str, ...], int, int]
-"""A key by its elements, the number of the piece, and the place in it: in this order the steps of a key are newest first."""
-_Told = Step | str | CommitCount | Changes
-"""A step of the key; the type of what was there before all of them; or, about no key (`_ALL`), commits, or what there was before."""
+"""Sort key: the elements of a key, the number of the part, the position in it.
+
+It sorts the steps of a key newest first.
+"""
+_StepValue = Step | str | CommitCount | Changes
+"""A step of a key, or the type of the content before all steps.
+
+For `_ALL`, a count of commits, or the numbers before all commits.
+"""
 _ALL: tuple[str, ...] = ()
 
 
-class _Piece(Struct, frozen=True):
-    """Some commits, or a part of the state before all of them; newest first by their numbers."""
+class _Slice(Struct, frozen=True):
+    """Some commits, or a part of the keys before them. Numbers sort the newest first."""
 
     number: int
-    what: Segment | SomeKeys
+    what: Segment | KeyPart
 
 
 class _Part(Struct):
-    """What one task makes of the keys that it got."""
+    """The result of one task for its keys."""
 
     count: CommitCount
     start: Changes
@@ -65,15 +71,15 @@ class _Part(Struct):
 def history_of(
     spark: SparkSession, url: str, at: str, since: str | None, most: int, *, rows: int | None = None
 ) -> History:
-    """The history of a commit, or what it has above `since`, one of its ancestors: what `audit.statistics.history` says of it.
+    """Returns `audit.statistics.history` of a commit, without the commits of `since`.
 
-    One job of two stages. A task reads `rows` commits or keys; None lets the size of the history say how many. Memory of a task: the steps of
-    its keys are sorted, on disk where they are many.
+    It is one job of two stages. A task reads `rows` commits or keys; None chooses by the size of
+    the history. Tasks sort the steps of their keys, on disk if they are many.
     """
     tasks = spark.sparkContext.defaultParallelism
 
-    def plan(repository: Repository) -> list[_Piece]:
-        found: list[Segment | SomeKeys] = []
+    def plan(repository: Repository) -> list[_Slice]:
+        found: list[Segment | KeyPart] = []
         for chain in chains(
             repository, [Reference(ReferenceType.BRANCH, "", at)], [since] if since else []
         ):
@@ -83,8 +89,8 @@ def history_of(
                 rows or min(max(_FEW_COMMITS, -(-chain.count // tasks)), ROWS_PER_PARTITION),
             )
         if since is not None:
-            found += ranges(repository, SomeKeys(None, since), rows or ROWS_PER_PARTITION)
-        return [_Piece(number, what) for number, what in enumerate(found)]
+            found += ranges(repository, KeyPart(None, since), rows or ROWS_PER_PARTITION)
+        return [_Slice(number, what) for number, what in enumerate(found)]
 
     steps = spread(spark, url, "stats", plan, _steps)
     reducers = min(steps.getNumPartitions(), 2 * tasks)
@@ -101,18 +107,20 @@ def history_of(
     return assembled(count, days, start, KeyList(sum(part.keys for part in parts), changes), most)
 
 
-def _steps(repository: Repository, piece: _Piece) -> Iterator[tuple[_Turn, _Told]]:
-    """What a piece tells of keys, and then of all of it."""
-    number, whole = piece.number, (_ALL, piece.number, 0)
-    if isinstance(piece.what, SomeKeys):
+def _steps(repository: Repository, slice_: _Slice) -> Iterator[tuple[_Turn, _StepValue]]:
+    """Yields the steps of a part by key, then its totals."""
+    number, whole = slice_.number, (_ALL, slice_.number, 0)
+    if isinstance(slice_.what, KeyPart):
         start = Changes()
-        for found in entries_of(repository, piece.what, content=False):
+        for found in entries_of(repository, slice_.what, content=False):
             start += there_is(found.type)
             yield (found.key.elements, number, 0), found.type
         yield whole, start
         return
     count, places = CommitCount(), counter()
-    for entry in islice(repository.log(f"@{piece.what.start}", operations=True), piece.what.count):
+    for entry in islice(
+        repository.log(f"@{slice_.what.start}", operations=True), slice_.what.count
+    ):
         count.add(entry.meta)
         for key, step in steps_of(entry):
             yield (key.elements, number, next(places)), step
@@ -120,7 +128,7 @@ def _steps(repository: Repository, piece: _Piece) -> Iterator[tuple[_Turn, _Told
 
 
 def _place(turn: _Turn) -> int:
-    """Which task gets a key: the same in every process, whatever its hashes are salted with."""
+    """Returns the number of the task for a key, independent of the hash seed of a process."""
     return zlib.crc32("\0".join(turn[0]).encode())
 
 
@@ -129,22 +137,22 @@ def _turn(turn: _Turn) -> _Turn:
 
 
 class _Summing:
-    """What became of keys, from what is told of them in order; the `most` changed ones of them are kept."""
+    """Counts the changes of keys from their sorted steps, and keeps the `most` changed keys."""
 
     def __init__(self, most: int) -> None:
         self._most = most
 
-    def __call__(self, told: Iterable[tuple[_Turn, _Told]]) -> Iterator[_Part]:
+    def __call__(self, steps: Iterable[tuple[_Turn, _StepValue]]) -> Iterator[_Part]:
         part = _Part(CommitCount(), Changes(), {}, 0, [])
         part.most_changed = nsmallest(
-            self._most, _changes(told, part), key=lambda change: change.rank
+            self._most, _changes(steps, part), key=lambda change: change.rank
         )
         yield part
 
 
-def _changes(told: Iterable[tuple[_Turn, _Told]], part: _Part) -> Iterator[KeyChanges]:
-    """The changes of each key, counted in the part."""
-    for elements, found in groupby(told, key=lambda item: item[0][0]):
+def _changes(steps: Iterable[tuple[_Turn, _StepValue]], part: _Part) -> Iterator[KeyChanges]:
+    """Yields the changes of each key, and adds them to the part."""
+    for elements, found in groupby(steps, key=lambda item: item[0][0]):
         churn, before = Churn(), dict[ContentKey, str]()
         for _, item in found:
             if isinstance(item, CommitCount):
@@ -166,23 +174,23 @@ def _add(days: dict[str, Changes], more: dict[str, Changes]) -> None:
         days[day] = days.get(day, Changes()) + changes
 
 
-# -- how large tables are -----------------------------------------------------------------------------------------------------------------
+# -- how large tables are -------------------------------------------------------------------------
 
 
 def sizes_of(spark: SparkSession, url: str, at: str, most: int) -> Sizes:
-    """The Iceberg tables of a commit: what `audit.sizes.sizes` says of them. One job."""
+    """Returns `audit.sizes.sizes` of the Iceberg tables of a commit, by one job."""
 
-    def plan(repository: Repository) -> list[SomeKeys]:
-        return ranges(repository, SomeKeys(None, at), CONTENTS_PER_TASK)
+    def plan(repository: Repository) -> list[KeyPart]:
+        return ranges(repository, KeyPart(None, at), CONTENTS_PER_TASK)
 
     return together(spread(spark, url, "stats", plan, _Measuring(most)).collect(), most)
 
 
 class _Measuring:
-    """The tables of a piece together, with the `most` largest of them."""
+    """Adds up the tables of a part, and keeps the `most` largest ones."""
 
     def __init__(self, most: int) -> None:
         self._most = most
 
-    def __call__(self, repository: Repository, part: SomeKeys) -> Iterator[Sizes]:
+    def __call__(self, repository: Repository, part: KeyPart) -> Iterator[Sizes]:
         yield sizes((size for _, size in measured(repository, part)), self._most)

@@ -1,4 +1,4 @@
-"""What a table of the data source is, and the state of the repository that one read of it sees."""
+"""A table of the data source, and the pinned state that a read of it sees."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from pyspark.sql.types import StructType
 
 from nessie_cli.model import ContentKey, Reference
 from nessie_cli.repository.base import Repository
-from nessie_cli.spark.narrowing import Kind, Narrowing
-from nessie_cli.spark.options import ALL_REFERENCES, Asked
+from nessie_cli.spark.options import ALL_REFERENCES, ReadOptions
+from nessie_cli.spark.pushdown import Kind, PushedFilters
 
 Row = tuple[Any, ...]
 
 
 class Pinned(Struct, frozen=True):
-    """The state that a read sees: every process reads by these hashes, wherever the references go meanwhile.
+    """The pinned state of a read: all processes read by these hashes, even if references move.
 
-    `created` is when the repository was made, which tells it from another one at the same path of another machine. `heads` are what the option
-    `ref` names, `since` the hash of the option `from`, `newest` the number of the newest entry of the reflog.
+    `created` is the creation time of the repository, which distinguishes it from another one at the
+    same path of a worker. `heads` are those of the option `ref`, `since` is the hash of the option
+    `from`, and `newest` the number of the newest entry of the reflog.
     """
 
     created: datetime | None
@@ -32,14 +33,14 @@ class Pinned(Struct, frozen=True):
 
 
 class Part(InputPartition):
-    """A piece of a table, read by one task. `what` is a value that the table knows how to read."""
+    """A part of a table for one task. `what` is a value that the table can read."""
 
     def __init__(self, what: Any) -> None:
         super().__init__(what)
 
     @property
     def what(self) -> Any:
-        """What is to be read."""
+        """The value to read."""
         return self.value
 
     def __repr__(self) -> str:
@@ -47,43 +48,43 @@ class Part(InputPartition):
 
 
 class Table(NamedTuple):
-    """One table: `pin` looks at the repository once, when the frame is made; `plan` cuts the read into pieces; `rows` reads one, anywhere."""
+    """A table: `pin` resolves references when a frame is created, `plan` splits, `rows` reads."""
 
     name: str
     options: frozenset[str]
     schema: StructType
-    narrowed: Mapping[str, Kind]
-    pin: Callable[[Repository, Asked], Pinned]
-    plan: Callable[[Repository, Asked, Pinned, Narrowing], list[Any]]
+    pushed: Mapping[str, Kind]
+    pin: Callable[[Repository, ReadOptions], Pinned]
+    plan: Callable[[Repository, ReadOptions, Pinned, PushedFilters], list[Any]]
     rows: Callable[[Repository, Any], Iterator[Row]]
 
 
 def created(repository: Repository) -> datetime | None:
-    """When the repository was made."""
+    """Returns the creation time of the repository."""
     return repository.config().created
 
 
-def heads(repository: Repository, asked: Asked) -> tuple[Reference, ...]:
-    """What the options `ref` and `at` name, each reference once; for `*` the default branch first."""
+def heads(repository: Repository, options: ReadOptions) -> tuple[Reference, ...]:
+    """Returns the references of the options `ref` and `at`, for `*` the default branch first."""
     default = repository.config().default_branch
-    names = asked.references or (default,)
+    names = options.references or (default,)
     if names == (ALL_REFERENCES,):
         listed = sorted(repository.references(), key=lambda reference: reference.name != default)
-        if asked.at is None:
+        if options.at is None:
             return tuple(listed)
         names = tuple(reference.name for reference in listed)
     found = [
-        repository.resolve(name if asked.at is None else f"{name}*{asked.at}") for name in names
+        repository.resolve(name if options.at is None else f"{name}*{options.at}") for name in names
     ]
     return tuple(dict.fromkeys(found))
 
 
-def pin_heads(repository: Repository, asked: Asked) -> Pinned:
-    """Pin what `ref` names, and `from` where it is given."""
-    since = repository.resolve(asked.since).hash if asked.since else None
-    return Pinned(created(repository), heads(repository, asked), since)
+def pin_heads(repository: Repository, options: ReadOptions) -> Pinned:
+    """Pins the options `ref` and `from`."""
+    since = repository.resolve(options.since).hash if options.since else None
+    return Pinned(created(repository), heads(repository, options), since)
 
 
 def in_prefix(key: ContentKey, prefix: ContentKey | None) -> bool:
-    """Whether a key is the prefix or lies below it."""
+    """Whether a key is the prefix or below it."""
     return prefix is None or key.starts_with(prefix)

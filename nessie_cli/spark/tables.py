@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nessie_cli.spark.examining import AUDIT, SIZES
+from nessie_cli.spark.file_checks import AUDIT, SIZES
 from nessie_cli.spark.history import LOG, OPERATIONS
-from nessie_cli.spark.movements import CONFLICTS, REFERENCES, REFLOG
-from nessie_cli.spark.states import CONTENTS, DIFF, ENTRIES
+from nessie_cli.spark.keys import CONTENTS, DIFF, ENTRIES
+from nessie_cli.spark.references import CONFLICTS, REFERENCES, REFLOG
 from nessie_cli.spark.table import Table
 
 TABLES: Mapping[str, Table] = {
@@ -26,4 +26,4 @@ TABLES: Mapping[str, Table] = {
     )
 }
 OPTIONS: Mapping[str, frozenset[str]] = {name: table.options for name, table in TABLES.items()}
-"""The options that each table takes, beside those that all do."""
+"""The options of each table, besides those of all tables."""

@@ -1,4 +1,4 @@
-"""A frame of operations as one commit: tasks read and check their rows, the driver makes the commit, or judges it."""
+"""Commits a frame of operations: tasks check the rows, the driver commits or does a dry run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyspark.sql.types import ArrayType, StringType, StructType
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, Content, ContentKey, Delete, Operation, Put, Unchanged
 from nessie_cli.spark.columns import content_of
-from nessie_cli.spark.failures import at
-from nessie_cli.spark.options import Submission
+from nessie_cli.spark.errors import at
+from nessie_cli.spark.options import WriteOptions
 from nessie_cli.spark.process import opened
 from nessie_cli.wire.decode import decode_content, decode_operation
 from nessie_cli.wire.encode import encode_operation
@@ -22,60 +22,62 @@ from nessie_cli.wire.encode import encode_operation
 COLUMNS = ("operation", "key", "content", "expected_content")
 OPERATIONS = ("PUT", "DELETE", "UNCHANGED")
 _ORDER = (Delete, Put, Unchanged)
-"""A key may be deleted and made again by one commit, in this order."""
+"""The order of operations: one commit may delete and create the same key."""
 
 
-class SomeOperations(WriterCommitMessage):
-    """What one task has read: operations as the JSON that a client sends."""
+class TaskOperations(WriterCommitMessage):
+    """The operations of one task, as REST JSON."""
 
     def __init__(self, text: bytes) -> None:
         self.text = text
 
 
 class CommitWriter(DataSourceArrowWriter):
-    """Writes one commit. Nothing is written before all tasks are done, so a failed job leaves nothing behind."""
+    """Writes one commit, after all tasks are done. A failed job writes nothing."""
 
-    def __init__(self, submission: Submission, schema: StructType, *, overwrite: bool) -> None:
-        self._submission = submission
-        with at(submission.place):
+    def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
+        self._options = options
+        with at(options.place):
             if overwrite:
                 raise InvalidInput(
-                    'mode overwrite: a commit is added to what is there; write .mode("append")'
+                    'mode overwrite: commits are only appended. Hint: use .mode("append")'
                 )
             _check_columns(schema)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> SomeOperations:
-        """Read the operations of one task. Raises for a row that is none; the row is named by its key."""
-        with at(self._submission.place):
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskOperations:
+        """Reads the operations of one task. An error names the invalid row by its key."""
+        with at(self._options.place):
             found = [
                 encode_operation(operation_of(row))
                 for batch in iterator
                 for row in batch.to_pylist()
             ]
-        return SomeOperations(json.dumps(found).encode())
+        return TaskOperations(json.dumps(found).encode())
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Make the commit, or judge it."""
-        asked = self._submission
-        with at(asked.place), opened(asked.url) as repository:
+        """Makes the commit, or does a dry run."""
+        options = self._options
+        with at(options.place), opened(options.url) as repository:
             operations = sorted(
                 _operations(messages), key=lambda operation: _ORDER.index(type(operation))
             )
             if not operations:
-                raise InvalidInput("the frame has no rows; a commit has one operation or more")
+                raise InvalidInput(
+                    "the frame has no rows, but a commit needs at least one operation"
+                )
             repository.commit(
-                asked.branch or repository.config().default_branch,
+                options.branch or repository.config().default_branch,
                 operations,
-                CommitMeta(asked.message, authors=(asked.author,) if asked.author else ()),
-                expected_hash=asked.expected_hash,
-                request_id=asked.request_id,
-                dry_run=asked.dry_run,
+                CommitMeta(options.message, authors=(options.author,) if options.author else ()),
+                expected_hash=options.expected_hash,
+                request_id=options.request_id,
+                dry_run=options.dry_run,
             )
 
 
 def _operations(messages: Sequence[WriterCommitMessage | None]) -> Iterator[Operation]:
     for message in messages:
-        assert isinstance(message, SomeOperations)
+        assert isinstance(message, TaskOperations)
         for data in json.loads(message.text):
             yield decode_operation(data, allow_unknown=True)
 
@@ -85,35 +87,42 @@ def _check_columns(schema: StructType) -> None:
     for name in types:
         if name not in COLUMNS:
             raise InvalidInput(
-                f"column {name}: operations have none; they have {', '.join(COLUMNS)}; select those"
+                f"column {name}: operations have no such column. Hint: select {', '.join(COLUMNS)}"
             )
     for name in COLUMNS[:2]:
         if name not in types:
-            raise InvalidInput(f"column {name}: is missing; operations have {', '.join(COLUMNS)}")
+            raise InvalidInput(
+                f"column {name}: is missing. Hint: operations have {', '.join(COLUMNS)}"
+            )
     if not isinstance(types["operation"], StringType):
         raise InvalidInput(
-            f"column operation: is {types['operation'].simpleString()}; it holds {', '.join(OPERATIONS)}"
+            f"column operation: is {types['operation'].simpleString()}, "
+            f"but must be a string: {', '.join(OPERATIONS)}"
         )
     key = types["key"]
     if not isinstance(key, StringType) and not (
         isinstance(key, ArrayType) and isinstance(key.elementType, StringType)
     ):
         raise InvalidInput(
-            f"column key: is {key.simpleString()}; it is a text (db.orders), or an array of the key's elements"
+            f"column key: is {key.simpleString()}, "
+            "but must be a string (db.orders) or an array of the key's elements"
         )
     for name in COLUMNS[2:]:
         if name in types and not isinstance(types[name], StructType | StringType):
             raise InvalidInput(
-                f"column {name}: is {types[name].simpleString()}; it is a struct as in the table contents, or the JSON of a content"
+                f"column {name}: is {types[name].simpleString()}, "
+                "but must be a struct as in the table contents, or the JSON of a content"
             )
 
 
 def operation_of(row: Mapping[str, Any]) -> Operation:
-    """One row as an operation. Raises `InvalidInput` that names the row by its key."""
+    """Returns the operation of a row. Raises `InvalidInput`, which names the row by its key."""
     key, name = _key(row["key"]), row["operation"]
     content, expected = row.get("content"), row.get("expected_content")
     if name not in OPERATIONS:
-        raise InvalidInput(f"row {key}: operation {name!r} is none of {', '.join(OPERATIONS)}")
+        raise InvalidInput(
+            f"row {key}: operation {name!r} is unknown. Hint: use {', '.join(OPERATIONS)}"
+        )
     if name == "PUT":
         if content is None:
             raise InvalidInput(f"row {key}: PUT has no content")
@@ -129,7 +138,7 @@ def operation_of(row: Mapping[str, Any]) -> Operation:
 
 def _key(value: Any) -> ContentKey:
     if not value:
-        raise InvalidInput("column key: a row has none")
+        raise InvalidInput("column key: is null in a row")
     if any(element is None for element in value):
         raise InvalidInput(f"column key: an element of {value!r} is null")
     return ContentKey.parse(value) if isinstance(value, str) else ContentKey(tuple(value))

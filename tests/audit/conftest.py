@@ -1,4 +1,4 @@
-"""A lake of its own for each test."""
+"""A new lake for each test."""
 
 from __future__ import annotations
 

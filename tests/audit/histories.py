@@ -1,4 +1,4 @@
-"""Random histories that have all that statistics tell apart."""
+"""Random histories with all kinds of changes that statistics count."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ DAY = 86_400_000_000
 
 
 def slow_repository(path: str) -> LocalRepository:
-    """A new one whose clock goes on by seven hours with each look, so that a few commits are many
-    days."""
+    """A repository whose clock advances by 7 hours with each call, so that commits span days."""
     times = itertools.count(1_780_000_000_000_000, 7 * DAY // 24)
     create(path).close()
     return LocalRepository(open_store(path), Context("committer", times.__next__, os.urandom))
 
 
 def fill(repository: Repository, chance: random.Random, commits: int) -> None:
-    """Random creations, updates, deletions, and keys that are deleted and made anew by one commit,
-    also with another type."""
+    """Makes random changes, also keys deleted and created by one commit with another type."""
     for number in range(commits):
         there = {entry.key: entry for entry in repository.entries("main", content=True)}
         operations: list[Operation] = []

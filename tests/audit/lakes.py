@@ -1,5 +1,4 @@
-"""A real lake with tables of PyIceberg, each of them broken in another way; what is wrong with them
-is known."""
+"""A real lake with tables of PyIceberg, each broken in a different and known way."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ VIEW = {
 
 
 class Wrong(NamedTuple):
-    """What an audit has to say of a key."""
+    """The expected finding for a key."""
 
     kind: Kind
     file: str
@@ -56,7 +55,7 @@ class Wrong(NamedTuple):
 
 
 class BrokenLake:
-    """One sound table, and others by the names of what is wrong with them."""
+    """One intact table, and broken ones with the names of their faults."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
@@ -79,10 +78,11 @@ class BrokenLake:
 
     @property
     def size(self) -> int:
-        """How many contents there are, the namespace too."""
+        """The number of contents, with the namespace."""
         return len(list(self.lake.repository.entries(self.lake.branch)))
 
     # -- one by one -------------------------------------------------------------------------------
+
     def _break_manifests(self, table: Callable[[str], Table]) -> None:
         lists = {
             name: table(name).current_snapshot()
@@ -108,14 +108,14 @@ class BrokenLake:
         )
         cut(path_of(manifests["cut_manifest"]))
         self.wrong["cut_manifest"] = Wrong(
-            Kind.MANIFEST_DAMAGED, manifests["cut_manifest"], "bytes, and "
+            Kind.MANIFEST_DAMAGED, manifests["cut_manifest"], "bytes instead of the "
         )
 
     def _break_metadata(self) -> None:
         text = json.dumps(self.document)
         for name, kind, data, message in (
-            ("cut", Kind.METADATA_UNREADABLE, text[: len(text) // 2].encode(), "is cut off"),
-            ("no_json", Kind.METADATA_UNREADABLE, b"<html>not here</html>", "no JSON"),
+            ("cut", Kind.METADATA_UNREADABLE, text[: len(text) // 2].encode(), "is truncated"),
+            ("no_json", Kind.METADATA_UNREADABLE, b"<html>not here</html>", "invalid JSON"),
             ("avro", Kind.METADATA_UNREADABLE, b"Obj\x01", "is an Avro file"),
             ("empty", Kind.METADATA_UNREADABLE, b"", "is empty"),
             (
@@ -124,7 +124,7 @@ class BrokenLake:
                 json.dumps(
                     self.document | {"table-uuid": "odd", "schemas": [7, *self.document["schemas"]]}
                 ).encode(),
-                "is no sound",
+                "is not valid Iceberg",
             ),
         ):
             self._put(name, self._content(), Wrong(kind, self._file(name, data), message))
@@ -141,7 +141,7 @@ class BrokenLake:
         self._put(
             "view_as_table",
             self._content(),
-            Wrong(Kind.WRONG_TYPE, view, "is the metadata of a view, and the content is a table"),
+            Wrong(Kind.WRONG_TYPE, view, "is the metadata of a view, but the content is a table"),
         )
         delta = DeltaLakeTable(metadata_location_history=(str(self.folder / "no.json"),))
         self._put(
@@ -163,7 +163,7 @@ class BrokenLake:
                 "old_snapshot",
                 Kind.ID_DIFFERS,
                 {"snapshot_id": snapshots[0]},
-                f"the content says snapshot-id {snapshots[0]}",
+                f"the content has snapshot-id {snapshots[0]}",
             ),
             (
                 "no_ids",
@@ -180,15 +180,15 @@ class BrokenLake:
             "view_version",
             view,
             Wrong(
-                Kind.ID_DIFFERS, file, "the content says version-id 1 (the file's current one is 2)"
+                Kind.ID_DIFFERS, file, "the content has version-id 1 (the file's current one is 2)"
             ),
         )
         copy = self._file("copy", json.dumps(self.document).encode())
         self._put(
-            "twin", self._content(), Wrong(Kind.UUID_SHARED, copy, "is that of db.sound as well")
+            "twin", self._content(), Wrong(Kind.UUID_SHARED, copy, "is also that of db.sound")
         )
         self.wrong["twin"] = self.wrong["twin"]._replace(file="")
-        self.wrong["sound"] = Wrong(Kind.UUID_SHARED, "", "is that of db.twin as well")
+        self.wrong["sound"] = Wrong(Kind.UUID_SHARED, "", "is also that of db.twin")
 
     def _content(self) -> IcebergTable:
         found = content_of(self.document, self.sound.metadata_location)
@@ -215,7 +215,7 @@ def path_of(location: str) -> Path:
 
 
 def cut(path: Path) -> None:
-    """Take the second half of a file away."""
+    """Removes the second half of a file."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 

@@ -1,5 +1,4 @@
-"""Everything that can be wrong with the files of a content is one finding about it, and the others
-are looked at all the same."""
+"""Each fault of a content is one finding, and the other contents are still checked."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ def audit(broken: BrokenLake) -> tuple[list[Finding], Counts]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_wrong_is_one_finding(
+def test_each_fault_is_one_finding(
     broken: BrokenLake, audit: tuple[list[Finding], Counts], name: str
 ) -> None:
     wrong = broken.wrong[name]
@@ -49,7 +48,7 @@ def test_what_is_wrong_is_one_finding(
     assert "\n" not in found.message
 
 
-def test_every_content_is_looked_at_and_findings_stand_in_the_order_of_keys(
+def test_every_content_is_checked_and_findings_are_in_the_order_of_keys(
     broken: BrokenLake, audit: tuple[list[Finding], Counts]
 ) -> None:
     found, counts = audit
@@ -62,7 +61,7 @@ def test_every_content_is_looked_at_and_findings_stand_in_the_order_of_keys(
     assert [str(finding.key) for finding in together] == ["db.sound", "db.twin"]
 
 
-def test_a_sound_table_has_no_finding(tmp_path, lake: Lake) -> None:
+def test_an_intact_table_has_no_finding(tmp_path, lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("db")
     table = catalog.create_table("db.orders", ROWS.schema)
@@ -90,7 +89,7 @@ def test_a_store_that_stops_answering_ends_the_audit(broken: BrokenLake) -> None
         list(findings(some(), Counts()))
 
 
-def test_over_a_server_the_same_is_found(
+def test_a_server_gives_the_same_findings(
     broken: BrokenLake, audit: tuple[list[Finding], Counts]
 ) -> None:
     servers = Servers()

@@ -1,5 +1,4 @@
-"""What a history comes to is what somebody finds who looks at the state before and after each of
-its commits."""
+"""Statistics of histories, compared with an oracle that reads the state at each commit."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ def repository(tmp_path: Path) -> Iterator[Repository]:
 
 
 class Naive:
-    """The same by looking at every state."""
+    """The oracle."""
 
     def __init__(self, repository: Repository, log: Sequence[LogEntry]) -> None:
         self.authors: Counter[str] = Counter()
@@ -63,7 +62,7 @@ class Naive:
 
 
 @pytest.mark.parametrize("skipped", [0, 17])
-def test_a_history_is_what_the_states_say(repository: Repository, skipped: int) -> None:
+def test_statistics_agree_with_the_states(repository: Repository, skipped: int) -> None:
     print(f"NESSIE_TEST_SEED={SEED}")
     fill(repository, random.Random(SEED), 60)
     log = list(repository.log("main", operations=True))
@@ -89,7 +88,7 @@ def test_a_history_is_what_the_states_say(repository: Repository, skipped: int) 
     assert found.changes.deleted > 0
 
 
-def test_the_most_changed_keys_go_first_and_no_more_than_asked_for(repository: Repository) -> None:
+def test_the_requested_number_of_most_changed_keys_in_order(repository: Repository) -> None:
     for number in range(3):
         for name in ["a"] if number else ["a", "b", "c"]:
             there = repository.contents("main", [ContentKey((name,))]).get(ContentKey((name,)))
@@ -105,7 +104,7 @@ def test_the_most_changed_keys_go_first_and_no_more_than_asked_for(repository: R
     assert found.keys == 3
 
 
-def test_a_commit_that_tells_of_a_deletion_and_a_creation_of_one_key_did_both() -> None:
+def test_a_commit_that_deletes_and_creates_a_key_counts_as_both() -> None:
     key = ContentKey(("a",))
     meta = CommitMeta("x", ("ann",), commit_time=datetime(2026, 1, 1, tzinfo=UTC), hash="1" * 64)
     before = Entry(key, "ICEBERG_VIEW", "id", "hash")
@@ -119,11 +118,11 @@ def test_a_commit_that_tells_of_a_deletion_and_a_creation_of_one_key_did_both() 
     ] == [(1, 1, 1, "ICEBERG_TABLE")]
 
 
-def test_nothing_comes_of_nothing() -> None:
+def test_an_empty_history_has_empty_statistics() -> None:
     assert history((), (), 5) == History(Commits(), Changes(), (), (), 0, ())
 
 
-def test_a_table_is_as_large_as_its_snapshot_says(lake: Lake) -> None:
+def test_the_size_of_a_table_is_that_in_its_snapshot(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("db")
     table_ = catalog.create_table("db.orders", ROWS.schema)

@@ -42,7 +42,7 @@ def test_what_is_wrong_is_a_list_and_exit_code_1(nessie, broken) -> None:
             "METADATA_UNREADABLE",
             "db.broken",
             broken,
-            "is cut off: the JSON ends in line 1, in the middle of a value",
+            "is truncated: the JSON ends in line 1, in the middle of a value",
         ]
     ]
     assert "nessie restore db.broken --at" in ran.err
@@ -116,6 +116,6 @@ def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(
     assert (ran.returncode, ran.stdout) == (2, "")
     assert (
         ran.stderr
-        == "nessie: manifest lists are read by fastavro. Hint: `pip install 'nessie-cli[iceberg]'`\n"
+        == "nessie: fastavro is needed to read manifest lists. Hint: `pip install 'nessie-cli[iceberg]'`\n"
     )
     assert nessie("audit", "--prefix", "db.sound").code == 0

@@ -1,4 +1,4 @@
-"""A folder of files, some of them garbage, and a minimal engine that gets the live files."""
+"""A folder of files, some of them garbage, and an engine with a given list of live files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from nessie_cli.errors import NessieError
 from nessie_cli.gc import phases
-from nessie_cli.gc.applying import Applied, Revived, apply, approve
+from nessie_cli.gc.apply import Applied, Revived, apply, approve
 from nessie_cli.gc.listing import Listed, files_below
 from nessie_cli.gc.run import Marks, Pinned, Run, Runs, Settings, State
 from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LIVE
@@ -26,8 +26,10 @@ class Marked(NamedTuple):
 
 
 class Heap:
-    """`warehouse` holds one table with files of ten bytes; `live` of them stay, `broken` bases
-    cannot be read, `more` are further candidates."""
+    """A warehouse with one table, whose files have 10 bytes.
+
+    `live` files are kept, `broken` bases cannot be read, `more` are further candidates.
+    """
 
     def __init__(self, folder: Path, garbage: int = 5, live: int = 2) -> None:
         self.folder = folder
@@ -136,7 +138,7 @@ class Heap:
             )
 
     def go_on(self) -> Run:
-        """Take the newest run to its end, from whatever it has come to."""
+        """Resumes the newest run and completes it."""
         run = self.runs.open() if self.runs.ids() else self.runs.new(self.settings, TIME)
         with run.changing():
             if run.info.state is State.MARKING:

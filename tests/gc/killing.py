@@ -1,6 +1,6 @@
-"""A simulated kill of this process: every change of the file system after one point raises.
+"""Simulates a killed process: from one change of the file system on, every change raises.
 
-A real kill runs no clean-up either, so every handler fails in the same way.
+After a real kill no clean-up runs. So the changes of error handlers fail in the same way.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.trun
 
 
 class Killed(BaseException):
-    """What ends the process."""
+    """The error that ends the process."""
 
 
 class Death:
-    """Comes with the change of this number below a folder; `changes` counts them."""
+    """Raises `Killed` from a change of the file system on. `changes` counts the changes."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self.changes = 0
@@ -55,8 +55,10 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
 
 @contextmanager
 def killed_at(number: int, folder: Path) -> Iterator[Death]:
-    """Run a block that is killed before its change number `number` (from 0) below a folder;
-    `changes` tells whether it came so far."""
+    """Runs a block that is killed before change `number` (from 0) below a folder.
+
+    `changes` shows whether the block reached it.
+    """
     if not _hooked:
         sys.addaudithook(_hook)
         _hooked.append(True)

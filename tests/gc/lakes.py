@@ -1,5 +1,4 @@
-"""Real tables on several branches of a catalog, the runs over them, and the plainest way to say
-what is needed."""
+"""Real tables on several branches, the runs over them, and a plain oracle of live files."""
 
 from __future__ import annotations
 
@@ -16,10 +15,10 @@ from pyiceberg.table import StaticTable
 
 from nessie_cli.errors import NessieError
 from nessie_cli.gc import phases
-from nessie_cli.gc.applying import Applied, apply, approve
+from nessie_cli.gc.apply import Applied, apply, approve
+from nessie_cli.gc.mark import mark
 from nessie_cli.gc.marker import RepositoryMarker
-from nessie_cli.gc.marking import mark
-from nessie_cli.gc.planning import plan
+from nessie_cli.gc.plan import plan
 from nessie_cli.gc.run import Marks, Run, Runs, Settings
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.model import IcebergTable, LogEntry, Put, ReferenceType
@@ -36,16 +35,16 @@ def now() -> datetime:
 
 
 def later() -> datetime:
-    """When all that was done by now has left the reflog."""
+    """Returns a time when all moves so far have left the reflog."""
     return now() + timedelta(days=91)
 
 
 def silent(what: str, done: int, total: int | None) -> None:
-    """Nobody is told."""
+    """Ignores progress."""
 
 
 class Shore(Lake):
-    """A lake, and the runs of the garbage collection of it."""
+    """A lake and the runs of its garbage collection."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         super().__init__(new_store(folder), folder, stack)
@@ -53,7 +52,7 @@ class Shore(Lake):
         self._catalogs: dict[str, Any] = {}
 
     def on(self, branch: str = "main") -> Any:
-        """The catalog of a branch, with the namespace `db` in it."""
+        """Returns the catalog of a branch, with a namespace `db`."""
         if branch not in self._catalogs:
             self._catalogs[branch] = self.catalog(branch)
         with suppress(NamespaceAlreadyExistsError):
@@ -61,10 +60,7 @@ class Shore(Lake):
         return self._catalogs[branch]
 
     def create(self, name: str, branch: str = "main", version: str = "2", **properties: str) -> Any:
-        """A table with one append.
-
-        All tables of a name have one place, whichever branch they are on.
-        """
+        """Creates a table with one append. Its location depends on the name alone."""
         place = f"{self.warehouse}/db/{name}"
         table = self.on(branch).create_table(
             ("db", name), ROWS.schema, place, properties={"format-version": version, **properties}
@@ -84,7 +80,7 @@ class Shore(Lake):
         )
 
     def planned(self, settings: Settings, marking: Any = mark, planning: Any = plan) -> Run:
-        """A run that is marked and planned."""
+        """Returns a run that is marked and planned."""
         run = self.runs.new(settings, now())
         with run.changing():
             phases.mark(
@@ -94,7 +90,7 @@ class Shore(Lake):
         return run
 
     def applied(self, run: Run, marking: Any = mark) -> Applied:
-        """What became of the candidates of a planned run, all of them approved."""
+        """Approves and applies a planned run."""
         with run.changing():
             approve(run, "Ann", now())
             return apply(run, self.marker(run, marking), {}, now, lambda _done, _total: None)
@@ -120,9 +116,11 @@ def findings(marks: Marks) -> list[dict[str, Any]]:
     return list(marks.findings.records())
 
 
-# -- what is needed ------------------------------------------------------------------------------
+# -- what is needed -------------------------------------------------------------------------------
+
+
 def live_commits(repository: Repository, commits: int | None) -> Iterator[LogEntry]:
-    """The newest commits of every reference."""
+    """Returns the newest commits of every reference."""
     for reference in repository.references():
         for number, entry in enumerate(repository.log(reference.name, operations=True)):
             if commits is None or number < commits:
@@ -130,7 +128,7 @@ def live_commits(repository: Repository, commits: int | None) -> Iterator[LogEnt
 
 
 def live_tables(repository: Repository, commits: int | None) -> set[tuple[str, int]]:
-    """Metadata file and snapshot of each table that live commits have put, or hold."""
+    """Returns metadata file and snapshot of each table that live commits put or contain."""
     found = set()
     for entry in live_commits(repository, commits):
         contents = [
@@ -146,7 +144,7 @@ def live_tables(repository: Repository, commits: int | None) -> set[tuple[str, i
 
 
 def opened(location: str, snapshot_id: int, *, listed: bool) -> tuple[set[str], READ]:
-    """The files that PyIceberg opens to read a state of a table, and the rows of each snapshot."""
+    """Returns the files that PyIceberg opens to read a table, and the rows of each snapshot."""
     table = StaticTable.from_metadata(location)
     files, rows = {location}, {}
     for snapshot in table.snapshots():
@@ -183,10 +181,12 @@ def needed(repository: Repository, commits: int | None, *, listed: bool) -> tupl
     return files, rows
 
 
-# -- random histories ----------------------------------------------------------------------------
+# -- random histories -----------------------------------------------------------------------------
+
+
 def scribble(lake: Shore, chance: random.Random, steps: int) -> None:
-    """What people do to tables on branches."""
-    # The place of the last one is inside that of the first.
+    """Makes random changes to tables on branches."""
+    # The last table is inside the location of the first one.
     names = ["a", "b", "a/inner"]
     for step in range(steps):
         branches = [

@@ -1,5 +1,4 @@
-"""moto's server program, an S3 over HTTP on a loopback port; requests can be refused, as the rules
-of a bucket refuse them, or be held back."""
+"""S3 by moto's server program on a loopback port. Requests can be refused or held back."""
 
 from __future__ import annotations
 
@@ -15,22 +14,25 @@ REFUSED = (
 
 
 class Store:
-    """A server, and what is in it; `refused` are (method, end of the path) that nobody may, `held`
-    those that wait until `go` is set."""
+    """A server and its contents.
+
+    `refused` has (method, end of the path) of forbidden requests, `held` those of requests that
+    wait for `go`.
+    """
 
     def __init__(self) -> None:
         self.url = ""
         self.refused: set[tuple[str, str]] = set()
         self.held: set[tuple[str, str]] = set()
         self.waits = threading.Event()
-        """Set as soon as a request is held back."""
+        """Set when a request is held back."""
         self.go = threading.Event()
         self.close: Callable[[], None] = self.go.set
-        """Ends it: nobody answers any more."""
+        """Stops the server."""
 
     @property
     def properties(self) -> dict[str, str]:
-        """What reaches it, as PyIceberg's FileIO names it."""
+        """The properties of PyIceberg's FileIO for this server."""
         return {
             "s3.endpoint": self.url,
             "s3.access-key-id": KEY,
@@ -42,7 +44,7 @@ class Store:
 
     @property
     def files(self) -> Any:
-        """Its files, as pyarrow has them."""
+        """The pyarrow file system of the server."""
         from pyarrow.fs import S3FileSystem
 
         host = self.url.removeprefix("http://")
@@ -77,7 +79,7 @@ def _is_one_of(requests: set[tuple[str, str]], environ: dict[str, Any]) -> bool:
 
 @contextmanager
 def s3() -> Iterator[Store]:
-    """A server of its own, with the empty bucket `lake`."""
+    """Starts a server with the empty bucket `lake`."""
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -96,7 +98,7 @@ def s3() -> Iterator[Store]:
 
     class Quiet(WSGIRequestHandler):
         def log(self, *_: object) -> None:
-            """Say nothing."""
+            """Logs nothing."""
 
     server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Quiet)
     store.url = f"http://127.0.0.1:{server.server_port}"

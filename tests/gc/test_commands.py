@@ -1,5 +1,4 @@
-"""The life of a run by its commands, as processes on a lake in S3: they are stopped on the way, and
-nothing tells a secret."""
+"""The commands of a run, as interrupted processes on a lake in S3. They print no secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.gc.marking import mark
+from nessie_cli.gc.mark import mark
 from nessie_cli.gc.run import Runs, Settings, State
 from tests.gc.s3 import KEY, SECRET, Store, s3
 from tests.iceberg.lake import ROWS, Lake, lake_at, new_store, sorted_rows
@@ -35,7 +34,7 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture
 def lake(store: Store, tmp_path: Path) -> Iterator[Lake]:
-    """Of each of two tables old states are garbage, and all of a third one."""
+    """A lake with old states of two tables as garbage, and a dropped table."""
     with lake_at(new_store(tmp_path), tmp_path) as found:
         catalog = found.catalog(**store.properties, warehouse="s3://lake/warehouse")
         catalog.create_namespace("db")
@@ -46,9 +45,9 @@ def lake(store: Store, tmp_path: Path) -> Iterator[Lake]:
 
 
 class Nessie:
-    """The command, with all that it has said.
+    """The command and its output.
 
-    Credentials are in its environment, and in a catalog of PyIceberg's configuration.
+    Credentials are in the environment and in a catalog of PyIceberg's configuration.
     """
 
     def __init__(self, lake: Lake, store: Store) -> None:
@@ -105,7 +104,7 @@ class Nessie:
         *words: str,
         catalog: str,
     ) -> int:
-        """Start it, and send it a signal while the store holds back its answer to a request."""
+        """Starts the command and sends it a signal while it waits for an answer of the store."""
         store.held.add(request)
         process = self.start(*words, catalog=catalog)
         assert store.waits.wait(PATIENCE)
@@ -118,7 +117,7 @@ class Nessie:
         return code
 
 
-def test_a_run_on_s3_that_is_stopped_on_the_way_and_gone_on_with(lake, store):
+def test_an_interrupted_run_on_s3_is_resumed(lake, store):
     nessie = Nessie(lake, store)
     settings = ("--default-cutoff", "1", "--catalog", "known", "--reference-time", LATER)
     assert (
@@ -201,9 +200,7 @@ def test_a_store_that_stops_answering_breaks_no_table(lake, store):
     )
 
 
-def test_a_store_that_never_answered_is_asked_three_times_and_its_tables_are_broken_ones(
-    lake, store
-):
+def test_a_store_that_never_answers_is_asked_three_times_and_its_tables_are_broken(lake, store):
     store.close()
     run = terms_of(lake)
     with run.changing():

@@ -1,5 +1,4 @@
-"""Which states of tables are live: compared with the plainest reading of the rules, over random
-histories; and what the walk costs."""
+"""Live states of tables, compared with a plain oracle over random histories."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ LATER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class Clock:
-    """An hour later each time it is looked at."""
+    """A clock that advances by an hour with each call."""
 
     def __init__(self) -> None:
         self.now = START
@@ -80,8 +79,7 @@ def puts(entry: LogEntry) -> set[Named]:
 
 
 def roots(repository: Repository, since: datetime) -> set[tuple[str, str]]:
-    """Where references are, and where those moves of the reflog that have not expired can bring
-    them."""
+    """Returns the commits of references, and those that unexpired moves can restore."""
     found = {(reference.name, reference.hash) for reference in repository.references()}
     for move in repository.reflog():
         found |= {
@@ -93,7 +91,7 @@ def roots(repository: Repository, since: datetime) -> set[tuple[str, str]]:
 
 
 def plainly(repository: Repository, chosen: Policies, since: datetime = LATER) -> set[Named]:
-    """What is live, root by root, as the original does it with references."""
+    """Returns the live states, root by root, as the original Nessie finds them."""
     live: set[Named] = set()
     for name, hash_ in roots(repository, since):
         policy, last = chosen.of(name), NO_ANCESTOR
@@ -134,7 +132,7 @@ def of(states: list[TableState], *, live: bool) -> set[Named]:
 
 
 def scribble(catalog: Catalog, chance: random.Random) -> None:
-    """A history of everything that may happen."""
+    """Makes a random history."""
     repository = catalog.repository
     for step in range(chance.randint(5, 45)):
         branches = [
@@ -182,7 +180,7 @@ POLICIES = [
 ]
 
 
-def test_live_and_dead_are_what_the_rules_say_plainly_and_each_commit_is_read_once():
+def test_live_and_dead_states_agree_with_a_plain_oracle_and_each_commit_is_read_once():
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     for round_ in range(60):
@@ -214,8 +212,7 @@ def test_live_and_dead_are_what_the_rules_say_plainly_and_each_commit_is_read_on
 
 
 class Counting:
-    """A repository that counts the entries of logs that it gives, and lets a reference vanish when
-    it is told to."""
+    """A repository that counts log entries, and can delete a reference during a walk."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -252,13 +249,13 @@ def test_fifty_branches_over_shared_history_cost_little_more_than_one(catalog, c
         counting = Counting(catalog.repository)
         history = History(counting, policies(cutoff, [], clock.now), moves_since=LATER)
         list(history.states())
-        # The commit below each piece is looked at from both sides.
+        # The commit below each segment is read from both sides.
         assert counting.read <= 215
         commits.append(counting.read)
     assert commits[1] <= 1.05 * commits[0]
 
 
-def test_a_reference_that_vanishes_meanwhile_takes_nothing_away_from_the_others(catalog, clock):
+def test_a_reference_deleted_meanwhile_does_not_affect_the_others(catalog, clock):
     for number in range(10):
         catalog.write("main", {f"t{number % 3}": number})
     doomed = catalog.branch("doomed")
@@ -267,7 +264,7 @@ def test_a_reference_that_vanishes_meanwhile_takes_nothing_away_from_the_others(
     catalog.write("main", {"t0": 50})
     counting = Counting(catalog.repository)
     counting.vanishing[f"@{doomed}"] = 4
-    # The doomed one is walked first, because it reaches furthest.
+    # The branch that vanishes is walked first, because it reaches furthest.
     chosen = policies("PT12H", [("doomed", "NONE")], clock.now)
     history = History(counting, chosen, moves_since=LATER)
     states = list(history.states())
@@ -275,18 +272,18 @@ def test_a_reference_that_vanishes_meanwhile_takes_nothing_away_from_the_others(
     assert of(states, live=True) >= plainly(catalog.repository, chosen)
 
 
-def test_an_error_of_a_reference_that_is_still_there_ends_the_walk(catalog, clock):
+def test_an_error_of_an_existing_reference_ends_the_walk(catalog, clock):
     catalog.write("main", {"t": 1})
 
-    class Broken(Counting):
+    class BrokenFile(Counting):
         def log(self, start: str, **_: bool) -> Iterator[LogEntry]:
             raise CommitNotFound(f"{start} is gone")
 
     with pytest.raises(CommitNotFound):
-        list(History(Broken(catalog.repository), policies("NONE", [], clock.now)).states())
+        list(History(BrokenFile(catalog.repository), policies("NONE", [], clock.now)).states())
 
 
-def test_a_branch_that_is_made_meanwhile_at_an_old_commit_is_live(catalog, clock):
+def test_a_branch_created_meanwhile_at_an_old_commit_is_live(catalog, clock):
     for number in range(10):
         catalog.write("main", {"t": number})
 
@@ -304,7 +301,7 @@ def test_a_branch_that_is_made_meanwhile_at_an_old_commit_is_live(catalog, clock
     assert [pinned.name for pinned in history.roots.references] == ["main", "late"]
 
 
-def test_what_only_a_deleted_branch_or_a_merged_one_had_is_known_and_dead(catalog, clock):
+def test_states_of_deleted_and_merged_branches_are_dead(catalog, clock):
     catalog.write("main", {"t": 1})
     catalog.branch("dropped")
     catalog.write("dropped", {"only": 7})
@@ -317,7 +314,7 @@ def test_what_only_a_deleted_branch_or_a_merged_one_had_is_known_and_dead(catalo
     assert [state.reference for state in states if not state.live] == ["dropped"]
 
 
-def test_tables_of_other_formats_are_told_so_that_they_can_be_left_alone(catalog, clock):
+def test_states_of_other_table_formats_are_yielded(catalog, clock):
     delta = DeltaLakeTable(
         metadata_location_history=("s3://lake/d/_delta_log/1.json",),
         checkpoint_location_history=(),
@@ -334,9 +331,8 @@ def test_tables_of_other_formats_are_told_so_that_they_can_be_left_alone(catalog
     }
 
 
-def test_roots_that_are_made_later_make_live_what_they_reach_and_nothing_twice():
-    """The walk before each batch of deletions: whatever happened since, it tells what the plain
-    reading adds to what was live."""
+def test_later_roots_yield_their_live_states_once():
+    """The walk before each batch finds exactly the states that have become live."""
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     for round_ in range(60):
@@ -372,9 +368,8 @@ def test_roots_that_are_made_later_make_live_what_they_reach_and_nothing_twice()
             assert list(history.became_live()) == [], where
 
 
-def test_a_deleted_branch_that_undo_brings_back_is_live(catalog, clock):
-    """A branch, its last commits, and what was assigned away, until the moves have expired; then it
-    is known to have been there."""
+def test_a_deleted_branch_that_undo_can_restore_is_live(catalog, clock):
+    """Its commits are live until the moves have expired, and dead after that."""
     catalog.write("main", {"t": 1})
     catalog.branch("dev")
     catalog.write("dev", {"only": 7})
@@ -403,8 +398,8 @@ def test_a_deleted_branch_that_undo_brings_back_is_live(catalog, clock):
         ("1", set()),
     ],
 )
-def test_a_later_root_reaches_as_far_as_its_own_policy_says(catalog, clock, late, more):
-    """Although its HEAD is live already, by a reference whose policy keeps less."""
+def test_a_later_root_reaches_as_far_as_its_policy(catalog, clock, late, more):
+    """Its HEAD is live already by a reference with a shorter policy."""
     for number in range(6):
         catalog.write("main", {"t": number})
     if late == "main~2":
@@ -417,7 +412,7 @@ def test_a_later_root_reaches_as_far_as_its_own_policy_says(catalog, clock, late
     assert {number for _, _, number in of(list(history.became_live()), live=True)} == more
 
 
-def test_a_branch_that_comes_and_goes_after_the_walk_is_live_by_its_moves(catalog, clock):
+def test_a_branch_created_and_deleted_after_the_walk_is_live_by_its_moves(catalog, clock):
     catalog.write("main", {"t": 1})
     catalog.branch("dev")
     catalog.write("dev", {"only": 7})
@@ -436,7 +431,7 @@ def test_a_branch_that_comes_and_goes_after_the_walk_is_live_by_its_moves(catalo
     ]
 
 
-def test_to_look_again_reads_no_more_of_the_reflog_than_what_is_new(catalog, clock):
+def test_a_second_look_reads_only_the_new_moves_of_the_reflog(catalog, clock):
     class Told(Counting):
         moves = 0
 
@@ -458,8 +453,8 @@ def test_to_look_again_reads_no_more_of_the_reflog_than_what_is_new(catalog, clo
 
 
 @pytest.mark.parametrize("cutoff", ["NONE", "P2D", "30"])
-def test_what_is_held_where_a_history_was_cut_off_is_live(catalog, clock, cutoff):
-    """Servers can forget the oldest commits; what they put is held by all that come after."""
+def test_the_contents_at_the_end_of_a_truncated_history_are_live(catalog, clock, cutoff):
+    """Servers can delete the oldest commits. Later commits still contain their tables."""
     for number in range(6):
         catalog.write("main", {f"t{number}": number})
 
@@ -471,7 +466,7 @@ def test_what_is_held_where_a_history_was_cut_off_is_live(catalog, clock, cutoff
     assert {number for _, _, number in of(list(history.states()), live=True)} == set(range(6))
 
 
-def test_dead_history_that_several_share_is_read_once(catalog, clock):
+def test_shared_dead_history_is_read_once(catalog, clock):
     catalog.branch("dev")
     for number in range(50):
         catalog.write("dev", {"t": number})
@@ -484,7 +479,7 @@ def test_dead_history_that_several_share_is_read_once(catalog, clock):
     counting = Counting(catalog.repository)
     states = list(History(counting, policies("1", [], clock.now), moves_since=LATER).states())
     assert len(of(states, live=False)) == 55
-    # Where a branch leaves the others a commit is looked at once more.
+    # The commit where a branch forks is read twice.
     assert counting.read <= 55 + 5
 
 
@@ -499,9 +494,7 @@ def test_positions_along_one_line_cost_one_walk(catalog, clock):
     assert counting.read == 300
 
 
-def test_a_position_that_cannot_be_read_ends_the_walk_as_long_as_the_reflog_names_it(
-    catalog, clock
-):
+def test_an_unreadable_position_ends_the_walk_while_the_reflog_has_it(catalog, clock):
     catalog.branch("dev")
     catalog.write("dev", {"only": 7})
     dev = catalog.repository.reference("dev")
@@ -534,7 +527,7 @@ def test_a_position_that_cannot_be_read_ends_the_walk_as_long_as_the_reflog_name
     assert [root.name for root in history.vanished] == ["dev"]
 
 
-def test_a_server_without_a_reflog_has_references_as_roots_and_says_so(catalog, clock):
+def test_a_server_without_a_reflog_has_only_references_as_roots(catalog, clock):
     class Foreign(Counting):
         def reflog(self, _name: str | None = None) -> Iterator[ReflogEntry]:
             raise NotAllowed("this server cannot tell where references have been")
@@ -546,18 +539,18 @@ def test_a_server_without_a_reflog_has_references_as_roots_and_says_so(catalog, 
     assert (history.roots.has_reflog, history.roots.positions) == (False, 0)
 
 
-def test_a_reflog_that_breaks_off_ends_the_walk(catalog, clock):
-    class Broken(Counting):
+def test_an_error_of_the_reflog_ends_the_walk(catalog, clock):
+    class BrokenFile(Counting):
         def reflog(self, name: str | None = None) -> Iterator[ReflogEntry]:
             yield next(catalog.repository.reflog(name))
             raise NotAllowed("no more of it")
 
     catalog.write("main", {"t": 1})
     with pytest.raises(NotAllowed):
-        list(History(Broken(catalog.repository), policies("1", [], clock.now)).states())
+        list(History(BrokenFile(catalog.repository), policies("1", [], clock.now)).states())
 
 
-def test_over_a_server_the_same_is_live_and_dead_as_in_its_store(tmp_path):
+def test_a_server_gives_the_same_states_as_its_store(tmp_path):
     store = f"sqlite:///{tmp_path}/catalog.sqlite"
     seed = random.randrange(2**32)
     clock = Clock()

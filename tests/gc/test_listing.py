@@ -1,4 +1,4 @@
-"""Listing what is below a location of the local disk."""
+"""Listing the files below a local location."""
 
 from __future__ import annotations
 
@@ -46,20 +46,19 @@ def test_the_time_is_exact_to_the_microsecond(lake):
     )
 
 
-def test_a_base_that_is_gone_has_no_files_and_one_that_is_a_file_is_told(lake):
+def test_a_missing_base_has_no_files_and_a_base_that_is_a_file_is_reported(lake):
     assert list(files_below(str(lake / "nothing"), {})) == []
     assert list(files_below(str(lake / "ä.json"), {})) == [
-        Unlisted(str(lake / "ä.json"), "is no folder")
+        Unlisted(str(lake / "ä.json"), "is not a folder")
     ]
 
 
-def test_what_cannot_be_listed_is_told_and_the_rest_goes_on(lake):
+def test_a_failed_listing_is_reported_and_the_rest_continues(lake):
     deep = lake / "deep"
     deep.mkdir()
     name = "d" * 200
     place = deep
-    # A path beyond the system's limit can be made step by step, and be listed by nobody: root
-    # included.
+    # Not even root can list a path beyond the limit of the system, but it can be made step by step.
     before = os.open(".", os.O_RDONLY)
     try:
         os.chdir(deep)
@@ -78,7 +77,7 @@ def test_what_cannot_be_listed_is_told_and_the_rest_goes_on(lake):
     shutil.rmtree(deep)
 
 
-def test_a_scheme_that_nothing_knows_is_told():
+def test_an_unknown_scheme_is_reported():
     (found,) = files_below("nowhere://x/y", {})
     assert isinstance(found, Unlisted)
     assert "nowhere" in found.message
@@ -99,7 +98,7 @@ def test_other_schemes_are_listed_by_fsspec():
         memory.rm("/lake", recursive=True)
 
 
-def test_a_file_whose_time_the_file_system_does_not_tell_is_compared_by_its_size():
+def test_a_file_without_a_known_time_is_compared_by_its_size():
     import fsspec
 
     memory = fsspec.filesystem("memory")

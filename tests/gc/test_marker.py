@@ -1,4 +1,4 @@
-"""What has become live since a mark, on real tables: it is found before it is deleted."""
+"""Files of real tables that become live after a mark are not deleted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from nessie_cli.errors import InvalidInput, ReferenceMoved
-from nessie_cli.gc.applying import Marked, apply, approve
+from nessie_cli.gc.apply import Marked, apply, approve
 from nessie_cli.gc.marker import RepositoryMarker
 from nessie_cli.gc.run import Marks, Run
 from nessie_cli.gc.staged import staged_states
@@ -32,8 +32,7 @@ from tests.gc.lakes import ROWS, Shore, candidates, now, shore, silent
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Shore]:
-    """`db.gone` was dropped; `before` is a commit that still has it, and nothing in the reflog
-    leads there."""
+    """`db.gone` was dropped. The commit `before` still has it, but not through the reflog."""
     with shore(tmp_path) as made:
         made.create("kept").append(ROWS)
         made.create("gone").append(ROWS)
@@ -43,7 +42,7 @@ def lake(tmp_path: Path) -> Iterator[Shore]:
 
 
 class Meanwhile(RepositoryMarker):
-    """Something happens right after the mark before the deletion."""
+    """A marker that calls a function immediately after its mark."""
 
     happens: Callable[[], object]
 
@@ -72,7 +71,7 @@ def data_files(lake: Shore) -> set[str]:
 
 
 @pytest.mark.parametrize("way", ["branch", "tag", "assign", "commit"])
-def test_what_comes_back_between_the_mark_and_the_deletion_is_not_deleted(lake, way):
+def test_a_table_restored_between_the_mark_and_the_deletion_is_kept(lake, way):
     run = lake.planned(lake.settings("1"))
     before, data = lake.files(), data_files(lake)
     assert data <= set(candidates(run))
@@ -100,7 +99,7 @@ def test_what_comes_back_between_the_mark_and_the_deletion_is_not_deleted(lake, 
     assert lake.files() < before, "the other candidates are gone"
 
 
-def test_a_commit_that_needs_no_candidate_stops_nothing(lake):
+def test_a_commit_without_candidates_stops_nothing(lake):
     run = lake.planned(lake.settings("1"))
 
     def write() -> None:
@@ -114,7 +113,7 @@ def test_a_commit_that_needs_no_candidate_stops_nothing(lake):
 
 
 @pytest.mark.parametrize("broken", ["metadata", "manifest", "another format"])
-def test_a_content_that_comes_back_and_cannot_be_read_keeps_its_place(lake, broken):
+def test_an_unreadable_content_that_is_restored_protects_its_location(lake, broken):
     run = lake.planned(lake.settings("1"))
     table = content(lake)
     before = lake.files()
@@ -147,8 +146,8 @@ def test_a_content_that_comes_back_and_cannot_be_read_keeps_its_place(lake, brok
     assert lake.files() == before
 
 
-def test_a_manifest_that_the_mark_could_not_read_is_not_taken_for_read(lake):
-    """Two tables share it; the second one has another place, and comes back after the mark."""
+def test_a_manifest_that_the_mark_could_not_read_is_read_again(lake):
+    """Two tables share it. The second one has another location and is restored after the mark."""
     kept = lake.on().load_table("db.kept")
     torn = Path(kept.current_snapshot().manifests(kept.io)[0].manifest_path)
     run = lake.planned(lake.settings("1"))
@@ -172,7 +171,7 @@ def test_a_manifest_that_the_mark_could_not_read_is_not_taken_for_read(lake):
     assert lake.files() == before
 
 
-def test_what_is_staged_between_the_mark_and_the_deletion_is_not_deleted(lake, tmp_path):
+def test_a_table_staged_between_the_mark_and_the_deletion_is_kept(lake, tmp_path):
     run = lake.planned(lake.settings("1"))
     workspace = make_workspace(tmp_path, None)
     batch = Batch(NO_ANCESTOR, (Staged(Put(ContentKey(("db", "back")), content(lake))),))
@@ -187,13 +186,13 @@ def test_what_is_staged_between_the_mark_and_the_deletion_is_not_deleted(lake, t
     assert lake.files() == before
 
 
-def test_nothing_comes_back_before_there_was_a_mark(lake):
+def test_becoming_live_needs_a_mark(lake):
     run = lake.planned(lake.settings("1"))
     with pytest.raises(InvalidInput, match="nothing has been marked"):
         list(lake.marker(run).revived())
 
 
-def test_verified_is_everything_that_the_roots_need(lake):
+def test_verification_covers_all_objects_of_the_roots(lake):
     run = lake.planned(lake.settings("1"))
     verified = lake.marker(run).verify()
     assert verified is not None
@@ -202,7 +201,9 @@ def test_verified_is_everything_that_the_roots_need(lake):
     assert lake.marker(run).verify() == verified, "it is an ancestor of main"
 
 
-# -- what is staged ------------------------------------------------------------------------------
+# -- what is staged -------------------------------------------------------------------------------
+
+
 def table(number: int) -> IcebergTable:
     return IcebergTable(metadata_location=f"s3://lake/{number}.json", snapshot_id=number)
 
@@ -222,7 +223,7 @@ def staged(workspace: Workspace) -> set[tuple[str, str]]:
     return {(state.reference, state.metadata_location) for state in found}
 
 
-def test_everything_that_is_staged_or_stashed_is_told(tmp_path):
+def test_all_staged_and_stashed_states_are_yielded(tmp_path):
     workspace = make_workspace(tmp_path, None)
     assert staged(workspace) == set()
     view = IcebergView(metadata_location="s3://lake/view.json", version_id=1, schema_id=0)
@@ -252,7 +253,7 @@ def test_everything_that_is_staged_or_stashed_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("way", ["push", "pop"])
-def test_a_batch_that_moves_between_the_two_files_meanwhile_is_told(tmp_path, way):
+def test_a_batch_stashed_meanwhile_is_yielded(tmp_path, way):
     workspace = make_workspace(tmp_path, None)
     stashes, file = StashFile(workspace), BatchFile(workspace)
     stashed, other = (Stashed(batch_of(number), "", "main", now()) for number in (1, 2))
@@ -262,7 +263,7 @@ def test_a_batch_that_moves_between_the_two_files_meanwhile_is_told(tmp_path, wa
     else:
         stashes.push(stashed)
     told = staged_states(workspace)
-    # The first stash has been read when the first state is told.
+    # The first stash has been read when the first state is yielded.
     found = {next(told).metadata_location}
     if way == "push":
         stashes.push(stashed)

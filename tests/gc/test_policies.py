@@ -1,4 +1,4 @@
-"""Cut-off policies: what they may say, and which one is a reference's."""
+"""Retention policies: their syntax, and the policy of a reference."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_policy_is_a_number_a_duration_an_instant_or_none(text: str, meant: Po
         "99999999d",
     ],
 )
-def test_what_is_no_policy_is_refused_by_its_text(text: str) -> None:
+def test_an_invalid_policy_is_quoted(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         policy(text, NOW)
     assert f"cut-off {text!r}" in refused.value.message
@@ -83,8 +83,8 @@ def test_the_first_pattern_that_matches_the_whole_name_decides() -> None:
     assert policies("3", [("main", "10")], NOW).of("maintenance").text == "3"
 
 
-def test_a_pattern_that_is_none_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"cut-off pattern '\(': is no regular expression"):
+def test_an_invalid_pattern_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"cut-off pattern '\(': is not a regular expression"):
         policies("NONE", [("(", "10")], NOW)
 
 
@@ -103,7 +103,7 @@ def test_a_duration(text: str, meant: timedelta) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "3", "-P3D", "three days", "P9999999999D"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^duration"):
         parse_duration(text)
 
@@ -113,7 +113,7 @@ def config(text: str | None) -> RepositoryConfig:
     return RepositoryConfig("main", None, "1", settings)
 
 
-def test_the_repository_may_say_what_everybody_does() -> None:
+def test_the_repository_has_defaults() -> None:
     said = (
         '{"type":"GARBAGE_COLLECTOR","defaultCutoffPolicy":"P30D","newFilesGracePeriod":"PT3H",'
         '"perRefCutoffPolicies":[{"referenceNamePattern":"main","policy":"10"}],"expectedFileCountPerContent":5}'

@@ -61,7 +61,7 @@ def test_every_object_is_listed_in_the_form_of_its_base_and_no_neighbour(store, 
     assert all(abs(datetime.now(UTC) - one.modified) < timedelta(days=1) for one in found)
 
 
-def test_a_base_that_is_gone_has_no_files_and_a_bucket_that_nobody_may_list_is_told(store):
+def test_a_missing_base_has_no_files_and_a_forbidden_bucket_is_reported(store):
     assert listed(store, "s3://lake/nothing") == []
     store.refused.add(("GET", "/lake"))
     (told,) = files_below(BASE, store.properties)
@@ -71,9 +71,9 @@ def test_a_base_that_is_gone_has_no_files_and_a_bucket_that_nobody_may_list_is_t
     assert SECRET not in told.message
 
 
-def test_a_name_with_an_empty_folder_in_it_is_told_and_ends_no_listing(store):
+def test_a_name_with_an_empty_folder_is_reported_and_the_listing_continues(store):
     store.put("lake/apart/a/c.parquet", b"1")
-    # pyarrow writes no such name.
+    # pyarrow cannot write such a name.
     with urlopen(
         Request(f"{store.url}/lake/apart/a//b.parquet", b"1", method="PUT"), timeout=240
     ) as answer:
@@ -85,7 +85,7 @@ def test_a_name_with_an_empty_folder_in_it_is_told_and_ends_no_listing(store):
     assert [type(one) for one in found] == [Unlisted, Listed]
 
 
-def test_what_was_reviewed_is_removed_whether_or_not_the_role_may_write(store):
+def test_reviewed_files_are_removed_even_if_the_role_cannot_write(store):
     found = candidates(store)
     store.refused.add(("PUT", ""))
     assert {outcome for outcome, _ in remove(store, found).values()} == {"DELETED"}
@@ -95,7 +95,7 @@ def test_what_was_reviewed_is_removed_whether_or_not_the_role_may_write(store):
     assert len(listed(store, "s3://lake/db/t2")) == 1
 
 
-def test_what_cannot_be_removed_is_told_and_the_rest_goes_on(store):
+def test_a_failed_removal_is_reported_and_the_rest_continues(store):
     found = candidates(store)
     store.refused.add(("DELETE", "/a b.parquet"))
     results = remove(store, found)
@@ -105,7 +105,7 @@ def test_what_cannot_be_removed_is_told_and_the_rest_goes_on(store):
     assert [outcome for outcome, _ in remove(store, found).values()] == ["DELETED", "GONE", "GONE"]
 
 
-def test_an_object_that_was_written_anew_stays(store):
+def test_a_modified_object_is_kept(store):
     found = candidates(store)
     store.put("lake/db/t/data/a b.parquet", b"123456")
     older = [
@@ -121,7 +121,7 @@ def test_an_object_that_was_written_anew_stays(store):
     ]
 
 
-def test_what_is_outside_of_the_allowed_locations_stays(store):
+def test_files_outside_of_the_allowed_locations_are_kept(store):
     (other,) = listed(store, "s3://lake/db/t2")
     (result,) = Remover(Scope([BASE]), store.properties).remove(
         [Candidate(other.location, other.size, other.modified, BASE)]

@@ -1,5 +1,4 @@
-"""The folder of a run: states, datasets that appear whole, approvals, and a kill at every change of
-the disk."""
+"""The folder of a run: states, atomic datasets, approvals, and kills at every disk change."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ import pytest
 from nessie_cli.cli.gc.results import CollectorRun
 from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
 from nessie_cli.gc import phases
-from nessie_cli.gc.applying import approve, need_approval
-from nessie_cli.gc.audit import Trail
+from nessie_cli.gc.apply import approve, require_approval
+from nessie_cli.gc.audit_trail import Trail
 from nessie_cli.gc.run import Run, Runs, Settings, State
 from tests.gc.collected import TIME, Heap, clock, there
 from tests.gc.killing import Killed, killed_at
@@ -47,7 +46,7 @@ def read(run: Run, name: str) -> list[int]:
 def test_runs_sort_by_time_and_are_found_by_their_first_letters(tmp_path):
     runs = Runs(tmp_path / "runs")
     assert runs.ids() == []
-    with pytest.raises(NotFound, match="there is no run yet"):
+    with pytest.raises(NotFound, match="there is no run"):
         runs.open()
     made = [
         runs.new(Settings(store="memory:", reference_time=TIME), when).id
@@ -60,7 +59,7 @@ def test_runs_sort_by_time_and_are_found_by_their_first_letters(tmp_path):
         made[0],
         made[1],
     )
-    with pytest.raises(InvalidInput, match="first letters of 11 runs"):
+    with pytest.raises(InvalidInput, match="11 runs begin with it"):
         runs.open("2026")
     with pytest.raises(NotFound, match="no run '1999'"):
         runs.open("1999")
@@ -85,7 +84,7 @@ def test_a_dataset_is_replaced_whole_or_not_at_all(run):
     assert (read(run, "live"), dataset.rows) == ([], 0)
 
 
-def test_a_dataset_that_the_disk_does_not_take_does_not_replace_the_old_one(run):
+def test_a_dataset_that_cannot_be_written_does_not_replace_the_old_one(run):
     write(run, "live", 1, 2)
 
     def fill() -> None:
@@ -99,7 +98,7 @@ def test_a_dataset_that_the_disk_does_not_take_does_not_replace_the_old_one(run)
     assert [path.name for path in run.folder.iterdir() if path.is_dir()] == ["live-0"]
 
 
-def test_a_dataset_that_was_damaged_is_named(run):
+def test_a_damaged_dataset_is_named(run):
     write(run, "live", 1)
     (path,) = run.dataset("live").files
     path.write_bytes(b"no Parquet")
@@ -112,10 +111,10 @@ def test_a_dataset_that_was_damaged_is_named(run):
     [
         ("{", "input data was truncated"),
         ('{"id": 7}', "expected"),
-        (None, "is gone"),
+        (None, "is missing"),
     ],
 )
-def test_a_run_file_that_is_none_is_told_by_name(run, text, message):
+def test_an_invalid_run_file_is_named(run, text, message):
     path = run.folder / "run.json"
     path.unlink() if text is None else path.write_text(text)
     with pytest.raises((InvalidInput, NotFound), match=message) as caught, run.changing():
@@ -126,7 +125,7 @@ def test_a_run_file_that_is_none_is_told_by_name(run, text, message):
 def test_a_run_of_a_newer_format_is_refused(run):
     path = run.folder / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
-    with pytest.raises(InvalidInput, match="is of format 2"), run.changing():
+    with pytest.raises(InvalidInput, match="has format 2"), run.changing():
         pass
 
 
@@ -142,7 +141,7 @@ def test_one_process_at_a_time_works_on_a_run(run):
         pass
 
 
-def test_an_error_is_kept_and_gone_on_from(tmp_path):
+def test_an_error_is_recorded_and_the_run_is_resumed(tmp_path):
     heap = Heap(tmp_path)
     run = heap.runs.new(heap.settings, TIME)
 
@@ -163,32 +162,32 @@ def test_an_error_is_kept_and_gone_on_from(tmp_path):
             phases.mark(found, heap.mark, clock)
 
 
-def test_an_approval_counts_for_what_was_reviewed_and_nothing_else(tmp_path):
+def test_an_approval_covers_exactly_the_reviewed_candidates(tmp_path):
     heap = Heap(tmp_path)
     run = heap.planned()
     with run.changing():
         with pytest.raises(NotAllowed, match="it has not been approved"):
-            need_approval(run)
+            require_approval(run)
         with pytest.raises(NotAllowed, match="not '1234'"):
             approve(run, "Ann", TIME, "1234")
         given = approve(run, "Ann", TIME, run.digest()[:8])
         assert (given.by, given.candidates, given.bytes) == ("Ann", 5, 50)
-        assert need_approval(run) == given
+        assert require_approval(run) == given
         with run.dataset("candidates").writing(SCHEMA) as writer:
             writer(rows(1))
         with pytest.raises(NotAllowed, match="have changed since Ann approved them"):
-            need_approval(run)
+            require_approval(run)
 
 
 @pytest.mark.parametrize("changed", [{"warehouse": ("/",)}, {"grace": 7}, {"default_cutoff": "1"}])
-def test_an_approval_counts_for_the_settings_that_were_reviewed(tmp_path, changed):
+def test_an_approval_covers_exactly_the_reviewed_settings(tmp_path, changed):
     import msgspec
 
     heap = Heap(tmp_path)
     run = heap.approved()
     run.update(settings=msgspec.structs.replace(run.info.settings, **changed))
     with run.changing(), pytest.raises(NotAllowed, match="approve them again"):
-        need_approval(run)
+        require_approval(run)
 
 
 def test_another_plan_needs_another_approval(tmp_path):
@@ -202,7 +201,7 @@ def test_another_plan_needs_another_approval(tmp_path):
     assert all(there(heap.garbage))
 
 
-def test_a_run_that_was_applied_is_not_planned_again(tmp_path):
+def test_an_applied_run_is_not_planned_again(tmp_path):
     heap = Heap(tmp_path)
     run = heap.approved()
     heap.apply(run)
@@ -212,15 +211,14 @@ def test_a_run_that_was_applied_is_not_planned_again(tmp_path):
 
 @pytest.fixture
 def memory_disk() -> Iterator[Path]:
-    """A folder in memory where the machine has such: nothing is waited for."""
+    """A folder in memory, if the machine has one, so that writes do not wait for a disk."""
     shared = Path("/dev/shm")
     with TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else None) as folder:
         yield Path(folder)
 
 
-def test_a_run_killed_before_any_change_of_the_disk_is_gone_on_with(memory_disk):
-    """Before each change in turn, for its whole life: what was garbage is deleted in the end, what
-    is live is there, and the trail says so."""
+def test_a_run_killed_before_any_change_of_the_disk_is_resumed(memory_disk):
+    """For a kill before each change: in the end exactly the garbage is deleted and in the trail."""
     kills = 0
     while True:
         heap = Heap(memory_disk / str(kills), garbage=3)
@@ -247,7 +245,7 @@ def test_a_run_killed_before_any_change_of_the_disk_is_gone_on_with(memory_disk)
     assert kills > 20
 
 
-def test_the_trail_goes_on_behind_a_line_that_was_cut_off(tmp_path):
+def test_the_trail_continues_after_a_truncated_line(tmp_path):
     heap = Heap(tmp_path, garbage=1)
     run = heap.approved()
     run.audit_path.write_text(
@@ -264,8 +262,8 @@ def test_the_trail_goes_on_behind_a_line_that_was_cut_off(tmp_path):
 
 
 @pytest.mark.parametrize("length", [*range(2**16 - 3, 2**16 + 3), 2**17 - 1, 2**17, 2**17 + 1])
-def test_a_line_that_was_cut_off_takes_no_whole_line_with_it(tmp_path, length):
-    """However long it is: the end of the trail is read in pieces of 64 KiB."""
+def test_removing_a_truncated_line_keeps_all_complete_lines(tmp_path, length):
+    """The line may be longer than the chunks of 64 KiB in which the end of the trail is read."""
     trail = Trail(tmp_path / "deleted.jsonl")
     trail.begin(1, TIME, [])
     trail.end(1, TIME, [])

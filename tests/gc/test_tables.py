@@ -1,5 +1,4 @@
-"""A run over real tables, from the mark to the deletion: what is live reads back, garbage is gone,
-and what became live after the plan survives."""
+"""A run over real tables: garbage is deleted, tables that are or become live are kept."""
 
 from __future__ import annotations
 
@@ -10,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.gc import phases
-from nessie_cli.gc.applying import apply, approve
+from nessie_cli.gc.apply import apply, approve
+from nessie_cli.gc.mark import mark
 from nessie_cli.gc.marker import RepositoryMarker
-from nessie_cli.gc.marking import mark
-from nessie_cli.gc.planning import plan
+from nessie_cli.gc.plan import plan
 from nessie_cli.gc.run import Marks, Run, Runs, Settings, State
 from nessie_cli.model import ReferenceType
 from tests.gc.lakes import later
@@ -21,7 +20,7 @@ from tests.iceberg.lake import ROWS, Lake, lake_at, new_store, sorted_rows
 
 
 def unheard(_what: str, _done: int, _total: int | None) -> None:
-    """Nobody listens."""
+    """Ignores progress."""
 
 
 def now() -> datetime:
@@ -66,8 +65,7 @@ def files(lake: Lake) -> set[Path]:
 
 @pytest.fixture
 def lake(tmp_path: Path):
-    """Of `db.gone`, dropped, everything is garbage, and of `db.kept` old metadata files and what a
-    writer has left behind."""
+    """`db.gone` is dropped and all garbage. `db.kept` has old metadata files and orphan files."""
     with lake_at(new_store(tmp_path), tmp_path) as found:
         catalog = found.catalog()
         catalog.create_namespace("db")
@@ -84,7 +82,7 @@ def lake(tmp_path: Path):
         yield found
 
 
-def test_what_is_live_reads_back_and_all_else_is_gone(lake):
+def test_live_tables_are_readable_and_garbage_is_deleted(lake):
     collector = Collector(lake)
     collector.plan_and_approve()
     counts = collector.apply()
@@ -99,7 +97,7 @@ def test_what_is_live_reads_back_and_all_else_is_gone(lake):
     assert again.run.info.counts["candidates"] == 0
 
 
-def test_a_table_that_comes_back_to_life_between_the_plan_and_the_deletion_survives(lake):
+def test_a_table_restored_between_the_plan_and_the_deletion_is_kept(lake):
     collector = Collector(lake)
     collector.plan_and_approve()
     lake.repository.create_reference(ReferenceType.BRANCH, "rescue", lake.before)
@@ -109,7 +107,7 @@ def test_a_table_that_comes_back_to_life_between_the_plan_and_the_deletion_survi
     assert not list(lake.warehouse.rglob("left-behind.parquet"))
 
 
-def test_a_table_that_breaks_between_the_plan_and_the_deletion_is_left_alone_and_the_others_are_not(
+def test_a_table_that_breaks_between_the_plan_and_the_deletion_protects_only_its_files(
     lake,
 ):
     collector = Collector(lake)

@@ -1,5 +1,4 @@
-"""Real Iceberg tables in a folder, written by PyIceberg; its own catalogs need more than a folder,
-so a small one lives here."""
+"""Real Iceberg tables in a folder, written by PyIceberg through a small catalog of files."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ class FolderCatalog(MetastoreCatalog, NoopCatalog):
         super().__init__("folder", warehouse=str(warehouse))
         self.newest: dict[tuple[str, ...], str] = {}
 
-    def load_namespace_properties(self, namespace: Any) -> dict[str, str]:  # noqa: ARG002 - the library names it
+    def load_namespace_properties(self, namespace: Any) -> dict[str, str]:  # noqa: ARG002 - PyIceberg's signature
         return {}
 
     def create_table(self, identifier: Any, schema: Any, *args: Any, **kwargs: Any) -> Table:

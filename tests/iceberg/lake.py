@@ -1,5 +1,4 @@
-"""A warehouse folder and a repository, and PyIceberg's catalogs over them; all are closed at the
-end."""
+"""A warehouse folder, a repository, and PyIceberg's catalogs over them."""
 
 from __future__ import annotations
 

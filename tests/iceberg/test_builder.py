@@ -121,7 +121,7 @@ def test_the_base_is_not_modified() -> None:
     assert repr(base) == before
 
 
-def test_snapshots_move_the_log_the_sequence_number_and_the_current_snapshot() -> None:
+def test_snapshots_advance_the_log_the_sequence_number_and_the_current_snapshot() -> None:
     base = table.updated(made(), [snapshot(7), main_at(7)], NOW + 1, "0.json")
     assert (base["current-snapshot-id"], base["last-sequence-number"]) == (7, 1)
     assert [one["snapshot-id"] for one in base["snapshot-log"]] == [7]
@@ -134,7 +134,7 @@ def test_a_snapshot_that_was_current_between_two_updates_is_not_in_the_log() -> 
     assert [one["snapshot-id"] for one in found["snapshot-log"]] == [8]
 
 
-def test_a_removed_snapshot_takes_the_history_before_it_and_its_references() -> None:
+def test_removing_a_snapshot_removes_its_references_and_the_earlier_history() -> None:
     base = made()
     for number, id_ in enumerate((7, 8, 9), 1):
         parent = {"parent_snapshot_id": id_ - 1} if number > 1 else {}

@@ -1,5 +1,8 @@
-"""Writers at once: appends to one table all arrive, writers of different tables never meet, and no
-metadata file is left over or missing."""
+"""Concurrent writers of PyIceberg's catalog.
+
+All appends to one table are stored, writers of different tables never conflict, and the metadata
+files are exactly those of the commits.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from pyiceberg.exceptions import (
 )
 
 from nessie_cli.iceberg.catalog import NessieCatalog
-from nessie_cli.iceberg.line import MOST_TRIES
+from nessie_cli.iceberg.reference import MAX_ATTEMPTS
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
 from tests.iceberg.lake import IMPLEMENTATION, Lake
 
@@ -33,7 +36,7 @@ SCHEMA = pa.schema([("id", pa.int64())])
 
 
 def at_once(work: Callable[[int], object]) -> list[object]:
-    """What each writer's work answers or raises, when all begin together."""
+    """Runs all writers at the same time. Returns the result or the error of each."""
     barrier = Barrier(WRITERS)
 
     def run(number: int) -> object:
@@ -78,7 +81,7 @@ def test_threads_that_append_to_tables_of_their_own_never_conflict(lake: Lake) -
     assert [ids(lake, f"t{number}") for number in range(WRITERS)] == [[0, 1]] * WRITERS
 
 
-def test_without_patience_a_late_append_fails_whole(embedded: Lake) -> None:
+def test_without_retries_a_late_append_fails_as_a_whole(embedded: Lake) -> None:
     catalog = embedded.catalog()
     table = catalog.create_table("orders", SCHEMA, properties={"commit.retry.num-retries": "0"})
     late = catalog.load_table("orders")
@@ -89,7 +92,7 @@ def test_without_patience_a_late_append_fails_whole(embedded: Lake) -> None:
     assert embedded.metadata_files() == embedded.committed_files()
 
 
-def test_of_writers_that_create_one_name_one_succeeds(lake: Lake) -> None:
+def test_one_of_several_writers_creates_a_name(lake: Lake) -> None:
     catalog = lake.catalog()
     answers = at_once(lambda _: catalog.create_table("orders", SCHEMA))
     assert sum(isinstance(answer, TableAlreadyExistsError) for answer in answers) == WRITERS - 1, (
@@ -103,7 +106,7 @@ def test_of_writers_that_create_one_name_one_succeeds(lake: Lake) -> None:
     assert lake.metadata_files() == lake.committed_files()
 
 
-def test_properties_that_many_set_at_once_are_all_there(embedded: Lake) -> None:
+def test_properties_set_concurrently_are_all_stored(embedded: Lake) -> None:
     catalog = embedded.catalog()
     catalog.create_namespace("sales")
     catalog.create_table("sales.orders", SCHEMA)
@@ -121,7 +124,7 @@ def test_properties_that_many_set_at_once_are_all_there(embedded: Lake) -> None:
     assert embedded.metadata_files() == embedded.committed_files()
 
 
-def test_a_rename_takes_along_what_others_write_or_fails_their_writing(embedded: Lake) -> None:
+def test_a_concurrent_append_precedes_a_rename_or_fails(embedded: Lake) -> None:
     catalog = embedded.catalog()
     catalog.create_table("orders", SCHEMA, properties=PATIENT)
 
@@ -138,7 +141,7 @@ def test_a_rename_takes_along_what_others_write_or_fails_their_writing(embedded:
 
 
 def interrupted(lake: Lake, by: Callable[[], object]) -> NessieCatalog:
-    """A catalog in which something happens right before each of its commits."""
+    """Returns a catalog that calls a function immediately before each of its commits."""
 
     class Interrupted(NessieCatalog):
         @staticmethod
@@ -174,7 +177,7 @@ def test_a_merge_in_the_middle_of_an_append(embedded: Lake, table: str) -> None:
     assert len(embedded.metadata_files()) == 4, "two tables, two appends"
 
 
-def test_whoever_is_overtaken_time_and_again_is_told(embedded: Lake) -> None:
+def test_a_change_that_loses_every_race_is_a_failed_commit(embedded: Lake) -> None:
     catalog = embedded.catalog()
     catalog.create_table("orders", SCHEMA)
     key = ContentKey(("orders",))
@@ -201,7 +204,7 @@ def test_whoever_is_overtaken_time_and_again_is_told(embedded: Lake) -> None:
         pytest.raises(CommitFailedException, match="change orders: properties a"),
     ):
         slow.load_table("orders").transaction().set_properties({"a": "1"}).commit_transaction()
-    assert len(overtaken) == MOST_TRIES
+    assert len(overtaken) == MAX_ATTEMPTS
     assert len(embedded.metadata_files()) == 1
 
 

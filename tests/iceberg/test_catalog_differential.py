@@ -1,5 +1,4 @@
-"""PyIceberg's own catalog beside ours: the same calls have the same answers and the same errors,
-but for the differences that are named here."""
+"""Compares PyIceberg's own catalog with ours: equal results and errors, except `DIFFERENT`."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ ORDER = SortOrder(SortField(2, IdentityTransform()))
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
-    """Theirs and ours, both new."""
+    """PyIceberg's catalog and ours, both empty."""
     theirs = SqlCatalog(
         "theirs", uri=f"sqlite:///{tmp_path}/theirs.sqlite", warehouse=f"{tmp_path}/theirs"
     )
@@ -42,8 +41,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 
 def seen(call: Callable[[], object]) -> object:
-    """What a call answers, or the name of what it raises: Python's or PyIceberg's error, whatever
-    was made of it."""
+    """Returns the result of a call, or the name of Python's or PyIceberg's error."""
     try:
         return shown(call())
     except Exception as error:  # noqa: BLE001 - that is what is compared
@@ -55,10 +53,7 @@ def seen(call: Callable[[], object]) -> object:
 
 
 def shown(value: object) -> object:
-    """Returns an answer without parts that differ between catalogs: locations, UUIDs, snapshot ids.
-
-    Our properties of new tables are left out, too.
-    """
+    """Returns a result without locations, UUIDs, snapshot ids, and our properties of new tables."""
     if isinstance(value, Table):
         data = value.metadata
         properties = {
@@ -95,7 +90,7 @@ def filled(catalog: Catalog) -> Table:
 
 
 def stale(catalog: Catalog) -> Table:
-    """A table as it was before others changed its columns."""
+    """Returns a table as it was before another writer changed its columns."""
     found = filled(catalog)
     with catalog.load_table("a.t").update_schema() as update:
         update.add_column("price", LongType())
@@ -103,7 +98,7 @@ def stale(catalog: Catalog) -> Table:
 
 
 def replaced(catalog: Catalog) -> Table:
-    """A table that is not there any more; another one has its name."""
+    """Returns a dropped table whose name another table has now."""
     found = base(catalog)
     catalog.drop_table("a.t")
     catalog.create_table("a.t", SCHEMA)
@@ -127,7 +122,7 @@ def transacted(catalog: Catalog) -> Table:
 
 
 def given_up(catalog: Catalog) -> Table:
-    """A transaction whose block is left by an error."""
+    """Leaves the block of a transaction with an error."""
     with suppress(KeyError), base(catalog).transaction() as transaction:
         transaction.append(MORE)
         raise KeyError
@@ -152,7 +147,7 @@ def staged_twice(catalog: Catalog) -> None:
 
 
 def damaged(catalog: Catalog, data: str | None) -> Table:
-    """What is loaded when this is in the metadata file, or when it is not there."""
+    """Loads a table whose metadata file has these contents. None: the file is missing."""
     file = Path(base(catalog).metadata_location)
     file.unlink() if data is None else file.write_text(data)
     return catalog.load_table("a.t")
@@ -161,7 +156,7 @@ def damaged(catalog: Catalog, data: str | None) -> Table:
 def after(
     first: Callable[[Catalog], object], then: Callable[[Catalog], object]
 ) -> Callable[[Catalog], object]:
-    """One call after another one on the same catalog."""
+    """Returns two calls, one after the other, on the same catalog."""
 
     def both(catalog: Catalog) -> object:
         first(catalog)
@@ -173,7 +168,7 @@ def after(
 def upon(
     first: Callable[[Catalog], Table], then: Callable[[Table], object]
 ) -> Callable[[Catalog], object]:
-    """A change of a table, and the table after it."""
+    """Returns a change of a table, which then returns the table."""
 
     def both(catalog: Catalog) -> object:
         then(first(catalog))
@@ -323,7 +318,7 @@ DIFFERENT = {
     "dropped properties": "theirs raises CommitFailedException where commit_table is documented to raise NoSuchTableError",
     "table at the root": "theirs has none",
 }
-"""Where ours is not as theirs, and must not be."""
+"""Calls with different results, and the reason."""
 
 
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records:UserWarning")

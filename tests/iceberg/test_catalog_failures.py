@@ -1,5 +1,7 @@
-"""Commits of PyIceberg's catalog that go wrong: nothing is done twice, nothing that may be
-committed is removed, the error says what is known."""
+"""Failed commits of PyIceberg's catalog.
+
+No change is committed twice, and no file is removed that a commit may need.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,11 @@ def remote(served: str, tmp_path: Path) -> Iterator[Lake]:
         yield found
 
 
-class Line:
-    """What stands between a catalog and its server: hands everything on, but commits as `loss`
-    says. `plain` hides what only our server does."""
+class Proxy:
+    """A proxy between a catalog and its server, which answers commits with `loss`.
+
+    `plain` removes the headers of our extensions to REST v2.
+    """
 
     def __init__(self, server: str, *, plain: bool) -> None:
         self._server = server
@@ -54,7 +58,7 @@ class Line:
         return forward(self._server, request, self._without)
 
     def once(self, loss: Loss) -> None:
-        """Spoil the next commit."""
+        """Answers the next commit with `loss`."""
 
         def first(request: Request) -> Answer:
             self.loss = None
@@ -72,29 +76,29 @@ class Line:
         return CUT
 
     def behind_and_dead(self, request: Request) -> Answer:
-        """The request arrives, and that is the last that is heard."""
+        """The request arrives, then the server does not answer any request."""
         self.forward(request)
         self.is_dead = True
         return CUT
 
 
 @contextmanager
-def through(lake: Lake, *, plain: bool) -> Iterator[tuple[Line, NessieCatalog]]:
-    line = Line(lake.uri.removesuffix("/api/v2"), plain=plain)
+def through(lake: Lake, *, plain: bool) -> Iterator[tuple[Proxy, NessieCatalog]]:
+    proxy = Proxy(lake.uri.removesuffix("/api/v2"), plain=plain)
     with (
-        listening(line) as url,
+        listening(proxy) as url,
         NessieCatalog("far", **{**lake.options(), "uri": f"{url}/api/v2"}) as catalog,
     ):
         assert isinstance(catalog, NessieCatalog)
-        yield line, catalog
+        yield proxy, catalog
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["ours", "theirs"])
-def test_an_answer_that_was_lost_is_looked_up(remote: Lake, *, plain: bool) -> None:
+def test_a_lost_answer_is_looked_up(remote: Lake, *, plain: bool) -> None:
     remote.catalog().create_table("orders", ROWS.schema)
-    with through(remote, plain=plain) as (line, catalog):
+    with through(remote, plain=plain) as (proxy, catalog):
         table = catalog.load_table("orders")
-        line.once(line.behind)
+        proxy.once(proxy.behind)
         table.append(ROWS)
         table.append(ROWS)
     assert remote.messages() == [
@@ -106,36 +110,36 @@ def test_an_answer_that_was_lost_is_looked_up(remote: Lake, *, plain: bool) -> N
     assert remote.metadata_files() == remote.committed_files()
 
 
-def test_nobody_knows_what_became_of_a_commit_that_happened(remote: Lake) -> None:
+def test_an_unknown_outcome_of_a_commit_that_was_made(remote: Lake) -> None:
     remote.catalog().create_table("orders", ROWS.schema)
-    with through(remote, plain=True) as (line, catalog):
+    with through(remote, plain=True) as (proxy, catalog):
         table = catalog.load_table("orders")
-        line.once(line.behind_and_dead)
+        proxy.once(proxy.behind_and_dead)
         with pytest.raises(CommitStateUnknownException):
             table.append(ROWS)
     assert sorted_rows(remote.catalog().load_table("orders")) == ROWS.to_pylist()
     assert remote.metadata_files() == remote.committed_files()
 
 
-def test_nobody_knows_what_became_of_a_commit_that_did_not_happen(remote: Lake) -> None:
+def test_an_unknown_outcome_of_a_commit_that_was_not_made(remote: Lake) -> None:
     remote.catalog().create_table("orders", ROWS.schema)
-    with through(remote, plain=True) as (line, catalog):
+    with through(remote, plain=True) as (proxy, catalog):
         table = catalog.load_table("orders")
-        line.once(line.before)
+        proxy.once(proxy.before)
         with pytest.raises(CommitStateUnknownException):
             table.append(ROWS)
-        # It may still arrive, so its file stays; nothing in the table points at it.
+        # The request may still arrive, so its file is kept. The table does not reference it.
         assert len(remote.metadata_files() - remote.committed_files()) == 1
         assert sorted_rows(table.refresh()) == []
         table.append(ROWS)
     assert sorted_rows(remote.catalog().load_table("orders")) == ROWS.to_pylist()
 
 
-def test_a_commit_that_the_server_cannot_take_now_leaves_nothing(remote: Lake) -> None:
+def test_a_commit_during_overload_leaves_no_files(remote: Lake) -> None:
     remote.catalog().create_table("orders", ROWS.schema)
     body = b'{"status": 503, "reason": "Service Unavailable", "message": "later", "errorCode": "SERVICE_UNAVAILABLE"}'
-    with through(remote, plain=False) as (line, catalog):
-        line.loss = lambda _: Answer(503, body)
+    with through(remote, plain=False) as (proxy, catalog):
+        proxy.loss = lambda _: Answer(503, body)
         with pytest.raises(ServiceUnavailableError, match="answered 503"):
             catalog.load_table("orders").transaction().set_properties(
                 {"a": "1"}
@@ -145,10 +149,10 @@ def test_a_commit_that_the_server_cannot_take_now_leaves_nothing(remote: Lake) -
     assert remote.metadata_files() == remote.committed_files()
 
 
-def test_a_server_that_is_gone(remote: Lake) -> None:
+def test_a_server_that_does_not_answer(remote: Lake) -> None:
     remote.catalog().create_table("orders", ROWS.schema)
-    with through(remote, plain=False) as (line, catalog):
-        line.is_dead = True
+    with through(remote, plain=False) as (proxy, catalog):
+        proxy.is_dead = True
         with pytest.raises(ServiceUnavailableError):
             catalog.load_table("orders")
         with pytest.raises(ServiceUnavailableError):
@@ -171,7 +175,7 @@ def test_a_store_that_is_damaged(tmp_path: Path) -> None:
         NessieCatalog("lake", uri=str(file))
 
 
-def test_a_warehouse_where_nothing_can_be_written(embedded: Lake) -> None:
+def test_a_warehouse_that_is_not_writable(embedded: Lake) -> None:
     embedded.warehouse.write_text("a file, no folder")
     catalog = embedded.catalog()
     with pytest.raises(OSError, match="warehouse"):
@@ -179,7 +183,7 @@ def test_a_warehouse_where_nothing_can_be_written(embedded: Lake) -> None:
     assert embedded.log() == []
 
 
-def test_missing_rights_and_a_missing_token(tmp_path: Path) -> None:
+def test_missing_permissions_and_a_missing_token(tmp_path: Path) -> None:
     with guarded(
         tmp_path, "op == 'VIEW_REFERENCE' || op == 'READ_ENTRIES' || op == 'READ_OBJECT_CONTENT'"
     ) as server:
@@ -204,7 +208,7 @@ def test_missing_rights_and_a_missing_token(tmp_path: Path) -> None:
             assert token not in f"{catalog!r} {catalog} {catalog.properties}"
 
 
-def test_a_store_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_store(tmp_path: Path) -> None:
     with pytest.raises(StoreNotFound, match=r"nowhere\.sqlite"):
         NessieCatalog("lake", uri=str(tmp_path / "nowhere.sqlite"))
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""What the commits of PyIceberg's catalog say about each kind of change."""
+"""The commit messages of PyIceberg's catalog for each kind of change."""
 
 from __future__ import annotations
 
@@ -77,18 +77,18 @@ CHANGES: dict[str, Callable[[Table], Any]] = {
 
 
 @pytest.mark.parametrize("message", CHANGES)
-def test_a_commit_says_what_it_did(embedded: Lake, message: str) -> None:
+def test_a_commit_message_describes_the_change(embedded: Lake, message: str) -> None:
     catalog = embedded.catalog()
     catalog.create_namespace("db")
     table = catalog.create_table("db.orders", ROWS.schema, properties={"format-version": "1"})
     table.append(ROWS)
     with warnings.catch_warnings():
-        # PyIceberg tells that deleting rows of one file writes it anew.
+        # PyIceberg warns that deleting rows of one file rewrites it.
         warnings.simplefilter("ignore")
         CHANGES[message](table)
     assert embedded.messages()[0] == message
 
 
-def test_names_with_dots_are_quoted_as_everywhere(embedded: Lake) -> None:
+def test_names_with_dots_are_quoted(embedded: Lake) -> None:
     embedded.catalog().create_table(("orders.v1",), ROWS.schema)
     assert embedded.messages() == ['create table "orders.v1"']

@@ -1,5 +1,4 @@
-"""Namespaces by PyIceberg's catalog: explicit contents with properties, nested to any depth,
-removed when empty."""
+"""Namespaces in PyIceberg's catalog: contents with properties, nested to any depth."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from pyiceberg.exceptions import (
     NoSuchNamespaceError,
 )
 
-from nessie_cli.iceberg.line import State
+from nessie_cli.iceberg.reference import State
 from nessie_cli.model import CommitMeta, ContentKey, Entry, Namespace, Put
 from nessie_cli.repository.base import Repository
 from tests.iceberg.lake import ROWS, Lake
@@ -32,7 +31,7 @@ def test_a_namespace_is_a_content_with_properties(lake: Lake) -> None:
     assert catalog.load_namespace_properties("empty") == {}
 
 
-def test_missing_namespaces_above_are_made_in_the_same_commit(lake: Lake) -> None:
+def test_missing_parent_namespaces_are_created_in_the_same_commit(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("a.b.c")
     assert lake.messages() == ["create namespace a.b.c"]
@@ -79,7 +78,7 @@ def test_names_with_dots_spaces_and_all_scripts(lake: Lake) -> None:
     assert ("a.b", "c d") in catalog.list_namespaces(("a.b",))
 
 
-def test_a_listing_jumps_over_what_lies_deeper(embedded: Lake) -> None:
+def test_a_listing_skips_nested_entries(embedded: Lake) -> None:
     puts = [
         Put(ContentKey(("big",)), Namespace(elements=("big",))),
         Put(ContentKey(("small",)), Namespace(elements=("small",))),
@@ -100,13 +99,14 @@ def test_a_listing_jumps_over_what_lies_deeper(embedded: Lake) -> None:
     assert len(catalog.list_namespaces("big.two")) == 300
 
     counting = Counting(embedded.repository)
-    state = State(counting, embedded.repository.reference(embedded.branch))  # type: ignore[arg-type]
+    branch = embedded.repository.reference(embedded.branch)
+    state = State(counting, branch)  # type: ignore[arg-type]
     assert [entry.key.plain for entry in state.inside(None)] == ["big", "small"]
     assert counting.entries_read < 200
 
 
 class Counting:
-    """A repository that counts the entries that are read of it."""
+    """A repository that counts the entries read."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -118,7 +118,7 @@ class Counting:
             yield entry
 
 
-def test_a_namespace_that_is_there_already(lake: Lake) -> None:
+def test_a_namespace_that_already_exists(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales", {"a": "1"})
     with pytest.raises(NamespaceAlreadyExistsError, match="sales"):
@@ -127,12 +127,12 @@ def test_a_namespace_that_is_there_already(lake: Lake) -> None:
     assert catalog.load_namespace_properties("sales") == {"a": "1"}
 
 
-def test_what_has_the_name_of_a_namespace_or_stands_in_its_way(lake: Lake) -> None:
+def test_a_table_with_the_name_of_a_namespace_or_of_its_parent(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_table("orders", ROWS.schema)
     with pytest.raises(NamespaceAlreadyExistsError, match="iceberg-table"):
         catalog.create_namespace("orders")
-    with pytest.raises(NoSuchNamespaceError, match="orders is no namespace"):
+    with pytest.raises(NoSuchNamespaceError, match="orders is not a namespace"):
         catalog.create_namespace("orders.below")
     with pytest.raises(NoSuchNamespaceError, match="orders"):
         catalog.create_table("orders.below", ROWS.schema)
@@ -150,14 +150,14 @@ def test_what_has_the_name_of_a_namespace_or_stands_in_its_way(lake: Lake) -> No
         lambda catalog: catalog.list_namespaces("nowhere"),
     ],
 )
-def test_a_namespace_that_is_not_there(embedded: Lake, call: Callable[[Any], object]) -> None:
+def test_a_missing_namespace(embedded: Lake, call: Callable[[Any], object]) -> None:
     with pytest.raises(NoSuchNamespaceError, match="nowhere"):
         call(embedded.catalog())
     assert embedded.log() == []
 
 
 @pytest.mark.parametrize("identifier", ["", (), ("", ""), " ", "a..b"])
-def test_identifiers_that_can_name_no_namespace(embedded: Lake, identifier: Any) -> None:
+def test_invalid_identifiers_of_namespaces(embedded: Lake, identifier: Any) -> None:
     with pytest.raises(NoSuchNamespaceError):
         embedded.catalog().create_namespace(identifier)
 
@@ -180,7 +180,7 @@ def test_properties_are_changed_and_the_others_kept(lake: Lake) -> None:
     assert lake.head() == head
 
 
-def test_properties_that_cannot_be(lake: Lake) -> None:
+def test_invalid_properties(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales", {"a": "1"})
     with pytest.raises(ValueError, match="overlap"):

@@ -1,5 +1,4 @@
-"""Options of PyIceberg's catalog: what nobody reads is refused, secrets are no options, and
-PyIceberg is loaded only by whoever uses it."""
+"""Options of PyIceberg's catalog: unknown options and secrets are refused."""
 
 from __future__ import annotations
 
@@ -15,14 +14,14 @@ from nessie_cli.iceberg.catalog import NessieCatalog
 from tests.iceberg.lake import IMPLEMENTATION, ROWS, Lake
 
 
-def test_load_catalog_gives_ours(embedded: Lake) -> None:
+def test_load_catalog_opens_this_catalog(embedded: Lake) -> None:
     with load_catalog("lake", **embedded.options()) as catalog:
         assert isinstance(catalog, NessieCatalog)
         assert catalog.name == "lake"
         assert repr(catalog) == f"lake ({NessieCatalog})"
 
 
-def test_a_store_is_needed() -> None:
+def test_uri_is_required() -> None:
     with pytest.raises(NoSuchPropertyException, match="uri is missing"):
         load_catalog("lake", **{"py-catalog-impl": IMPLEMENTATION})
 
@@ -30,13 +29,13 @@ def test_a_store_is_needed() -> None:
 @pytest.mark.parametrize(
     ("option", "hint"),
     [
-        ("reff", "reff: there is no such option; did you mean ref?"),
-        ("branch", "branch: there is no such option"),
+        ("reff", "reff: unknown option. Hint: did you mean ref?"),
+        ("branch", "branch: unknown option. Hint: the options are uri, ref, warehouse"),
         ("access.token-fil", "did you mean access.token-file?"),
-        ("access.nothing", "access.nothing: there is no such option"),
+        ("access.nothing", "access.nothing: unknown option"),
     ],
 )
-def test_an_option_that_nobody_reads(embedded: Lake, option: str, hint: str) -> None:
+def test_an_unknown_option(embedded: Lake, option: str, hint: str) -> None:
     with pytest.raises(ValueError, match=hint.replace("?", r"\?")):
         embedded.catalog(**{option: "x"})
 
@@ -45,14 +44,14 @@ def test_an_option_that_nobody_reads(embedded: Lake, option: str, hint: str) -> 
     "option",
     ["token", "credential", "password", "access.token", "access.password", "access.client-secret"],
 )
-def test_a_secret_is_no_option(embedded: Lake, option: str) -> None:
-    with pytest.raises(ValueError, match="a secret is no option") as caught:
+def test_a_secret_is_not_an_option(embedded: Lake, option: str) -> None:
+    with pytest.raises(ValueError, match="secrets are not options") as caught:
         embedded.catalog(**{option: "geheim"})
     assert "geheim" not in str(caught.value)
 
 
-def test_a_value_that_is_no_text(embedded: Lake) -> None:
-    with pytest.raises(ValueError, match="ref: must be text"):
+def test_a_value_that_is_not_a_string(embedded: Lake) -> None:
+    with pytest.raises(ValueError, match="ref: must be a string"):
         NessieCatalog("lake", uri=embedded.uri, ref=3)  # type: ignore[arg-type]
     with load_catalog("lake", **embedded.options(), author=None) as catalog:
         assert catalog.list_namespaces() == []
@@ -73,12 +72,12 @@ def test_an_option_that_is_empty_does_not_mean_the_default(embedded: Lake, optio
         ("main*no time", "'no time'"),
     ],
 )
-def test_a_reference_that_can_be_none_is_named(embedded: Lake, ref: str, said: str) -> None:
+def test_an_invalid_reference_is_named(embedded: Lake, ref: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         embedded.catalog(ref)
 
 
-def test_options_of_file_io_and_those_of_a_file_io_of_ones_own(embedded: Lake) -> None:
+def test_options_of_file_io_and_of_a_custom_file_io(embedded: Lake) -> None:
     catalog = embedded.catalog(
         **{"s3.region": "eu", "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO", "mine": "x"}
     )
@@ -86,7 +85,7 @@ def test_options_of_file_io_and_those_of_a_file_io_of_ones_own(embedded: Lake) -
     assert table.io.properties["s3.region"] == "eu"
 
 
-def test_a_relative_store_and_warehouse_stay_where_they_are(
+def test_a_relative_store_and_warehouse_become_absolute(
     embedded: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(embedded.folder)
@@ -103,7 +102,7 @@ def test_a_relative_store_and_warehouse_stay_where_they_are(
 
 
 @pytest.mark.parametrize("bad", ["http://user:geheim@host/api/v2", "http://"])
-def test_a_server_that_is_no_address(bad: str) -> None:
+def test_an_invalid_server_address(bad: str) -> None:
     with pytest.raises(ValueError, match="server") as caught:
         NessieCatalog("lake", uri=bad)
     assert "geheim" not in str(caught.value)
@@ -123,9 +122,9 @@ def test_the_author_is_the_option_then_the_environment(
     assert nobody.authors == (nobody.committer,)
 
 
-def test_the_room_is_imported_without_pyiceberg() -> None:
+def test_the_package_is_imported_without_pyiceberg() -> None:
     code = (
-        "import sys, nessie_cli.iceberg, nessie_cli.iceberg.metadata; sys.exit('pyiceberg' in"
-        " sys.modules)"
+        "import sys, nessie_cli.iceberg, nessie_cli.iceberg.metadata; "
+        "sys.exit('pyiceberg' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

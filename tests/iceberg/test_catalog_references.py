@@ -1,5 +1,4 @@
-"""PyIceberg's catalog on branches, tags and commits: what one reference has, another has after a
-merge, and what is no branch can only be read."""
+"""PyIceberg's catalog on branches, tags and commits. Only branches are writable."""
 
 from __future__ import annotations
 
@@ -122,10 +121,13 @@ def test_a_tag_and_a_commit_can_only_be_read(embedded: Lake, write: str) -> None
         embedded.head(),
         embedded.metadata_files(),
     )
-    with pytest.raises(ForbiddenError, match=f"{tag} is a tag and can only be read; name a branch"):
+    with pytest.raises(
+        ForbiddenError, match=rf"{tag} is a tag and can only be read\. Hint: set ref to a branch"
+    ):
         WRITES[write](embedded.catalog(tag))
     with pytest.raises(
-        ForbiddenError, match=f"{head} is a commit and can only be read; name a branch"
+        ForbiddenError,
+        match=rf"{head} is a commit and can only be read\. Hint: set ref to a branch",
     ):
         WRITES[write](embedded.catalog(f"{embedded.branch}@{head}"))
     assert embedded.head() == head
@@ -159,17 +161,17 @@ def test_a_table_that_is_handed_to_another_process_opens_the_store_there(
 def test_a_store_in_memory_is_not_handed_to_others() -> None:
     with (
         NessieCatalog("lake", uri="memory:") as catalog,
-        pytest.raises(TypeError, match="memory: is a store of this process alone"),
+        pytest.raises(TypeError, match="memory: is a store of one process"),
     ):
         pickle.dumps(catalog)
 
 
-def test_a_reference_that_is_not_there(lake: Lake) -> None:
+def test_a_missing_reference(lake: Lake) -> None:
     with pytest.raises(ReferenceNotFound, match="nowhere"):
         lake.catalog("nowhere")
 
 
-def test_a_branch_that_goes_while_a_catalog_is_open(lake: Lake) -> None:
+def test_a_branch_deleted_while_a_catalog_is_open(lake: Lake) -> None:
     name = branch(lake, "short")
     catalog = lake.catalog(name)
     table = catalog.create_table("orders", ROWS.schema)
@@ -182,7 +184,7 @@ def test_a_branch_that_goes_while_a_catalog_is_open(lake: Lake) -> None:
     assert lake.metadata_files() == files
 
 
-def test_a_branch_that_is_put_back_while_a_table_is_open(lake: Lake) -> None:
+def test_a_branch_reset_while_a_table_is_open(lake: Lake) -> None:
     catalog = lake.catalog()
     before = lake.head()
     table = catalog.create_table("orders", ROWS.schema)

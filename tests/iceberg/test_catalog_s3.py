@@ -1,5 +1,4 @@
-"""PyIceberg's catalog over a warehouse in S3 (moto's server program): everything that it can do,
-and what an S3 that refuses leaves behind."""
+"""PyIceberg's catalog over a warehouse in S3, by moto's server program."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture
 def catalog(embedded: Lake, store: Store) -> NessieCatalog:
-    """A catalog whose tables lie in a folder of the bucket."""
+    """A catalog with its warehouse in a folder of the bucket."""
     return embedded.catalog(warehouse=f"s3://lake/{embedded.branch}", **store.properties)
 
 
@@ -47,7 +46,7 @@ def committed_files(lake: Lake) -> set[str]:
     return {put.content.metadata_location for put in puts if isinstance(put.content, IcebergTable)}
 
 
-def test_all_that_a_catalog_does(embedded: Lake, store: Store, catalog: NessieCatalog) -> None:
+def test_all_operations_of_a_catalog(embedded: Lake, store: Store, catalog: NessieCatalog) -> None:
     catalog.create_namespace("sales", {"owner": "ann"})
     orders = catalog.create_table("sales.orders", ROWS.schema)
     assert orders.location().startswith(f"s3://lake/{embedded.branch}/sales/orders_")
@@ -84,7 +83,7 @@ def test_all_that_a_catalog_does(embedded: Lake, store: Store, catalog: NessieCa
     } == committed_files(embedded)
 
 
-def test_what_cannot_be_read_or_written_is_named_and_nothing_is_committed(
+def test_an_unreadable_or_unwritable_file_is_named_and_nothing_is_committed(
     embedded: Lake, store: Store, catalog: NessieCatalog
 ) -> None:
     table = catalog.create_table("orders", ROWS.schema)
@@ -104,7 +103,7 @@ def test_what_cannot_be_read_or_written_is_named_and_nothing_is_committed(
     with pytest.raises(OSError, match="bucket"):
         nowhere.create_table("other", ROWS.schema)
     store.put(file, b'{"format-version": 2, "loc')
-    with pytest.raises(ValidationError, match=f"s3://{file}: is cut off"):
+    with pytest.raises(ValidationError, match=f"s3://{file}: is truncated"):
         catalog.load_table("orders")
     store.files.delete_file(file)
     with pytest.raises(FileNotFoundError, match=f"s3://{file}: there is no such file"):

@@ -1,5 +1,4 @@
-"""Tables by PyIceberg's catalog: each change is one commit, PyIceberg's errors are raised, nothing
-is lost that an older commit needs."""
+"""Tables in PyIceberg's catalog: one commit for each change, and PyIceberg's errors."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def content(lake: Lake, *elements: str) -> IcebergTable:
     return found
 
 
-def test_every_change_is_one_commit_that_says_what_it_did(lake: Lake) -> None:
+def test_every_change_is_one_commit_with_a_message(lake: Lake) -> None:
     catalog = lake.catalog(author="Ada <ada@example.org>")
     catalog.create_namespace("sales")
     table = catalog.create_table("sales.orders", ROWS.schema)
@@ -69,7 +68,7 @@ def test_every_change_is_one_commit_that_says_what_it_did(lake: Lake) -> None:
     )
 
 
-def test_what_was_written_is_read_back_by_another_catalog(lake: Lake) -> None:
+def test_another_catalog_reads_what_one_has_written(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
     table = catalog.create_table("sales.orders", ROWS.schema)
@@ -81,7 +80,7 @@ def test_what_was_written_is_read_back_by_another_catalog(lake: Lake) -> None:
     assert sorted_rows(found) == ROWS.to_pylist()
 
 
-def test_a_content_tells_the_ids_of_its_metadata_file(lake: Lake) -> None:
+def test_a_content_has_the_ids_of_its_metadata_file(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))
@@ -100,7 +99,7 @@ def test_a_content_tells_the_ids_of_its_metadata_file(lake: Lake) -> None:
     assert (found.schema_id, found.spec_id, found.sort_order_id) == (1, 1, 1)
 
 
-def test_the_content_decides_which_states_of_its_file_count(embedded: Lake) -> None:
+def test_the_content_selects_the_current_state_in_its_file(embedded: Lake) -> None:
     catalog = embedded.catalog()
     catalog.create_namespace("sales")
     table = catalog.create_table("sales.orders", ROWS.schema)
@@ -168,7 +167,7 @@ def test_a_table_and_its_first_rows_are_one_commit(lake: Lake) -> None:
     assert sorted_rows(catalog.load_table("sales.orders")) == ROWS.to_pylist()
 
 
-def test_of_two_staged_creations_the_second_fails(lake: Lake) -> None:
+def test_the_second_of_two_staged_creations_fails(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
     first, second = (
@@ -193,7 +192,7 @@ def test_format_versions(lake: Lake, version: str) -> None:
     assert found == table
 
 
-def test_properties_become_text_and_none_is_refused(embedded: Lake) -> None:
+def test_properties_become_strings_and_none_is_refused(embedded: Lake) -> None:
     catalog = embedded.catalog()
     catalog.create_namespace("sales")
     assert (
@@ -205,8 +204,10 @@ def test_properties_become_text_and_none_is_refused(embedded: Lake) -> None:
     assert not catalog.table_exists("sales.other")
 
 
-# -- where tables lie ----------------------------------------------------------------------------
-def test_each_table_has_a_folder_of_its_own_also_under_a_name_that_was_used(lake: Lake) -> None:
+# -- where tables lie -----------------------------------------------------------------------------
+
+
+def test_each_table_has_a_new_folder_even_if_its_name_was_used_before(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales.eu")
     first = catalog.create_table("sales.eu.orders", ROWS.schema).location()
@@ -216,7 +217,7 @@ def test_each_table_has_a_folder_of_its_own_also_under_a_name_that_was_used(lake
     assert all(place.startswith(f"{lake.warehouse}/sales/eu/orders_") for place in (first, second))
 
 
-def test_the_location_of_a_namespace_goes_before_the_warehouse(lake: Lake) -> None:
+def test_the_location_of_a_namespace_takes_precedence_over_the_warehouse(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales", {"location": f"{lake.folder}/elsewhere/"})
     assert (
@@ -226,7 +227,7 @@ def test_the_location_of_a_namespace_goes_before_the_warehouse(lake: Lake) -> No
     )
 
 
-def test_a_given_location_is_taken_without_its_last_slash(lake: Lake) -> None:
+def test_a_given_location_loses_its_last_slash(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
     assert (
@@ -254,8 +255,10 @@ def test_without_a_warehouse_a_location_is_needed(embedded: Lake) -> None:
         catalog.create_table("orders", ROWS.schema, location=f"{embedded.folder}/here").append(ROWS)
 
 
-# -- errors --------------------------------------------------------------------------------------
-def test_a_table_that_is_not_there(lake: Lake) -> None:
+# -- errors ---------------------------------------------------------------------------------------
+
+
+def test_a_missing_table(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
     head = lake.head()
@@ -268,7 +271,7 @@ def test_a_table_that_is_not_there(lake: Lake) -> None:
     assert lake.head() == head
 
 
-def test_a_namespace_that_is_not_there(lake: Lake) -> None:
+def test_a_missing_namespace(lake: Lake) -> None:
     catalog = lake.catalog()
     with pytest.raises(NoSuchNamespaceError, match="nowhere"):
         catalog.create_table("nowhere.orders", ROWS.schema)
@@ -284,7 +287,7 @@ def test_a_namespace_that_is_not_there(lake: Lake) -> None:
     assert lake.metadata_files() == lake.committed_files()
 
 
-def test_a_table_that_is_there_already(lake: Lake) -> None:
+def test_a_table_that_already_exists(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
     table = catalog.create_table("sales.orders", ROWS.schema)
@@ -299,7 +302,7 @@ def test_a_table_that_is_there_already(lake: Lake) -> None:
     assert lake.metadata_files() == lake.committed_files()
 
 
-def test_something_else_that_has_the_name(lake: Lake) -> None:
+def test_a_name_taken_by_another_type(lake: Lake) -> None:
     lake.repository.commit(
         lake.branch,
         [Put(ContentKey(("delta",)), DeltaLakeTable(last_checkpoint="x"))],
@@ -321,9 +324,7 @@ def test_something_else_that_has_the_name(lake: Lake) -> None:
 @pytest.mark.parametrize(
     "identifier", ["", "a..b", ".a", ("a", ""), (" ",), (), tuple("abcdefghijklmnopqrstuvwxyz")]
 )
-def test_identifiers_that_can_name_nothing(
-    embedded: Lake, identifier: str | tuple[str, ...]
-) -> None:
+def test_invalid_identifiers_of_tables(embedded: Lake, identifier: str | tuple[str, ...]) -> None:
     catalog = embedded.catalog()
     with pytest.raises(NoSuchTableError):
         catalog.load_table(identifier)
@@ -355,7 +356,9 @@ def test_a_metadata_file_that_cannot_be_read_is_named(embedded: Lake, damage: st
     catalog.drop_table("orders")
 
 
-# -- rename, drop, register ----------------------------------------------------------------------
+# -- rename, drop, register -----------------------------------------------------------------------
+
+
 def test_a_renamed_table_keeps_its_content_id_and_can_be_written(lake: Lake) -> None:
     catalog = lake.catalog()
     for name in ("sales", "archive.y2026"):
@@ -370,7 +373,7 @@ def test_a_renamed_table_keeps_its_content_id_and_can_be_written(lake: Lake) -> 
     assert len(sorted_rows(catalog.load_table("archive.y2026.orders"))) == 6
 
 
-def test_a_rename_to_its_own_name_is_no_commit(lake: Lake) -> None:
+def test_a_rename_to_the_same_name_makes_no_commit(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_table("orders", ROWS.schema)
     head = lake.head()
@@ -378,7 +381,7 @@ def test_a_rename_to_its_own_name_is_no_commit(lake: Lake) -> None:
     assert lake.head() == head
 
 
-def test_a_table_made_again_is_another_one(lake: Lake) -> None:
+def test_a_table_created_again_is_a_different_table(lake: Lake) -> None:
     catalog = lake.catalog()
     old = catalog.create_table("orders", ROWS.schema)
     old_id = content(lake, "orders").id
@@ -410,7 +413,7 @@ def test_a_purged_table_keeps_its_files_for_older_commits(
     before = lake.head()
     with caplog.at_level(logging.WARNING):
         catalog.purge_table("orders")
-    assert "its files are kept" in caplog.text
+    assert "kept its files" in caplog.text
     assert not catalog.table_exists("orders")
     assert (
         sorted_rows(lake.catalog(f"{lake.branch}@{before}").load_table("orders"))
@@ -432,7 +435,7 @@ def test_old_metadata_files_are_kept_whatever_a_property_says(lake: Lake) -> Non
     assert len(lake.committed_files()) == 4
 
 
-def test_new_tables_ask_engines_to_delete_no_files(lake: Lake) -> None:
+def test_new_tables_forbid_engines_to_delete_files(lake: Lake) -> None:
     catalog = lake.catalog()
     assert catalog.create_table("orders", ROWS.schema).properties["gc.enabled"] == "false"
     assert (
@@ -469,8 +472,10 @@ def test_registering_over_a_table_keeps_the_id_of_the_same_table_only(lake: Lake
     assert content(lake, "orders").id != before.id
 
 
-# -- no change, refused changes ------------------------------------------------------------------
-def test_updates_that_change_nothing_are_no_commit(lake: Lake) -> None:
+# -- no change, refused changes -------------------------------------------------------------------
+
+
+def test_updates_that_change_nothing_make_no_commit(lake: Lake) -> None:
     catalog = lake.catalog()
     table = catalog.create_table("orders", ROWS.schema, properties={"a": "1"})
     head = lake.head()
@@ -479,7 +484,7 @@ def test_updates_that_change_nothing_are_no_commit(lake: Lake) -> None:
     assert lake.head() == head
 
 
-def test_a_requirement_that_does_not_hold_leaves_nothing_behind(lake: Lake) -> None:
+def test_a_failed_requirement_leaves_no_files(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_table("orders", ROWS.schema)
     one, two = catalog.load_table("orders"), catalog.load_table("orders")
@@ -493,7 +498,7 @@ def test_a_requirement_that_does_not_hold_leaves_nothing_behind(lake: Lake) -> N
     assert lake.metadata_files() == lake.committed_files()
 
 
-def test_changes_of_a_table_that_others_have_changed_otherwise_are_made_on_theirs(
+def test_changes_apply_to_newer_metadata_if_the_requirements_hold(
     lake: Lake,
 ) -> None:
     catalog = lake.catalog()

@@ -33,7 +33,7 @@ def document(table: Table) -> dict[str, Any]:
 
 
 def java_table(folder: Path, *fields: dict[str, Any]) -> str:
-    """Writes metadata with the members that Iceberg's Java library writes, and unknown ones."""
+    """Writes metadata as Iceberg's Java library does, with some unknown members."""
     file = folder / "00000-6c97e413-d51b-4538-ac70-12fe2a85cb83.metadata.json"
     column = {"id": 1, "name": "id", "required": True, "type": "long", "vendor-hint": "u64"}
     made = {

@@ -1,4 +1,4 @@
-"""Views by PyIceberg's catalog."""
+"""Views in PyIceberg's catalog."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def version(*dialects: str) -> ViewVersion:
     )
 
 
-def test_a_view_is_made_and_read_back(lake: Lake) -> None:
+def test_a_view_is_created_and_read_back(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_namespace("sales")
     made = catalog.create_view(
@@ -56,7 +56,7 @@ def test_a_view_is_made_and_read_back(lake: Lake) -> None:
     assert (content.version_id, content.sql_text, content.dialect) == (1, SQL, "spark")
 
 
-def test_the_file_of_a_view_is_what_its_specification_says(embedded: Lake) -> None:
+def test_the_file_of_a_view_follows_the_specification(embedded: Lake) -> None:
     catalog = embedded.catalog()
     catalog.create_view("ids", ROWS.schema, version("spark", "trino"))
     (file,) = embedded.metadata_files()
@@ -98,7 +98,7 @@ def test_names_that_are_taken(lake: Lake) -> None:
     assert catalog.load_view("ids") == made
 
 
-def test_a_view_that_is_not_there(lake: Lake) -> None:
+def test_a_missing_view(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_table("orders", ROWS.schema)
     for name in ("ids", "orders"):
@@ -132,7 +132,7 @@ def test_metadata_of_the_other_kind_is_not_registered(embedded: Lake) -> None:
         catalog.register_table("third", content.metadata_location)
 
 
-def test_the_content_decides_which_version_of_a_view_counts(embedded: Lake) -> None:
+def test_the_content_selects_the_version_of_a_view(embedded: Lake) -> None:
     catalog = embedded.catalog()
     catalog.create_view("ids", ROWS.schema, version())
     (name,) = embedded.metadata_files()

@@ -1,4 +1,4 @@
-"""Differences between two metadata files, on real tables of PyIceberg and on handmade files."""
+"""Differences of metadata files: of real tables of PyIceberg, and of files made by hand."""
 
 from __future__ import annotations
 
@@ -73,8 +73,7 @@ def test_rows_files_and_operations_of_the_snapshots(table) -> None:
     )
     found = facts(one, now(table))
     assert (found["rows"], found["operations"]) == (("3", "1"), (None, "append, delete, append"))
-    # Back again: the older snapshot does not descend from the newer one, so its own operation is
-    # told.
+    # Backwards: the older snapshot does not descend from the newer one. Only its operation counts.
     assert facts(now(table), one)["operations"] == (None, "append")
 
 
@@ -92,19 +91,21 @@ def test_partitions_sort_order_and_properties(table) -> None:
     }
 
 
-def test_a_new_table_is_told_whole(table) -> None:
+def test_all_facts_of_a_new_table_are_differences(table) -> None:
     found = facts(None, now(table))
     assert found["column id"] == (None, "int")
     assert found["rows"] == (None, "0")
     assert facts(now(table), None)["column id"] == ("int", None)
 
 
-def test_contents_that_are_not_of_iceberg_have_nothing_inside() -> None:
+def test_contents_of_other_types_have_no_differences() -> None:
     assert compare(Namespace(elements=("a",)), None) == Comparison()
     assert compare(None, None) == Comparison()
 
 
-# -- files made by hand --------------------------------------------------------------------------
+# -- files made by hand ---------------------------------------------------------------------------
+
+
 def document(**more: Any) -> dict[str, Any]:
     return {
         "format-version": 2,
@@ -157,7 +158,7 @@ def test_columns_inside_columns_have_paths(tmp_path) -> None:
     }
 
 
-def test_the_content_tells_which_schema_counts(tmp_path) -> None:
+def test_the_content_selects_the_schema(tmp_path) -> None:
     schemas = [
         {"schema-id": n, "fields": [{"id": 1, "name": f"c{n}", "type": "int"}]} for n in (0, 1)
     ]
@@ -190,7 +191,7 @@ def test_sort_order_with_direction(tmp_path) -> None:
     assert facts(old, new) == {"sort-order": (None, "id desc nulls-last")}
 
 
-def test_a_snapshot_that_was_expired_says_nothing(tmp_path) -> None:
+def test_an_expired_snapshot_has_no_counts(tmp_path) -> None:
     path = tmp_path / "a.json"
     old, new = written(path, document(), snapshot_id=5), written(path, document(), snapshot_id=6)
     assert facts(old, new) == {}
@@ -232,8 +233,8 @@ def test_missing_files_and_unknown_file_systems_are_problems(tmp_path) -> None:
         {"snapshots": [{"snapshot-id": 4, "summary": "none"}]},
     ],
 )
-def test_odd_shapes_are_a_problem_never_a_failure(tmp_path, odd) -> None:
+def test_invalid_structures_are_a_problem_not_a_failure(tmp_path, odd) -> None:
     good = written(tmp_path / "good.json", document())
     bad = written(tmp_path / "bad.json", document(**odd), snapshot_id=4)
     (problem,) = compare(good, bad).problems
-    assert "no sound Iceberg metadata file" in problem
+    assert "not valid Iceberg metadata" in problem

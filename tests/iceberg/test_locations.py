@@ -1,4 +1,4 @@
-"""One table of spellings: what is one file has one normal form."""
+"""Normal forms of locations: all spellings of one file have the same form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.locations import Places, is_inside, normalised
+from nessie_cli.iceberg.locations import LocationSet, is_inside, normalised
 
 SPELLINGS = {
     "/lake/db/t/f.parquet": [
@@ -68,12 +68,12 @@ def test_different_files_stay_different() -> None:
     "location",
     ["lake/t", "file:lake/t", "file://other-host/lake/t", "", "s3://lake/t/x?y", "s3://lake/t/x#1"],
 )
-def test_what_is_not_absolute_or_not_clear_is_refused(location: str) -> None:
+def test_a_relative_or_ambiguous_location_is_refused(location: str) -> None:
     with pytest.raises(InvalidInput):
         normalised(location)
 
 
-def test_a_file_seen_through_a_link_of_folders_is_one_file(tmp_path: Path) -> None:
+def test_a_file_below_a_symbolic_link_has_one_normal_form(tmp_path: Path) -> None:
     (tmp_path / "real/t").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert normalised(f"{tmp_path}/link/t/f") == normalised(f"file:{tmp_path}/real/t/f")
@@ -82,7 +82,7 @@ def test_a_file_seen_through_a_link_of_folders_is_one_file(tmp_path: Path) -> No
     )
 
 
-def test_a_percent_encoded_name_is_the_file_that_is_there(tmp_path: Path) -> None:
+def test_a_percent_encoded_name_means_the_existing_file(tmp_path: Path) -> None:
     (tmp_path / "a b").touch()
     assert normalised(f"file://{tmp_path}/a%20b") == normalised(f"{tmp_path}/a b")
     (tmp_path / "a%20b").touch()
@@ -97,7 +97,7 @@ def test_inside_is_by_whole_names() -> None:
     assert not is_inside("/lake", "/lake/t")
 
 
-def test_places_answer_as_a_plain_search_does() -> None:
+def test_places_agree_with_a_plain_search() -> None:
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     names = ["a", "a-b", "a/b", "a.b", "ab", "b"]
@@ -106,7 +106,7 @@ def test_places_answer_as_a_plain_search_does() -> None:
             f"s3://{'/'.join(chance.choices(names, k=chance.randint(1, 3)))}"
             for _ in range(chance.randint(0, 8))
         }
-        places = Places(bases)
+        places = LocationSet(bases)
         outermost = {
             base
             for base in bases

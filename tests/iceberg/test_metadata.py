@@ -1,5 +1,4 @@
-"""Metadata files that PyIceberg wrote, read without it: the content says what PyIceberg itself
-reads from the same file."""
+"""Contents read from PyIceberg's metadata files, compared with what PyIceberg reads."""
 
 from __future__ import annotations
 
@@ -39,8 +38,10 @@ def as_pyiceberg_reads(location: str) -> IcebergTable:
 
 
 def edited(folder: Path, source: str, name: str = "edited.metadata.json", **changes: Any) -> str:
-    """A copy of a metadata file with attributes changed (None removes one; `_` stands for `-` in
-    names)."""
+    """Returns a copy of a metadata file with changed attributes.
+
+    None removes an attribute. `_` stands for `-` in names.
+    """
     document = json.loads(Path(source).read_text())
     for attribute, value in changes.items():
         document.pop(attribute.replace("_", "-"), None)
@@ -51,7 +52,9 @@ def edited(folder: Path, source: str, name: str = "edited.metadata.json", **chan
     return str(path)
 
 
-# -- tables --------------------------------------------------------------------------------------
+# -- tables ---------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_every_metadata_file_of_a_growing_table_reads_as_pyiceberg_reads_it(
     tmp_path, folder_catalog, rows, version
@@ -139,8 +142,7 @@ def test_version_1_without_the_later_attributes_uses_its_only_schema_and_spec(
             0,
             0,
         )
-        # PyIceberg takes 0 for the last one, a schema that is not in the file; Iceberg's Java
-        # reader takes the id of the schema.
+        # PyIceberg takes 0, a schema that is not in the file. Java takes the id of the schema.
         assert schema_id == 4 or content == as_pyiceberg_reads(path)
 
 
@@ -184,7 +186,9 @@ def test_a_file_uri_names_the_literal_path_before_the_percent_decoded_one(
         read_content(f"file:{tmp_path}/a%20b.metadata.json")
 
 
-# -- views ---------------------------------------------------------------------------------------
+# -- views ----------------------------------------------------------------------------------------
+
+
 def view_document(*representations: dict[str, str]) -> dict[str, Any]:
     fields = [{"id": 1, "name": "n", "required": False, "type": "long"}]
     versions = [
@@ -239,7 +243,9 @@ def test_a_view_gives_its_current_version_and_its_only_text(
     )
 
 
-# -- what is no metadata file --------------------------------------------------------------------
+# -- invalid files --------------------------------------------------------------------------------
+
+
 def message_for(path: Path | str) -> str:
     with pytest.raises(InvalidInput) as caught:
         read_content(str(path))
@@ -249,30 +255,30 @@ def message_for(path: Path | str) -> str:
 
 
 NO_METADATA = {
-    "": "is empty, no Iceberg metadata file",
-    " \n": "is empty, no Iceberg metadata file",
-    "hello": "is no Iceberg metadata file: no JSON at line 1 column 1",
-    "{}": "is no Iceberg metadata file: 'format-version' is missing",
-    "[]": "is no Iceberg metadata file: it holds no JSON object",
-    "null": "is no Iceberg metadata file: it holds no JSON object",
-    '{"name": "left-pad", "version": "1.0.0"}': "is no Iceberg metadata file: 'format-version' is missing",
-    '{"format-version": 4}': "is Iceberg table metadata of format version 4; this program knows them up to 3",
-    '{"format-version": 2, "view-uuid": "x"}': "is Iceberg view metadata of format version 2; this program knows them up to 1",
-    '{"format-version": 0}': "is no Iceberg metadata file: 'format-version' is 0",
-    '{"format-version": "2"}': "is no Iceberg metadata file: 'format-version' is not a whole number",
-    '{"format-version": true}': "is no Iceberg metadata file: 'format-version' is not a whole number",
-    '{"format-version": 2, "location": 5}': "is no Iceberg metadata file: 'location' is not text",
-    '{"format-version": 2}': "is no Iceberg metadata file: 'location' is missing",
-    '{"format-version": 2, "location": "x"}': "is no Iceberg metadata file: 'last-column-id' is missing",
-    '{"format-version" 2}': "is no Iceberg metadata file: no JSON at line 1 column 19",
-    '{"format-version": nope, "a": 1}': "is no Iceberg metadata file: no JSON at line 1 column 20",
+    "": "is empty, not an Iceberg metadata file",
+    " \n": "is empty, not an Iceberg metadata file",
+    "hello": "is not an Iceberg metadata file: invalid JSON at line 1 column 1",
+    "{}": "is not an Iceberg metadata file: 'format-version' is missing",
+    "[]": "is not an Iceberg metadata file: it is not a JSON object",
+    "null": "is not an Iceberg metadata file: it is not a JSON object",
+    '{"name": "left-pad", "version": "1.0.0"}': "is not an Iceberg metadata file: 'format-version' is missing",
+    '{"format-version": 4}': "is Iceberg table metadata of format version 4, which is not supported; supported: 1 to 3",
+    '{"format-version": 2, "view-uuid": "x"}': "is Iceberg view metadata of format version 2, which is not supported; supported: 1 to 1",
+    '{"format-version": 0}': "is not an Iceberg metadata file: 'format-version' is 0",
+    '{"format-version": "2"}': "is not an Iceberg metadata file: 'format-version' is not an integer",
+    '{"format-version": true}': "is not an Iceberg metadata file: 'format-version' is not an integer",
+    '{"format-version": 2, "location": 5}': "is not an Iceberg metadata file: 'location' is not text",
+    '{"format-version": 2}': "is not an Iceberg metadata file: 'location' is missing",
+    '{"format-version": 2, "location": "x"}': "is not an Iceberg metadata file: 'last-column-id' is missing",
+    '{"format-version" 2}': "is not an Iceberg metadata file: invalid JSON at line 1 column 19",
+    '{"format-version": nope, "a": 1}': "is not an Iceberg metadata file: invalid JSON at line 1 column 20",
     "["
-    * 100_000: "is no Iceberg metadata file: its JSON is nested too deeply or has a number of too many digits",
+    * 100_000: "is not an Iceberg metadata file: its JSON is nested too deeply or has a number with too many digits",
 }
 
 
 @pytest.mark.parametrize("text", NO_METADATA, ids=lambda text: text[:40])
-def test_other_text_is_refused_with_what_is_missing(tmp_path, text):
+def test_other_text_is_refused_with_the_missing_part(tmp_path, text):
     path = tmp_path / "x.json"
     path.write_text(text)
     assert message_for(path) == NO_METADATA[text]
@@ -283,12 +289,12 @@ def test_other_text_is_refused_with_what_is_missing(tmp_path, text):
     [
         (
             b"Obj\x01\x04\x14avro.codec",
-            "is an Avro file (a manifest or a manifest list), no Iceberg metadata file",
+            "is an Avro file (a manifest or a manifest list), not an Iceberg metadata file",
         ),
-        (b"PAR1\x15\x04", "is a Parquet data file, no Iceberg metadata file"),
-        (b"\xff\xfe{\x00", "is no text in UTF-8, so no Iceberg metadata file"),
-        (gzip.compress(b"{}" * 500)[:-9], "is cut off: the compressed data ends too early"),
-        (b"\x1f\x8b" + b"x" * 40, "is damaged: the gzip data cannot be decompressed"),
+        (b"PAR1\x15\x04", "is a Parquet data file, not an Iceberg metadata file"),
+        (b"\xff\xfe{\x00", "is not an Iceberg metadata file: it is not UTF-8 text"),
+        (gzip.compress(b"{}" * 500)[:-9], "is truncated: the compressed data ends too early"),
+        (b"\x1f\x8b" + b"x" * 40, "is damaged: it cannot be decompressed with gzip"),
     ],
     ids=["avro", "parquet", "utf-16", "cut gzip", "broken gzip"],
 )
@@ -298,13 +304,13 @@ def test_other_bytes_are_refused_and_named(tmp_path, data, message):
     assert message_for(path) == message
 
 
-def test_a_metadata_file_cut_off_anywhere_is_refused(tmp_path, folder_catalog, rows):
+def test_a_metadata_file_truncated_anywhere_is_refused(tmp_path, folder_catalog, rows):
     table = folder_catalog(tmp_path).create_table("db.t", rows.schema)
     whole = Path(table.metadata_location).read_bytes()
     path = tmp_path / "cut.metadata.json"
     for length in range(1, len(whole)):
         path.write_bytes(whole[:length])
-        assert message_for(path).startswith("is cut off"), length
+        assert message_for(path).startswith("is truncated"), length
 
 
 ID_ATTRIBUTES = ["current_schema_id", "default_spec_id", "default_sort_order_id"]
@@ -318,7 +324,7 @@ def test_version_2_without_a_required_attribute_is_refused_and_the_attribute_nam
     path = edited(tmp_path, table.metadata_location, **{attribute: None})
     assert (
         message_for(path)
-        == f"is no Iceberg metadata file: '{attribute.replace('_', '-')}' is missing"
+        == f"is not an Iceberg metadata file: '{attribute.replace('_', '-')}' is missing"
     )
 
 
@@ -335,20 +341,20 @@ def test_a_number_beyond_its_range_is_refused(tmp_path):
     document["versions"][1]["schema-id"] = 2**31
     path = tmp_path / "v.metadata.json"
     path.write_text(json.dumps(document))
-    assert "schemaId: must be a whole number of 32 bits" in message_for(path)
+    assert "schemaId: must be an integer of 32 bits" in message_for(path)
 
 
-def test_what_is_no_file_is_named_with_the_way_out(tmp_path, folder_catalog, rows):
+def test_a_path_that_is_not_a_file_is_refused_with_a_hint(tmp_path, folder_catalog, rows):
     table = folder_catalog(tmp_path).create_table("db.t", rows.schema)
     assert message_for(tmp_path / "none.metadata.json") == "there is no such file"
     assert message_for(f"file:{tmp_path}/none.metadata.json") == "there is no such file"
     assert message_for(f"{table.metadata_location}/x") == "there is no such file"
-    assert message_for(tmp_path) == "is a folder; name the metadata file in it"
+    assert message_for(tmp_path) == "is a folder. Hint: name the metadata file in it"
     assert (
         message_for(tmp_path / "db" / "t")
-        == f"is a folder; name the metadata file in it, for example {table.metadata_location}"
+        == f"is a folder. Hint: name the metadata file in it, for example {table.metadata_location}"
     )
-    assert message_for("/dev/zero") == "is no regular file"
+    assert message_for("/dev/zero") == "is not a regular file"
     assert "cannot be read" in message_for("/" + "x" * 5000)
     assert "is a relative URI" in message_for("file:x.metadata.json")
     assert "names the host" in message_for("file://elsewhere/x.metadata.json")
@@ -369,15 +375,17 @@ def test_a_file_too_large_for_metadata_is_refused_without_reading_it_whole(tmp_p
     path = tmp_path / "huge.metadata.json"
     with path.open("wb") as file:
         file.truncate(300 * 2**20)
-    assert message_for(path) == "is larger than 256 MiB, no metadata file is"
+    assert message_for(path) == "is larger than 256 MiB, the limit for metadata files"
 
 
-# -- other file systems --------------------------------------------------------------------------
+# -- other file systems ---------------------------------------------------------------------------
+
+
 def test_a_remote_name_that_nothing_can_read_is_invalid_input():
     assert message_for("foo://bucket/x.metadata.json").startswith(
-        "PyIceberg reads nothing behind foo:"
+        "PyIceberg does not support foo: locations"
     )
-    assert message_for("s3://") == "names no file"
+    assert message_for("s3://") == "does not name a file"
 
 
 def run(code: str) -> str:
@@ -396,7 +404,7 @@ def test_without_pyiceberg_a_remote_file_names_the_extra():
     )
     assert (
         run(code)
-        == "s3://bucket/x.metadata.json: files behind s3: are read by PyIceberg. Hint: `pip install 'nessie-cli[iceberg]'`"
+        == "s3://bucket/x.metadata.json: PyIceberg is needed to read s3: locations. Hint: `pip install 'nessie-cli[iceberg]'`"
     )
 
 

@@ -1,5 +1,8 @@
-"""The files that a table needs: written by PyIceberg, and beside these by hand what it cannot write
-(delete files, old and broken tables)."""
+"""The files that a table references.
+
+PyIceberg writes the tables. Files that it cannot write (delete files, old and broken tables) are
+made by hand.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ from pyiceberg.table.statistics import StatisticsFile
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.iceberg.reachable import (
-    Broken,
+    BrokenFile,
     Fault,
     Found,
     Kind,
-    Needed,
+    ReferencedFile,
     Snapshots,
     Walker,
     read_table,
@@ -40,9 +43,11 @@ def walk(
 
 
 def paths(found: list[Found], *kinds: Kind) -> set[str]:
-    assert [one for one in found if isinstance(one, Broken)] == []
+    assert [one for one in found if isinstance(one, BrokenFile)] == []
     return {
-        one.path for one in found if isinstance(one, Needed) and (not kinds or one.kind in kinds)
+        one.path
+        for one in found
+        if isinstance(one, ReferencedFile) and (not kinds or one.kind in kinds)
     }
 
 
@@ -55,7 +60,7 @@ def there(folder: Path) -> set[str]:
 
 
 def of_snapshot(table: Table, snapshot_id: int) -> set[str]:
-    """What PyIceberg itself opens to read a snapshot."""
+    """Returns the files that PyIceberg opens to read a snapshot."""
     snapshot = table.snapshot_by_id(snapshot_id)
     assert snapshot
     manifests = snapshot.manifests(table.io)
@@ -85,23 +90,23 @@ def written(folder: Path, version: str = "2") -> Table:
 
 @pytest.fixture(scope="module", params=["1", "2"])
 def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Table:
-    """One of each version, for tests that change nothing."""
+    """A table of each format version, for tests that change nothing."""
     return written(tmp_path_factory.mktemp("lake"), request.param)
 
 
 @pytest.fixture(scope="module")
 def breakable(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    """One whose files are mended after each test that breaks one."""
+    """A table whose files are restored after each test."""
     return written(tmp_path_factory.mktemp("breakable"))
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Table:
-    """One to be changed."""
+    """A table for one test."""
     return written(tmp_path)
 
 
-def test_every_snapshot_that_is_listed_is_needed_with_all_that_a_reader_opens(table):
+def test_every_listed_snapshot_counts_with_all_files_that_a_reader_opens(table):
     found = walk(table.metadata_location)
     opened = set().union(
         *(of_snapshot(table, snapshot.snapshot_id) for snapshot in table.snapshots())
@@ -113,7 +118,7 @@ def test_every_snapshot_that_is_listed_is_needed_with_all_that_a_reader_opens(ta
     assert len(found) == len(paths(found)), "each file is told once"
 
 
-def test_only_the_snapshot_of_the_catalog_where_that_is_wanted(table):
+def test_only_the_snapshot_of_the_catalog_if_requested(table):
     first, *_, last = [snapshot.snapshot_id for snapshot in table.snapshots()]
     for given, meant in ((first, first), (last, last), (None, last), (-1, last)):
         found = paths(walk(table.metadata_location, given, Snapshots.REFERENCED))
@@ -131,7 +136,7 @@ def test_a_tag_inside_the_table_keeps_its_snapshot(own):
     assert found == of_snapshot(own, first) | of_snapshot(own, last) | {own.metadata_location}
 
 
-def test_statistics_are_needed_as_long_as_their_snapshot_is(own):
+def test_statistics_count_as_long_as_their_snapshot(own):
     first = own.snapshots()[0].snapshot_id
     path = f"{own.location()}/metadata/first.stats"
     sizes = {"file-size-in-bytes": 10, "file-footer-size-in-bytes": 4, "blob-metadata": []}
@@ -145,11 +150,13 @@ def test_statistics_are_needed_as_long_as_their_snapshot_is(own):
     }
 
 
-def test_what_two_states_share_is_read_and_told_once(own):
+def test_files_shared_by_two_states_are_read_and_yielded_once(own):
     walker = Walker(Files())
-    before = {one.path for one in walker.follow(own.metadata_location) if isinstance(one, Needed)}
+    before = {
+        one.path for one in walker.follow(own.metadata_location) if isinstance(one, ReferencedFile)
+    }
     own.append(ROWS)
-    after = [one for one in walker.follow(own.metadata_location) if isinstance(one, Needed)]
+    after = [one for one in walker.follow(own.metadata_location) if isinstance(one, ReferencedFile)]
     assert sorted(one.kind for one in after) == [
         Kind.DATA,
         Kind.MANIFEST,
@@ -172,9 +179,11 @@ def test_places_of_a_table_are_its_location_and_the_folders_in_its_properties(tm
     )
 
 
-# -- written by hand -----------------------------------------------------------------------------
+# -- written by hand ------------------------------------------------------------------------------
+
+
 def manifest(path: Path, entries: list[dict[str, Any]]) -> str:
-    """A manifest of whatever version, with a column of statistics that nobody asks for."""
+    """Writes a manifest of any version, with a column of statistics that is not read."""
     file = {
         "type": "record",
         "name": "r2",
@@ -210,7 +219,7 @@ def manifest(path: Path, entries: list[dict[str, Any]]) -> str:
 
 
 def by_hand(table: Table, folder: Path, snapshot: dict[str, Any]) -> str:
-    """The metadata file of a table with one more snapshot."""
+    """Returns the metadata file of a table with one more snapshot."""
     document = json.loads(Path(table.metadata_location).read_text())
     document["snapshots"] = [
         *document.get("snapshots", []),
@@ -242,7 +251,7 @@ def test_delete_files_of_every_kind_and_entries_that_were_removed(table, tmp_pat
     in_lake = {
         one.path: one.kind
         for one in found
-        if isinstance(one, Needed) and one.path.startswith("s3:")
+        if isinstance(one, ReferencedFile) and one.path.startswith("s3:")
     }
     assert in_lake == {
         "s3://lake/t/data.parquet": Kind.DATA,
@@ -255,7 +264,7 @@ def test_delete_files_of_every_kind_and_entries_that_were_removed(table, tmp_pat
     )
 
 
-def test_a_view_needs_its_metadata_file_alone(tmp_path):
+def test_a_view_has_only_its_metadata_file(tmp_path):
     version = {
         "version-id": 1,
         "schema-id": 0,
@@ -274,20 +283,22 @@ def test_a_view_needs_its_metadata_file_alone(tmp_path):
     }
     path = tmp_path / "v.metadata.json"
     path.write_text(json.dumps(view))
-    assert [(one.path, one.kind) for one in walk(str(path)) if isinstance(one, Needed)] == [
+    assert [(one.path, one.kind) for one in walk(str(path)) if isinstance(one, ReferencedFile)] == [
         (str(path), Kind.METADATA)
     ]
     assert read_table(Files(), str(path)).bases == ("s3://lake/v",)
 
 
-# -- broken --------------------------------------------------------------------------------------
+# -- broken ---------------------------------------------------------------------------------------
+
+
 def a_manifest(table: Table) -> Path:
     return Path(table.current_snapshot().manifests(table.io)[0].manifest_path)
 
 
 @contextmanager
 def mended(path: Path) -> Iterator[None]:
-    """Whatever the block does to a file."""
+    """Restores a file after the block."""
     data = path.read_bytes()
     try:
         yield
@@ -313,7 +324,7 @@ HOW = {
 
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("what", BREAKING)
-def test_a_file_that_cannot_be_followed_is_named_and_the_rest_is_told(breakable, what, how):
+def test_a_broken_file_is_named_and_the_others_are_found(breakable, what, how):
     path, (change, fault) = BREAKING[what](breakable), HOW[how]
     whole = paths(walk(breakable.metadata_location))
     with mended(path):
@@ -322,19 +333,19 @@ def test_a_file_that_cannot_be_followed_is_named_and_the_rest_is_told(breakable,
         found = list(walker.follow(breakable.metadata_location))
         again = list(walker.follow(breakable.metadata_location))
     (broken,), (repeated,) = (
-        [one for one in part if isinstance(one, Broken)] for part in (found, again)
+        [one for one in part if isinstance(one, BrokenFile)] for part in (found, again)
     )
     assert (broken.fault, broken.location) == (fault, str(path))
     assert str(path) in broken.message
     assert "\n" not in broken.message
     assert repeated.location == broken.location, "it is told for each content that needs it"
-    told = {one.path for one in found if isinstance(one, Needed)}
+    told = {one.path for one in found if isinstance(one, ReferencedFile)}
     assert told < whole
     assert str(path) in told, "what is broken is needed all the same"
     assert pickle.loads(pickle.dumps(broken)).message == broken.message
 
 
-def test_a_manifest_that_is_cut_off_between_two_blocks_is_noticed_by_its_length(breakable):
+def test_a_manifest_truncated_between_two_blocks_is_noticed_by_its_length(breakable):
     path = a_manifest(breakable)
     head = path.read_bytes()
     marker = head[-16:]
@@ -342,13 +353,15 @@ def test_a_manifest_that_is_cut_off_between_two_blocks_is_noticed_by_its_length(
         path.write_bytes(head[: head.index(marker) + 16])
         with path.open("rb") as file:
             assert list(fastavro.reader(file)) == [], "the decoder sees nothing wrong"
-        (broken,) = [one for one in walk(breakable.metadata_location) if isinstance(one, Broken)]
+        (broken,) = [
+            one for one in walk(breakable.metadata_location) if isinstance(one, BrokenFile)
+        ]
     assert broken.fault is Fault.DAMAGED
-    assert "is cut off" in broken.message
+    assert "is truncated" in broken.message
 
 
-def test_a_snapshot_that_the_metadata_file_does_not_list_is_told(table):
-    (broken,) = [one for one in walk(table.metadata_location, 12345) if isinstance(one, Broken)]
+def test_a_snapshot_missing_in_the_metadata_file_is_a_fault(table):
+    (broken,) = [one for one in walk(table.metadata_location, 12345) if isinstance(one, BrokenFile)]
     assert broken.fault is Fault.NO_SNAPSHOT
     assert "12345" in broken.message
 
@@ -356,10 +369,10 @@ def test_a_snapshot_that_the_metadata_file_does_not_list_is_told(table):
 @pytest.mark.parametrize(
     "path", ["relative/data.parquet", "file:relative.parquet", "", "file://other-host/data.parquet"]
 )
-def test_a_data_file_that_cannot_be_told_breaks_its_manifest(table, tmp_path, path):
+def test_an_invalid_location_of_a_data_file_breaks_its_manifest(table, tmp_path, path):
     entry = {"status": 1, "data_file": {"file_path": path, "content": 0}}
     location = by_hand(table, tmp_path, {"manifests": [manifest(tmp_path / "m.avro", [entry])]})
-    (broken,) = [one for one in walk(location) if isinstance(one, Broken)]
+    (broken,) = [one for one in walk(location) if isinstance(one, BrokenFile)]
     assert broken.location == str(tmp_path / "m.avro")
 
 
@@ -373,7 +386,9 @@ def test_a_data_file_that_cannot_be_told_breaks_its_manifest(table, tmp_path, pa
         {"snapshot-id": "x", "manifests": []},
     ],
 )
-def test_a_snapshot_that_is_none_breaks_its_metadata_file(table, tmp_path, snapshot):
-    (broken,) = [one for one in walk(by_hand(table, tmp_path, snapshot)) if isinstance(one, Broken)]
+def test_an_invalid_snapshot_breaks_its_metadata_file(table, tmp_path, snapshot):
+    (broken,) = [
+        one for one in walk(by_hand(table, tmp_path, snapshot)) if isinstance(one, BrokenFile)
+    ]
     assert broken.fault is Fault.DAMAGED
     assert "by-hand.metadata.json" in broken.message

@@ -1,5 +1,4 @@
-"""Metadata behind another scheme, read by PyIceberg's own FileIO from a server that answers S3's
-GET and HEAD on a loopback port."""
+"""Metadata files in S3, read by PyIceberg's FileIO from a server on a loopback port."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from nessie_cli.iceberg.metadata import read_content
 
 @dataclass
 class Bucket:
-    """Objects by path, and how to reach them."""
+    """Objects by path, and the options to read them."""
 
     port: int
     objects: dict[str, bytes] = field(default_factory=dict)
@@ -92,18 +91,18 @@ def test_a_table_behind_s3_is_read_and_its_location_kept(tmp_path, folder_catalo
         assert content.snapshot_id == table.current_snapshot().snapshot_id
 
 
-def test_what_is_not_there_or_no_metadata_is_refused_by_name(bucket):
+def test_a_missing_file_and_a_file_without_metadata_are_named(bucket):
     bucket.objects = {"/lake/package.json": b'{"name": "x"}'}
     for name, message in {
         "none.json": "there is no such file",
-        "package.json": "is no Iceberg metadata file: 'format-version' is missing",
+        "package.json": "is not an Iceberg metadata file: 'format-version' is missing",
     }.items():
         with pytest.raises(InvalidInput) as caught:
             read_content(f"s3://lake/{name}", bucket.properties)
         assert caught.value.message == f"s3://lake/{name}: {message}"
 
 
-def test_a_server_that_does_not_answer_is_no_fault_of_the_input():
+def test_a_server_that_does_not_answer_is_not_invalid_input():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         properties = Bucket(unused.getsockname()[1]).properties

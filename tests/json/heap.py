@@ -11,9 +11,9 @@ from pathlib import Path
 
 from nessie_cli import CommitMeta, ContentKey, Put, Repository, connect, create
 from nessie_cli.gc import phases
-from nessie_cli.gc.applying import approve
-from nessie_cli.gc.marking import mark
-from nessie_cli.gc.planning import plan
+from nessie_cli.gc.apply import approve
+from nessie_cli.gc.mark import mark
+from nessie_cli.gc.plan import plan
 from nessie_cli.gc.run import Run, Runs, Settings
 from nessie_cli.model import IcebergTable
 

@@ -1,5 +1,4 @@
-"""A real standalone cluster on loopback: a master and two workers, each a process of its own, on
-ports that were free."""
+"""A real standalone cluster on loopback: a master and two workers, each in its own process."""
 
 from __future__ import annotations
 
@@ -18,12 +17,11 @@ PATIENCE = 240
 
 
 WATCHED = '"$@" </dev/null & cat >/dev/null; kill $!; wait $!'
-"""A shell's command line: run words, until the end of what this process would say to it, which
-comes also when this process is killed."""
+"""A shell command that runs a program until its stdin ends, also if this process is killed."""
 
 
 class Daemon:
-    """One process of the cluster; what it says goes to a file."""
+    """One process of the cluster. Its output goes to a file."""
 
     def __init__(self, name: str, folder: Path, *words: str) -> None:
         import pyspark
@@ -49,7 +47,7 @@ class Daemon:
             )
 
     def says(self, pattern: str) -> str:
-        """What the first group of a pattern is in what it has said; waits for it."""
+        """Waits for a pattern in the output, and returns its first group."""
         deadline = time.monotonic() + PATIENCE
         while not (found := re.search(pattern, self.log.read_text(errors="replace"))):
             assert time.monotonic() < deadline, self.log.read_text(errors="replace")[-4000:]
@@ -57,7 +55,7 @@ class Daemon:
         return found[1]
 
     def stop(self) -> None:
-        """End it, and what it has started."""
+        """Ends the process and its children."""
         assert self.process.stdin
         self.process.stdin.close()
         try:
@@ -69,8 +67,7 @@ class Daemon:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[str]:
-    """The URL of a master that has two workers of one core each; its logs and those of the
-    executors are files below the folder."""
+    """Yields the URL of a master with two workers of one core each. Logs are in the folder."""
     with ExitStack() as stack:
 
         def started(name: str, *words: str) -> Daemon:

@@ -1,6 +1,6 @@
-"""Catalogs, and one Spark for all tests of this folder.
+"""Catalogs, and one Spark session for all tests of this folder.
 
-`make test-spark` runs them in one process: each process that runs one starts a Java.
+`make test-spark` runs them in one process, because each process starts a Java.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # py4j leaves closing its connections to the collector of garbage, which complains of each;
-    # nothing of ours has an open socket here.
+    # py4j's connections are closed by Python's garbage collector, with a warning for each.
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(
@@ -70,8 +69,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(tmp_path: Path, filled: Path) -> str:
-    """The URL of a catalog with all that tables can show: several branches that share history, a
-    tag, every kind of change, a conflict."""
+    """The URL of a catalog with branches that share history, a tag, all changes, a conflict."""
     assert [path.name for path in filled.parent.iterdir()] == [filled.name], (
         "closed, so all of it is in one file"
     )

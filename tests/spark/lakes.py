@@ -1,5 +1,4 @@
-"""Spark SQL over Iceberg's own NessieCatalog, each with a Spark session of its own in the one Java
-that there is."""
+"""Spark SQL over Iceberg's own NessieCatalog, each with its own session in one Java."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class Server:
-    """A `nessie serve`, the store behind it, and a folder for tables."""
+    """A `nessie serve`, its store, and a folder for tables."""
 
     def __init__(self, url: str, store: str, warehouse: Path) -> None:
         self.url = url
@@ -28,7 +27,7 @@ class Server:
         self.warehouse = warehouse
 
     def nessie(self, *words: str) -> str:
-        """What our command line says, which works over this server as Spark does."""
+        """Runs our command over this server, and returns its output."""
         command = [sys.executable, "-m", "nessie_cli", "--store", f"{self.url}/api/v2", *words]
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
@@ -37,7 +36,7 @@ class Server:
         return done.stdout
 
     def hash_of(self, reference: str) -> str:
-        """Where a reference stands."""
+        """Returns the hash of a reference."""
         with connect(self.store) as repository:
             return repository.reference(reference).hash
 
@@ -52,7 +51,7 @@ class Sql:
             "type": "nessie",
             "uri": f"{server.url}/api/{api}",
             "warehouse": str(server.warehouse),
-            # Without it, a session sees for half a minute what it has seen before.
+            # Without it, a session caches tables for half a minute.
             "cache-enabled": "false",
             **{name.replace("__", "."): value for name, value in options.items()},
         }
@@ -63,12 +62,11 @@ class Sql:
         self("USE lake")
 
     def __call__(self, statement: str) -> Rows:
-        """The rows of the answer."""
+        """Returns the rows of a query."""
         return [tuple(row) for row in self.session.sql(statement).collect()]
 
     def refused(self, statement: str) -> tuple[str, str]:
-        """What a statement ends with: Spark's name of the error, else the Java class without its
-        package; and what it says."""
+        """Returns the error of a statement: Spark's or Java's class, and its message."""
         try:
             self(statement)
         except PySparkException as refusal:
@@ -78,13 +76,13 @@ class Sql:
         raise AssertionError(f"nothing was refused: {statement}")
 
     def table(self, name: str) -> Any:
-        """A table as Iceberg's Java has it."""
+        """Returns a table as an object of Iceberg's Java library."""
         return self.session._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
             self.session._jsparkSession, f"lake.{name}"
         )  # type: ignore[union-attr]
 
 
 def java_error(error: Py4JJavaError) -> tuple[str, str]:
-    """The class of a Java exception without its package, and the first line of what it says."""
+    """Returns the class of a Java exception without its package, and its first line."""
     java = error.java_exception
     return str(java.getClass().getSimpleName()), str(java.getMessage()).partition("\n")[0]

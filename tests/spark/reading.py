@@ -1,5 +1,4 @@
-"""Tables read as Spark reads them, piece by piece, without its Java: what is planned and read is
-this package's own."""
+"""Reads tables part by part as Spark does, but without its Java."""
 
 from __future__ import annotations
 
@@ -17,12 +16,12 @@ _PICKLES = CloudPickleSerializer()
 
 
 def given(url: str, options: dict[str, str]) -> dict[str, str]:
-    """The options as Spark gives them; `from_` is the option `from`."""
+    """Returns options as Spark passes them. `from_` is the option `from`."""
     return {"url": url, **{name.rstrip("_").lower(): value for name, value in options.items()}}
 
 
 class Frame:
-    """A frame: its state is looked up when it is made."""
+    """A frame. Its references are resolved when it is created."""
 
     def __init__(self, url: str, **options: str) -> None:
         source = NessieDataSource(given(url, options))
@@ -30,7 +29,7 @@ class Frame:
         self.source: NessieDataSource = _elsewhere(source)
 
     def read(self, filters: Iterable[Filter] = ()) -> tuple[Rows, list[Filter]]:
-        """The rows, and the filters that are left to Spark."""
+        """Returns the rows, and the filters that Spark evaluates."""
         reader = self.source.reader(self.schema)
         left = list(reader.pushFilters(list(filters)))
         self.parts = list(reader.partitions())
@@ -47,7 +46,7 @@ class Frame:
 
 
 def _elsewhere(thing: Any) -> Any:
-    """As it arrives in another process."""
+    """Returns a pickled copy, as in another process."""
     return pickle.loads(_PICKLES.dumps(thing))
 
 

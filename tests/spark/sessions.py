@@ -1,5 +1,4 @@
-"""A real Spark: one session for all tests of a process, on threads of its own, with nothing that
-listens beyond this machine."""
+"""A real Spark session for all tests of a process. It listens on loopback only."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a Java that works some seconds: it ends before code compiled with more care would pay."""
+"""Options for a Java that runs some seconds, too short for the optimizing compiler."""
 SETTINGS: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -33,7 +32,7 @@ SETTINGS: Mapping[str, str] = {
 
 @contextmanager
 def environment(folder: Path, **more: str) -> Iterator[None]:
-    """What the Java of Spark finds in its environment when it starts."""
+    """Returns the environment of Spark's Java."""
     before = dict(os.environ)
     home = java_home()
     assert home is not None, "Spark needs a Java of version 17 or 21"
@@ -55,10 +54,7 @@ def environment(folder: Path, **more: str) -> Iterator[None]:
 
 @contextmanager
 def session(folder: Path, master: str = "local[2]", **settings: str) -> Iterator[SparkSession]:
-    """A session, stopped in the end together with its Java.
-
-    Settings are written with `__` for a dot.
-    """
+    """Yields a session and stops it with its Java. `__` stands for a dot in settings."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

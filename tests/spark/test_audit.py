@@ -1,4 +1,4 @@
-"""The audit and the statistics are the same on Spark as in this process."""
+"""The audit and the statistics are equal on Spark and in this process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def url_of(broken: BrokenLake) -> str:
 
 
 @pytest.mark.parametrize("prefix", [None, ContentKey.parse("db.no_manifest")])
-def test_findings_are_those_of_this_process(
+def test_findings_are_equal_to_those_of_this_process(
     spark: SparkSession, broken: BrokenLake, prefix: ContentKey | None
 ) -> None:
     from nessie_cli.spark import audited
@@ -55,7 +55,7 @@ def test_findings_are_those_of_this_process(
     assert len(expected) == (1 if prefix else len(broken.wrong))
 
 
-def test_sizes_are_those_of_this_process(spark: SparkSession, broken: BrokenLake) -> None:
+def test_sizes_are_equal_to_those_of_this_process(spark: SparkSession, broken: BrokenLake) -> None:
     from nessie_cli.spark import sizes_of
 
     entries = broken.lake.repository.entries(broken.lake.branch, content=True)
@@ -75,7 +75,7 @@ def test_sizes_are_those_of_this_process(spark: SparkSession, broken: BrokenLake
 @pytest.mark.parametrize(
     ("reached", "skipped"), [("by its file", 0), ("by its file", 31), ("over REST", 31)]
 )
-def test_a_random_history_is_that_of_this_process(
+def test_statistics_of_a_random_history_are_equal_to_those_of_this_process(
     spark: SparkSession, servers: Servers, tmp_path: Path, reached: str, skipped: int
 ) -> None:
     from nessie_cli.spark import history_of
@@ -98,7 +98,7 @@ def test_a_random_history_is_that_of_this_process(
     assert len(expected.most_changed) == 6 < expected.keys
 
 
-def test_nothing_comes_of_nothing(spark: SparkSession, store: str) -> None:
+def test_an_empty_history_has_empty_statistics(spark: SparkSession, store: str) -> None:
     from nessie_cli.spark import audited, history_of, sizes_of
 
     counts = Counts()
@@ -108,7 +108,7 @@ def test_nothing_comes_of_nothing(spark: SparkSession, store: str) -> None:
     assert counts == Counts()
 
 
-def test_a_store_that_goes_away_meanwhile_is_one_error(
+def test_a_store_removed_meanwhile_is_one_error(
     spark: SparkSession, store: str, tmp_path: Path
 ) -> None:
     from nessie_cli.spark import session

@@ -1,5 +1,4 @@
-"""Histories of many references, cut so that each commit is read once: random forests against a
-plain walk."""
+"""Splitting the histories of many references: random forests against a plain walk."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from tests.repository.vocabulary import Catalog
 
 
 def forest(repository: Repository, chance: random.Random) -> list[Reference]:
-    """Branches that leave each other at random places, merges among them."""
+    """Makes branches that fork at random commits, with merges."""
     catalog = Catalog(repository)
     names = ["main"]
     for number in range(40):
@@ -71,7 +70,7 @@ def test_each_commit_belongs_to_the_first_reference_that_has_it(seed: int) -> No
 
 
 class Counted:
-    """Counts what is asked of a repository."""
+    """A repository that counts its calls."""
 
     def __init__(self, repository: Repository) -> None:
         self.inner = repository
@@ -82,7 +81,7 @@ class Counted:
         return getattr(self.inner, name)
 
 
-def test_many_branches_of_one_commit_cost_a_few_questions_each() -> None:
+def test_many_branches_of_one_commit_cost_a_few_requests_each() -> None:
     with connect("memory:") as repository:
         catalog = Catalog(repository)
         catalog.write("main", {"a": 1})
@@ -92,7 +91,8 @@ def test_many_branches_of_one_commit_cost_a_few_questions_each() -> None:
             catalog.write(f"b{number}", {f"k{number}": number + 1})
         heads = list(repository.references())
         counted = Counted(repository)
-        assert sum(chain.count for chain in chains(counted, heads)) == 1 + 2 * 60  # type: ignore[arg-type]
+        found = chains(counted, heads)  # type: ignore[arg-type]
+        assert sum(chain.count for chain in found) == 1 + 2 * 60
         assert counted.asked <= 4 * len(heads)
 
 

@@ -1,5 +1,4 @@
-"""The data source on a real cluster: what is not serialisable, or reads the driver's memory, fails
-here."""
+"""The data source on a real cluster, where all values must be serialized."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ def test_a_program_on_a_cluster(tmp_path: Path, store: str) -> None:
         fill(Catalog(server.repository))
         token = server.as_("ann", "admin").token
         assert token
-        # In a file, since whatever stands on a command line is everybody's. The driver has it from
-        # its environment, executors by the setting.
+        # A file, because every user can read command lines. The driver has the token in its
+        # environment, the executors by the setting.
         secret = folder / "secret.conf"
         secret.touch(0o600)
         secret.write_text(f"spark.executorEnv.NESSIE_AUTH_TOKEN {token}\n")

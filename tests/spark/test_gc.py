@@ -1,4 +1,4 @@
-"""The garbage collection on Spark and on one machine find the same, of the same lake."""
+"""The garbage collections on Spark and on one machine have the same results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from nessie_cli.gc.removal import Outcome
 from nessie_cli.gc.run import Run
 from nessie_cli.model import CommitMeta, ContentKey, DeltaLakeTable, Put
-from nessie_cli.spark.gc import gc_mark
-from nessie_cli.spark.planning import gc_plan
+from nessie_cli.spark.mark import gc_mark
+from nessie_cli.spark.plan import gc_plan
 from tests.gc.lakes import ROWS, Shore, candidates, scribble, shore
 
 
@@ -41,7 +41,7 @@ DATASETS = {
 
 
 def break_things(lake: Shore, tmp_path: Path) -> None:
-    """A table for everything that can be told."""
+    """A lake with a table for each kind of result."""
     for name in ("torn", "cut", "lost", "dead"):
         table = lake.create(name)
         table.append(ROWS)
@@ -68,7 +68,7 @@ def break_things(lake: Shore, tmp_path: Path) -> None:
     )
 
 
-def test_both_engines_find_the_same(spark, lake, tmp_path):
+def test_both_engines_have_the_same_results(spark, lake, tmp_path):
     seed = random.randrange(2**32)
     scribble(lake, random.Random(seed), 8)
     break_things(lake, tmp_path)

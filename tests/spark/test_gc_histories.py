@@ -1,7 +1,7 @@
-"""Random histories of real tables by Spark and PyIceberg: gc deletes all garbage and nothing else.
+"""Garbage collection of random histories of Spark and PyIceberg.
 
-Iceberg's own Java lists the needed files: its tables of all files, manifests and snapshots, of each
-live metadata file.
+The oracle of live files is Iceberg's Java library: its tables of all files, manifests and snapshots
+of each live metadata file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def lake(tmp_path: Path) -> Iterator[Shore]:
 
 
 def scribble(lake: Shore, sql: Sql, chance: random.Random) -> None:
-    """Tables of all format versions; then all that can be done to them, in any order."""
+    """Makes tables of all format versions, then random changes."""
     sql("CREATE NAMESPACE db")
     for version in "123":
         properties = [
@@ -87,7 +87,7 @@ def scribble(lake: Shore, sql: Sql, chance: random.Random) -> None:
 
 
 def needed(lake: Shore, sql: Sql) -> tuple[set[str], list[Any]]:
-    """The files that live states need, and the rows of each of their snapshots."""
+    """Returns the files of live states, and the rows of each of their snapshots."""
     paths, files, rows = views(lake.repository), [], []
     for location in sorted({location for location, _ in live_tables(lake.repository, CUTOFF)}):
         document = json.loads(Path(normalised(location)).read_text())
@@ -128,9 +128,7 @@ def views(repository: Repository) -> set[str]:
 
 
 @pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
-def test_what_two_engines_have_written_is_collected_to_the_end_and_all_that_is_live_reads_back(
-    spark, lake
-):
+def test_after_a_collection_exactly_the_live_tables_of_two_engines_are_readable(spark, lake):
     seed = random.randrange(2**32)
     with started("--store", lake.uri) as (_, url):
         sql = Sql(spark, Server(url, lake.uri, lake.warehouse), "v2")

@@ -1,4 +1,4 @@
-"""Iceberg's own NessieCatalog in Spark SQL against `nessie serve`, by both versions of the API."""
+"""Iceberg's NessieCatalog in Spark SQL on `nessie serve`, with both versions of the API."""
 
 from __future__ import annotations
 
@@ -151,8 +151,7 @@ def test_branches_tags_and_hashes(spark: SparkSession, server: Server, api: str)
     remembering = Sql(spark, server, api, **{"ref": main, "cache-enabled": "true"})
     assert remembering("SELECT * FROM db.t") == [(1,)]
 
-    # On a branch that our command line has made, by the name of the table, and by a catalog of its
-    # own.
+    # On a branch made by our command, by the name of the table and by a separate catalog.
     sql(f"INSERT INTO db.`t@{dev}` VALUES (2)")
     on_dev = Sql(spark, server, api, ref=dev)
     on_dev("INSERT INTO db.t VALUES (3)")
@@ -177,7 +176,7 @@ def test_branches_tags_and_hashes(spark: SparkSession, server: Server, api: str)
         3,
     ]
 
-    # What can only be read, and what is not there.
+    # Read-only and missing references.
     name, said = sql.refused(f"INSERT INTO db.`t@{tag}` VALUES (4)")
     assert "You can only mutate" in said, (name, said)
     assert "does not exist" in sql.refused("SELECT * FROM db.`t@gone`")[1]
@@ -198,8 +197,7 @@ def test_sessions_that_conflict(
     ann("CREATE NAMESPACE db")
     ann("CREATE TABLE db.t AS SELECT 1 AS id, 10 AS amount")
 
-    # A commit from a state of the table that is not the newest any more: what the server refuses is
-    # Iceberg's own exception.
+    # A commit on an old state of the table: the refusal of the server is Iceberg's exception.
     operations = ann.table("db.t").operations()
     base = operations.current()
     changed = (
@@ -213,7 +211,7 @@ def test_sessions_that_conflict(
     assert java_error(refused.value)[0] == "CommitFailedException"
     assert "Reference hash is out of date" in java_error(refused.value)[1]
 
-    # Iceberg itself repeats what can be repeated ...
+    # Iceberg retries changes that allow it ...
     both = [
         threading.Thread(target=sql, args=(f"INSERT INTO db.t VALUES ({number}, 0)",))
         for number, sql in ((3, ann), (4, bob))
@@ -224,7 +222,7 @@ def test_sessions_that_conflict(
         thread.join()
     assert ann("SELECT id FROM db.t ORDER BY id") == [(1,), (2,), (3,), (4,)]
 
-    # ... and refuses what cannot: an update that has read what another session has changed since.
+    # ... and refuses others: an update that has read rows which another session has changed.
     reading, changed_meanwhile = tmp_path / "reading", tmp_path / "changed"
 
     def wait(amount: int) -> int:
@@ -252,7 +250,7 @@ def test_sessions_that_conflict(
 
 
 def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) -> None:
-    """Spark comes through the server, PyIceberg opens the file."""
+    """Spark uses the server, PyIceberg opens the file."""
     import pyarrow as pa
     from pyiceberg.catalog import load_catalog
     from pyiceberg.schema import Schema
@@ -350,7 +348,9 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
         assert sorted(catalog.list_views("db")) == [("db", "by_python"), ("db", "by_spark")]
 
 
-def test_what_cannot_be_read_or_reached_is_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_unreadable_files_and_unreachable_servers_are_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     store = f"sqlite:///{tmp_path}/catalog.sqlite"
     create(store).close()
     with started("--store", store) as (_, url):
@@ -379,7 +379,7 @@ def test_what_cannot_be_read_or_reached_is_named(spark: SparkSession, tmp_path: 
         ]
 
 
-def test_a_server_that_asks_for_tokens(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_server_with_tokens(spark: SparkSession, tmp_path: Path) -> None:
     with guarded(tmp_path) as guard:
         server = Server(guard.url, "", tmp_path / "warehouse")
         token = guard.as_("ann", "admin").token

@@ -1,5 +1,4 @@
-"""The examples of docs/reference/spark-data-source.md and docs/guides/spark-sql.md, in the one
-session that there is."""
+"""The examples of docs/reference/spark-data-source.md and docs/guides/spark-sql.md."""
 
 from __future__ import annotations
 
@@ -20,10 +19,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def examples_hold(page: str, **replaced: str) -> int:
-    """How many examples of a page were tried; all of them gave what they say.
-
-    `replaced` are texts of the page that are otherwise here.
-    """
+    """Runs the examples of a page and returns their number. `replaced` has other texts for here."""
     text = (DOCS / page).read_text(encoding="utf-8")
     for here in replaced.items():
         assert here[0] in text

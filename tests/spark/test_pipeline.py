@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "pipeline"
 
 
 @pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
-def test_what_is_wrong_stays_on_its_branch(
+def test_wrong_data_stays_on_its_branch(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = importlib.util.spec_from_file_location("pipeline", FOLDER / "pipeline.py")
@@ -33,7 +33,7 @@ def test_what_is_wrong_stays_on_its_branch(
         pipeline.main(tmp_path / "lake", [Path("nowhere.csv")])
     assert not (tmp_path / "lake").exists()
 
-    # `getOrCreate` in it takes the session that is there.
+    # `getOrCreate` in the program uses the current session.
     assert pipeline.main(tmp_path / "lake", sorted((FOLDER / "orders").glob("*.csv"))) == 1
 
     (said,) = re.findall(

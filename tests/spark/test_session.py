@@ -1,5 +1,4 @@
-"""The data source in a real session: what Spark itself makes of schemas, batches, filters, commits
-and errors."""
+"""The data source in a real session: schemas, batches, filters, commits and errors."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def nessie(spark: SparkSession, url: str, **options: str) -> DataFrame:
 
 
 def test_all_tables_in_one_query(spark: SparkSession, store: str) -> None:
-    # What the tables of this catalog name is nowhere: test_audit has tables with files.
+    # The metadata files of this catalog do not exist. test_audit has tables with files.
     files = {"prefix": "no.files"}
     more = {
         "diff": {"from_": "main", "to": "dev"},
@@ -37,7 +36,7 @@ def test_all_tables_in_one_query(spark: SparkSession, store: str) -> None:
     for name, table in TABLES.items():
         frame = nessie(spark, store, table=name, **more.get(name, {}))
         assert frame.schema.jsonValue() == table.schema.jsonValue(), "comments too"
-        # Every column is read: Arrow's types have to be those of the schema.
+        # Every column is read, because Arrow's types must be those of the schema.
         whole = frame.selectExpr(f"'{name}' as name", "length(to_json(struct(*))) as length")
         counts = whole if counts is None else counts.union(whole)
     assert counts is not None
@@ -107,7 +106,8 @@ def test_a_task_that_fails_leaves_no_commit(spark: SparkSession, store: str) -> 
     )
     with (
         pytest.raises(
-            NessieError, match=r"row db.t11: operation 'DROP' is none of PUT, DELETE, UNCHANGED$"
+            NessieError,
+            match=r"row db.t11: operation 'DROP' is unknown. Hint: use PUT, DELETE, UNCHANGED$",
         ),
         told_plainly(),
     ):

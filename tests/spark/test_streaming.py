@@ -1,4 +1,4 @@
-"""The stream of commits: offsets are hashes, so a batch is the same however often it is planned."""
+"""The stream of commits: offsets are hashes, so a batch that is planned again is the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.model import NO_ANCESTOR
-from nessie_cli.spark.failures import Refused
+from nessie_cli.spark.errors import Refused
 from nessie_cli.spark.source import NessieDataSource
 from nessie_cli.spark.streaming import LogStream
 from tests.repository.vocabulary import Catalog
@@ -51,7 +51,7 @@ def test_batches_are_the_history_without_gap_or_overlap(store: str, pieces: str)
         assert batch(reader, offset, reader.latestOffset()) == catalog.hashes("dev")[:3]
 
 
-def test_a_stream_of_what_is_new(store: str) -> None:
+def test_a_stream_of_new_commits(store: str) -> None:
     with connect(store) as repository:
         reader = stream(store, table="operations", from_="main")
         offset = reader.initialOffset()
@@ -65,7 +65,7 @@ def test_a_stream_of_what_is_new(store: str) -> None:
         ]
 
 
-def test_a_limit_cuts_batches_and_a_query_that_goes_on_keeps_to_it(store: str) -> None:
+def test_a_limit_of_commits_for_each_batch_also_after_a_restart(store: str) -> None:
     with connect(store) as repository:
         catalog = Catalog(repository)
         every = catalog.hashes("dev")
@@ -79,7 +79,7 @@ def test_a_limit_cuts_batches_and_a_query_that_goes_on_keeps_to_it(store: str) -
             sizes.append(len(found))
             read = found + read
             offset = latest
-            # Another process goes on; Spark tells it what has been reached by a batch of nothing.
+            # Another process resumes the query. Spark passes it the last offset in an empty batch.
             reader = stream(store, table="log", ref="dev", maxCommitsPerBatch="20")
             assert batch(reader, offset, offset) == []
         assert read == every
@@ -87,7 +87,7 @@ def test_a_limit_cuts_batches_and_a_query_that_goes_on_keeps_to_it(store: str) -
         assert sizes[-1] > 0
 
 
-def test_the_first_batch_begins_where_it_did_when_it_was_planned(store: str) -> None:
+def test_the_first_batch_begins_at_the_planned_commit(store: str) -> None:
     with connect(store) as repository:
         catalog = Catalog(repository)
         reader = stream(store, table="log", from_="main")
@@ -96,7 +96,7 @@ def test_the_first_batch_begins_where_it_did_when_it_was_planned(store: str) -> 
         planned = reader.latestOffset()
         expected = batch(reader, reader.initialOffset(), planned)
         assert expected == catalog.hashes("main")[:3]
-        # It failed; the name in `from` leads elsewhere by now.
+        # It failed, and the reference in `from` has moved meanwhile.
         catalog.write("main", {"db.t1": 4})
         again = stream(store, table="log", from_="main")
         assert batch(again, again.initialOffset(), planned) == expected
@@ -105,7 +105,7 @@ def test_the_first_batch_begins_where_it_did_when_it_was_planned(store: str) -> 
         assert latest["from"] == planned["from"]
 
 
-def test_a_checkpoint_of_hashes_alone_is_gone_on_with(store: str) -> None:
+def test_a_query_resumes_from_a_checkpoint_of_hashes(store: str) -> None:
     with connect(store) as repository:
         catalog = Catalog(repository)
         offset = {"hash": catalog.head()}
@@ -116,7 +116,7 @@ def test_a_checkpoint_of_hashes_alone_is_gone_on_with(store: str) -> None:
         assert batch(reader, offset, reader.latestOffset()) == [catalog.head()]
 
 
-def test_a_branch_that_was_moved_away_from_what_was_read_is_told(store: str) -> None:
+def test_a_branch_that_no_longer_contains_the_last_commit_is_an_error(store: str) -> None:
     with connect(store) as repository:
         reader = stream(store, table="log")
         offset = reader.latestOffset()
@@ -124,7 +124,7 @@ def test_a_branch_that_was_moved_away_from_what_was_read_is_told(store: str) -> 
         repository.assign_reference("main", common, expected_hash=offset["hash"])
         with pytest.raises(
             Refused,
-            match=rf"commit {offset['hash']} was read before .* the reference has been moved\. .*from={common}",
+            match=rf"commit {offset['hash']} was read before, .* the reference has been moved\. .*from={common}",
         ):
             reader.partitions(offset, reader.latestOffset())
         limited = stream(store, table="log", maxCommitsPerBatch="1")
@@ -133,7 +133,7 @@ def test_a_branch_that_was_moved_away_from_what_was_read_is_told(store: str) -> 
             limited.latestOffset()
 
 
-def test_a_branch_that_is_gone_is_told(store: str) -> None:
+def test_a_deleted_branch_is_an_error(store: str) -> None:
     with connect(store) as repository:
         reader = stream(store, table="log", ref="late")
         repository.delete_reference("late", expected_hash=repository.reference("late").hash)
@@ -147,12 +147,15 @@ def test_a_branch_that_is_gone_is_told(store: str) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"table": "entries"}, "table entries is no stream; log and operations are"),
+        ({"table": "entries"}, "table entries is not a stream. Hint: log and operations are"),
         ({"table": "log", "ref": "*"}, "option ref: a stream follows one reference"),
-        ({"table": "log", "at": "2030-01-01T00:00:00Z"}, "option at: a stream has no end"),
+        (
+            {"table": "log", "at": "2030-01-01T00:00:00Z"},
+            "option at: is not allowed, because a stream has no end",
+        ),
     ],
 )
-def test_what_is_no_stream(store: str, options: dict[str, str], told: str) -> None:
+def test_reads_that_are_not_streams(store: str, options: dict[str, str], told: str) -> None:
     with pytest.raises(Refused) as refused:
         stream(store, **options)
     assert told in str(refused.value)

@@ -1,5 +1,4 @@
-"""Each table holds what the repository says, in however many pieces it is read, embedded and over
-REST."""
+"""Each table has the rows of the repository, in any number of parts, also over REST."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ import pytest
 
 from nessie_cli import IcebergTable, connect, create
 from nessie_cli.repository.base import Repository
-from nessie_cli.spark.failures import Refused
+from nessie_cli.spark.errors import Refused
 from nessie_cli.spark.source import NessieDataSource
 from nessie_cli.spark.tables import TABLES
 from tests.repository.servers import Servers
@@ -66,7 +65,7 @@ def test_references_by_the_beginning_of_their_names(url: str) -> None:
 
 
 @pytest.mark.parametrize("pieces", PIECES)
-def test_the_log_is_that_of_the_repository(url: str, local: Repository, pieces: str) -> None:
+def test_the_log_equals_that_of_the_repository(url: str, local: Repository, pieces: str) -> None:
     frame = Frame(url, table="log", rowsPerPartition=pieces)
     found = frame.rows()
     assert len(frame.parts) == -(-len(found) // min(int(pieces), len(found)))
@@ -111,7 +110,7 @@ def test_a_range_of_the_log(url: str, local: Repository) -> None:
 
 
 @pytest.mark.parametrize("pieces", PIECES)
-def test_operations_are_those_of_the_commits(url: str, local: Repository, pieces: str) -> None:
+def test_operations_equal_those_of_the_commits(url: str, local: Repository, pieces: str) -> None:
     expected = [
         (
             entry.hash,
@@ -136,7 +135,7 @@ def test_operations_below_a_prefix(url: str) -> None:
 
 @pytest.mark.parametrize("pieces", PIECES)
 @pytest.mark.parametrize("prefix", [None, "db", "db.t1"])
-def test_entries_and_contents_are_those_of_the_state(
+def test_entries_and_contents_equal_those_of_the_commit(
     url: str, local: Repository, pieces: str, prefix: str | None
 ) -> None:
     more = {"prefix": prefix} if prefix else {}
@@ -170,7 +169,7 @@ def test_a_state_of_an_earlier_time(url: str, local: Repository) -> None:
 
 
 @pytest.mark.parametrize("pieces", PIECES)
-def test_a_difference_is_that_of_the_repository(url: str, local: Repository, pieces: str) -> None:
+def test_a_diff_equals_that_of_the_repository(url: str, local: Repository, pieces: str) -> None:
     found = rows(url, table="diff", from_="main", to="dev", rowsPerPartition=pieces)
     for row, expected in zip(found, local.diff("main", "dev"), strict=True):
         change = (
@@ -195,7 +194,7 @@ def test_the_reflog_of_one_reference_and_of_all(url: str, local: Repository) -> 
     ]
 
 
-def test_the_conflicts_of_a_merge_and_nothing_of_it_happens(url: str, local: Repository) -> None:
+def test_the_conflicts_of_a_merge_that_is_not_committed(url: str, local: Repository) -> None:
     before = local.reference("main").hash
     (found,) = rows(url, table="conflicts", from_="dev", to="main")
     assert (found["branch"], found["key"], found["conflict"]) == ("main", "db.t1", "VALUE_DIFFERS")
@@ -211,7 +210,7 @@ def test_the_conflicts_of_a_merge_and_nothing_of_it_happens(url: str, local: Rep
     assert rows(url, table="conflicts", from_="main~2", to="main") == []
 
 
-def test_a_frame_sees_the_state_that_it_was_made_at(url: str, local: Repository) -> None:
+def test_a_frame_sees_the_state_at_its_creation(url: str, local: Repository) -> None:
     frames = {
         name: Frame(url, table=name)
         for name in ("log", "operations", "entries", "contents", "reflog", "references")
@@ -232,7 +231,7 @@ def test_a_frame_of_some_columns(url: str) -> None:
     assert batch.schema.names == ["message", "hash"]
     with pytest.raises(
         Refused,
-        match=r"^nessie: .*, table log: column type: table log has none; it has reference, hash, ",
+        match=r"^nessie: .*, table log: column type: table log has no such column\. Hint: it has reference, ",
     ):
         source.reader(type(whole)().add("type", "string"))
     with pytest.raises(Refused, match="column hash: is string, not bigint"):

@@ -1,4 +1,4 @@
-"""Rows as operations, and contents as rows: nothing is lost, and a row that is none is named."""
+"""Rows as operations, and contents as rows. An invalid row is named."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nessie_cli import (
 )
 from nessie_cli.model import UDF, Content, Delete, Put, Unchanged
 from nessie_cli.spark.columns import CONTENT, content_of, content_row
-from nessie_cli.spark.failures import Refused
+from nessie_cli.spark.errors import Refused
 from nessie_cli.spark.source import NessieDataSource
 from nessie_cli.spark.writer import operation_of
 from nessie_cli.wire.encode import encode_content
@@ -59,7 +59,7 @@ CONTENTS: list[Content] = [
 
 
 @pytest.mark.parametrize("content", CONTENTS, ids=lambda content: content.type_name)
-def test_a_content_survives_as_a_row(content: Content) -> None:
+def test_a_content_is_restored_from_its_row(content: Content) -> None:
     schema = to_arrow_schema(StructType([StructField("content", CONTENT)]))
     (row,) = pa.RecordBatch.from_arrays(
         [pa.array([content_row(content)], schema.field("content").type)], schema=schema
@@ -93,15 +93,15 @@ def test_rows_without_contents() -> None:
     [
         (
             {"operation": "UPSERT", "key": "db.a"},
-            "row db.a: operation 'UPSERT' is none of PUT, DELETE, UNCHANGED",
+            "row db.a: operation 'UPSERT' is unknown. Hint: use PUT, DELETE, UNCHANGED",
         ),
-        ({"operation": None, "key": "db.a"}, "row db.a: operation None is none of"),
+        ({"operation": None, "key": "db.a"}, "row db.a: operation None is unknown"),
         ({"operation": "PUT", "key": "db.a"}, "row db.a: PUT has no content"),
         (
             {"operation": "DELETE", "key": "db.a", "content": {"type": "UDF"}},
             "row db.a: DELETE takes no content",
         ),
-        ({"operation": "DELETE", "key": None}, "column key: a row has none"),
+        ({"operation": "DELETE", "key": None}, "column key: is null in a row"),
         (
             {"operation": "DELETE", "key": ["a", None]},
             "column key: an element of ['a', None] is null",
@@ -138,18 +138,20 @@ def test_rows_without_contents() -> None:
                     "version_id": "x",
                 },
             },
-            "row a: content: version_id: 'x' is no whole number",
+            "row a: content: version_id: 'x' is not an integer",
         ),
     ],
 )
-def test_a_row_that_is_no_operation_is_named(row: dict[str, Any], told: str) -> None:
+def test_an_invalid_row_is_named(row: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         operation_of(row)
     assert told in refused.value.message
     assert "\n" not in refused.value.message
 
 
-# -- the writer, as Spark drives it --------------------------------------------------------------
+# -- the writer, as Spark drives it ---------------------------------------------------------------
+
+
 def write(
     url: str,
     given: list[dict[str, Any]],
@@ -203,7 +205,7 @@ def test_a_frame_is_one_commit(store: str) -> None:
             Put,
         ]
 
-        # Dropped and made again: the new one has another content id.
+        # Dropped and created again, so it has a new content id.
         old = catalog.id("main", "db.t6")
         write(store, [put("db.t6", 9), {"operation": "DELETE", "key": "db.t6"}])
         assert catalog.id("main", "db.t6") != old
@@ -246,7 +248,7 @@ def test_the_state_that_a_frame_was_computed_from(store: str) -> None:
         assert key("db.t3") not in repository.contents("main", [key("db.t3")])
 
 
-def test_what_was_read_can_be_written(store: str) -> None:
+def test_rows_that_were_read_can_be_written(store: str) -> None:
     from tests.spark.reading import Frame
 
     frame = Frame(store, table="contents", ref="dev", prefix="raw")
@@ -283,29 +285,27 @@ def test_what_was_read_can_be_written(store: str) -> None:
     [
         (
             "operation string, key string, expectedContent string",
-            "column expectedContent: operations have none; they have operation, key, content",
+            "column expectedContent: operations have no such column. Hint: select operation, key, content",
         ),
         ("operation string, content string", "column key: is missing"),
         (
             "operation integer, key string",
-            "column operation: is int; it holds PUT, DELETE, UNCHANGED",
+            "column operation: is int, but must be a string: PUT, DELETE, UNCHANGED",
         ),
-        ("operation string, key long", "column key: is bigint; it is a text"),
+        ("operation string, key long", "column key: is bigint, but must be a string"),
         (
             "operation string, key string, content double",
-            "column content: is double; it is a struct",
+            "column content: is double, but must be a struct",
         ),
     ],
 )
-def test_a_column_that_is_none_is_refused_before_anything_runs(
-    store: str, columns: str, told: str
-) -> None:
+def test_an_unknown_column_is_refused_before_the_job(store: str, columns: str, told: str) -> None:
     with pytest.raises(Refused) as refused:
         write(store, [], columns)
     assert told in str(refused.value)
 
 
-def test_no_rows_are_no_commit(store: str) -> None:
+def test_an_empty_frame_is_refused(store: str) -> None:
     with pytest.raises(Refused, match="the frame has no rows"):
         write(store, [])
 
@@ -314,6 +314,6 @@ def test_a_commit_replaces_nothing(store: str) -> None:
     source = NessieDataSource({"url": store, "message": "x"})
     with pytest.raises(
         Refused,
-        match=r'mode overwrite: a commit is added to what is there; write \.mode\("append"\)',
+        match=r'mode overwrite: commits are only appended\. Hint: use \.mode\("append"\)',
     ):
         source.writer(StructType().add("operation", "string").add("key", "string"), overwrite=True)

@@ -14,7 +14,7 @@ from nessie_cli.cli.staging.committed import Committed
 from nessie_cli.cli.staging.options import StagingOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.errors import ContentExists, ContentNotFound, InvalidInput
-from nessie_cli.iceberg.agreement import check_ids
+from nessie_cli.iceberg.content_ids import check_ids
 from nessie_cli.model import Content, ContentKey, Namespace
 from nessie_cli.workspace.staging import StagedList, State, effective, put, without
 

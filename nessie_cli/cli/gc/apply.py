@@ -13,7 +13,7 @@ from nessie_cli.cli.app.progress import heard
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunOptions
 from nessie_cli.cli.gc.worker import Worker
-from nessie_cli.gc.applying import apply
+from nessie_cli.gc.apply import apply
 from nessie_cli.gc.run import State
 from nessie_cli.render.text import counted, human_size
 from nessie_cli.wire.shapes import Count

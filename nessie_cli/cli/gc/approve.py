@@ -8,7 +8,7 @@ import typer
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunOptions
-from nessie_cli.gc.applying import approve
+from nessie_cli.gc.apply import approve
 
 EXAMPLES = (
     "nessie gc approve",

@@ -9,7 +9,7 @@ from nessie_cli.cli.app.engines import Engine, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.progress import Told
 from nessie_cli.errors import InvalidInput
-from nessie_cli.gc.applying import Revived
+from nessie_cli.gc.apply import Revived
 from nessie_cli.gc.run import Marks, Run, Settings
 from nessie_cli.gc.staged import staged_states
 from nessie_cli.iceberg.filesystems import properties_of
@@ -17,8 +17,8 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.environment import of_s3
 
 if TYPE_CHECKING:
+    from nessie_cli.gc.mark import Marked
     from nessie_cli.gc.marker import RepositoryMarker
-    from nessie_cli.gc.marking import Marked
 
 
 def need_packages(engine: Engine) -> None:
@@ -78,7 +78,7 @@ class Worker:
         progress: Told,
     ) -> "Marked":
         if not self._spark:
-            from nessie_cli.gc.marking import mark
+            from nessie_cli.gc.mark import mark
 
             return mark(repository, settings, marks, properties, progress)
         from nessie_cli.spark import gc_mark
@@ -108,7 +108,7 @@ class Worker:
         """Finds the candidates of the run, and returns counts."""
         settings = self._run.info.settings
         if not self._spark:
-            from nessie_cli.gc.planning import plan
+            from nessie_cli.gc.plan import plan
 
             return plan(self._run, settings, self.properties, self._progress)
         from nessie_cli.spark import gc_plan

@@ -1,4 +1,4 @@
-"""The metadata builder: table and view metadata of Iceberg as JSON, changed by the updates of the Iceberg REST specification.
+"""The metadata builder: applies the updates of Iceberg REST to table and view metadata.
 
-It works on the JSON itself, so members that it does not know are preserved. No I/O and no catalog belongs here.
+It works on the JSON itself, so unknown members are preserved. It does no I/O and knows no catalog.
 """

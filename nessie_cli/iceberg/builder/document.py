@@ -1,4 +1,4 @@
-"""Table metadata as the file of a format version holds it, and with the members that older versions leave out."""
+"""Table metadata as a file of a format version, and with the members of all versions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _ORDER = (
 
 
 def version_of(document: Mapping[str, Any]) -> int:
-    """Returns the format version of metadata. Raises `InvalidInput` for one that is not supported."""
+    """Returns the format version of metadata. Raises `InvalidInput` if it is not supported."""
     return supported(values.integer(document, "format-version", "table metadata"))
 
 
 def supported(version: int) -> int:
-    """Returns a format version. Raises `InvalidInput` for one that is not supported."""
+    """Returns a format version. Raises `InvalidInput` if it is not supported."""
     if not 1 <= version <= NEWEST_VERSION:
         raise InvalidInput(
             f"format version {version} is not supported; supported: 1 to {NEWEST_VERSION}"

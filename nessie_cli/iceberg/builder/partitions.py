@@ -43,7 +43,7 @@ def transform(text: str, where: str) -> str:
 
 
 def _check_transform(name: str, source: Field, where: str) -> None:
-    """Raises `InvalidInput` if the source field cannot be transformed so."""
+    """Raises `InvalidInput` if the transform does not apply to the source field."""
     if not schemas.is_primitive(source.type):
         raise InvalidInput(f"{where}: the source {source.name} is not primitive: {source.type}")
     kind = schemas.type_name(source.type)
@@ -55,7 +55,7 @@ def _check_transform(name: str, source: Field, where: str) -> None:
         raise InvalidInput(f"{where}: {name} cannot transform {source.name} of type {source.type}")
 
 
-# -- partition specs ----------------------------------------------------------------------------
+# -- partition specs ------------------------------------------------------------------------------
 
 
 def spec(given: Document, known: Iterable[Document], last_id: int) -> Document:
@@ -96,7 +96,7 @@ def spec(given: Document, known: Iterable[Document], last_id: int) -> Document:
 
 
 def check_spec(spec_: Document, schema: Document, version: int) -> None:
-    """Raises `InvalidInput` if a table with this schema and format version cannot have this spec."""
+    """Raises `InvalidInput` if the spec is invalid for a schema and format version."""
     fields = schemas.fields(schema)
     check_names(spec_, schema)
     for number, one in enumerate(spec_["fields"]):
@@ -116,9 +116,9 @@ def check_spec(spec_: Document, schema: Document, version: int) -> None:
 
 
 def check_names(spec_: Document, schema: Document) -> None:
-    """Raises `InvalidInput` if a partition field has the name of a column that is not its source.
+    """Raises `InvalidInput` if a partition field has the name of a column other than its source.
 
-    Iceberg's own library does not load a table with such a spec, even if it is not the default.
+    Iceberg's Java library does not load a table with such a spec, even if it is not the default.
     """
     fields = schemas.fields(schema)
     ids = {field.name: field.id for field in fields.values()}
@@ -147,11 +147,11 @@ def last_field_id(spec_: Document) -> int:
     return max((one["field-id"] for one in spec_["fields"]), default=FIRST_FIELD_ID - 1)
 
 
-# -- sort orders --------------------------------------------------------------------------------
+# -- sort orders ----------------------------------------------------------------------------------
 
 
 def order(given: Document) -> Document:
-    """Returns a copy of a new sort order. Raises `InvalidInput` for one that is not sound."""
+    """Returns a copy of a new sort order. Raises `InvalidInput` if it is invalid."""
     where = "sort order"
     made = []
     for one in values.objects(given, "fields", where):
@@ -174,7 +174,7 @@ def order(given: Document) -> Document:
 
 
 def check_order(order_: Document, schema: Document) -> None:
-    """Raises `InvalidInput` if a table with this schema cannot have this sort order."""
+    """Raises `InvalidInput` if the sort order is invalid for a schema."""
     fields = schemas.fields(schema)
     for one in order_["fields"]:
         source = fields.get(one["source-id"])

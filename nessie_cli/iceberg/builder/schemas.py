@@ -1,4 +1,4 @@
-"""Schemas: their types, field ids and names, and which format version has which type.
+"""Schemas: types, field ids and names, and the format version that each type needs.
 
 https://iceberg.apache.org/spec/#schemas-and-data-types
 """
@@ -54,12 +54,12 @@ def type_name(type_: Any) -> str:
 
 
 def is_primitive(type_: Any) -> bool:
-    """Whether values of a type have no parts. Variants have."""
+    """Whether a type is primitive. The type variant is not."""
     return not isinstance(type_, dict) and type_name(type_) != "variant"
 
 
 def fields(schema: Document) -> dict[int, Field]:
-    """Returns all fields of a schema by id. Raises `InvalidInput` for a schema that is not sound."""
+    """Returns all fields of a schema by id. Raises `InvalidInput` if the schema is invalid."""
     found: dict[int, Field] = {}
     for field in _walk(schema, "", (), "schema"):
         if field.id in found:
@@ -138,7 +138,7 @@ def highest_id(schema: Document) -> int:
 
 
 def check(schema: Document, version: int) -> None:
-    """Raises `InvalidInput` if a table of a format version cannot have this schema."""
+    """Raises `InvalidInput` if the schema is invalid for a format version."""
     found = fields(schema)
     for field in found.values():
         if version < _VERSION_3 and type_name(field.type) in _SINCE_VERSION_3:
@@ -201,7 +201,7 @@ def _comparable(type_: Any) -> Any:
 
 
 def with_fresh_ids(schema: Document, next_id: Callable[[], int]) -> Document:
-    """Returns a copy of a schema with new field ids. Those of a struct come before those inside of it."""
+    """Returns a copy of a schema with new field ids, those of outer fields first."""
     ids: dict[int, int] = {}
 
     def fresh(old: int) -> int:

@@ -28,8 +28,9 @@ DEFAULT_VERSION = 2
 LAST_ADDED = -1
 RESERVED_PROPERTIES = frozenset(
     {
-        "format-version", "uuid", "snapshot-count", "current-snapshot-summary", "current-snapshot-id",
-        "current-snapshot-timestamp-ms", "current-schema", "default-partition-spec", "default-sort-order",
+        "format-version", "uuid", "snapshot-count", "current-snapshot-summary",
+        "current-snapshot-id", "current-snapshot-timestamp-ms", "current-schema",
+        "default-partition-spec", "default-sort-order",
     }
 )  # fmt: skip
 """Properties of a request to create a table that are not stored as properties."""
@@ -37,7 +38,7 @@ _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 _MOST_METADATA_FILES = "write.metadata.previous-versions-max"
 _MOST_METADATA_FILES_DEFAULT = 100
 _CLOCK_SKEW = 60_000
-"""Milliseconds that a snapshot may be older than the one before it."""
+"""How many milliseconds a snapshot may be older than the one before it."""
 
 
 def new_table(request: Document, location: str, now: int) -> Document:
@@ -94,11 +95,11 @@ def updated(
     now: int,
     previous_location: str | None = None,
 ) -> Document:
-    """Returns metadata with updates applied in order; `base` itself if they change nothing.
+    """Returns metadata with updates applied in order, `base` itself if they change nothing.
 
     `base` is None for a table that the updates create. `previous_location` is the metadata file of
-    `base`, which goes into the metadata log. Raises `InvalidInput` for updates that cannot be
-    applied, and `RequirementFailed` for a snapshot that is based on stale metadata.
+    `base`, which is added to the metadata log. Raises `InvalidInput` for invalid updates, and
+    `RequirementFailed` for a snapshot that is based on stale metadata.
     """
     version = DEFAULT_VERSION
     if base is None:
@@ -184,7 +185,7 @@ class TableBuilder:
         return found
 
     def _trim_snapshot_log(self) -> None:
-        """Drops entries of snapshots that were current only between updates, and of removed ones."""
+        """Drops entries of removed snapshots and of those that were current between updates."""
         made = self._made
         current = made["current-snapshot-id"]
         between = {
@@ -238,7 +239,7 @@ class TableBuilder:
             self._made[member] = value
             self._changed = True
 
-    # -- schemas ------------------------------------------------------------------------------------
+    # -- schemas ----------------------------------------------------------------------------------
 
     def _add_schema(self, update: Document) -> None:
         schema = schemas.canonical(values.object_(update, "schema", "add-schema"))
@@ -268,7 +269,7 @@ class TableBuilder:
         self._removeby_id(update, "schema-ids", "schemas", "schema-id", "current-schema-id")
 
     def _id(self, update: Document, member: str, what: str) -> int:
-        """Returns the id that an update names; -1 stands for the last one that was added."""
+        """Returns the id in an update. -1 stands for the last one that was added."""
         id_ = values.integer(update, member, str(update["action"]))
         if id_ != LAST_ADDED:
             return id_
@@ -290,7 +291,7 @@ class TableBuilder:
         self._made[member] = [one for one in self._made[member] if one[id_] not in gone]
         self._changed |= bool(gone)
 
-    # -- partition specs and sort orders --------------------------------------------------------------
+    # -- partition specs and sort orders ----------------------------------------------------------
 
     def _add_spec(self, update: Document) -> None:
         made = self._made
@@ -339,7 +340,7 @@ class TableBuilder:
             raise InvalidInput(f"set-default-sort-order: there is no sort order {id_}")
         self._set("default-sort-order-id", id_)
 
-    # -- snapshots ------------------------------------------------------------------------------------
+    # -- snapshots --------------------------------------------------------------------------------
 
     def _add_snapshot(self, update: Document) -> None:
         where, made = "add-snapshot", self._made
@@ -371,7 +372,7 @@ class TableBuilder:
         self._changed = True
 
     def _sequence_number(self, snapshot: Document) -> int:
-        """Returns the sequence number of a new snapshot. Raises `RequirementFailed` if it is stale."""
+        """Returns the sequence number of a snapshot. Raises `RequirementFailed` if it is stale."""
         where, last = "add-snapshot", self._made["last-sequence-number"]
         given = snapshot.get("sequence-number")
         number = 0 if given is None else values.long(snapshot, "sequence-number", where)
@@ -407,7 +408,7 @@ class TableBuilder:
 
     def _log_snapshot(self, time: int, id_: int) -> None:
         log = self._made["snapshot-log"]
-        # Iceberg's own library does not load a table whose log goes back further.
+        # Iceberg's Java library does not load a table whose log goes back further.
         if log and time < log[-1]["timestamp-ms"] - _CLOCK_SKEW:
             raise InvalidInput(
                 f"set-snapshot-ref: snapshot {id_} of {time} is older than "
@@ -437,7 +438,7 @@ class TableBuilder:
             self._drop_ref(name)
         self._removed_snapshots = self._changed = True
 
-    # -- statistics and encryption keys -----------------------------------------------------------------
+    # -- statistics and encryption keys -----------------------------------------------------------
 
     def _set_statistics(self, update: Document) -> None:
         given = values.object_(update, "statistics", "set-statistics")
@@ -514,7 +515,7 @@ class TableBuilder:
 
 
 def _ref(update: Document) -> Document:
-    """Returns the snapshot reference of an update, without the members that say what to do with it."""
+    """Returns the snapshot reference in an update."""
     where = "set-snapshot-ref"
     ref = {
         name: value

@@ -99,7 +99,7 @@ class ViewBuilder:
         }
 
     def _expire(self) -> None:
-        """Drops the oldest versions beyond the size of the history, but none that was added now."""
+        """Drops the oldest versions beyond the size of the history, but no version added now."""
         made = self._made
         given = made["properties"].get(_HISTORY_SIZE, str(_HISTORY_SIZE_DEFAULT))
         if not given.isdecimal() or int(given) < 1:
@@ -115,7 +115,7 @@ class ViewBuilder:
         made["versions"] = [one for one in made["versions"] if one["version-id"] in kept]
         log: list[Document] = []
         for entry in made["version-log"]:
-            # A gap would make the history wrong: it begins behind the last one.
+            # A history with a gap would be wrong, so it begins after the last gap.
             log = [*log, entry] if entry["version-id"] in kept else []
         made["version-log"] = log
 
@@ -249,5 +249,6 @@ def _check_dialects(before: Document, after: Document) -> None:
     was, is_ = (_dialects(one, "view version") for one in (before, after))
     if was - is_:
         raise InvalidInput(
-            f"the new version has no query for {', '.join(sorted(was - is_))}. Hint: the property {_MAY_DROP_DIALECTS}=true allows that"
+            f"the new version has no query for {', '.join(sorted(was - is_))}. "
+            f"Hint: the property {_MAY_DROP_DIALECTS}=true allows that"
         )

@@ -1,5 +1,4 @@
-"""Applying a run: a mark just before deletion decides, each file has an outcome of its own, and
-what was interrupted goes on."""
+"""Apply: the second mark decides, each file has an outcome, and an interruption is resumed."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ from nessie_cli.errors import (
     ReferenceMoved,
     StoreUnavailable,
 )
-from nessie_cli.gc import applying
-from nessie_cli.gc.applying import APPLICABLE, Revived, approve
-from nessie_cli.gc.audit import Trail
+from nessie_cli.gc import apply as apply_module
+from nessie_cli.gc.apply import APPLICABLE, Revived, approve
+from nessie_cli.gc.audit_trail import Trail
 from nessie_cli.gc.listing import Listed
 from nessie_cli.gc.removal import Candidate, Outcome, Remover, Scope
 from nessie_cli.gc.run import APPROVAL_FILE, Run, State
@@ -37,7 +36,7 @@ def kept(run: Run) -> dict[str, str]:
     return {Path(row["location"]).name: row["outcome"] for row in run.dataset("kept").records()}
 
 
-def test_what_was_approved_is_deleted_and_nothing_else(heap):
+def test_exactly_the_approved_files_are_deleted(heap):
     run = heap.approved()
     later = heap.write("data/later")
     applied = heap.apply(run)
@@ -63,7 +62,7 @@ def test_a_file_that_became_live_after_the_plan_survives(heap):
     ("broken", "protects"),
     [("warehouse/db/t", True), ("warehouse/db/t/data/garbage", False), ("warehouse/db", True)],
 )
-def test_what_belongs_to_a_content_that_cannot_be_read_now_survives(heap, broken, protects):
+def test_files_of_an_unreadable_content_are_kept(heap, broken, protects):
     run = heap.approved()
     heap.broken.append(str(heap.folder / broken))
     heap.apply(run)
@@ -71,14 +70,14 @@ def test_what_belongs_to_a_content_that_cannot_be_read_now_survives(heap, broken
     assert set(kept(run).values()) == ({"PROTECTED"} if protects else set())
 
 
-def test_a_broken_content_that_nobody_knows_the_place_of_protects_everything(heap):
+def test_a_broken_content_at_an_unknown_location_protects_everything(heap):
     run = heap.approved()
     heap.broken.append("")
     heap.apply(run)
     assert all(there(heap.garbage))
 
 
-def test_a_file_that_was_written_anew_survives(heap):
+def test_a_modified_file_is_kept(heap):
     run = heap.approved()
     heap.write("data/garbage-0", "0123456789 and more")
     os.utime(heap.garbage[1])
@@ -106,8 +105,8 @@ def test_a_store_that_fails_before_the_first_deletion_loses_nothing(heap):
     assert there(heap.garbage) == [False] * 5
 
 
-def test_what_cannot_be_deleted_is_told_and_tried_again(heap):
-    """A name that the system refuses is what even root cannot delete."""
+def test_a_failed_deletion_is_reported_and_retried(heap):
+    """Not even root can delete a name that the system refuses."""
     refused = heap.base / ("d" * 300) / "file"
     heap.more = [Listed(str(refused), 1, datetime(2023, 1, 1, tzinfo=UTC))]
     run = heap.approved()
@@ -122,7 +121,7 @@ def test_what_cannot_be_deleted_is_told_and_tried_again(heap):
         assert kept(run) == {"file": "FAILED"}
 
 
-def test_a_dry_run_tells_and_deletes_nothing(heap):
+def test_a_dry_run_reports_and_deletes_nothing(heap):
     run = heap.approved()
     heap.live.add(str(heap.garbage[0]))
     applied = heap.apply(run, dry_run=True)
@@ -135,9 +134,9 @@ def test_a_dry_run_tells_and_deletes_nothing(heap):
     assert (run.info.state, run.audit_path.exists()) == (State.APPROVED, False)
 
 
-def test_an_interrupt_between_two_batches_is_gone_on_from(heap, tmp_path):
+def test_an_interruption_between_two_batches_is_resumed(heap, tmp_path):
     garbage = [
-        heap.write(f"data/garbage-x{number:04}") for number in range(applying.FILES_PER_BATCH)
+        heap.write(f"data/garbage-x{number:04}") for number in range(apply_module.FILES_PER_BATCH)
     ]
     run = heap.approved()
 
@@ -145,7 +144,7 @@ def test_an_interrupt_between_two_batches_is_gone_on_from(heap, tmp_path):
         raise KeyboardInterrupt
 
     with run.changing(), pytest.raises(KeyboardInterrupt):
-        applying.apply(run, heap, {}, lambda: run.info.created, interrupt)
+        apply_module.apply(run, heap, {}, lambda: run.info.created, interrupt)
     left = sum(there(heap.garbage + garbage))
     assert (left, heap.runs.open().info.state) == (5, State.APPLYING)
     applied = heap.apply(run)
@@ -153,10 +152,9 @@ def test_an_interrupt_between_two_batches_is_gone_on_from(heap, tmp_path):
     assert len(list(Trail(run.audit_path).settled())) == 505
 
 
-def test_storage_that_stops_answering_ends_it_and_nothing_more_is_tried(heap, monkeypatch):
-    """The first of two files in a bucket: the second one is in a batch of its own, and no batch is
-    begun for it."""
-    monkeypatch.setattr(applying, "FILES_PER_BATCH", 1)
+def test_the_run_ends_if_the_storage_stops_answering(heap, monkeypatch):
+    """The second of two files in a bucket is in a second batch, which does not begin."""
+    monkeypatch.setattr(apply_module, "FILES_PER_BATCH", 1)
     old = datetime(2023, 1, 1, tzinfo=UTC)
     heap.more = [Listed(f"s3://lake/db/t/{name}", 1, old) for name in "ab"]
     heap.properties = {
@@ -176,9 +174,9 @@ def test_storage_that_stops_answering_ends_it_and_nothing_more_is_tried(heap, mo
     ][-2:] == ["s3://lake/db/t/a"] * 2
 
 
-def test_nothing_is_deleted_whose_line_in_the_trail_cannot_be_written(heap, tmp_path):
+def test_nothing_is_deleted_if_the_trail_cannot_be_written(heap, tmp_path):
     run = heap.approved()
-    # Into a folder that does not exist not even root can write.
+    # Not even root can write into a missing folder.
     run.audit_path.symlink_to(tmp_path / "nowhere" / "deleted.jsonl")
     with pytest.raises(
         StoreUnavailable, match=r"deleted\.jsonl: cannot be written, so nothing is deleted: "
@@ -190,8 +188,8 @@ def test_nothing_is_deleted_whose_line_in_the_trail_cannot_be_written(heap, tmp_
     assert there(heap.garbage) == [False] * 5
 
 
-def test_a_run_that_was_applied_is_not_applied_again(heap):
-    """A file written since at the place of a candidate is not deleted, even if it looks the same."""
+def test_an_applied_run_is_not_applied_again(heap):
+    """A new file with the name of a deleted candidate is kept."""
     run = heap.approved()
     heap.apply(run)
     heap.write("data/garbage-0")
@@ -205,9 +203,8 @@ def test_a_run_that_was_applied_is_not_applied_again(heap):
 @pytest.mark.parametrize(
     "state", [state for state in State if state not in (State.PLANNED, State.APPROVED)]
 )
-def test_only_a_plan_is_approved(heap, state):
-    """An approval brings a run to APPROVED, whatever it was before: one that was applied would be
-    applied again."""
+def test_only_a_planned_run_can_be_approved(heap, state):
+    """An approval sets the state APPROVED, so an applied run would be applied again."""
     run = heap.planned()
     run.update(state=state)
     with (
@@ -218,7 +215,7 @@ def test_only_a_plan_is_approved(heap, state):
     assert (heap.runs.open().info.state, run.approval()) == (state, None)
 
 
-def test_an_approval_that_is_gone_counts_no_more(heap):
+def test_a_removed_approval_is_no_longer_valid(heap):
     run = heap.approved()
     (run.folder / APPROVAL_FILE).unlink()
     with pytest.raises(NotAllowed, match="it has not been approved"):
@@ -227,7 +224,7 @@ def test_an_approval_that_is_gone_counts_no_more(heap):
 
 
 @pytest.mark.parametrize("state", [state for state in State if state not in APPLICABLE])
-def test_an_approval_of_a_run_that_is_planned_anew_or_done_counts_no_more(heap, state):
+def test_an_approval_ends_with_a_new_plan_or_the_end_of_the_run(heap, state):
     run = heap.approved()
     run.update(state=state)
     with pytest.raises(NotAllowed, match=f"is {state}: it has not been approved"):
@@ -235,12 +232,17 @@ def test_an_approval_of_a_run_that_is_planned_anew_or_done_counts_no_more(heap, 
     assert all(there(heap.garbage))
 
 
-# -- what becomes live while files are deleted ---------------------------------------------------
+# -- what becomes live while files are deleted ----------------------------------------------------
+
+
 def more_than_a_batch(heap: Heap) -> list[Path]:
-    """Garbage of which the last files are in the second batch."""
+    """Garbage for two batches."""
     return [
         *heap.garbage,
-        *(heap.write(f"data/garbage-x{number:04}") for number in range(applying.FILES_PER_BATCH)),
+        *(
+            heap.write(f"data/garbage-x{number:04}")
+            for number in range(apply_module.FILES_PER_BATCH)
+        ),
     ]
 
 
@@ -262,7 +264,7 @@ def test_a_candidate_that_becomes_live_before_the_first_batch_stops_everything(h
     assert there(heap.garbage) == [False, False, False, True, False]
 
 
-def test_a_file_that_becomes_live_and_is_no_candidate_stops_nothing(heap):
+def test_a_live_file_that_is_not_a_candidate_stops_nothing(heap):
     run = heap.approved()
     heap.now_live = [
         Revived(str(heap.kept[0]), "db.t", "dev"),
@@ -273,8 +275,8 @@ def test_a_file_that_becomes_live_and_is_no_candidate_stops_nothing(heap):
 
 
 @pytest.mark.parametrize("number", [0, -1])
-def test_what_becomes_live_between_two_batches_stops_the_second(heap, number):
-    """Also when it is one that the first batch has deleted: nothing more goes."""
+def test_a_candidate_that_becomes_live_stops_the_second_batch(heap, number):
+    """This holds even if the first batch has deleted the file."""
     garbage = more_than_a_batch(heap)
     run = heap.approved()
 
@@ -282,7 +284,7 @@ def test_what_becomes_live_between_two_batches_stops_the_second(heap, number):
         heap.now_live = [Revived(sorted(map(str, garbage))[number], "db.t", "dev")]
 
     with run.changing(), pytest.raises(ReferenceMoved):
-        applying.apply(run, heap, {}, lambda: run.info.created, revive)
+        apply_module.apply(run, heap, {}, lambda: run.info.created, revive)
     assert sum(there(garbage)) == 5
     assert len(list(Trail(run.audit_path).settled())) == 500
 
@@ -296,9 +298,7 @@ def test_what_becomes_live_between_two_batches_stops_the_second(heap, number):
         ("warehouse/db/t/meta", 0),
     ],
 )
-def test_a_content_that_becomes_live_and_cannot_be_read_stops_what_lies_at_its_place(
-    heap, base, left
-):
+def test_an_unreadable_content_that_becomes_live_stops_deletion_at_its_location(heap, base, left):
     garbage = more_than_a_batch(heap)
     run = heap.approved()
     told = []
@@ -309,11 +309,11 @@ def test_a_content_that_becomes_live_and_cannot_be_read_stops_what_lies_at_its_p
         told.append(1)
 
     with run.changing(), pytest.raises(ReferenceMoved) if left else nullcontext():
-        applying.apply(run, heap, {}, lambda: run.info.created, revive)
+        apply_module.apply(run, heap, {}, lambda: run.info.created, revive)
     assert sum(there(garbage)) == left
 
 
-def test_a_store_that_is_damaged_is_refused_before_anything_is_marked(heap):
+def test_a_damaged_store_is_refused_before_the_mark(heap):
     run = heap.approved()
     heap.damage = DamagedObject("node 12 is damaged", "12")
     for dry_run in (True, False):
@@ -326,7 +326,9 @@ def test_a_store_that_is_damaged_is_refused_before_anything_is_marked(heap):
     assert all(there(heap.garbage))
 
 
-# -- removal -------------------------------------------------------------------------------------
+# -- removal --------------------------------------------------------------------------------------
+
+
 def candidate(path: Path, base: Path) -> Candidate:
     from nessie_cli.gc.listing import moment
 
@@ -345,7 +347,7 @@ def test_nothing_outside_of_the_allowed_locations_is_removed(heap, tmp_path):
     assert (other / "file").exists()
 
 
-def test_a_folder_that_has_become_a_link_keeps_what_it_leads_to(heap, tmp_path):
+def test_the_target_of_a_folder_that_became_a_link_is_kept(heap, tmp_path):
     elsewhere = heap.folder / "warehouse" / "elsewhere"
     (heap.base / "data").rename(elsewhere)
     found = [
@@ -358,7 +360,7 @@ def test_a_folder_that_has_become_a_link_keeps_what_it_leads_to(heap, tmp_path):
     assert all(there(heap.garbage))
 
 
-def test_metadata_files_go_last(heap, tmp_path):
+def test_metadata_files_are_deleted_last(heap, tmp_path):
     metadata = heap.write("00001-x.metadata.json")
     heap.garbage[0].chmod(0o600)
     found = [candidate(path, heap.base) for path in (metadata, *heap.garbage)]
@@ -368,7 +370,7 @@ def test_metadata_files_go_last(heap, tmp_path):
 
 
 @pytest.mark.parametrize("removed", range(6))
-def test_a_metadata_file_is_there_until_all_others_of_its_batch_are_gone(heap, tmp_path, removed):
+def test_a_metadata_file_is_deleted_after_all_others_of_its_batch(heap, tmp_path, removed):
     metadata = heap.write("00001-x.metadata.json")
     found = [candidate(path, heap.base) for path in (metadata, *heap.garbage)]
     with killed_at(removed, tmp_path):
@@ -376,11 +378,8 @@ def test_a_metadata_file_is_there_until_all_others_of_its_batch_are_gone(heap, t
     assert (metadata.exists(), sum(there(heap.garbage))) == (True, 5 - removed)
 
 
-def test_a_folder_that_becomes_another_one_while_a_file_is_removed_keeps_the_file(
-    heap, tmp_path, monkeypatch
-):
-    """Between opening the folder and looking at it once more somebody moves it away and makes
-    another one in its place."""
+def test_a_folder_replaced_during_a_deletion_keeps_its_file(heap, tmp_path, monkeypatch):
+    """The folder is replaced between its opening and the check of the file."""
     path = heap.garbage[0]
     one = candidate(path, heap.base)
     aside = heap.base / "aside"

@@ -1,4 +1,4 @@
-"""Whether the ids of a content agree with its metadata file."""
+"""Checks the ids of a content against its metadata file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nessie_cli.model import Content, ContentKey, IcebergTable
 def check_ids(key: ContentKey, content: Content) -> None:
     """Raises `InvalidInput` if the metadata file of a table lacks its snapshot or its schema.
 
-    Only a local file is read: a put waits for no network. A file that cannot be read proves
-    nothing, and neither does a table without a current snapshot.
+    It reads local files only, so that a put never waits for a network. It accepts a content if the
+    file cannot be read or the table has no current snapshot.
     """
     if not isinstance(content, IcebergTable) or scheme_of(content.metadata_location) not in (
         "",
@@ -32,12 +32,14 @@ def check_ids(key: ContentKey, content: Content) -> None:
     where = shown(content.metadata_location)
     if content.snapshot_id not in _ids(document, "snapshots", "snapshot-id"):
         raise InvalidInput(
-            f"{key}: snapshot {content.snapshot_id} is not in {where}, whose current snapshot is {current}"
+            f"{key}: snapshot {content.snapshot_id} is not in {where}, "
+            f"whose current snapshot is {current}"
         )
     schemas = _ids(document, "schemas", "schema-id")
     if schemas and content.schema_id not in schemas:
         raise InvalidInput(
-            f"{key}: schema {content.schema_id} is not in {where}, whose current schema is {document.get('current-schema-id')}"
+            f"{key}: schema {content.schema_id} is not in {where}, "
+            f"whose current schema is {document.get('current-schema-id')}"
         )
 
 

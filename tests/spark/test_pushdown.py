@@ -1,5 +1,4 @@
-"""Filters: what the store is asked for and what is left to Spark come to the same rows as the
-filters do."""
+"""Filters: push-down and Spark's evaluation together return the rows that match the filters."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from pyspark.sql.datasource import (
 )
 
 from nessie_cli import create
-from nessie_cli.spark.narrowing import Kind, narrow
+from nessie_cli.spark.pushdown import Kind, push_down
 from tests.repository.vocabulary import Catalog
 from tests.spark.conftest import fill
 from tests.spark.reading import Frame, Rows
@@ -44,13 +43,14 @@ COMPARED: dict[type[Filter], Callable[[Any, Any], bool]] = {
 
 
 def holds(filter_: Filter, row: dict[str, Any]) -> bool:
-    """What Spark would say of a row; a comparison with null is not true."""
+    """Whether a row matches in Spark, where a comparison with null is not true."""
     if isinstance(filter_, Not):
         return not holds(filter_.child, row)
     value = row[filter_.attribute[0]]  # type: ignore[attr-defined]
     if isinstance(filter_, IsNotNull):
         return value is not None
-    return value is not None and COMPARED[type(filter_)](value, filter_.value)  # type: ignore[attr-defined]
+    wanted = filter_.value  # type: ignore[attr-defined]
+    return value is not None and COMPARED[type(filter_)](value, wanted)
 
 
 def kept(rows: Rows, filters: list[Filter]) -> Rows:
@@ -102,7 +102,7 @@ def some_filters(chance: random.Random, columns: tuple[str, ...], rows: Rows) ->
 
 
 @pytest.mark.parametrize("table", CASES)
-def test_narrowed_reads_have_the_rows_that_the_filters_keep(catalog: str, table: str) -> None:
+def test_reads_with_push_down_return_the_matching_rows(catalog: str, table: str) -> None:
     more = {"from_": "main", "to": "dev"} if table == "diff" else {"ref": "*"}
     frame = Frame(catalog, table=table, **more)
     everything = frame.rows()
@@ -123,7 +123,7 @@ def test_the_history_of_a_key_reads_no_segments(catalog: str) -> None:
     assert len(frame.parts) > 30
 
 
-def test_what_can_be_nothing_reads_nothing(catalog: str) -> None:
+def test_filters_that_match_nothing_read_nothing(catalog: str) -> None:
     frame = Frame(catalog, table="contents")
     for filters in (
         [EqualTo(("key",), "a..b")],
@@ -134,7 +134,7 @@ def test_what_can_be_nothing_reads_nothing(catalog: str) -> None:
         assert frame.parts == []
 
 
-def test_filters_about_other_columns_are_left() -> None:
+def test_filters_on_other_columns_are_evaluated_by_spark() -> None:
     columns = {"key": Kind.KEY, "commit_time": Kind.TIME}
     others = [
         EqualTo(("content", "id"), "x"),
@@ -142,18 +142,18 @@ def test_filters_about_other_columns_are_left() -> None:
         EqualTo(("key",), 5),
         EqualTo(("commit_time",), "x"),
     ]
-    assert narrow(others, columns)[1] == others
+    assert push_down(others, columns)[1] == others
 
 
-def test_a_time_without_a_zone_is_one_of_utc() -> None:
-    found, left = narrow(
+def test_a_time_without_a_zone_is_utc() -> None:
+    found, left = push_down(
         [GreaterThan(("commit_time",), datetime(2026, 1, 1))], {"commit_time": Kind.TIME}
     )
     assert (found.after, left) == (datetime(2026, 1, 1, tzinfo=UTC), [])
 
 
 @pytest.mark.parametrize("when", [datetime.min, datetime.min + timedelta(days=400), datetime.max])
-def test_times_at_the_ends_of_all_time(catalog: str, when: datetime) -> None:
+def test_the_earliest_and_latest_times(catalog: str, when: datetime) -> None:
     frame = Frame(catalog, table="log")
     every = frame.rows()
     for kind in (GreaterThanOrEqual, GreaterThan, EqualTo, LessThan, LessThanOrEqual):

@@ -1,4 +1,4 @@
-"""The tables `entries`, `contents` and `diff`: the keys of a state, or of the difference of two, by ranges of keys."""
+"""The tables `entries`, `contents` and `diff`: keys of a commit or of a diff, by key ranges."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, DiffEntry, Entry, KeyRange
 from nessie_cli.repository.base import Repository
 from nessie_cli.spark.columns import CONTENT, KEY_COLUMNS, TEXT, column, content_row, key_values
-from nessie_cli.spark.narrowing import Kind, Narrowing
-from nessie_cli.spark.options import Asked
+from nessie_cli.spark.options import ReadOptions
+from nessie_cli.spark.pushdown import Kind, PushedFilters
 from nessie_cli.spark.table import Pinned, Row, Table, in_prefix, pin_heads
 
 _PER_DIFFERENCE = 10
-"""A difference skips what is equal, so its ranges hold more keys than those of a listing."""
+"""A diff skips equal subtrees, so its ranges have more keys than those of a listing."""
 
-_REFERENCE = column("reference", TEXT, "The reference asked for; null where a hash was")
+_REFERENCE = column("reference", TEXT, "The given reference; null for a hash")
 
 ENTRIES_SCHEMA = StructType(
     [
         _REFERENCE,
-        column("hash", TEXT, "The commit whose state this is", nullable=False),
+        column("hash", TEXT, "The commit", nullable=False),
         *KEY_COLUMNS,
         column("type", TEXT, "The type of the content", nullable=False),
         column(
             "content_id",
             TEXT,
-            "The content id: kept for life, through renames and merges",
+            "The content id: constant, through renames and merges",
             nullable=False,
         ),
         column(
             "value_hash",
             TEXT,
-            "The hash of the content: equal ones are equal contents, on every branch",
+            "The hash of the content: equal contents have equal hashes, on every branch",
             nullable=False,
         ),
     ]
@@ -51,16 +51,16 @@ DIFF_SCHEMA = StructType(
         column("to_hash", TEXT, "The commit after", nullable=False),
         *KEY_COLUMNS,
         column("change", TEXT, "ADDED, REMOVED or CHANGED", nullable=False),
-        column("before", CONTENT, "The content before; null where there was none"),
-        column("after", CONTENT, "The content after; null where there is none"),
+        column("before", CONTENT, "The content before; null for none"),
+        column("after", CONTENT, "The content after; null for none"),
     ]
 )
 
 
-class SomeKeys(Struct, frozen=True):
-    """The keys of a state above `above`, not above `upto`, and below `prefix`; or just `keys`.
+class KeyPart(Struct, frozen=True):
+    """A range of keys of a commit: after `above`, up to `upto`, below `prefix`; or just `keys`.
 
-    `since` is the hash of the state before, where the difference is asked for.
+    `since` is the hash of the commit before, for a diff.
     """
 
     reference: str | None
@@ -72,15 +72,15 @@ class SomeKeys(Struct, frozen=True):
     keys: tuple[ContentKey, ...] | None = None
 
     def range(self) -> KeyRange:
-        """The keys to be listed; `chosen` leaves out what is too much."""
+        """The range to list. `chosen` filters it further."""
         if self.keys is not None:
             return KeyRange(keys=self.keys)
         if self.above is None and self.upto is None:
             return KeyRange(prefix=self.prefix)
         return KeyRange(minimum=self.above or self.prefix, maximum=self.upto)
 
-    def cut(self, cuts: Iterable[ContentKey]) -> list[SomeKeys]:
-        """The same keys in pieces, each up to a cut and including it, the last one up to the end."""
+    def cut(self, cuts: Iterable[ContentKey]) -> list[KeyPart]:
+        """Splits the range at keys. Each part includes its upper bound."""
         return [
             structs.replace(self, above=low, upto=high)
             for low, high in pairwise([None, *cuts, None])
@@ -90,7 +90,7 @@ class SomeKeys(Struct, frozen=True):
 T = TypeVar("T", Entry, DiffEntry)
 
 
-def _chosen(found: Iterable[T], part: SomeKeys) -> Iterator[T]:
+def _chosen(found: Iterable[T], part: KeyPart) -> Iterator[T]:
     return (
         item
         for item in takewhile(lambda item: in_prefix(item.key, part.prefix), found)
@@ -99,33 +99,33 @@ def _chosen(found: Iterable[T], part: SomeKeys) -> Iterator[T]:
 
 
 def plan_keys(
-    repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing
-) -> list[SomeKeys]:
-    """The ranges of keys of each state."""
+    repository: Repository, options: ReadOptions, pinned: Pinned, wanted: PushedFilters
+) -> list[KeyPart]:
+    """Returns the key ranges of each commit."""
     plan = []
     for head in pinned.heads:
         if wanted.wants(head.name):
             plan += _ranges(
                 repository,
-                asked,
-                SomeKeys(head.name or None, head.hash, prefix=asked.key_prefix),
+                options,
+                KeyPart(head.name or None, head.hash, prefix=options.key_prefix),
                 wanted,
             )
     return plan
 
 
 def _ranges(
-    repository: Repository, asked: Asked, whole: SomeKeys, wanted: Narrowing
-) -> list[SomeKeys]:
-    """The keys that are asked for, in parts of about equal size."""
+    repository: Repository, options: ReadOptions, whole: KeyPart, wanted: PushedFilters
+) -> list[KeyPart]:
+    """Returns the given keys in parts of about equal size."""
     if wanted.keys is not None:
         keys = tuple(sorted(key for key in wanted.keys if in_prefix(key, whole.prefix)))
         return [structs.replace(whole, keys=keys)] if keys else []
-    most = asked.rows * (_PER_DIFFERENCE if whole.since else 1)
+    most = options.rows * (_PER_DIFFERENCE if whole.since else 1)
     return whole.cut(repository.divisions(f"@{whole.hash}", most, prefix=whole.prefix) or [])
 
 
-def _entry_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
+def _entry_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
     for entry in entries_of(repository, part, content=False):
         yield (
             part.reference,
@@ -137,43 +137,43 @@ def _entry_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
         )
 
 
-def entries_of(repository: Repository, part: SomeKeys, *, content: bool = True) -> Iterator[Entry]:
-    """The entries of a piece, with their contents or without."""
+def entries_of(repository: Repository, part: KeyPart, *, content: bool = True) -> Iterator[Entry]:
+    """Yields the entries of a part, with or without contents."""
     return _chosen(repository.entries(f"@{part.hash}", part.range(), content=content), part)
 
 
-def _content_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
+def _content_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
     for entry in entries_of(repository, part):
         values = (entry.type, entry.content_id, entry.value_hash, content_row(entry.content))
         yield (part.reference, part.hash, *key_values(entry.key), *values)
 
 
-def _pin_two(repository: Repository, asked: Asked) -> Pinned:
-    if asked.since is None:
-        raise InvalidInput("option from: is missing; it names the state before")
-    pinned = pin_heads(repository, asked)
+def _pin_two(repository: Repository, options: ReadOptions) -> Pinned:
+    if options.since is None:
+        raise InvalidInput("option from: is missing. Hint: set it to the earlier revision")
+    pinned = pin_heads(repository, options)
     if len(pinned.heads) != 1:
-        raise InvalidInput("option to: a difference has one end")
+        raise InvalidInput("option to: must be one revision")
     return pinned
 
 
 def _plan_diff(
-    repository: Repository, asked: Asked, pinned: Pinned, wanted: Narrowing
-) -> list[SomeKeys]:
+    repository: Repository, options: ReadOptions, pinned: Pinned, wanted: PushedFilters
+) -> list[KeyPart]:
     (head,) = pinned.heads
     return (
         []
         if pinned.since == head.hash
         else _ranges(
             repository,
-            asked,
-            SomeKeys(None, head.hash, pinned.since, prefix=asked.key_prefix),
+            options,
+            KeyPart(None, head.hash, pinned.since, prefix=options.key_prefix),
             wanted,
         )
     )
 
 
-def _diff_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
+def _diff_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
     for entry in _chosen(repository.diff(f"@{part.since}", f"@{part.hash}", part.range()), part):
         change = (
             "ADDED" if entry.before is None else "REMOVED" if entry.after is None else "CHANGED"

@@ -1,4 +1,4 @@
-"""A catalog's line of history: what stands on its reference now, and changes of it, each as one commit that is judged by what it started from."""
+"""The reference of a catalog: reads its current state, and commits changes to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nessie_cli.errors import (
     OutcomeUnknown,
     ReferenceConflict,
 )
-from nessie_cli.iceberg.failures import pyiceberg_errors
+from nessie_cli.iceberg.errors import pyiceberg_errors
 from nessie_cli.model import (
     CommitMeta,
     Content,
@@ -30,23 +30,26 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository.base import Repository
 
-MOST_TRIES = 20
-"""How often a change is made anew on what others have committed meanwhile, before PyIceberg is told that it failed."""
-_PATIENCE = 100
-"""So many keys that lie too deep are read past before a listing jumps over all of them."""
+MAX_ATTEMPTS = 20
+"""How often a change is tried on newer commits before it fails with `CommitFailedException`."""
+_KEYS_BEFORE_JUMP = 100
+"""How many nested keys a listing reads before it jumps over the rest of them."""
 _APPLICATION = {"application-type": ("iceberg",)}
-"""A property of each commit, as those of Iceberg's own NessieCatalog have it."""
+"""A property of each commit, the same as in commits of Iceberg's own NessieCatalog."""
 
 
 T = TypeVar("T")
 
 
 def _nothing() -> None:
-    """What there is to undo by default."""
+    """The default of `Change.undo`."""
 
 
 class Change(NamedTuple, Generic[T]):
-    """What one commit shall do: nothing without operations. `answer` is for the caller, `undo` is called when certainly nothing was committed."""
+    """The content of one commit. Without operations, nothing is committed.
+
+    `answer` is returned to the caller. `undo` runs if certainly nothing was committed.
+    """
 
     message: str
     operations: Sequence[Operation]
@@ -55,7 +58,7 @@ class Change(NamedTuple, Generic[T]):
 
 
 class State:
-    """Everything that the catalog holds at one commit."""
+    """The contents of the catalog at one commit."""
 
     def __init__(self, repository: Repository, reference: Reference) -> None:
         self.reference = reference
@@ -63,16 +66,19 @@ class State:
         self._at = f"{reference.name}@{reference.hash}"
 
     def content(self, key: ContentKey) -> Content | None:
-        """The content of a key, None for none."""
+        """Returns the content of a key, or None."""
         return self.contents([key]).get(key)
 
     def contents(self, keys: Sequence[ContentKey]) -> dict[ContentKey, Content]:
-        """The contents of those keys that exist."""
+        """Returns the contents of those keys that exist."""
         with pyiceberg_errors():
             return self._repository.contents(self._at, keys)
 
     def inside(self, namespace: ContentKey | None) -> Iterator[Entry]:
-        """What lies directly in a namespace (None: at the root), ascending; costs little more than that, however much lies deeper."""
+        """Yields the entries directly in a namespace (None: at the root), in order of their keys.
+
+        The cost hardly depends on the number of entries in nested namespaces.
+        """
         keys: KeyRange | None = KeyRange(prefix=namespace)
         while keys is not None:
             keys = yield from self._inside(namespace, keys)
@@ -80,7 +86,10 @@ class State:
     def _inside(
         self, namespace: ContentKey | None, keys: KeyRange
     ) -> Generator[Entry, None, KeyRange | None]:
-        """Those in a range of keys, up to many keys that lie deeper; answers the range that is left behind these."""
+        """Yields direct entries of a key range until many nested keys follow.
+
+        Returns the range after the nested keys, None at the end.
+        """
         depth = len(namespace.elements) + 1 if namespace else 1
         passed = 0
         for entry in self._entries(keys):
@@ -91,12 +100,14 @@ class State:
                 yield entry
             elif len(entry.key.elements) > depth:
                 passed += 1
-                if passed == _PATIENCE and (start := _beyond(entry.key.elements[:depth])):
+                if passed == _KEYS_BEFORE_JUMP and (
+                    start := _after_children(entry.key.elements[:depth])
+                ):
                     return KeyRange(minimum=start)
         return None
 
     def is_empty(self, namespace: ContentKey) -> bool:
-        """Whether nothing lies in a namespace."""
+        """Whether a namespace has no entries."""
         return next(self.inside(namespace), None) is None
 
     def _entries(self, keys: KeyRange) -> Iterator[Entry]:
@@ -104,20 +115,20 @@ class State:
             yield from self._repository.entries(self._at, keys)
 
 
-def _beyond(elements: tuple[str, ...]) -> ContentKey | None:
-    """The first key that may follow everything below another one; None where it would be too long for a key."""
+def _after_children(elements: tuple[str, ...]) -> ContentKey | None:
+    """Returns the first key after all children of a key, None if it would be too long."""
     try:
-        # No element holds a character before the space.
+        # No element contains a character that sorts before the space.
         return ContentKey((*elements[:-1], f"{elements[-1]} "))
     except InvalidInput:
         return None
 
 
-class Line:
-    """One reference of a repository: a branch can be changed, a tag and a commit only read."""
+class BoundReference:
+    """A repository at one reference. Branches are writable, tags and commits are read-only."""
 
     def __init__(self, repository: Repository, ref: str | None, author: str | None) -> None:
-        """Without `ref`, the default branch. Raises `NotFound` where there is none of this name."""
+        """Uses the default branch if `ref` is None. Raises `NotFound`."""
         self.repository = repository
         self._author = author
         with pyiceberg_errors():
@@ -126,11 +137,11 @@ class Line:
 
     @property
     def revision(self) -> str:
-        """The branch or tag, or the very commit that was found when the line was opened."""
+        """The name of the branch or tag, or the commit that `ref` was resolved to."""
         return f"{self._pinned.name}@{self._pinned.hash}" if self._pinned else self._name
 
     def _commit(self) -> Reference | None:
-        """The commit that stays the same, None where a reference is named."""
+        """Returns the commit that `ref` names, None if it names a branch or tag."""
         try:
             self.repository.reference(self._name)
         except (NotFound, InvalidInput):
@@ -138,17 +149,19 @@ class Line:
         return None
 
     def state(self) -> State:
-        """What stands on the reference now."""
+        """Returns the current state of the reference."""
         with pyiceberg_errors():
             return State(self.repository, self._pinned or self.repository.reference(self._name))
 
     def change(self, make: Callable[[State], Change[T]]) -> T:
-        """Commit what `make` makes of the state, and give its answer. When others have changed the same meanwhile, it is called again.
+        """Commits the change that `make` returns for the current state, and returns its answer.
 
-        `make` raises what PyIceberg shall be told. Raises `CommitFailedException` where others are faster time and again,
-        `CommitStateUnknownException` where an answer was lost and nobody can say what became of it, `ForbiddenError` for a tag or commit.
+        If others have changed the same keys meanwhile, `make` is called again. Its errors are
+        passed on. Raises `CommitFailedException` after `MAX_ATTEMPTS` lost races,
+        `CommitStateUnknownException` if the outcome is unknown, and `ForbiddenError` if the
+        reference is a tag or commit.
         """
-        for number in range(1, MOST_TRIES + 1):
+        for number in range(1, MAX_ATTEMPTS + 1):
             state = self.state()
             self._check_writable(state.reference)
             change = make(state)
@@ -156,7 +169,7 @@ class Line:
                 with pyiceberg_errors():
                     self._write(state.reference, change)
             except (ReferenceConflict, CommitNotFound) as error:
-                if number == MOST_TRIES:
+                if number == MAX_ATTEMPTS:
                     raise CommitFailedException(f"{change.message}: {error.message}") from error
             else:
                 return change.answer
@@ -165,11 +178,11 @@ class Line:
     def _check_writable(self, reference: Reference) -> None:
         if self._pinned is not None:
             raise ForbiddenError(
-                f"{self._name} is a commit and can only be read; name a branch as ref"
+                f"{self._name} is a commit and can only be read. Hint: set ref to a branch"
             )
         if reference.type is not ReferenceType.BRANCH:
             raise ForbiddenError(
-                f"{self._name} is a tag and can only be read; name a branch as ref"
+                f"{self._name} is a tag and can only be read. Hint: set ref to a branch"
             )
 
     def _write(self, branch: Reference, change: Change[T]) -> None:
@@ -184,7 +197,7 @@ class Line:
                 branch.name, change.operations, meta, expected_hash=branch.hash, request_id=request
             )
         except OutcomeUnknown:
-            # What may have been committed is left as it is.
+            # The commit may exist, so its files are kept.
             if not self._happened(branch.name, request):
                 raise
         except NessieError:
@@ -192,11 +205,11 @@ class Line:
             raise
 
     def _happened(self, branch: str, request: str) -> bool:
-        """Whether a commit is known to have been made; whoever cannot ask knows nothing."""
+        """Whether the commit certainly exists. False if the repository does not answer."""
         with suppress(NessieError):
             return self.repository.find_request(request, branch=branch) is not None
         return False
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Closes the store."""
         self.repository.close()

@@ -1,7 +1,8 @@
-"""Errors on their way through Spark: one line of ours in whatever Spark makes of it, and the way back to an error of this package.
+"""Carries our errors through Spark, as one line of text, and back to an error class.
 
-Spark carries an exception of a Python process as the text of its traceback. What this room raises has a text of one line,
-`nessie: WHERE: MESSAGE [CODE]`, so it is the last line of that traceback, and `failure_of` finds it again.
+Spark turns an exception of a Python process into the text of its traceback. The exceptions of this
+package have one line, `nessie: WHERE: MESSAGE [CODE]`, which is the last line of that traceback.
+`failure_of` finds it again.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from nessie_cli.model import Conflict
 
 _LINE = r"nessie: (.*) \[([A-Z_]+)\]$"
 _MOST_CONFLICTS = 5
-"""Conflicts that one line names."""
+"""How many conflicts a line names."""
 
 
 class Refused(Exception):
-    """An error of this package inside a process of Spark. Its text is the whole line."""
+    """One of our errors inside a process of Spark. Its text is the whole line."""
 
     def __init__(self, where: str, error: NessieError) -> None:
-        # Built from parts, so that it can be pickled, and made in another process.
+        # The parts are arguments, so that the exception can be pickled.
         super().__init__(where, error)
         self.where = where
         self.error = error
@@ -56,7 +57,7 @@ def _named(conflict: Conflict) -> str:
 
 @contextmanager
 def at(where: str) -> Iterator[None]:
-    """Say where an error of this package happened, in the words that the driver is to see."""
+    """Adds to an error of the block where it happened, for the driver."""
     try:
         yield
     except NessieError as error:
@@ -64,7 +65,7 @@ def at(where: str) -> Iterator[None]:
 
 
 def _by_code() -> Mapping[str, type[NessieError]]:
-    """The most general error of each code that is made of its message alone."""
+    """Returns the most general error class of each code that takes only a message."""
     found: dict[str, type[NessieError]] = {}
     for item in vars(errors).values():
         if (
@@ -77,18 +78,19 @@ def _by_code() -> Mapping[str, type[NessieError]]:
 
 
 class SparkFailure(NessieError):
-    """An error of this package that happened in a process of Spark; `code` is that of the error as it was there."""
+    """An error in a process of Spark, with the `code` of the original error."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
-        # An attribute of the class elsewhere: here it is known only when it happens.
+        # Other errors have it as an attribute of the class.
         self.code = code  # type: ignore[misc]
 
 
 def failure_of(error: BaseException) -> NessieError | None:
-    """The error of this package that an exception of Spark carries; None where it is about something else.
+    """Returns our error in an exception of Spark, or None.
 
-    Facts that were attributes (the conflicts of a commit) are left behind on the way; the table `conflicts` and a dry run in Python have them.
+    Attributes of the error, such as the conflicts of a commit, are lost. The table `conflicts` and
+    a dry run in Python have them.
     """
     found = re.findall(_LINE, str(error), re.MULTILINE)
     if not found:
@@ -100,9 +102,10 @@ def failure_of(error: BaseException) -> NessieError | None:
 
 @contextmanager
 def told_plainly() -> Iterator[None]:
-    """Raise the errors of this package that happen in Spark's processes as what they are.
+    """Raises our errors in Spark's processes as their own classes.
 
-    Used as `with told_plainly(): frame.count()`. The message is one line that begins with `nessie:`; exceptions about something else pass.
+    Use it as `with told_plainly(): frame.count()`. The message is one line that begins with
+    `nessie:`. Other exceptions pass through.
     """
     try:
         yield
@@ -114,7 +117,7 @@ def told_plainly() -> Iterator[None]:
 
 
 def unknown(what: str, given: str, known: Any) -> errors.InvalidInput:
-    """The error for a word that is none of those known."""
+    """Returns the error for an unknown word."""
     return errors.InvalidInput(
-        f"{what} {given!r} is not known; there are {', '.join(sorted(known))}"
+        f"{what} {given!r} is unknown. Hint: there are {', '.join(sorted(known))}"
     )

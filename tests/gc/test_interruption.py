@@ -1,5 +1,4 @@
-"""A mark that is stopped goes on where it was: nothing that was finished is done again, and what is
-found is the same in the end."""
+"""An interrupted mark resumes after its last finished part, with the same result in the end."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nessie_cli.gc.marking import mark
+from nessie_cli.gc.mark import mark
 from nessie_cli.gc.run import Marks, Run
 from tests.gc.killing import killed_at
 from tests.gc.lakes import ROWS, Shore, shore, silent
@@ -18,7 +17,7 @@ from tests.gc.lakes import ROWS, Shore, shore, silent
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Shore]:
-    """Live tables, dropped ones, a broken one, and a manifest that several states share."""
+    """Live and dropped tables, a broken one, and a manifest that several states share."""
     with shore(tmp_path) as made:
         for name in ("a", "b", "gone", "sick"):
             made.create(name).append(ROWS)
@@ -42,25 +41,24 @@ def found(marks: Marks) -> list[set[str]]:
     return [{str(record) for record in dataset.records()} for dataset in marks]
 
 
-def test_what_was_finished_is_not_read_again(lake):
+def test_finished_parts_are_not_read_again(lake):
     whole, run = new_run(lake), new_run(lake)
     counts = marked(lake, whole)
 
     def interrupt(what: str, _done: int, _total: int | None) -> None:
-        finished = list(run.marks().live.pieces.glob("*.json"))
+        finished = list(run.marks().live.parts.glob("*.json"))
         if what == "live files" and len(finished) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         marked(lake, run, interrupt)
-    # The history goes on, and the files that were read are gone: who looks at either again finds
-    # something else.
+    # A second read of the history, or of the files, would find something else.
     for record in list(run.dataset("contents").records())[:4]:
         Path(record["metadata_location"]).write_text("{")
     lake.on().drop_table("db.b")
     assert marked(lake, run) == counts
     assert found(run.marks()) == found(whole.marks())
-    assert not run.marks().live.pieces.exists()
+    assert not run.marks().live.parts.exists()
 
 
 def test_a_mark_that_is_killed_before_any_change_of_the_disk_finds_the_same_in_the_end(
@@ -81,13 +79,13 @@ def test_a_mark_that_is_killed_before_any_change_of_the_disk_finds_the_same_in_t
     assert kills > 20
 
 
-def test_a_mark_again_begins_anew(lake):
+def test_a_second_mark_begins_from_scratch(lake):
     run = new_run(lake)
     again = run.marks(again=True)
-    (again.live.pieces).mkdir()
-    (again.live.pieces / "part-00000.json").write_text("{}")
+    (again.live.parts).mkdir()
+    (again.live.parts / "part-00000.json").write_text("{}")
     run.forget(*again)
-    assert not again.live.pieces.exists()
+    assert not again.live.parts.exists()
     mark(lake.repository, run.info.settings, again, {}, silent)
     lake.create("later")
     run.forget(*again)
@@ -95,7 +93,7 @@ def test_a_mark_again_begins_anew(lake):
     assert "db.later" in {record["key"] for record in again.contents.records()}
 
 
-def test_a_file_that_several_manifests_name_counts_once(lake):
+def test_a_file_in_several_manifests_counts_once(lake):
     run = new_run(lake)
     counts = marked(lake, run)
     assert counts["live"] == len({record["path"] for record in run.marks().live.records()})

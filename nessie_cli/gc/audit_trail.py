@@ -1,9 +1,11 @@
-"""The audit trail of a run: `deleted.jsonl`, a line before each batch of deletions and one behind it, on the disk before anything goes on.
+"""The audit trail of a run: a durable line before and after each batch, in `deleted.jsonl`.
 
-    {"event": "begin", "time": ..., "batch": 1, "files": [{"location": ..., "size": ..., "modified": ...}]}
+    {"event": "begin", "time": ..., "batch": 1,
+     "files": [{"location": ..., "size": ..., "modified": ...}]}
     {"event": "end", "time": ..., "batch": 1, "files": [{"location": ..., "outcome": "DELETED"}]}
 
-A batch that was begun and not ended was interrupted: each of its files was removed, or was not. A last line that is cut off was never waited for.
+A batch with a `begin` and no `end` was interrupted: each of its files may have been deleted. The
+writer of a truncated last line was killed before it deleted anything.
 """
 
 from __future__ import annotations
@@ -21,13 +23,13 @@ from nessie_cli.gc.removal import Candidate, Outcome, Removed
 
 
 class Trail:
-    """The audit trail in a file; to be written by who holds the lock of the run."""
+    """The audit trail in a file. Only the holder of the run's lock may write it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Its lines, the oldest first; raises `InvalidInput` for one in the middle that is none."""
+        """Yields the lines, oldest first. Raises `InvalidInput` for an invalid line."""
         if not self._path.exists():
             return
         with self._path.open("rb") as file:
@@ -37,11 +39,11 @@ class Trail:
                 except msgspec.DecodeError:
                     if not line.endswith(b"\n"):
                         return
-                    raise InvalidInput(f"{self._path}, line {number}: is no JSON") from None
+                    raise InvalidInput(f"{self._path}, line {number}: is not JSON") from None
                 yield entry
 
     def settled(self) -> Iterator[str]:
-        """The locations of files that were removed, or were found to be gone."""
+        """Returns the locations of files that were deleted or already missing."""
         for entry in self.entries():
             if entry["event"] == "end":
                 yield from (
@@ -51,18 +53,18 @@ class Trail:
                 )
 
     def begun(self) -> set[str]:
-        """The locations of the batch that was begun and not ended."""
+        """Returns the locations in an interrupted batch."""
         files: list[dict[str, Any]] = []
         for entry in self.entries():
             files = entry["files"] if entry["event"] == "begin" else []
         return {file["location"] for file in files}
 
     def last_batch(self) -> int:
-        """The number of the last batch, 0 where there is none."""
+        """Returns the number of the last batch, 0 if there is none."""
         return max((entry["batch"] for entry in self.entries()), default=0)
 
     def totals(self) -> tuple[int, int, int]:
-        """How many files were deleted, how many were gone before, and the bytes of those deleted."""
+        """Returns the numbers of deleted and of already missing files, and the deleted bytes."""
         sizes: dict[str, int] = {}
         deleted = gone = size = 0
         for entry in self.entries():
@@ -76,7 +78,7 @@ class Trail:
         return deleted, gone, size
 
     def begin(self, batch: int, time: datetime, candidates: Sequence[Candidate]) -> None:
-        """Note what is about to be removed."""
+        """Records the files that are about to be deleted."""
         files = [
             {"location": one.location, "size": one.size, "modified": one.modified}
             for one in candidates
@@ -84,7 +86,7 @@ class Trail:
         self._append({"event": "begin", "time": time, "batch": batch, "files": files})
 
     def end(self, batch: int, time: datetime, removed: Sequence[Removed]) -> None:
-        """Note what became of it."""
+        """Records the outcomes of a batch."""
         files = [
             {"location": one.location, "outcome": one.outcome}
             | ({"message": one.message} if one.message else {})
@@ -106,7 +108,10 @@ class Trail:
 
 
 def _drop_cut_line(file: BinaryIO) -> None:
-    """Go to the end of the last whole line, and end the file there: the process that wrote more was killed before anybody waited for it."""
+    """Truncates the file after its last complete line, and seeks there.
+
+    The writer of a truncated line was killed before it deleted anything.
+    """
     end = file.seek(0, os.SEEK_END)
     while end:
         begin = max(0, end - 2**16)

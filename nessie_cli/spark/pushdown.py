@@ -1,4 +1,4 @@
-"""Filters that Spark pushes down, as what the store can be asked for. What is narrowed exactly is not evaluated again; a wider one is."""
+"""Filters that Spark pushes down. Exact ones are not evaluated again by Spark, others are."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 class Kind(Enum):
-    """What a column that can be narrowed holds."""
+    """The kind of a column with push-down."""
 
     KEY = "key"
     NAME = "name"
     TIME = "time"
 
 
-class Narrowing(Struct, frozen=True):
-    """What the rows have to be; None narrows nothing. `after` is excluded, `until` included."""
+class PushedFilters(Struct, frozen=True):
+    """The pushed filters, None for no filter. `after` is exclusive, `until` inclusive."""
 
     keys: frozenset[ContentKey] | None = None
     names: frozenset[str] | None = None
@@ -44,12 +44,12 @@ class Narrowing(Struct, frozen=True):
     until: datetime | None = None
 
     def wants(self, name: str) -> bool:
-        """Whether rows of a reference of this name are asked for."""
+        """Whether rows of a reference match."""
         return self.names is None or name in self.names
 
     @property
     def nothing(self) -> bool:
-        """Whether no row can be what is asked for."""
+        """Whether no row can match."""
         return (
             self.keys == frozenset()
             or self.names == frozenset()
@@ -57,28 +57,28 @@ class Narrowing(Struct, frozen=True):
         )
 
 
-EVERYTHING = Narrowing()
+EVERYTHING = PushedFilters()
 
 
-def narrow(
+def push_down(
     filters: Iterable[Filter], columns: Mapping[str, Kind]
-) -> tuple[Narrowing, list[Filter]]:
-    """What the filters on these columns come to, and the filters that are left to Spark."""
+) -> tuple[PushedFilters, list[Filter]]:
+    """Returns the pushed filters, and the filters that Spark evaluates."""
     found, left = EVERYTHING, []
     for filter_ in filters:
         column: tuple[str, ...] = getattr(filter_, "attribute", ())
         kind = columns.get(column[0]) if len(column) == 1 else None
-        narrower = _narrower(found, filter_, kind) if kind else None
-        if narrower is None:
+        narrowed = _with_filter(found, filter_, kind) if kind else None
+        if narrowed is None:
             left.append(filter_)
         else:
-            found = narrower
+            found = narrowed
     return found, left
 
 
-def _narrower(found: Narrowing, filter_: Filter, kind: Kind) -> Narrowing | None:
+def _with_filter(found: PushedFilters, filter_: Filter, kind: Kind) -> PushedFilters | None:
     if isinstance(filter_, IsNotNull):
-        # None of these columns holds nulls, but for the name of what was read by its hash alone.
+        # None of these columns contains nulls, except the reference of a read by hash.
         return None if kind is Kind.NAME else found
     if kind is Kind.TIME:
         return _in_time(found, filter_)
@@ -93,7 +93,7 @@ def _narrower(found: Narrowing, filter_: Filter, kind: Kind) -> Narrowing | None
 
 
 def _values(filter_: Filter) -> list[str] | None:
-    """The texts that a column may equal; None for a filter that says something else."""
+    """Returns the strings that a column may equal, None for another filter."""
     values: list[Any]
     if isinstance(filter_, EqualTo | EqualNullSafe):
         values = [filter_.value]
@@ -105,7 +105,7 @@ def _values(filter_: Filter) -> list[str] | None:
 
 
 def _key(text: str) -> ContentKey | None:
-    """The key whose column holds exactly this text; None where no key has it."""
+    """Returns the key with exactly this text in its column, or None."""
     try:
         key = ContentKey.parse(text)
     except InvalidInput:
@@ -113,13 +113,13 @@ def _key(text: str) -> ContentKey | None:
     return key if str(key) == text else None
 
 
-def _in_time(found: Narrowing, filter_: Filter) -> Narrowing | None:
+def _in_time(found: PushedFilters, filter_: Filter) -> PushedFilters | None:
     value = getattr(filter_, "value", None)
     if not isinstance(value, datetime):
         return None
     when = value if value.tzinfo else value.replace(tzinfo=UTC)
     if when == _EARLIEST:
-        # There is no microsecond before it.
+        # The earliest time has no microsecond before it.
         return None
     after, until = found.after, found.until
     if isinstance(filter_, GreaterThan | GreaterThanOrEqual | EqualTo):

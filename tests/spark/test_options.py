@@ -1,4 +1,4 @@
-"""What cannot be read, and what happens on the way: one line each, which names what it is about."""
+"""Errors of reads: each is one line that names the repository and the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from nessie_cli import NessieError, connect, create
 from nessie_cli.errors import NotFound, StoreUnavailable
 from nessie_cli.spark import failure_of, told_plainly
-from nessie_cli.spark.failures import Refused, SparkFailure
+from nessie_cli.spark.errors import Refused, SparkFailure
 from nessie_cli.spark.source import NessieDataSource
 from tests.repository.servers import Servers
 from tests.repository.vocabulary import NS, Catalog
@@ -22,58 +22,64 @@ ASKED = [
     (
         {"table": "logs"},
         (
-            "option table: 'logs' is no table; there are references, log, operations, entries,"
-            " contents, diff, reflog, conflicts"
+            "option table: there is no table 'logs'. Hint: there are references, log, operations, "
+            "entries, contents, diff, reflog, conflicts"
         ),
     ),
     ({}, 'option table: is missing; .option("table", ...) is one of references, log'),
     (
         {"table": "log", "reff": "main"},
         (
-            "option reff: table log has no such option; it takes at, from, maxCommitsPerBatch,"
-            " ref, rowsPerPartition, table"
+            "option reff: table log has no such option. Hint: its options are at, from, "
+            "maxCommitsPerBatch, ref, rowsPerPartition, table"
         ),
     ),
     ({"table": "entries", "from": "main"}, "option from: table entries has no such option"),
     (
         {"table": "log", "ref": "main", "to": "dev"},
-        "options ref and to: both name the end; give one of them",
+        "options ref and to: cannot be combined. Hint: set one of them",
     ),
-    ({"table": "log", "ref": "main,*"}, "option ref: * is every reference; give it alone"),
+    ({"table": "log", "ref": "main,*"}, "option ref: * stands for all references"),
     ({"table": "log", "ref": "gone"}, "table log: Named reference 'gone' not found"),
     ({"table": "log", "ref": "main", "at": "soon"}, "time 'soon': write an ISO instant"),
     (
         {"table": "log", "rowsPerPartition": "0"},
-        "option rowsPerPartition: '0' is no whole number above 0",
+        "option rowsPerPartition: '0' is not a positive integer",
     ),
     (
         {"table": "log", "maxCommitsPerBatch": "many"},
-        "option maxCommitsPerBatch: 'many' is no whole number above 0",
+        "option maxCommitsPerBatch: 'many' is not a positive integer",
     ),
     ({"table": "log", "maxCommitsPerBatch": "5"}, "option maxCommitsPerBatch: is for streams"),
     (
         {"table": "diff", "maxCommitsPerBatch": "5"},
-        "option maxCommitsPerBatch: table diff has no such option; it takes at, from, prefix, ref",
+        (
+            "option maxCommitsPerBatch: table diff has no such option. "
+            "Hint: its options are at, from, prefix, ref"
+        ),
     ),
     ({"table": "entries", "prefix": "a..b"}, "key 'a..b': an element is empty"),
-    ({"table": "diff"}, "option from: is missing; it names the state before"),
-    ({"table": "diff", "from": "main", "to": "main,dev"}, "option to: a difference has one end"),
-    ({"table": "conflicts"}, "option from: is missing; it names what would be merged"),
+    ({"table": "diff"}, "option from: is missing. Hint: set it to the earlier revision"),
+    ({"table": "diff", "from": "main", "to": "main,dev"}, "option to: must be one revision"),
+    ({"table": "conflicts"}, "option from: is missing. Hint: set it to the revision to merge"),
     (
         {"table": "conflicts", "from": "dev", "to": "v1"},
-        "option to: names the one branch that would be merged into",
+        "option to: must be one branch, the target of the merge",
     ),
     (
         {"table": "reflog", "ref": "main,dev"},
-        "option ref: a reflog is that of one reference, or of all",
+        "option ref: the reflog is that of one reference, or of all",
     ),
     (
         {"table": "log", "token": "s3cret"},
-        "option token: options stand in plans, so secrets are none; NESSIE_AUTH_TOKEN",
+        (
+            "option token: secrets are not options, because options are in Spark's plans. "
+            "Hint: set NESSIE_AUTH_TOKEN"
+        ),
     ),
     (
         {"table": "log", "url": "memory:"},
-        "option url: memory: is another repository in each process",
+        "option url: memory: is a store of one process",
     ),
     ({"table": "log", "url": ""}, "option url: is missing"),
     (
@@ -85,7 +91,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("options", "told"), ASKED, ids=lambda value: str(value)[:60])
-def test_what_cannot_be_asked_is_told_in_one_line(
+def test_an_invalid_option_is_an_error_of_one_line(
     store: str, options: dict[str, str], told: str
 ) -> None:
     with pytest.raises(Refused) as refused:
@@ -100,7 +106,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(
     assert "s3cret" not in text
 
 
-def test_a_write_says_what_it_does_and_has_no_other_options(store: str) -> None:
+def test_a_write_needs_a_message_and_has_no_other_options(store: str) -> None:
     for options, told in [
         ({}, "option message: is missing"),
         ({"message": "x", "table": "log"}, "option table: a write has no such option"),
@@ -111,7 +117,7 @@ def test_a_write_says_what_it_does_and_has_no_other_options(store: str) -> None:
             )
 
 
-def test_a_relative_path_is_one_of_the_drivers_folder(
+def test_a_relative_path_is_relative_to_the_drivers_folder(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = Path(store.removeprefix("sqlite:///"))
@@ -121,7 +127,7 @@ def test_a_relative_path_is_one_of_the_drivers_folder(
     assert len(frame.rows()) == len(rows(store, table="log"))
 
 
-def test_a_worker_without_the_file_says_so(store: str, tmp_path: Path) -> None:
+def test_a_worker_without_the_file_is_an_error(store: str, tmp_path: Path) -> None:
     path = Path(store.removeprefix("sqlite:///"))
     frame = Frame(store, table="log")
     reader = frame.source.reader(frame.schema)
@@ -139,7 +145,7 @@ def test_a_worker_without_the_file_says_so(store: str, tmp_path: Path) -> None:
         list(reader.read(parts[0]))
 
 
-def test_a_server_that_stops_in_the_middle_is_one_clear_error(store: str, servers: Servers) -> None:
+def test_a_server_that_stops_meanwhile_is_one_error(store: str, servers: Servers) -> None:
     with connect(store) as repository:
         Catalog(repository).write(
             "main", {"many": NS, **{f"many.t{number}": number for number in range(5_000)}}
@@ -171,14 +177,15 @@ def test_a_store_whose_objects_are_damaged_names_them(store: str, tmp_path: Path
         reader.partitions()
 
 
-# -- back from Spark -----------------------------------------------------------------------------
+# -- back from Spark ------------------------------------------------------------------------------
+
 TRACEBACK = """[PYTHON_DATA_SOURCE_ERROR] Failed to create Python data source instance: Traceback (most recent call last):
   File "source.py", line 1, in schema
-nessie_cli.spark.failures.Refused: nessie: http://h/api/v2, table log: Named reference 'gone' not found [REFERENCE_NOT_FOUND]
+nessie_cli.spark.errors.Refused: nessie: http://h/api/v2, table log: Named reference 'gone' not found [REFERENCE_NOT_FOUND]
  SQLSTATE: 38000"""
 
 
-def test_an_exception_of_spark_is_the_error_that_it_carries() -> None:
+def test_an_exception_of_spark_becomes_our_error() -> None:
     found = failure_of(PySparkException(TRACEBACK))
     assert type(found) is NotFound
     assert found.message == "nessie: http://h/api/v2, table log: Named reference 'gone' not found"
@@ -186,13 +193,13 @@ def test_an_exception_of_spark_is_the_error_that_it_carries() -> None:
         raise PySparkException(TRACEBACK)
 
 
-def test_exceptions_about_something_else_pass() -> None:
+def test_other_exceptions_pass_through() -> None:
     assert failure_of(ValueError("nessie is nice")) is None
     with pytest.raises(ZeroDivisionError), told_plainly():
         raise ZeroDivisionError
 
 
-def test_every_code_comes_back() -> None:
+def test_every_error_code_is_restored() -> None:
     from nessie_cli import errors
 
     kinds = [
@@ -208,12 +215,12 @@ def test_every_code_comes_back() -> None:
     assert type(failure_of(RuntimeError("nessie: x [SERVICE_UNAVAILABLE]"))) is StoreUnavailable
 
 
-def test_an_error_travels_between_processes() -> None:
+def test_an_error_can_be_pickled() -> None:
     error = Refused("here", StoreUnavailable("two\nlines"))
     assert str(pickle.loads(pickle.dumps(error))) == "nessie: here: two lines [SERVICE_UNAVAILABLE]"
 
 
-def test_options_are_those_of_spark_in_any_case(store: str) -> None:
+def test_options_are_case_insensitive(store: str) -> None:
     assert given(store, {"rowsPerPartition": "2"})["rowsperpartition"] == "2"
     source = NessieDataSource({"URL": store, "TABLE": "log", "rowsPerPartition": "20"})
     reader = source.reader(source.schema())

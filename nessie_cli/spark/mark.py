@@ -1,8 +1,9 @@
-"""The mark of a garbage collection as jobs of Spark: the same datasets as `gc/` writes on one machine, of lakes of any size.
+"""The mark of a garbage collection as Spark jobs, with the same datasets as on one machine.
 
-The driver walks the history. Tasks read metadata files, manifest lists, manifests (a shared one once) and folders; what is needed and what is there
-meet in an anti-join, and each result goes into the run's folder as Parquet, so that the driver never holds it. Tasks are those of RDDs,
-because the functions over Arrow batches of PySpark 4.1 need pandas. Options of file systems travel with the tasks, never in a plan.
+The driver walks the history. Tasks read metadata files, manifest lists and manifests, each once,
+and write the results to the run's folder as Parquet, so the driver never holds them. The tasks are
+those of RDDs, because Arrow functions of PySpark 4.1 need pandas. Options of file systems are sent
+with the tasks, never in a plan.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ from pyspark.sql.types import BooleanType, LongType, StringType
 
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.gc.datasets import make_durable
-from nessie_cli.gc.following import (
+from nessie_cli.gc.history import TableState
+from nessie_cli.gc.mark import Marked, PhaseProgress, contents_of
+from nessie_cli.gc.parts import Finding
+from nessie_cli.gc.run import Marks, Settings
+from nessie_cli.gc.table_files import (
     TRIES,
-    Places,
+    BaseLocations,
     bases_of,
     broken,
     dead_places,
     folder_of,
-    foreign,
-    place_of,
+    other_format,
+    probable_location,
     write_places,
 )
-from nessie_cli.gc.history import TableState
-from nessie_cli.gc.marking import Marked, Told, contents_of
-from nessie_cli.gc.pieces import Finding
-from nessie_cli.gc.run import Marks, Settings
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.reachable import (
-    Broken,
+    BrokenFile,
     Fault,
     Kind,
     Manifest,
-    Needed,
+    ReferencedFile,
     Snapshots,
     manifests_of,
     needed,
@@ -51,14 +52,14 @@ from nessie_cli.iceberg.reachable import (
 )
 from nessie_cli.repository.base import Repository
 from nessie_cli.spark.datasets import columns_of, read, write, write_files
-from nessie_cli.spark.failures import at
+from nessie_cli.spark.errors import at
 
 Properties = Mapping[str, str]
 
 _FILES_PER_TASK = 20
 _MOST_TASKS = 2_000
 _WHOLE = "_whole"
-"""The file that says that all of a stage is there."""
+"""The file that marks a complete stage."""
 
 
 _FOUND = columns_of(
@@ -73,9 +74,11 @@ _FOUND = columns_of(
     "message",
     number=LongType(),
 )
-"""What tasks tell: `what` is FILE (it is needed), LIST or MANIFEST (it is needed, and to be followed), BASE, BROKEN, or a kind of finding.
+"""The results of tasks.
 
-`number` is the length of a manifest, else that of the state in the dataset `contents`.
+`what` is FILE (a live file), LIST or MANIFEST (a live file that must be read), BASE, BROKEN, or a
+kind of finding. `number` is the length of a manifest, otherwise the number of the state in the
+dataset `contents`.
 """
 _FILE, _LIST, _MANIFEST, _BASE, _BROKEN = "FILE", "LIST", "MANIFEST", "BASE", "BROKEN"
 _STATE = TableState.__struct_fields__
@@ -93,24 +96,31 @@ _CONTENTS = columns_of(
 Values: TypeAlias = tuple[Any, ...]
 
 
-def _told(what: str, number: int = 0, **values: str | None) -> Values:
+def _result(what: str, number: int = 0, **values: str | None) -> Values:
     return what, *(values.get(name) for name in _FOUND.names[1:-1]), number
 
 
-# -- mark ------------------------------------------------------------------------------------------------------------------------------------
+# -- mark -----------------------------------------------------------------------------------------
 
 
 def gc_mark(
-    repository: Repository, settings: Settings, marks: Marks, properties: Properties, told: Told
+    repository: Repository,
+    settings: Settings,
+    marks: Marks,
+    properties: Properties,
+    progress: PhaseProgress,
 ) -> Marked:
-    """As `gc.marking.mark`, with the reading of files spread over Spark's executors, which have to reach the files and the folder of the run."""
-    marked = contents_of(repository, settings, marks, told)
+    """Like `gc.mark.mark`, but Spark's executors read the files.
+
+    They need access to the files and to the folder of the run.
+    """
+    marked = contents_of(repository, settings, marks, progress)
     counts = _Following(
         SparkSession.builder.getOrCreate(),
         properties,
         Snapshots(settings.snapshots),
-        told,
-        marks.live.pieces,
+        progress,
+        marks.live.parts,
     ).follow(marks)
     return structs.replace(marked, counts={**marked.counts, **counts})
 
@@ -118,8 +128,8 @@ def gc_mark(
 class _Following:
     """The jobs of a mark.
 
-    What each stage tells is kept in the folder `stages`: several results are taken from it, and a mark that was stopped goes on behind the last stage
-    that was finished.
+    The folder `stages` has the results of each stage, because several datasets need them. An
+    interrupted mark resumes after the last finished stage.
     """
 
     def __init__(
@@ -127,17 +137,17 @@ class _Following:
         spark: SparkSession,
         properties: Properties,
         snapshots: Snapshots,
-        told: Told,
+        progress: PhaseProgress,
         stages: Path,
     ) -> None:
         self._spark = spark
         self._properties = dict(properties)
         self._snapshots = snapshots
-        self._say = told
+        self._progress = progress
         self._stages = stages
 
     def follow(self, marks: Marks) -> dict[str, int]:
-        """Write the datasets `live`, `bases` and `findings`."""
+        """Writes the datasets `live`, `bases` and `findings`."""
         states = read(self._spark, marks.contents, _CONTENTS).withColumn(
             "number", F.monotonically_increasing_id()
         )
@@ -167,7 +177,7 @@ class _Following:
         places, findings = self._places(states.where(~F.col("live")).where(followed), tables)
         self._breakages(places, tables, lists, manifests)
         foreign_ones = [
-            foreign(_state(row)) for row in states.where("live").where(~followed).collect()
+            other_format(_state(row)) for row in states.where("live").where(~followed).collect()
         ]
         counts |= write_places(marks, places, [*foreign_ones, *findings])
         shutil.rmtree(self._stages, ignore_errors=True)
@@ -180,14 +190,14 @@ class _Following:
         work: Callable[[Iterable[Row]], Iterator[Values]],
         tables: DataFrame | None = None,
     ) -> DataFrame:
-        """What tasks tell about the rows of a frame, done now, or in the process that was stopped.
+        """Returns the results of tasks for the rows of a frame, also those of an earlier process.
 
-        `tables` is what the metadata files have told, None for those themselves.
+        `tables` are the results about the metadata files, None for the stage that reads them.
         """
         folder = self._stages / words.replace(" ", "-")
         if not (folder / _WHOLE).exists():
             count = frame.count()
-            self._say(f"reading {words}", 0, count)
+            self._progress(f"reading {words}", 0, count)
             tasks = max(1, min(_MOST_TASKS, -(-count // _FILES_PER_TASK)))
             done = self._spark.createDataFrame(
                 frame.repartition(tasks).rdd.mapPartitions(work), _FOUND, verifySchema=False
@@ -201,11 +211,14 @@ class _Following:
                 done.unpersist()
             make_durable(folder)
             (folder / _WHOLE).touch()
-            self._say(f"reading {words}", count, count)
+            self._progress(f"reading {words}", count, count)
         return self._spark.read.schema(_FOUND).parquet(folder.as_uri())
 
-    def _places(self, dead: DataFrame, tables: DataFrame) -> tuple[Places, list[Finding]]:
-        """Where contents are and have been; a dead one is looked for where no live state of it has told about the same folder."""
+    def _places(self, dead: DataFrame, tables: DataFrame) -> tuple[BaseLocations, list[Finding]]:
+        """Returns the bases of contents, and findings about dead contents.
+
+        A dead content is read if no live state of it is in the same folder.
+        """
         folder = F.regexp_replace("metadata_location", "/[^/]*$", "").alias("folder")
         settled = (
             tables.where(F.col("what") == "SETTLED")
@@ -219,17 +232,17 @@ class _Following:
             .groupBy("content_id", "folder")
         )
         looked = self._stage(
-            "places of dropped tables",
+            "locations of dropped tables",
             groups.agg(F.slice(tried, 1, TRIES).alias("states")),
             _look_for(self._properties),
             tables,
         )
-        places = Places()
-        told = (
+        places = BaseLocations()
+        dead_bases = (
             tables.unionByName(looked).where(F.col("what") == _BASE).groupBy("content_id", "path")
         )
         for row in (
-            told.agg(F.min(F.struct("number", "key")).alias("first"))
+            dead_bases.agg(F.min(F.struct("number", "key")).alias("first"))
             .sort("first.number", "path")
             .collect()
         ):
@@ -250,9 +263,9 @@ class _Following:
 
     @staticmethod
     def _breakages(
-        places: Places, tables: DataFrame, lists: DataFrame, manifests: DataFrame
+        places: BaseLocations, tables: DataFrame, lists: DataFrame, manifests: DataFrame
     ) -> None:
-        """Say of each broken file which contents need it: those whose metadata file, or one of whose manifest lists, leads to it."""
+        """Returns a finding for each broken file and each content that needs it."""
         is_broken = F.col("what") == _BROKEN
         if not tables.unionByName(lists).unionByName(manifests).where(is_broken).take(1):
             return
@@ -294,13 +307,13 @@ class _Following:
                 reference=found["reference"],
                 commit="",
             )
-            places.broke(
-                broken(state, Broken(Fault(found["fault"]), row["location"], found["message"]))
+            places.add_broken(
+                broken(state, BrokenFile(Fault(found["fault"]), row["location"], found["message"]))
             )
 
 
 def _need_answers(done: DataFrame, tables: DataFrame) -> None:
-    """Raises `StoreUnavailable` where a file system does not answer that has told about tables: that is no fault of a table."""
+    """Raises `StoreUnavailable` if a file system has stopped answering."""
     silent = done.where(F.col("fault") == Fault.NO_ANSWER.value)
     for row in (
         silent.groupBy(_authority("location").alias("authority"))
@@ -316,7 +329,7 @@ def _need_answers(done: DataFrame, tables: DataFrame) -> None:
 
 
 def _authority(column: str) -> Column:
-    # S3's schemes are several, and the normal form of a location has one of them.
+    # S3 has several schemes, and the normal form of a location has one of them.
     return F.lower(
         F.regexp_replace(
             F.regexp_extract(column, "^[A-Za-z][A-Za-z0-9+.-]+:(//[^/]*)?", 0), "^s3[an]:", "s3:"
@@ -325,7 +338,7 @@ def _authority(column: str) -> Column:
 
 
 def _once(frame: DataFrame, what: str) -> DataFrame:
-    """The files of a kind that are to be followed, each once."""
+    """Returns the files of a kind that must be read, each once."""
     chosen = [
         F.min("location").alias("location"),
         F.min("content_id").alias("content_id"),
@@ -353,7 +366,7 @@ def _of_state(files: Files, state: TableState, number: int, wanted: Snapshots) -
     location = state.metadata_location
     common = {"content_id": state.content_id, "key": state.key, "reference": state.reference}
     try:
-        yield _told(
+        yield _result(
             _FILE,
             number,
             path=needed(location, Kind.METADATA, location).path,
@@ -362,23 +375,23 @@ def _of_state(files: Files, state: TableState, number: int, wanted: Snapshots) -
         )
         table = read_table(files, location)
         bases = bases_of(table, location)
-    except Broken as found:
-        yield _told(_BASE, number, path=place_of(location), **common)
+    except BrokenFile as found:
+        yield _result(_BASE, number, path=probable_location(location), **common)
         yield _broken(found, number, **common)
         return
     for base in bases:
-        yield _told(_BASE, number, path=base, **common)
-    yield _told("SETTLED", number, path=folder_of(location), **common)
+        yield _result(_BASE, number, path=base, **common)
+    yield _result("SETTLED", number, path=folder_of(location), **common)
     if (missing := table.missing(state.snapshot_id, location)) is not None:
         yield _broken(missing, number, **common)
     snapshots = table.chosen(state.snapshot_id, wanted)
     for file in table.statistics_of(snapshots, wanted):
-        yield _told(_FILE, number, path=file.path, kind=file.kind.value, **common)
+        yield _result(_FILE, number, path=file.path, kind=file.kind.value, **common)
     for snapshot in snapshots:
         try:
             if snapshot.manifest_list is not None:
                 file = needed(snapshot.manifest_list, Kind.MANIFEST_LIST, location)
-                yield _told(
+                yield _result(
                     _LIST,
                     number,
                     path=file.path,
@@ -389,7 +402,7 @@ def _of_state(files: Files, state: TableState, number: int, wanted: Snapshots) -
                 continue
             for manifest in manifests_of(files, snapshot, location):
                 file = manifest.file
-                yield _told(
+                yield _result(
                     _MANIFEST,
                     0,
                     path=file.path,
@@ -397,12 +410,12 @@ def _of_state(files: Files, state: TableState, number: int, wanted: Snapshots) -
                     location=file.location,
                     **common,
                 )
-        except Broken as found:
+        except BrokenFile as found:
             yield _broken(found, number, **common)
 
 
-def _broken(found: Broken, number: int, **values: str | None) -> Values:
-    return _told(
+def _broken(found: BrokenFile, number: int, **values: str | None) -> Values:
+    return _result(
         _BROKEN,
         number,
         location=found.location,
@@ -426,8 +439,8 @@ def _follow_list(properties: Properties) -> Callable[[Iterable[Row]], Iterator[V
                         "content_id": content_id,
                         "key": row["path"],
                     }
-                    yield _told(_MANIFEST, manifest.length, **values)
-            except Broken as found:
+                    yield _result(_MANIFEST, manifest.length, **values)
+            except BrokenFile as found:
                 yield _broken(found, 0, path=row["path"])
 
     return work
@@ -437,13 +450,15 @@ def _follow_manifest(properties: Properties) -> Callable[[Iterable[Row]], Iterat
     def work(rows: Iterable[Row]) -> Iterator[Values]:
         files = Files(properties)
         for row in rows:
-            manifest = Manifest(Needed(row["location"], row["path"], Kind.MANIFEST), row["number"])
+            manifest = Manifest(
+                ReferencedFile(row["location"], row["path"], Kind.MANIFEST), row["number"]
+            )
             try:
                 for file in read_manifest(files, manifest):
-                    yield _told(
+                    yield _result(
                         _FILE, path=file.path, kind=file.kind.value, content_id=row["content_id"]
                     )
-            except Broken as found:
+            except BrokenFile as found:
                 yield _broken(found, 0, path=row["path"])
 
     return work
@@ -454,10 +469,10 @@ def _look_for(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Valu
         files = Files(properties)
         for row in rows:
             first, number = _state(row["states"][0]), row["states"][0]["number"]
-            with at("places of dropped tables"):
+            with at("locations of dropped tables"):
                 bases, findings = dead_places(files, [_state(state) for state in row["states"]])
             for base in bases:
-                yield _told(_BASE, number, path=base, content_id=first.content_id, key=first.key)
+                yield _result(_BASE, number, path=base, content_id=first.content_id, key=first.key)
             for one in findings:
                 values = {
                     "content_id": one.content_id,
@@ -466,6 +481,6 @@ def _look_for(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Valu
                     "location": one.location,
                     "message": one.message,
                 }
-                yield _told(one.kind, number, **values)
+                yield _result(one.kind, number, **values)
 
     return work

@@ -1,4 +1,4 @@
-"""Mark: which files live commits need, and where tables are or have been, written down as four datasets."""
+"""Mark: finds the files that live commits need, and the locations of tables."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import TypeAlias
 from msgspec import Struct, json, structs
 
 from nessie_cli.gc.datasets import parquet_writer
-from nessie_cli.gc.following import STATES_PER_PIECE, Rows, follow
 from nessie_cli.gc.history import History, TableState, no_staged
 from nessie_cli.gc.policies import policies
 from nessie_cli.gc.roots import moves_since
 from nessie_cli.gc.run import Marks, Pinned, Settings
 from nessie_cli.gc.schemas import CONTENTS
+from nessie_cli.gc.table_files import STATES_PER_PIECE, Rows, follow
 from nessie_cli.iceberg.reachable import Snapshots
 from nessie_cli.repository.base import Repository
 
 _FOUND = "_found.json"
-"""Beside the contents: where the references stood, and how much was found."""
-Told: TypeAlias = Callable[[str, int, int | None], None]
-"""Hears what is being done, how many there were so far, and of how many (None: nobody knows). May be called often."""
+"""A file next to the dataset `contents` with the references and the counts."""
+PhaseProgress: TypeAlias = Callable[[str, int, int | None], None]
+"""A callback with the name of a phase, the amount done, and the total (None: unknown)."""
 
 
 class Marked(Struct, frozen=True):
-    """What was marked: all references, where they stood, and how much was found."""
+    """The result of a mark: all references with their commits, and counts."""
 
     references: tuple[Pinned, ...]
     counts: Mapping[str, int]
@@ -36,24 +36,25 @@ def mark(
     settings: Settings,
     marks: Marks,
     properties: Mapping[str, str],
-    told: Told,
+    progress: PhaseProgress,
     *,
     states_per_piece: int = STATES_PER_PIECE,
 ) -> Marked:
-    """Walk the history, then follow every state of a table in it that is live down to its last data file.
+    """Walks the history, then every live state of a table down to its data files.
 
-    A mark that was stopped goes on where it was: a history that was walked to its end is not walked again, and files are read from the first piece
-    on that was not finished. A mark that has to begin anew is given datasets that nothing has been written to.
+    An interrupted mark resumes: a complete history is not walked again, and files are read from
+    the first unfinished part. Empty datasets make it begin from scratch.
 
-    `properties` are those of PyIceberg's FileIO. Raises `InvalidInput` for settings that can never work and what the repository raises; a table that
-    cannot be read is a finding. Cost: each commit of the repository once, each metadata file of a live commit and each manifest once.
+    `properties` are those of PyIceberg's FileIO. Raises `InvalidInput` for invalid settings, and
+    the errors of the repository. A table that cannot be read is a finding. Cost: each commit of the
+    repository, each metadata file of a live commit, and each manifest are read once.
     """
-    marked = contents_of(repository, settings, marks, told)
+    marked = contents_of(repository, settings, marks, progress)
     files = follow(
         marks,
         properties,
         Snapshots(settings.snapshots),
-        lambda count: told("live files", count, None),
+        lambda count: progress("live files", count, None),
         states_per_piece,
     )
     return structs.replace(marked, counts={**marked.counts, **files})
@@ -62,14 +63,14 @@ def mark(
 def history_of(
     repository: Repository,
     settings: Settings,
-    told: Told,
+    progress: PhaseProgress,
     staged: Callable[[], Iterable[TableState]] = no_staged,
 ) -> History:
-    """The walk over the history of a repository that the settings of a run ask for."""
+    """Returns the walk over the history of a repository, by the settings of a run."""
     return History(
         repository,
         policies(settings.default_cutoff, settings.cutoffs, settings.reference_time),
-        lambda count: told("commits", count, None),
+        lambda count: progress("commits", count, None),
         moves_since=moves_since(repository, settings.reference_time),
         staged=staged,
     )
@@ -79,15 +80,15 @@ def contents_of(
     repository: Repository,
     settings: Settings,
     marks: Marks,
-    told: Told,
+    progress: PhaseProgress,
     history: History | None = None,
 ) -> Marked:
-    """The first half: the dataset `contents`, as it is where that has been written, else by this history or one by the settings."""
+    """Writes the dataset `contents`, unless it exists: by this history or one by the settings."""
     if marks.contents.exists and (marks.contents.folder / _FOUND).exists():
         found: Marked = json.decode((marks.contents.folder / _FOUND).read_bytes(), type=Marked)
         return found
     if history is None:
-        history = history_of(repository, settings, told)
+        history = history_of(repository, settings, progress)
     live, dead = Counter[str](), Counter[str]()
     with marks.contents.replacing() as folder:
         with parquet_writer(folder, CONTENTS) as write:

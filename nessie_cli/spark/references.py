@@ -1,4 +1,4 @@
-"""The tables `references` and `reflog`, and `conflicts`: what a merge would meet."""
+"""The tables `references`, `reflog` and `conflicts` (the conflicts of a possible merge)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from nessie_cli.spark.columns import (
     content_row,
     rename_row,
 )
-from nessie_cli.spark.narrowing import Kind, Narrowing
-from nessie_cli.spark.options import Asked
+from nessie_cli.spark.options import ReadOptions
+from nessie_cli.spark.pushdown import Kind, PushedFilters
 from nessie_cli.spark.table import Pinned, Row, Table, created, pin_heads
 
 _REFERENCES_PER_PARTITION = 500
@@ -33,54 +33,54 @@ REFERENCES_SCHEMA = StructType(
     [
         column("name", TEXT, "The branch or tag", nullable=False),
         column("type", TEXT, "BRANCH or TAG", nullable=False),
-        column("hash", TEXT, "The commit that it names", nullable=False),
-        column("commits", LONG, "Its commits along first parents", nullable=False),
+        column("hash", TEXT, "The commit that it points to", nullable=False),
+        column("commits", LONG, "The number of its first parents", nullable=False),
         column(
             "ahead",
             LONG,
-            "Commits of a branch that the default branch has not; null for that one and for tags",
+            "Commits that the default branch does not contain; null for the default branch and tags",
         ),
-        column("behind", LONG, "Commits of the default branch that this branch has not"),
-        column("common_ancestor", TEXT, "The newest commit that both have"),
-        column("head", COMMIT, "The commit that it names; null for the empty history"),
+        column("behind", LONG, "Commits of the default branch that this branch does not contain"),
+        column("common_ancestor", TEXT, "The newest common commit"),
+        column("head", COMMIT, "The commit that it points to; null for the empty history"),
     ]
 )
 
 
-class SomeReferences(Struct, frozen=True):
-    """References as they stood when the frame was made, and the default branch beside them."""
+class ReferencePart(Struct, frozen=True):
+    """References and the default branch, at the time when the frame was created."""
 
     references: tuple[Reference, ...]
     default: Reference
 
 
-def _pin_references(repository: Repository, asked: Asked) -> Pinned:
+def _pin_references(repository: Repository, options: ReadOptions) -> Pinned:
     default = repository.config().default_branch
     listed = tuple(repository.references())
-    # The default branch comes first, whether it is asked for or not: distances are from it.
+    # The default branch comes first, even if it is not selected: distances are relative to it.
     first = [found for found in listed if found.name == default]
     return Pinned(
         created(repository),
-        (*first, *(found for found in listed if found.name.startswith(asked.prefix or ""))),
+        (*first, *(found for found in listed if found.name.startswith(options.prefix or ""))),
     )
 
 
 def _plan_references(
     repository: Repository,  # noqa: ARG001
-    asked: Asked,
+    options: ReadOptions,
     pinned: Pinned,
-    wanted: Narrowing,
-) -> list[SomeReferences]:
+    wanted: PushedFilters,
+) -> list[ReferencePart]:
     default, *listed = pinned.heads
     chosen = tuple(found for found in listed if wanted.wants(found.name))
-    size = min(asked.rows, _REFERENCES_PER_PARTITION)
+    size = min(options.rows, _REFERENCES_PER_PARTITION)
     return [
-        SomeReferences(chosen[first : first + size], default)
+        ReferencePart(chosen[first : first + size], default)
         for first in range(0, len(chosen), size)
     ]
 
 
-def _reference_rows(repository: Repository, part: SomeReferences) -> Iterator[Row]:
+def _reference_rows(repository: Repository, part: ReferencePart) -> Iterator[Row]:
     heads: dict[str, CommitMeta | None] = {NO_ANCESTOR: None}
     for found in part.references:
         if found.hash not in heads:
@@ -110,57 +110,57 @@ REFERENCES = Table(
     _reference_rows,
 )
 
-# -- reflog -------------------------------------------------------------------------------------------------------------------------------
+# -- reflog ---------------------------------------------------------------------------------------
 
 REFLOG_SCHEMA = StructType(
     [
-        column("number", LONG, "Counts up in the whole repository", nullable=False),
+        column("number", LONG, "The number of the move in the repository", nullable=False),
         column("reference", TEXT, "The branch or tag that moved", nullable=False),
         column("type", TEXT, "BRANCH or TAG", nullable=False),
-        column("before", TEXT, "Where it stood; null for a creation"),
-        column("after", TEXT, "Where it went; null for a deletion"),
+        column("before", TEXT, "The commit before; null for a creation"),
+        column("after", TEXT, "The commit after; null for a deletion"),
         column("time", TIME, "When", nullable=False),
-        column("who", TEXT, "Who moved it", nullable=False),
+        column("who", TEXT, "The user who moved it", nullable=False),
         column(
             "operation",
             TEXT,
             "commit, merge, transplant, create, assign, rename or delete",
             nullable=False,
         ),
-        column("message", TEXT, "What was said about it", nullable=False),
-        column("request_id", TEXT, "The id of the request that did it", nullable=False),
+        column("message", TEXT, "The message", nullable=False),
+        column("request_id", TEXT, "The id of the request", nullable=False),
     ]
 )
 
 
-class SomeMoves(Struct, frozen=True):
-    """The moves of a reference (of any for None), up to the number that was the newest."""
+class ReflogPart(Struct, frozen=True):
+    """The moves of a reference (None: of all) up to a number."""
 
     reference: str | None
     newest: int
 
 
-def _pin_reflog(repository: Repository, asked: Asked) -> Pinned:
-    if asked.references and len(asked.references) > 1:
-        raise InvalidInput("option ref: a reflog is that of one reference, or of all")
+def _pin_reflog(repository: Repository, options: ReadOptions) -> Pinned:
+    if options.references and len(options.references) > 1:
+        raise InvalidInput("option ref: the reflog is that of one reference, or of all")
     newest = next(iter(repository.reflog(limit=1)), None)
     return Pinned(created(repository), newest=newest.number if newest else 0)
 
 
 def _plan_reflog(
     repository: Repository,  # noqa: ARG001
-    asked: Asked,
+    options: ReadOptions,
     pinned: Pinned,
-    wanted: Narrowing,
-) -> list[SomeMoves]:
-    only = None if asked.references in (None, ("*",)) else asked.references[0]
+    wanted: PushedFilters,
+) -> list[ReflogPart]:
+    only = None if options.references in (None, ("*",)) else options.references[0]
     names = (
         {only} if wanted.names is None else wanted.names if only is None else wanted.names & {only}
     )
-    return [SomeMoves(name, pinned.newest) for name in sorted(names, key=str)]
+    return [ReflogPart(name, pinned.newest) for name in sorted(names, key=str)]
 
 
-def _reflog_rows(repository: Repository, part: SomeMoves) -> Iterator[Row]:
+def _reflog_rows(repository: Repository, part: ReflogPart) -> Iterator[Row]:
     for entry in repository.reflog(part.reference):
         if entry.number <= part.newest:
             moved = (
@@ -185,7 +185,7 @@ REFLOG = Table(
     _reflog_rows,
 )
 
-# -- conflicts ----------------------------------------------------------------------------------------------------------------------------
+# -- conflicts ------------------------------------------------------------------------------------
 
 CONFLICTS_SCHEMA = StructType(
     [
@@ -198,38 +198,38 @@ CONFLICTS_SCHEMA = StructType(
             "The type of the conflict (VALUE_DIFFERS, KEY_EXISTS, ...)",
             nullable=False,
         ),
-        column("message", TEXT, "What is wrong, in words", nullable=False),
-        column("expected", CONTENT, "The content where both sides still agreed; null for none"),
+        column("message", TEXT, "The message", nullable=False),
+        column("expected", CONTENT, "The content at the merge base; null for none"),
         column("actual", CONTENT, "The content on the branch; null for none"),
         column("proposed", CONTENT, "The content that would be merged; null for none"),
         column("changed_by", COMMIT, "The commit on the branch that changed it"),
-        column("source_rename", RENAME, "Where it was renamed on the side that would be merged"),
-        column("target_rename", RENAME, "Where it was renamed on the branch"),
+        column("source_rename", RENAME, "The rename on the side that would be merged"),
+        column("target_rename", RENAME, "The rename on the branch"),
     ]
 )
 
 
 class Merge(Struct, frozen=True):
-    """A merge that is only judged."""
+    """A merge that is not committed."""
 
     branch: str
     source: str
 
 
-def _pin_merge(repository: Repository, asked: Asked) -> Pinned:
-    if asked.since is None:
-        raise InvalidInput("option from: is missing; it names what would be merged")
-    pinned = pin_heads(repository, asked)
+def _pin_merge(repository: Repository, options: ReadOptions) -> Pinned:
+    if options.since is None:
+        raise InvalidInput("option from: is missing. Hint: set it to the revision to merge")
+    pinned = pin_heads(repository, options)
     if len(pinned.heads) != 1 or pinned.heads[0].type is not ReferenceType.BRANCH:
-        raise InvalidInput("option to: names the one branch that would be merged into")
+        raise InvalidInput("option to: must be one branch, the target of the merge")
     return pinned
 
 
 def _plan_merge(
     repository: Repository,  # noqa: ARG001
-    asked: Asked,  # noqa: ARG001
+    options: ReadOptions,  # noqa: ARG001
     pinned: Pinned,
-    wanted: Narrowing,  # noqa: ARG001
+    wanted: PushedFilters,  # noqa: ARG001
 ) -> list[Merge]:
     assert pinned.since is not None
     return [Merge(pinned.heads[0].name, pinned.since)]

@@ -1,6 +1,7 @@
-"""What was approved is done: everything is marked once more, and what has become live since, or may have, stays; the rest is removed.
+"""Apply: marks again, then deletes the approved candidates that are still not live.
 
-It can be stopped at any point and gone on with: the audit trail tells what was removed, and each time begins with a mark of its own.
+It can be interrupted at any point and resumed. The audit trail records the deleted files, and each
+attempt begins with a new mark.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from nessie_cli.errors import InvalidInput, NotAllowed, ReferenceMoved, StoreUnavailable
-from nessie_cli.gc.audit import Trail
+from nessie_cli.gc.audit_trail import Trail
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.removal import Candidate, Outcome, Removed, Remover, Scope
 from nessie_cli.gc.run import Approval, Marks, Pinned, Run, State
@@ -27,23 +28,23 @@ BROKEN = "BROKEN"
 
 
 class Marked(Protocol):
-    """What a mark answers."""
+    """The result of a mark."""
 
     @property
     def references(self) -> tuple[Pinned, ...]:
-        """Where the references stood."""
+        """The references and their commits."""
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How much was found."""
+        """Counts by name."""
 
 
 Mark = Callable[[Marks], Marked]
-"""Marks what is live now, by the settings of the run."""
+"""Marks the files that are live now, by the settings of a run."""
 
 
 class Revived(NamedTuple):
-    """A file that has become live since the mark, by its normal path, and the content that needs it.
+    """A file that has become live since the mark, and the content that needs it.
 
     With `is_base`, anything below the path may be live: the content cannot be read.
     """
@@ -55,34 +56,40 @@ class Revived(NamedTuple):
 
 
 class Marker(Protocol):
-    """Says what is live in a repository, by the settings of a run."""
+    """Finds the live files of a repository, by the settings of a run."""
 
     def verify(self) -> int | None:
-        """Verify the objects that marking reads; returns how many there are, None if this repository cannot be verified from here.
+        """Verifies the objects that marking reads, and returns their number.
 
-        Raises `DamagedObject`.
+        Returns None if this repository cannot be verified from here. Raises `DamagedObject`.
         """
 
     def mark(self, marks: Marks) -> Marked:
-        """Mark what is live now."""
+        """Marks the files that are live now."""
 
     def revived(self) -> Iterator[Revived]:
-        """Files that have become live since the mark, or since the last call, because a reference was made or moved or a batch was staged."""
+        """Yields files that have become live since the mark or the last call.
+
+        A reference was created or moved, or a batch was staged.
+        """
 
 
 def approve(run: Run, by: str, now: datetime, digest: str | None = None) -> Approval:
-    """Say that the candidates of a run may be deleted; `digest` insists on those that were reviewed. To be called under the run's lock.
+    """Approves the candidates of a run. The caller holds the run's lock.
 
-    Raises `InvalidInput` for a run that has no plan, `NotAllowed` where there are other candidates than reviewed.
+    `digest` is the beginning of the digest of the reviewed candidates. Raises `InvalidInput` if the
+    run has no plan, and `NotAllowed` if the digest does not match.
     """
     if run.info.state not in (State.PLANNED, State.APPROVED):
         raise InvalidInput(
-            f"run {run.id} is {run.info.state}; only a run that is PLANNED can be approved. Hint: `nessie gc show {run.id}` shows the next step"
+            f"run {run.id} is {run.info.state}; only a run that is PLANNED can be approved. "
+            f"Hint: `nessie gc show {run.id}` shows the next step"
         )
     found = run.digest()
     if digest is not None and not (digest and found.startswith(digest)):
         raise NotAllowed(
-            f"run {run.id}: the candidates have the digest {found[:12]}, not {digest[:12]!r}. Hint: review them again"
+            f"run {run.id}: the candidates have the digest {found[:12]}, not {digest[:12]!r}. "
+            "Hint: review them again"
         )
     approval = Approval(
         by=by,
@@ -95,33 +102,35 @@ def approve(run: Run, by: str, now: datetime, digest: str | None = None) -> Appr
     return approval
 
 
-def need_approval(run: Run) -> Approval:
-    """The approval of what there is to be deleted now; raises `NotAllowed` where nobody has given it, or for something else."""
+def require_approval(run: Run) -> Approval:
+    """Returns the approval of the current candidates. Raises `NotAllowed` if there is none."""
     approval = run.approval()
     if run.info.state not in APPLICABLE or approval is None:
         raise NotAllowed(
-            f"run {run.id} is {run.info.state}: it has not been approved. Hint: `nessie gc show {run.id}` shows the next step"
+            f"run {run.id} is {run.info.state}: it has not been approved. "
+            f"Hint: `nessie gc show {run.id}` shows the next step"
         )
     if approval.digest != run.digest():
         raise NotAllowed(
-            f"run {run.id}: the candidates have changed since {approval.by} approved them. Hint: review and approve them again"
+            f"run {run.id}: the candidates have changed since {approval.by} approved them. "
+            "Hint: review and approve them again"
         )
     return approval
 
 
 _COUNTS = {outcome: outcome.value.lower() for outcome in Outcome} | {Outcome.LIVE: "becameLive"}
-"""The name of each count; that of live files is the mark's."""
+"""The name of each count. The mark has a count `live` of its own."""
 
 
 class Applied(NamedTuple):
-    """What became of the candidates in all, by outcome, and how many bytes were deleted. After a dry run: what would become of them."""
+    """Numbers of candidates by outcome and the deleted bytes, real or those of a dry run."""
 
     outcomes: Mapping[Outcome, int]
     deleted_bytes: int
 
     @property
     def counts(self) -> dict[str, int]:
-        """For `run.json` and people."""
+        """The counts as in `run.json`."""
         return {_COUNTS[outcome]: self.outcomes.get(outcome, 0) for outcome in Outcome} | {
             "deletedBytes": self.deleted_bytes
         }
@@ -136,22 +145,23 @@ def apply(
     *,
     dry_run: bool = False,
 ) -> Applied:
-    """Delete the approved candidates of a run that are still garbage; to be called under the run's lock.
+    """Deletes the approved candidates of a run that are still garbage.
 
-    Verifies the store and marks again first. An error before the first deletion deletes nothing; one between two batches leaves the run to be
-    gone on with. Raises what `need_approval` and the marker raise, and `ReferenceMoved` before a batch if a candidate has become live since the
-    mark. Memory: some 100 bytes for each candidate.
+    The caller holds the run's lock. Verifies the store and marks again first. After an error
+    between two batches, the run can be resumed. Raises the errors of `require_approval` and of the
+    marker, and `ReferenceMoved` before a batch if a candidate has become live since the mark.
+    Memory: about 100 bytes for each candidate.
     """
-    need_approval(run)
+    require_approval(run)
     marker.verify()
     if dry_run:
-        return _rehearsed(run, _judge(run, marker), progress)
+        return _rehearsed(run, _filter(run, marker), progress)
     with run.failing():
         run.reach(State.APPLYING, clock())
         removing = _Removing(
             run,
             marker,
-            _judge(run, marker),
+            _filter(run, marker),
             Remover(Scope(run.info.settings.warehouse), properties),
         )
         applied = removing.remove(clock, progress)
@@ -160,28 +170,28 @@ def apply(
     return applied
 
 
-# -- what stays ---------------------------------------------------------------------------------------------------------------------------
+# -- candidates that are kept --------------------------------------------------------------------
 
 
-class _Judge:
-    """Says of each candidate why it stays; None for one that is to be removed. `wanted` are all candidates, by digest of their paths."""
+class _Filter:
+    """Decides which candidates are kept. `candidates` are the digests of their paths."""
 
     def __init__(
-        self, settled: set[int], wanted: set[int], live: set[int], protected: Iterable[str]
+        self, settled: set[int], candidates: set[int], live: set[int], protected: Iterable[str]
     ) -> None:
         self._settled = settled
-        self._wanted = wanted
+        self._candidates = candidates
         self._live = live
         self._protected = tuple(protected)
         self._revived: list[Revived] = []
-        """Places of contents that became live and cannot be read."""
+        """Base locations of contents that became live and cannot be read."""
 
     def is_settled(self, candidate: Candidate) -> bool:
-        """Whether it was removed before."""
+        """Whether a candidate was removed before."""
         return _digest(candidate.location) in self._settled
 
-    def stays(self, candidate: Candidate, path: str) -> Removed | None:
-        """Why a candidate stays."""
+    def reason_to_keep(self, candidate: Candidate, path: str) -> Removed | None:
+        """Returns the reason to keep a candidate, None if it can be deleted."""
         if _digest(path) in self._live:
             return Removed(candidate.location, Outcome.LIVE, "has become live since the plan")
         if path.startswith(self._protected):
@@ -192,12 +202,17 @@ class _Judge:
             )
         return None
 
-    def need_dead(self, revived: Iterable[Revived], going: Iterable[tuple[Candidate, str]]) -> None:
-        """Raises `ReferenceMoved` if a candidate of the run has become live, or one that is about to go may have."""
+    def check_still_dead(
+        self, revived: Iterable[Revived], going: Iterable[tuple[Candidate, str]]
+    ) -> None:
+        """Raises `ReferenceMoved` if a candidate has become live.
+
+        A candidate that is about to be deleted must not be in a base of `revived` contents either.
+        """
         for one in revived:
             if one.is_base:
                 self._revived.append(one)
-            elif _digest(one.path) in self._wanted:
+            elif _digest(one.path) in self._candidates:
                 raise _became_live(one, one.path)
         for _, path in going:
             for one in self._revived:
@@ -207,13 +222,14 @@ class _Judge:
 
 def _became_live(one: Revived, path: str) -> ReferenceMoved:
     return ReferenceMoved(
-        f"{one.key} on {one.reference} has become live since the run was marked and needs {path}, a candidate; nothing more is deleted. "
-        "Hint: apply the run again, it keeps what is live now"
+        f"{one.key} on {one.reference} has become live since the run was marked, and it needs the "
+        f"candidate {path}; nothing more is deleted. "
+        "Hint: apply the run again to keep the files that are live now"
     )
 
 
-def _judge(run: Run, marker: Marker) -> _Judge:
-    """Mark again, and keep what that finds."""
+def _filter(run: Run, marker: Marker) -> _Filter:
+    """Marks again, and returns the filter of the candidates."""
     marks = run.marks(again=True)
     run.forget(*marks)
     marker.mark(marks)
@@ -228,7 +244,7 @@ def _judge(run: Run, marker: Marker) -> _Judge:
         for found in map(_digest, batch.column("path").to_pylist())
         if found in wanted
     }
-    return _Judge(
+    return _Filter(
         {_digest(location) for location in Trail(run.audit_path).settled()},
         wanted,
         live,
@@ -237,7 +253,10 @@ def _judge(run: Run, marker: Marker) -> _Judge:
 
 
 def _protected(findings: Dataset) -> Iterator[str]:
-    """What paths begin with that nothing is deleted of, because a content could not be read; everything where nobody knows where it is."""
+    """Yields prefixes of paths that are kept, because a content could not be read.
+
+    The prefix is empty, and keeps everything, if the location of the content is unknown.
+    """
     for finding in findings.records(["kind", "base"]):
         if finding["base"]:
             yield f"{normalised(finding['base']).rstrip('/')}/"
@@ -246,15 +265,15 @@ def _protected(findings: Dataset) -> Iterator[str]:
 
 
 def _digest(text: str) -> int:
-    """A text in eight bytes. Where two texts share one, a file stays that could go."""
+    """Returns a digest of 8 bytes. If two paths collide, a file is kept that could be deleted."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
-# -- what goes ----------------------------------------------------------------------------------------------------------------------------
+# -- deletion -------------------------------------------------------------------------------------
 
 
 def candidates(run: Run) -> Iterator[tuple[Candidate, str]]:
-    """The candidates of a run, in order, each with its normalised path."""
+    """Yields the candidates of a run in order, each with its normal path."""
     for row in run.dataset("candidates").records(["path", "location", "size", "modified", "base"]):
         yield Candidate(row["location"], row["size"], row["modified"], row["base"]), row["path"]
 
@@ -262,10 +281,10 @@ def candidates(run: Run) -> Iterator[tuple[Candidate, str]]:
 class _Removing:
     """Removes the candidates of a run, batch by batch."""
 
-    def __init__(self, run: Run, marker: Marker, judge: _Judge, remover: Remover) -> None:
+    def __init__(self, run: Run, marker: Marker, filter_: _Filter, remover: Remover) -> None:
         self._run = run
         self._marker = marker
-        self._judge = judge
+        self._filter = filter_
         self._remover = remover
         self._trail = Trail(run.audit_path)
         self._interrupted = self._trail.begun()
@@ -293,16 +312,16 @@ class _Removing:
     ) -> Iterator[Removed]:
         going = []
         for candidate, path in batch:
-            if self._judge.is_settled(candidate):
+            if self._filter.is_settled(candidate):
                 continue
-            why = self._judge.stays(candidate, path)
+            why = self._filter.reason_to_keep(candidate, path)
             if why is None:
                 going.append((candidate, path))
             else:
                 yield why
         if not going:
             return
-        self._judge.need_dead(self._marker.revived(), going)
+        self._filter.check_still_dead(self._marker.revived(), going)
         self._number += 1
         self._trail.begin(self._number, clock(), [candidate for candidate, _ in going])
         removed = [
@@ -315,14 +334,14 @@ class _Removing:
 
 
 def _need_answer(removed: Iterable[Removed]) -> None:
-    """Raises `StoreUnavailable` where a file system answers no more: all that is left would fail, too, one after the other."""
+    """Raises `StoreUnavailable` if a file system does not answer, because all others would fail."""
     for one in removed:
         if one.silent:
             raise StoreUnavailable(f"{one.location}: cannot be deleted: {one.message}")
 
 
 def _of_before(one: Removed, interrupted: set[str]) -> Removed:
-    """A file that is gone, of a batch that was begun and interrupted, was removed by that."""
+    """Counts a missing file of an interrupted batch as deleted by that batch."""
     return (
         one._replace(outcome=Outcome.DELETED)
         if one.outcome is Outcome.GONE and one.location in interrupted
@@ -330,13 +349,13 @@ def _of_before(one: Removed, interrupted: set[str]) -> Removed:
     )
 
 
-def _rehearsed(run: Run, judge: _Judge, progress: Progress) -> Applied:
+def _rehearsed(run: Run, filter_: _Filter, progress: Progress) -> Applied:
     outcomes: Counter[Outcome] = Counter()
     size = 0
     scope = Scope(run.info.settings.warehouse)
     for done, (candidate, path) in enumerate(candidates(run), 1):
-        why = judge.stays(candidate, path)
-        if not judge.is_settled(candidate):
+        why = filter_.reason_to_keep(candidate, path)
+        if not filter_.is_settled(candidate):
             outcome = (
                 why.outcome
                 if why

@@ -1,7 +1,7 @@
-"""From states of tables to the files that they need, the places where tables lie, and what is broken, on this machine.
+"""From table states to live files, base locations and findings, on this machine.
 
-A content that is broken is isolated: nobody knows which files it needs, so nothing below the places that it is known to have had is collected, and it
-is reported. All others go on.
+The files of a broken content are unknown. So nothing below its known base locations is collected,
+and a finding reports it. Other contents are not affected.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pyarrow import parquet
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.history import TableState
-from nessie_cli.gc.pieces import Finding, Notes, Pieces
+from nessie_cli.gc.parts import Finding, Notes, Parts
 from nessie_cli.gc.run import Marks
 from nessie_cli.gc.schemas import BASES, FINDINGS, LIVE
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.iceberg.reachable import (
-    Broken,
+    BrokenFile,
     Fault,
     Kind,
-    Needed,
+    ReferencedFile,
     Snapshots,
     TableFiles,
     Walker,
@@ -42,15 +42,15 @@ BROKEN = "BROKEN"
 FOREIGN = "FOREIGN"
 UNKNOWN_PLACE = "UNKNOWN_PLACE"
 TRIES = 3
-"""Metadata files of a dead content in one folder that are tried until one of them tells where the table was."""
+"""How many metadata files of a dead content in one folder are tried to find its location."""
 STATES_PER_PIECE = 200
-"""Live states, or places of dead contents, between two points that a mark which was stopped goes on from."""
+"""Live states, or locations of dead contents, between two checkpoints of a mark."""
 _ROWS = 10_000
 T = TypeVar("T")
 
 
 class Rows:
-    """Gathers rows, given column by column or as values, and writes them in batches."""
+    """Collects rows and writes them in batches."""
 
     def __init__(self, schema: pa.Schema, write: Callable[[Any], None]) -> None:
         self._schema = schema
@@ -59,14 +59,14 @@ class Rows:
         self.count = 0
 
     def add(self, *row: Any) -> None:
-        """One row, its values in the order of the schema."""
+        """Adds a row, its values in the order of the schema."""
         self._waiting.append(row)
         self.count += 1
         if len(self._waiting) >= _ROWS:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Writes the rows that have not been written yet."""
         if self._waiting:
             columns = zip(*self._waiting, strict=True)
             self._write(
@@ -81,36 +81,36 @@ class Rows:
             self._waiting.clear()
 
 
-class Places:
-    """Where contents lie, as their metadata files say; and which contents are broken, by the findings about them."""
+class BaseLocations:
+    """The base locations of contents, and the findings about broken contents."""
 
     def __init__(self) -> None:
         self._bases: dict[str, dict[str, str]] = {}
-        """By content id: each base, and the key under which it was found."""
+        """Bases by content id, each with the key under which it was found."""
         self._broken: dict[tuple[str | None, str | None], Finding] = {}
 
     def add(self, content_id: str, key: str, bases: Sequence[str]) -> None:
-        """A content lies at these bases."""
+        """Adds the bases of a content."""
         for base in bases:
             self._bases.setdefault(content_id, {}).setdefault(base, key)
 
-    def broke(self, finding: Finding) -> None:
-        """A content is broken: one finding for each file of it, the first."""
+    def add_broken(self, finding: Finding) -> None:
+        """Adds a broken content. The first finding about each of its files counts."""
         self._broken.setdefault((finding.content_id, finding.location), finding)
 
     @property
     def broken(self) -> int:
-        """How many contents are broken."""
+        """The number of broken contents."""
         return len({content_id for content_id, _ in self._broken})
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
-        """The dataset `bases`."""
+        """Yields the rows of the dataset `bases`."""
         for content_id, bases in self._bases.items():
             for base, key in bases.items():
                 yield base, content_id, key
 
     def findings(self) -> Iterator[Finding]:
-        """About each file that is broken one for each base that has to be left alone because of it."""
+        """Yields a finding for each broken file and each base that is protected because of it."""
         for finding in self._broken.values():
             bases = self._bases.get(finding.content_id or "") or {}
             for base in bases:
@@ -126,12 +126,15 @@ class Places:
 
 
 def bases_of(table: TableFiles, location: str) -> list[str]:
-    """The normal forms of the folders that a table writes below; raises `Broken` for one that is none."""
+    """Returns the normal forms of the folders of a table. Raises `BrokenFile`."""
     return [needed(base, Kind.DATA, location).path for base in table.bases]
 
 
-def place_of(location: str) -> str:
-    """Where a table most likely is whose metadata file cannot be read: the folder around `metadata/`. Only ever to be left alone."""
+def probable_location(location: str) -> str:
+    """Returns the probable location of a table with an unreadable metadata file.
+
+    It is the folder that contains `metadata/`, and only used to protect files.
+    """
     folder, _, _ = location.rstrip("/").rpartition("/")
     around, _, name = folder.rpartition("/")
     try:
@@ -142,8 +145,8 @@ def place_of(location: str) -> str:
         return location
 
 
-def foreign(state: TableState) -> Finding:
-    """About a live content of another format: its place is left alone."""
+def other_format(state: TableState) -> Finding:
+    """Returns the finding about a live content of another format, whose files are protected."""
     message = f"{state.key}: the files of a {type_label(state.type)} cannot be followed"
     return Finding(
         FOREIGN,
@@ -151,18 +154,18 @@ def foreign(state: TableState) -> Finding:
         state.key,
         state.reference,
         state.metadata_location,
-        place_of(state.metadata_location),
+        probable_location(state.metadata_location),
         message,
     )
 
 
 def is_followed(state: TableState) -> bool:
-    """Whether it is a table or view of Iceberg."""
+    """Whether a state is that of an Iceberg table or view."""
     return state.type in (IcebergTable.type, IcebergView.type)
 
 
-def broken(state: TableState, found: Broken) -> Finding:
-    """About a live content that is broken; the places to be left alone are told later, when all are known."""
+def broken(state: TableState, found: BrokenFile) -> Finding:
+    """Returns the finding about a broken live content. Its bases are added when all are known."""
     return Finding(
         BROKEN,
         state.content_id,
@@ -175,31 +178,36 @@ def broken(state: TableState, found: Broken) -> Finding:
 
 
 def folder_of(location: str) -> str:
-    """The folder of a metadata file, as it is written."""
+    """Returns the folder of a metadata file, as written."""
     return location.rpartition("/")[0]
 
 
-def need_answer(files: Files, found: Broken) -> None:
-    """Raises `StoreUnavailable` where a file system answers no more: no table is at fault. One that never did has to be got along without."""
+def check_answer(files: Files, found: BrokenFile) -> None:
+    """Raises `StoreUnavailable` if a file system has stopped answering.
+
+    A file system that never answered is reported by findings instead.
+    """
     if found.fault is Fault.NO_ANSWER and files.has_answered(found.location):
         raise StoreUnavailable(found.message)
 
 
 def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], list[Finding]]:
-    """Where a dead content was whose metadata files are in one folder, and what cannot be read about it.
+    """Returns the bases of a dead content, and findings. Its metadata files are in one folder.
 
-    One metadata file tells that, the first of `states` that can be read. One that is missing was collected before, as it should be. Raises
-    `StoreUnavailable`.
+    The first of `states` whose metadata file is readable decides. A missing file is expected: an
+    earlier run has collected it. Raises `StoreUnavailable`.
     """
     findings = []
     for state in states[:TRIES]:
         try:
             table = read_table(files, state.metadata_location)
             return bases_of(table, state.metadata_location), []
-        except Broken as found:
-            need_answer(files, found)
+        except BrokenFile as found:
+            check_answer(files, found)
             if found.fault is not Fault.MISSING:
-                message = f"{state.key}, dead: where its files are is not known: {found.message}"
+                message = (
+                    f"{state.key}, dead: the location of its files is unknown: {found.message}"
+                )
                 findings.append(
                     Finding(
                         UNKNOWN_PLACE,
@@ -214,30 +222,32 @@ def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], 
     return [], findings
 
 
-class Follower:
-    """Follows states one after the other, in pieces."""
+class FileFinder:
+    """Finds the files of states, part by part."""
 
     def __init__(self, properties: Mapping[str, str], snapshots: Snapshots) -> None:
-        """Take the properties of the file systems, and which snapshots of a table are needed."""
+        """Takes the properties of the file systems, and which snapshots of a table count."""
         self._files = Files(properties)
         self._walker = Walker(self._files, snapshots)
-        self.places = Places()
+        self.places = BaseLocations()
         self.findings: list[Finding] = []
         self._settled: set[tuple[str, str]] = set()
-        """Content ids and folders of metadata files that have told where the table is."""
+        """Content ids and folders of metadata files whose table location is known."""
 
-    def live(self, states: Sequence[TableState], notes: Notes) -> Iterator[tuple[Needed, str]]:
-        """Follow live states: each file that is needed, with the content id; `notes` take the rest."""
+    def live(
+        self, states: Sequence[TableState], notes: Notes
+    ) -> Iterator[tuple[ReferencedFile, str]]:
+        """Yields the files of live states with their content ids. `notes` receives the rest."""
         for state in states:
             if is_followed(state):
                 yield from self._follow(state, notes)
             else:
-                notes.findings.append(foreign(state))
+                notes.findings.append(other_format(state))
 
     def dead(
         self, groups: Sequence[Sequence[TableState]], notes: Notes
-    ) -> Iterator[tuple[Needed, str]]:
-        """Look for the places of what is dead, which needs no files; each group are states of one content with their metadata files in one folder."""
+    ) -> Iterator[tuple[ReferencedFile, str]]:
+        """Finds the bases of dead contents. A group has the states of one content in one folder."""
         for states in groups:
             bases, findings = dead_places(self._files, states)
             notes.bases += [(states[0].content_id, states[0].key, base) for base in bases]
@@ -245,21 +255,21 @@ class Follower:
         return iter(())
 
     def take(self, notes: Notes) -> None:
-        """Add what a piece has told to the whole."""
+        """Adds the notes of a part."""
         for content_id, key, base in notes.bases:
             self.places.add(content_id, key, [base])
         for finding in notes.broken:
-            self.places.broke(finding)
+            self.places.add_broken(finding)
         self.findings += notes.findings
         self._settled.update(notes.settled)
 
     def remember(self, notes: Notes, manifests: Iterable[str]) -> None:
-        """Do not read these manifests again that another process has followed: what is in them was told."""
+        """Marks manifests as read by another process."""
         torn = {normalised(finding.location) for finding in notes.broken if finding.location}
         self._walker.remember(path for path in manifests if path not in torn)
 
     def groups(self, states: Iterable[TableState]) -> list[list[TableState]]:
-        """Dead states, as `dead` takes them; without those whose place is known already."""
+        """Yields groups of dead states for `dead`, without those whose location is known."""
         found: dict[tuple[str, str], list[TableState]] = {}
         for state in states:
             place = (state.content_id, folder_of(state.metadata_location))
@@ -271,7 +281,7 @@ class Follower:
                 group.append(state)
         return list(found.values())
 
-    def _follow(self, state: TableState, notes: Notes) -> Iterator[tuple[Needed, str]]:
+    def _follow(self, state: TableState, notes: Notes) -> Iterator[tuple[ReferencedFile, str]]:
         location = state.metadata_location
         try:
             yield needed(location, Kind.METADATA, location), state.content_id
@@ -279,33 +289,35 @@ class Follower:
             notes.bases += [
                 (state.content_id, state.key, base) for base in bases_of(table, location)
             ]
-        except Broken as found:
-            need_answer(self._files, found)
-            notes.bases.append((state.content_id, state.key, place_of(location)))
+        except BrokenFile as found:
+            check_answer(self._files, found)
+            notes.bases.append((state.content_id, state.key, probable_location(location)))
             notes.broken.append(broken(state, found))
             return
         notes.settled.append((state.content_id, folder_of(location)))
         for one in self._walker.below(table, location, state.snapshot_id):
-            if isinstance(one, Broken):
-                need_answer(self._files, one)
+            if isinstance(one, BrokenFile):
+                check_answer(self._files, one)
                 notes.broken.append(broken(state, one))
             else:
                 yield one, state.content_id
 
 
-def write_places(marks: Marks, places: Places, findings: Sequence[Finding]) -> dict[str, int]:
-    """Write the datasets `bases` and `findings`; answers counts."""
+def write_places(
+    marks: Marks, places: BaseLocations, findings: Sequence[Finding]
+) -> dict[str, int]:
+    """Writes the datasets `bases` and `findings`. Returns counts."""
     with (
         marks.bases.writing(BASES) as write_bases,
         marks.findings.writing(FINDINGS) as write_findings,
     ):
-        bases, told = Rows(BASES, write_bases), Rows(FINDINGS, write_findings)
+        bases, rows = Rows(BASES, write_bases), Rows(FINDINGS, write_findings)
         for row in sorted(places.rows()):
             bases.add(*row)
         for finding in (*findings, *places.findings()):
-            told.add(*(getattr(finding, field) for field in Finding.__struct_fields__))
+            rows.add(*(getattr(finding, field) for field in Finding.__struct_fields__))
         bases.flush()
-        told.flush()
+        rows.flush()
     return {"bases": bases.count, "broken": places.broken}
 
 
@@ -313,45 +325,46 @@ def follow(
     marks: Marks,
     properties: Mapping[str, str],
     snapshots: Snapshots,
-    told: Callable[[int], None],
+    progress: Callable[[int], None],
     states_per_piece: int,
 ) -> dict[str, int]:
-    """Read the dataset `contents`, and write the other three; what was finished when it was stopped is not done again.
+    """Reads the dataset `contents` and writes the other three.
 
-    Memory: some 200 bytes for each manifest and each place of a table.
+    Resumes after the last finished part.
+    Memory: about 200 bytes for each manifest and each location of a table.
     """
-    pieces, follower, count, number = (
-        Pieces(marks.live.pieces),
-        Follower(properties, snapshots),
+    parts, finder, count, number = (
+        Parts(marks.live.parts),
+        FileFinder(properties, snapshots),
         0,
         0,
     )
 
-    def piece(needed_files: Callable[[Notes], Iterator[tuple[Needed, str]]]) -> None:
+    def part(needed_files: Callable[[Notes], Iterator[tuple[ReferencedFile, str]]]) -> None:
         nonlocal count, number
-        notes = pieces.notes(number)
+        notes = parts.notes(number)
         if notes is not None:
-            follower.remember(notes, _manifests(pieces.file(number)))
-            count += parquet.read_metadata(pieces.file(number)).num_rows
+            finder.remember(notes, _manifests(parts.file(number)))
+            count += parquet.read_metadata(parts.file(number)).num_rows
         else:
             notes = Notes()
-            with pieces.writing(number, notes) as write:
+            with parts.writing(number, notes) as write:
                 rows = Rows(LIVE, write)
                 for count, (file, content_id) in enumerate(needed_files(notes), count + 1):  # noqa: B020 - it goes on counting
                     rows.add(file.path, file.kind.value, content_id)
-                    told(count)
+                    progress(count)
                 rows.flush()
-        follower.take(notes)
+        finder.take(notes)
         number += 1
 
     for states in _batched(_states(marks, live=True), states_per_piece):
-        piece(partial(follower.live, states))
-    for groups in _batched(follower.groups(_states(marks, live=False)), states_per_piece):
-        piece(partial(follower.dead, groups))
-    counts = write_places(marks, follower.places, follower.findings)
+        part(partial(finder.live, states))
+    for groups in _batched(finder.groups(_states(marks, live=False)), states_per_piece):
+        part(partial(finder.dead, groups))
+    counts = write_places(marks, finder.places, finder.findings)
     with marks.live.replacing() as folder:
-        pieces.move_into(folder)
-    pieces.drop()
+        parts.move_into(folder)
+    parts.drop()
     return {"live": _distinct(marks.live), **counts}
 
 
@@ -366,13 +379,13 @@ def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def _manifests(file: Path) -> Iterator[str]:
-    """The manifests among the files of a piece."""
+    """Yields the manifests among the files of a part."""
     rows = parquet.read_table(file, columns=["path"], filters=[("kind", "=", Kind.MANIFEST.value)])
     yield from rows.column("path").to_pylist()
 
 
 def _distinct(live: Dataset) -> int:
-    """How many files are needed: one that several manifests name is one. Memory: 8 bytes for each row, and as much again."""
+    """Returns the number of distinct live files. Memory: 16 bytes for each row."""
     hashes = array("q")
     for batch in live.batches(["path"]):
         hashes.extend(map(hash, batch.column("path").to_pylist()))

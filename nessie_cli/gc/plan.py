@@ -1,8 +1,8 @@
-"""Plan: what is there below the places of tables, less what live commits need, is what can go.
+"""Plan: the candidates are the files below the locations of tables, minus the live files.
 
-One exact difference over all contents together, by the normal forms of locations: whose file it is does not matter, so two contents that share a
-place cannot take each other's files away. Three more things keep a file: it is younger than the grace period, or a broken content
-has its place around it, or the place is not one of those that files may be deleted in.
+It is one exact difference over all contents, by the normal forms of locations. So contents that
+share a location cannot lose files of each other. A file is also kept if it is younger than the
+grace period, below a base of a broken content, or outside of the warehouses.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.gc.datasets import Dataset
-from nessie_cli.gc.following import Rows
 from nessie_cli.gc.listing import Unlisted, files_below
-from nessie_cli.gc.marking import Told
-from nessie_cli.gc.pieces import Finding
+from nessie_cli.gc.mark import PhaseProgress
+from nessie_cli.gc.parts import Finding
 from nessie_cli.gc.removal import METADATA
 from nessie_cli.gc.run import Marks, Run, Settings
 from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LISTED
-from nessie_cli.iceberg.locations import Places, is_inside, normalised
+from nessie_cli.gc.table_files import Rows
+from nessie_cli.iceberg.locations import LocationSet, is_inside, normalised
 
 OUTSIDE = "OUTSIDE"
 LISTING = "LISTING"
 UNCLEAR = "UNCLEAR"
 PLAN_FINDINGS = "plan-findings"
 PATHS_AT_ONCE = 250_000
-"""Paths of live files that are compared at a time, in some 100 MB."""
+"""How many paths of live files are compared at a time, in about 100 MB of memory."""
 CHECKSUM = r"/\.([^/]+)\.crc$"
-"""What Hadoop's local file system writes beside each file: it stays and goes with that."""
+"""The checksum file of Hadoop's local file system, deleted together with its file."""
 
 Properties = Mapping[str, str]
 
 
 class Scope(Struct, frozen=True):
-    """Where files may be candidates.
+    """The locations of possible candidates.
 
-    `roots` are the places to be listed, none inside another; `owners` the content ids of each place in or around them; nothing in `untouched`
-    is a candidate, and nothing that was changed after `youngest`.
+    `roots` are listed; none is inside another. `owners` has the content ids of each location in or
+    around them. Files in `untouched` and files modified after `youngest` are not candidates.
     """
 
     roots: tuple[str, ...]
     owners: Mapping[str, tuple[str, ...]]
-    untouched: Places
+    untouched: LocationSet
     youngest: datetime
 
-    def place_of(self, path: str) -> str:
-        """The innermost place that a file is in."""
+    def base_of(self, path: str) -> str:
+        """Returns the innermost location that contains a file."""
         folder = path
         while folder not in self.owners:
             folder, slash, _ = folder.rpartition("/")
@@ -63,11 +63,11 @@ class Scope(Struct, frozen=True):
         return next((root for root in self.roots if is_inside(path, root)), "")
 
     def is_old(self, modified: datetime) -> bool:
-        """Whether a file is old enough: what a writer has written and not yet committed is young."""
+        """Whether a file is older than the grace period. Uncommitted files of writers are young."""
         return modified <= self.youngest
 
     def is_free(self, path: str) -> bool:
-        """Whether no broken content has its place around a file."""
+        """Whether a file is outside of the bases of broken contents."""
         return self.untouched.around(path) is None
 
 
@@ -75,37 +75,38 @@ def plan(
     run: Run,
     settings: Settings,
     properties: Properties,
-    told: Told,
+    progress: PhaseProgress,
     *,
     paths_at_once: int = PATHS_AT_ONCE,
 ) -> dict[str, int]:
-    """Write the datasets `listed`, `candidates` and `plan-findings` of a run that is marked; answers counts.
+    """Writes the datasets `listed`, `candidates` and `plan-findings`. Returns counts.
 
-    Candidates are in the order in which they should be deleted: metadata files come last, so that what is left of a table is found again by them.
-    Raises `InvalidInput` for settings that can never work. Memory: `paths_at_once` paths.
+    Candidates are in the order of deletion. Metadata files come last, because a later run finds the
+    remaining files of a table by them. Raises `InvalidInput` for invalid settings. Memory:
+    `paths_at_once` paths.
     """
     with run.dataset(PLAN_FINDINGS).writing(FINDINGS) as write:
         findings = Rows(FINDINGS, write)
         scope = scope_of(run, settings, finding_into(findings))
-        counts = _list(run, scope, properties, finding_into(findings), told)
+        counts = _list(run, scope, properties, finding_into(findings), progress)
         findings.flush()
-    found = differ(run, scope, told, paths_at_once)
+    found = differ(run, scope, progress, paths_at_once)
     return {"bases": len(scope.roots), **counts, **found}
 
 
-# -- where -------------------------------------------------------------------------------------------------------------------------------------
+# -- where ----------------------------------------------------------------------------------------
 
 
 def finding_into(rows: Rows) -> Callable[[Finding], None]:
-    """Adds findings to rows of `FINDINGS`."""
+    """Returns a function that adds findings to rows of `FINDINGS`."""
     return lambda finding: rows.add(
         *(getattr(finding, field) for field in Finding.__struct_fields__)
     )
 
 
 def scope_of(run: Run, settings: Settings, find: Callable[[Finding], None]) -> Scope:
-    """Where files may be candidates, by the mark of a run and the settings; places of tables that lie elsewhere are findings."""
-    allowed = Places(_warehouses(settings.warehouse))
+    """Returns the locations of possible candidates. Tables elsewhere are findings."""
+    allowed = LocationSet(_warehouses(settings.warehouse))
     marks = run.marks()
     owners = _owners(marks.bases)
     inside = {}
@@ -121,18 +122,19 @@ def scope_of(run: Run, settings: Settings, find: Callable[[Finding], None]) -> S
                     content_id,
                     key,
                     location=base,
-                    message=f"{key}: lies at {base}, {reason}; no file there is collected",
+                    message=f"{key}: is at {base}, {reason}; no file there is collected",
                 )
             )
-    untouched = Places([*_untouched(marks), *_own_files(run, settings)])
-    roots = tuple(root for root in Places(inside).outermost if untouched.around(root) is None)
+    untouched = LocationSet([*_untouched(marks), *_own_files(run, settings)])
+    roots = tuple(root for root in LocationSet(inside).outermost if untouched.around(root) is None)
     return Scope(roots, inside, untouched, run.info.created - timedelta(seconds=settings.grace))
 
 
 def _warehouses(given: Sequence[str]) -> list[str]:
     if not given:
         raise InvalidInput(
-            "no warehouse is named: files are deleted only below locations that you name; give --warehouse s3://bucket/path"
+            "there is no warehouse, and files are deleted only below warehouses. "
+            "Hint: set --warehouse s3://bucket/path"
         )
     found = []
     for location in given:
@@ -150,12 +152,12 @@ def _owners(bases: Dataset) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def _why_not(base: str, allowed: Places) -> str | None:
-    """Why no file of a place may be deleted; None where it may."""
+def _why_not(base: str, allowed: LocationSet) -> str | None:
+    """Returns the reason why no file of a location may be deleted, or None."""
     if allowed.around(base) is None:
-        return "which is not inside a warehouse that was named"
+        return "which is outside of the warehouses"
     if base == "/" or base.partition("://")[2].count("/") == 0 < base.count("://"):
-        return "which is all of a file system or bucket"
+        return "which is a whole file system or bucket"
     return None
 
 
@@ -166,20 +168,23 @@ def _untouched(marks: Marks) -> Iterator[str]:
 
 
 def _own_files(run: Run, settings: Settings) -> Iterator[str]:
-    """Files of this program: somebody may have made a table around them."""
+    """Yields this program's own folders, which may be below the location of a table."""
     yield normalised(str(run.folder.parent))
     if settings.store.startswith("sqlite:///"):
         store = normalised(settings.store.removeprefix("sqlite://"))
         yield from (f"{store}{end}" for end in ("", "-wal", "-shm"))
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------------------------------
+# -- listed files ---------------------------------------------------------------------------------
 
 
 def rows_below(
     root: str, scope: Scope, properties: Properties
 ) -> Iterator[tuple[Any, ...] | Finding]:
-    """The files below a place as rows of `LISTED`; what cannot be listed is a finding. Raises `StoreUnavailable` where nobody answers."""
+    """Yields the files below a location as rows of `LISTED`. A failed listing is a finding.
+
+    Raises `StoreUnavailable` if a file system does not answer.
+    """
     for found in files_below(root, properties):
         if isinstance(found, Unlisted):
             message = f"{found.location}: cannot be listed: {found.message}"
@@ -190,15 +195,17 @@ def rows_below(
         try:
             path = normalised(found.location)
         except InvalidInput as error:
-            yield Finding(
-                UNCLEAR, location=found.location, message=f"{error.message}; it is left alone"
-            )
+            yield Finding(UNCLEAR, location=found.location, message=f"{error.message}; it is kept")
         else:
-            yield path, found.location, found.size, found.modified, scope.place_of(path)
+            yield path, found.location, found.size, found.modified, scope.base_of(path)
 
 
 def _list(
-    run: Run, scope: Scope, properties: Properties, find: Callable[[Finding], None], told: Told
+    run: Run,
+    scope: Scope,
+    properties: Properties,
+    find: Callable[[Finding], None],
+    progress: PhaseProgress,
 ) -> dict[str, int]:
     size = 0
     with run.dataset("listed").writing(LISTED) as write:
@@ -210,25 +217,25 @@ def _list(
                     continue
                 rows.add(*row)
                 size += row[2]
-                told("files listed", rows.count, None)
+                progress("files listed", rows.count, None)
         rows.flush()
     return {"listed": rows.count, "listedBytes": size}
 
 
-# -- the difference ----------------------------------------------------------------------------------------------------------------------------
+# -- the difference -------------------------------------------------------------------------------
 
 
 def is_metadata(path: str) -> bool:
-    """Whether a file is a metadata file by its name: those are deleted last."""
+    """Whether a file is a metadata file by its name."""
     return path.endswith(METADATA)
 
 
 def differ(
-    run: Run, scope: Scope, told: Told, paths_at_once: int = PATHS_AT_ONCE
+    run: Run, scope: Scope, progress: PhaseProgress, paths_at_once: int = PATHS_AT_ONCE
 ) -> dict[str, int]:
-    """Write what is listed and neither live nor to be left alone. What is listed is looked through once for each lot of live paths."""
+    """Writes the candidates. Reads the listed files once for each chunk of live paths."""
     listed = run.dataset("listed")
-    needed = _needed(listed, run.marks().live, paths_at_once, told)
+    needed = _needed(listed, run.marks().live, paths_at_once, progress)
     counts = dict.fromkeys(("candidates", "candidateBytes", "young", "untouched"), 0)
     with run.dataset("candidates").writing(CANDIDATES) as write:
         rows = Rows(CANDIDATES, write)
@@ -248,8 +255,10 @@ def differ(
     return counts
 
 
-def _needed(listed: Dataset, live: Dataset, paths_at_once: int, told: Told) -> list[Any]:
-    """For each batch of what is listed, which of its files are live: one bit for each."""
+def _needed(
+    listed: Dataset, live: Dataset, paths_at_once: int, progress: PhaseProgress
+) -> list[Any]:
+    """Returns a bit for each listed file of each batch: whether it is live."""
     needed: list[Any] = []
     compared, total = 0, live.rows
     for lot in _lots(live, paths_at_once):
@@ -263,7 +272,7 @@ def _needed(listed: Dataset, live: Dataset, paths_at_once: int, told: Told) -> l
             else:
                 needed[number] = pc.or_(needed[number], found)
         compared += len(lot)
-        told("live files compared", compared, total)
+        progress("live files compared", compared, total)
     return needed
 
 

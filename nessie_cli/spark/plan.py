@@ -1,4 +1,4 @@
-"""The plan of a garbage collection as jobs of Spark: a task lists a place of tables, and what is needed and what is there meet in an anti-join."""
+"""The plan of a garbage collection as Spark jobs: listings by tasks, and an anti-join."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that everybody g
 from pyspark.sql.types import BooleanType, LongType, StringType, TimestampType
 
 from nessie_cli.gc.datasets import Dataset
-from nessie_cli.gc.following import Rows
-from nessie_cli.gc.marking import Told
-from nessie_cli.gc.pieces import Finding
-from nessie_cli.gc.planning import (
+from nessie_cli.gc.mark import PhaseProgress
+from nessie_cli.gc.parts import Finding
+from nessie_cli.gc.plan import (
     CHECKSUM,
     PLAN_FINDINGS,
     Scope,
@@ -25,8 +24,9 @@ from nessie_cli.gc.planning import (
 from nessie_cli.gc.removal import METADATA
 from nessie_cli.gc.run import Run, Settings
 from nessie_cli.gc.schemas import FINDINGS
+from nessie_cli.gc.table_files import Rows
 from nessie_cli.spark.datasets import columns_of, read, write
-from nessie_cli.spark.failures import at
+from nessie_cli.spark.errors import at
 
 Properties = Mapping[str, str]
 Values: TypeAlias = tuple[Any, ...]
@@ -34,20 +34,22 @@ Values: TypeAlias = tuple[Any, ...]
 _LISTED = columns_of(
     "path", "location", size=LongType(), modified=TimestampType(), base=StringType()
 )
-# Of a finding, its kind is in `finding` and its message in `path`.
+# A finding has its kind in `finding` and its message in `path`.
 _ROW = columns_of("finding", "path", "location", "base", size=LongType(), modified=TimestampType())
 
 
-def gc_plan(run: Run, settings: Settings, properties: Properties, told: Told) -> dict[str, int]:
-    """As `gc.planning.plan`, with a task for each place of tables that is listed, and the difference as an anti-join."""
+def gc_plan(
+    run: Run, settings: Settings, properties: Properties, progress: PhaseProgress
+) -> dict[str, int]:
+    """Like `gc.plan.plan`, with a task for each listed location, and an anti-join."""
     spark = SparkSession.builder.getOrCreate()
     with run.dataset(PLAN_FINDINGS).writing(FINDINGS) as add:
         findings = Rows(FINDINGS, add)
         scope = scope_of(run, settings, finding_into(findings))
-        told("listing places of tables", 0, len(scope.roots))
+        progress("listing locations of tables", 0, len(scope.roots))
         counts = _list(spark, run.dataset("listed"), scope, properties, finding_into(findings))
         findings.flush()
-    told("comparing", 0, None)
+    progress("comparing", 0, None)
     return {"bases": len(scope.roots), **counts, **_differ(spark, run, scope)}
 
 

@@ -1,5 +1,4 @@
-"""From a mark to candidates, on real tables: nothing that a live commit needs, and nothing else is
-left."""
+"""From a mark to candidates, on real tables: exactly the files that no live commit needs."""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
-from nessie_cli.gc.following import place_of
-from nessie_cli.gc.marking import mark
-from nessie_cli.gc.pieces import Finding
-from nessie_cli.gc.planning import plan, scope_of
+from nessie_cli.gc.mark import mark
+from nessie_cli.gc.parts import Finding
+from nessie_cli.gc.plan import plan, scope_of
 from nessie_cli.gc.schemas import BASES, FINDINGS
+from nessie_cli.gc.table_files import probable_location
 from nessie_cli.model import CommitMeta, ContentKey, Delete, DeltaLakeTable, IcebergTable, Put
 from tests.gc.lakes import (
     ROWS,
@@ -48,7 +47,7 @@ def remove(paths: list[str]) -> None:
 @pytest.mark.parametrize(
     ("cutoff", "commits", "listed"), [("NONE", None, True), ("2", 2, True), ("1", 1, False)]
 )
-def test_after_candidates_are_gone_every_live_snapshot_reads_back_and_nothing_else_is_left(
+def test_without_the_candidates_exactly_the_live_snapshots_remain_readable(
     lake, cutoff, commits, listed
 ):
     seed = random.randrange(2**32)
@@ -69,7 +68,7 @@ def test_after_candidates_are_gone_every_live_snapshot_reads_back_and_nothing_el
     )
 
 
-def test_two_contents_with_one_place_do_not_take_each_others_files(lake):
+def test_two_contents_at_one_location_keep_each_others_files(lake):
     lake.create("t")
     lake.on().drop_table("db.t")
     lake.create("t")
@@ -90,7 +89,7 @@ def test_two_contents_with_one_place_do_not_take_each_others_files(lake):
     ), "the one that was dropped as well"
 
 
-def test_a_dropped_table_goes_whole_also_when_only_a_deleted_branch_had_it(lake):
+def test_all_files_of_a_dropped_table_are_candidates_even_of_a_deleted_branch(lake):
     lake.create("kept")
     lake.branch_off("dev")
     lake.create("gone", "dev")
@@ -107,7 +106,7 @@ def test_a_dropped_table_goes_whole_also_when_only_a_deleted_branch_had_it(lake)
 
 
 @pytest.mark.parametrize("broken", ["metadata", "manifest"])
-def test_a_broken_content_keeps_everything_at_its_place_and_the_others_go_on(lake, broken):
+def test_a_broken_content_protects_its_location_only(lake, broken):
     for name in ("sound", "sick"):
         table = lake.create(name)
         table.append(ROWS)
@@ -136,7 +135,7 @@ def test_a_broken_content_keeps_everything_at_its_place_and_the_others_go_on(lak
     assert {Path(path).parents[1].name for path in found} == {"sound", "gone"}
 
 
-def test_what_is_younger_than_the_grace_period_stays(lake):
+def test_a_file_younger_than_the_grace_period_is_kept(lake):
     table = lake.create("t")
     base = Path(table.location())
     now = datetime.now(UTC).timestamp()
@@ -151,7 +150,7 @@ def test_what_is_younger_than_the_grace_period_stays(lake):
     assert sorted(Path(path).name for path in candidates(run)) == ["old", "young"]
 
 
-def test_a_checksum_of_hadoop_stays_and_goes_with_its_file(lake):
+def test_a_checksum_of_hadoop_is_kept_or_deleted_with_its_file(lake):
     old = lake.create("t")
     lake.on().drop_table("db.t")
     table = lake.create("t")
@@ -163,7 +162,7 @@ def test_a_checksum_of_hadoop_stays_and_goes_with_its_file(lake):
     assert f".{Path(table.metadata_location).name}.crc" not in found
 
 
-def test_places_outside_of_the_warehouses_are_told_and_left_alone(lake, tmp_path):
+def test_locations_outside_of_the_warehouses_are_reported_and_kept(lake, tmp_path):
     table = lake.create("t")
     lake.create("elsewhere", **{"write.data.path": str(tmp_path / "warehouse-2")})
     orphan = Path(table.location()) / "data" / "orphan"
@@ -181,14 +180,14 @@ def test_places_outside_of_the_warehouses_are_told_and_left_alone(lake, tmp_path
 
 @pytest.mark.parametrize(
     ("warehouse", "message"),
-    [((), "no warehouse is named"), (("lake",), "warehouse lake: is not absolute")],
+    [((), "there is no warehouse"), (("lake",), "warehouse lake: is not absolute")],
 )
-def test_a_warehouse_has_to_be_named(lake, warehouse, message):
+def test_a_warehouse_is_required(lake, warehouse, message):
     with pytest.raises(InvalidInput, match=message):
         lake.planned(lake.settings(warehouse=warehouse))
 
 
-def test_a_table_around_everything_takes_no_file_of_ours_and_none_of_other_tables(lake, tmp_path):
+def test_a_table_that_contains_everything_collects_no_file_of_others(lake, tmp_path):
     outer = lake.on().create_table("db.outer", ROWS.schema, location=str(tmp_path))
     inner = lake.create("inner")
     outer.append(ROWS)
@@ -204,7 +203,7 @@ def test_a_table_around_everything_takes_no_file_of_ours_and_none_of_other_table
     }
 
 
-def test_a_place_that_is_a_whole_file_system_is_left_alone(lake):
+def test_a_whole_file_system_is_not_collected(lake):
     lake.repository.commit(
         "main", [Put(ContentKey(("root",)), root_table(lake))], CommitMeta("a table at /")
     )
@@ -213,8 +212,8 @@ def test_a_place_that_is_a_whole_file_system_is_left_alone(lake):
     assert candidates(run) == []
 
 
-WHOLE = "which is all of a file system or bucket"
-OUTSIDE = "which is not inside a warehouse that was named"
+WHOLE = "which is a whole file system or bucket"
+OUTSIDE = "which is outside of the warehouses"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +231,7 @@ OUTSIDE = "which is not inside a warehouse that was named"
         ("gs://lake", "gs://lake", WHOLE),
     ],
 )
-def test_where_files_may_be_candidates(lake, base, warehouse, reason):
+def test_locations_of_candidates(lake, base, warehouse, reason):
     settings = lake.settings(warehouse=(warehouse,))
     run = lake.runs.new(settings, now())
     with run.marks().bases.writing(BASES) as write:
@@ -258,8 +257,8 @@ def test_where_files_may_be_candidates(lake, base, warehouse, reason):
         ("not/absolute", "not/absolute"),
     ],
 )
-def test_where_a_table_most_likely_is_whose_metadata_file_cannot_be_read(location, place):
-    assert place_of(location) == place
+def test_the_probable_location_of_a_table_with_an_unreadable_metadata_file(location, place):
+    assert probable_location(location) == place
 
 
 def root_table(lake: Shore) -> IcebergTable:
@@ -277,7 +276,7 @@ def root_table(lake: Shore) -> IcebergTable:
     return IcebergTable(metadata_location=str(path), snapshot_id=content.snapshot_id)
 
 
-def test_tables_of_other_formats_are_left_alone(lake):
+def test_tables_of_other_formats_are_kept(lake):
     place = lake.warehouse / "db" / "delta"
     (place / "_delta_log").mkdir(parents=True)
     (place / "_delta_log" / "1.json").write_text("{}")
@@ -298,7 +297,7 @@ def test_tables_of_other_formats_are_left_alone(lake):
     assert candidates(run) == []
 
 
-def test_the_difference_is_the_same_in_lots(lake):
+def test_the_difference_does_not_depend_on_the_chunk_size(lake):
     for name in ("a", "b"):
         lake.create(name)
         lake.on().drop_table(f"db.{name}")
@@ -310,7 +309,7 @@ def test_the_difference_is_the_same_in_lots(lake):
     assert sorted(candidates(run)) == sorted(whole)
 
 
-def test_a_mark_again_finds_what_has_become_live(lake):
+def test_a_second_mark_finds_files_that_have_become_live(lake):
     table = lake.create("t")
     old = lake.repository.reference("main").hash
     table.append(ROWS)
@@ -323,7 +322,7 @@ def test_a_mark_again_finds_what_has_become_live(lake):
     assert revived & {record["path"] for record in again.live.records()}
 
 
-def test_what_an_interrupted_mark_before_deletion_has_found_counts_no_more(lake):
+def test_results_of_an_interrupted_second_mark_are_discarded(lake):
     for name in ("t", "u"):
         table = lake.create(name)
         old = lake.repository.reference("main").hash
@@ -335,8 +334,8 @@ def test_what_an_interrupted_mark_before_deletion_has_found_counts_no_more(lake)
     def interrupted(what: str, done: int, total: int | None) -> None:
         if (
             what == "live files"
-            and again.live.pieces.exists()
-            and any(again.live.pieces.glob("*.json"))
+            and again.live.parts.exists()
+            and any(again.live.parts.glob("*.json"))
         ):
             raise KeyboardInterrupt
 
@@ -351,12 +350,14 @@ def test_what_an_interrupted_mark_before_deletion_has_found_counts_no_more(lake)
     )
 
 
-def test_what_an_earlier_mark_has_found_and_cannot_be_removed_keeps_everything(lake):
+def test_results_of_an_earlier_mark_that_cannot_be_removed_stop_the_run(lake):
     lake.create("t").append(ROWS)
     run = lake.planned(lake.settings("1"))
     before = lake.files()
-    # What is no folder is left by that which removes folders.
-    run.marks(again=True).live.pieces.write_text("")
-    with pytest.raises(StoreUnavailable, match="live-again-pieces: cannot be removed"):
+    # The removal of a folder fails if it is a file.
+    run.marks(again=True).live.parts.write_text("")
+    with pytest.raises(
+        StoreUnavailable, match="live-again-parts: the results of an earlier mark cannot be removed"
+    ):
         lake.applied(run)
     assert (lake.files(), run.info.state.value) == (before, "FAILED")

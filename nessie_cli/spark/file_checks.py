@@ -1,4 +1,4 @@
-"""The tables `audit` and `sizes`: what the files of the contents of a state say, read by the tasks that read the contents."""
+"""The tables `audit` and `sizes`: tasks read the contents of a commit and their files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nessie_cli.iceberg.files import Files
 from nessie_cli.model import Entry, IcebergTable
 from nessie_cli.repository.base import Repository
 from nessie_cli.spark.columns import LONG, TEXT, column, key_values
-from nessie_cli.spark.states import ENTRIES_SCHEMA, NARROWED, STATE, SomeKeys, entries_of, plan_keys
+from nessie_cli.spark.keys import ENTRIES_SCHEMA, NARROWED, STATE, KeyPart, entries_of, plan_keys
 from nessie_cli.spark.table import Row, Table, pin_heads
 
 _FINDING = StructType(
@@ -22,27 +22,27 @@ _FINDING = StructType(
         column(
             "kind",
             TEXT,
-            "What is wrong (METADATA_MISSING, ID_DIFFERS, MANIFEST_MISSING, ...)",
+            "The kind of the finding (METADATA_MISSING, ID_DIFFERS, MANIFEST_MISSING, ...)",
             nullable=False,
         ),
-        column("where", TEXT, "The file that it is about", nullable=False),
-        column("message", TEXT, "Why, in words", nullable=False),
+        column("where", TEXT, "The file", nullable=False),
+        column("message", TEXT, "The message", nullable=False),
     ]
 )
 AUDIT_SCHEMA = StructType(
     [
         *ENTRIES_SCHEMA.fields,
-        column("uuid", TEXT, "What the table or view calls itself; null where that is not known"),
+        column("uuid", TEXT, "The UUID of the table or view; null if unknown"),
         column(
             "files",
             LONG,
-            "Files that were looked at; 0 for a content that has none",
+            "The number of checked files",
             nullable=False,
         ),
         column(
             "findings",
             ArrayType(_FINDING, containsNull=False),
-            "What is wrong with its files",
+            "The findings about its files",
             nullable=False,
         ),
     ]
@@ -50,16 +50,16 @@ AUDIT_SCHEMA = StructType(
 SIZES_SCHEMA = StructType(
     [
         *ENTRIES_SCHEMA.fields,
-        column("rows", LONG, "Rows, as the summary of the snapshot says; null where it does not"),
-        column("files", LONG, "Data files, likewise"),
-        column("bytes", LONG, "Bytes of data files, likewise"),
-        column("problem", TEXT, "Why the metadata file cannot be read; null where it can"),
+        column("rows", LONG, "Rows, from the summary of the snapshot; null if missing"),
+        column("files", LONG, "Data files, from the summary"),
+        column("bytes", LONG, "Bytes of data files, from the summary"),
+        column("problem", TEXT, "Why the metadata file cannot be read; null if it can"),
     ]
 )
 
 
-def audits(repository: Repository, part: SomeKeys) -> Iterator[tuple[Entry, Audited]]:
-    """What is wrong with the files of the contents of a piece."""
+def audits(repository: Repository, part: KeyPart) -> Iterator[tuple[Entry, Audited]]:
+    """Yields the findings about the contents of a part."""
     files = Files()
 
     def audit(entry: Entry) -> tuple[Entry, Audited]:
@@ -69,8 +69,8 @@ def audits(repository: Repository, part: SomeKeys) -> Iterator[tuple[Entry, Audi
     return each(entries_of(repository, part), audit)
 
 
-def measured(repository: Repository, part: SomeKeys) -> Iterator[tuple[Entry, Size]]:
-    """How large the Iceberg tables of a piece are."""
+def measured(repository: Repository, part: KeyPart) -> Iterator[tuple[Entry, Size]]:
+    """Yields the sizes of the Iceberg tables of a part."""
     files = Files()
 
     def measure(entry: Entry) -> tuple[Entry, Size]:
@@ -87,7 +87,7 @@ def measured(repository: Repository, part: SomeKeys) -> Iterator[tuple[Entry, Si
     )
 
 
-def _audit_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
+def _audit_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
     for entry, found in audits(repository, part):
         findings = [
             {"kind": item.kind.value, "where": item.where, "message": item.message}
@@ -96,12 +96,12 @@ def _audit_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
         yield (*_entry(part, entry), found.uuid, found.files, findings)
 
 
-def _size_rows(repository: Repository, part: SomeKeys) -> Iterator[Row]:
+def _size_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
     for entry, size in measured(repository, part):
         yield (*_entry(part, entry), size.rows, size.files, size.bytes, size.problem)
 
 
-def _entry(part: SomeKeys, entry: Entry) -> Row:
+def _entry(part: KeyPart, entry: Entry) -> Row:
     return (
         part.reference,
         part.hash,

@@ -1,7 +1,7 @@
-"""What is finished of a mark, piece by piece: kept while it runs, so that one that was stopped goes on behind the last finished piece.
+"""The finished parts of a mark, after which an interrupted mark resumes.
 
-A piece is two files in a folder of the run: the files that are needed, as Parquet, and what was found beside them, as JSON. That one comes second,
-and says that the piece is whole.
+A part is two files in a folder of the run: the live files as Parquet, and then the notes as JSON.
+The JSON file shows that the part is complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nessie_cli.workspace.files import replace_text
 
 
 class Finding(Struct, frozen=True):
-    """Something that is not as it should be: the fields of the dataset `findings`."""
+    """A problem: the fields of the dataset `findings`."""
 
     kind: str
     content_id: str | None = None
@@ -34,10 +34,10 @@ class Finding(Struct, frozen=True):
 
 
 class Notes(Struct):
-    """What one piece tells beside the files that are needed.
+    """The results of a part besides the live files.
 
-    `bases` are (content id, key, base), `settled` (content id, folder of metadata files that have told where the table is), `broken` findings about
-    live contents, `findings` all others.
+    `bases` has (content id, key, base). `settled` has (content id, folder of metadata files) of
+    tables with a known location. `broken` has findings about live contents, `findings` all others.
     """
 
     bases: list[tuple[str, str, str]] = []
@@ -46,14 +46,14 @@ class Notes(Struct):
     findings: list[Finding] = []
 
 
-class Pieces:
-    """The pieces in a folder, by number."""
+class Parts:
+    """The parts in a folder, by number."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def notes(self, number: int) -> Notes | None:
-        """Those of a finished piece, else None."""
+        """Returns the notes of a finished part, otherwise None."""
         if not self.file(number).exists():
             return None
         try:
@@ -62,7 +62,7 @@ class Pieces:
             return None
 
     def file(self, number: int) -> Path:
-        """The Parquet file of a piece."""
+        """Returns the Parquet file of a part."""
         return self._folder / f"part-{number:05}.parquet"
 
     def _notes(self, number: int) -> Path:
@@ -70,7 +70,10 @@ class Pieces:
 
     @contextmanager
     def writing(self, number: int, notes: Notes) -> Iterator[Callable[[Any], None]]:
-        """Write a piece: the block is given a function that takes rows of `LIVE`, and fills `notes`. It is finished when the block ends well."""
+        """Writes a part: a context manager of a function that takes rows of `LIVE`.
+
+        The block fills `notes`. The part is finished unless the block raises an error.
+        """
         try:
             self._folder.mkdir(exist_ok=True)
             self._notes(number).unlink(missing_ok=True)
@@ -84,10 +87,10 @@ class Pieces:
         replace_text(self._notes(number), msgspec.json.encode(notes).decode())
 
     def move_into(self, folder: Path) -> None:
-        """Put the Parquet files of all pieces into a folder of the same run."""
+        """Moves the Parquet files of all parts to a folder of the same run."""
         for path in sorted(self._folder.glob("part-*.parquet")):
             path.rename(folder / path.name)
 
     def drop(self) -> None:
-        """Forget them."""
+        """Deletes the parts."""
         shutil.rmtree(self._folder, ignore_errors=True)
