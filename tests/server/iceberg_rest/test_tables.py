@@ -349,7 +349,7 @@ def test_one_file_registered_on_two_branches_is_two_contents(
         (b"no json", "is not an Iceberg metadata file"),
         (b"[1]", "is not an Iceberg metadata file"),
         (b"{}", "is not an Iceberg metadata file"),
-        (b'{"format-version": 2}', "is no Iceberg metadata file"),
+        (b'{"format-version": 2}', "is not an Iceberg metadata file"),
         (b"", "is not an Iceberg metadata file"),
     ],
 )
