@@ -42,7 +42,10 @@ class InvalidInput(NessieError):
 
 
 class AmbiguousHash(InvalidInput):
-    """Several commits share an abbreviated hash. `candidates` are up to ten (hash, subject) pairs."""
+    """Several commits share an abbreviated hash.
+
+    `candidates` are up to ten (hash, subject) pairs.
+    """
 
     def __init__(self, message: str, candidates: Sequence[tuple[str, str]]) -> None:
         super().__init__(message)

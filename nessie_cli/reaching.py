@@ -1,4 +1,4 @@
-"""Opens repositories with the author and credentials of the environment and the user's settings.
+"""Opens repositories with the author and credentials of the user's settings.
 
 `workspace/` reads the settings, `repository/` uses them; neither imports the other.
 """
@@ -53,7 +53,7 @@ def access_to(
     tell: Callable[[str], None] | None = None,
     origin: Origin = BY_USER,
 ) -> Access:
-    """Returns the access to a server by settings; `origin` is who wrote the URL and the settings.
+    """Returns the access to a server by settings; `origin` is who wrote them and the URL.
 
     `tell` shows a line to a person who can sign in. Raises `InvalidInput` for missing or invalid
     settings, and `NotAllowed` if credentials must not be sent there.

@@ -151,7 +151,7 @@ def parse_range(text: str, now: datetime | None = None) -> RevisionRange | Revis
 
 
 def parse_time(text: str, now: datetime | None = None) -> datetime:
-    """Returns the time of an ISO instant, epoch milliseconds, `2 hours ago`, `2.hours` or `today`.
+    """Returns the time of an ISO instant, epoch milliseconds, `2 hours ago` or `today`.
 
     A time without a zone is in UTC. Raises `InvalidInput`.
     """

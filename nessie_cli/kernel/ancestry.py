@@ -17,7 +17,7 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.objects import Objects
 
 NEAR = 64
-"""The most commits that a walk reads before the lines are used: most tests are about neighbours."""
+"""The most commits that a walk reads before the lines are used."""
 
 _KEPT = 64
 _REMEMBERED = 4096
@@ -30,7 +30,7 @@ Merges = list[tuple[Id, tuple[Id, ...]]]
 
 
 class _Line:
-    """First parents from `tip` back to above the height `bottom`; older commits are on other lines.
+    """First parents from `tip` down to above the height `bottom`.
 
     Caches the commits that it has found. The next search starts at the closest one above.
     """

@@ -7,7 +7,7 @@ from operator import methodcaller
 from typing import Generic, Protocol, TypeVar
 
 LIMIT = 24 << 20
-"""Approximate bytes of the recently used half of the cache. The older half takes as many again."""
+"""Approximate bytes of the recently used half of the cache; the older half is as large."""
 
 
 class Weighed(Protocol):
@@ -18,7 +18,7 @@ class Weighed(Protocol):
 
 
 _LARGE = 4
-"""Objects that need more than this fraction of the cache belong to a load and are not cached."""
+"""Objects above this fraction of the cache belong to a load and are not cached."""
 
 T = TypeVar("T", bound=Weighed)
 

@@ -1,4 +1,4 @@
-"""The commit index: finds the commits that changed a key, and merges, without walking history.
+"""The commit index: finds the commits that changed a key, and merges, without a walk.
 
 A commit is stored with one index term for each key that it has an operation on, 8 bytes of the
 key's hash. A term is a hint: the commit that it leads to is checked. A commit of more than
@@ -19,8 +19,7 @@ from nessie_cli.kernel.history import ancestor_at
 from nessie_cli.kernel.objects import Objects
 
 IndexLookup = Callable[[bytes, int | None, int], list[tuple[int, Id]]]
-"""Looks up a term in the index of a store: (term, numbers below this or None, limit) -> commits,
-last written first."""
+"""Looks up a term: (term, numbers below this or None, limit) -> commits, last written first."""
 
 INDEXED_OPERATIONS = 1000
 LARGE_COMMIT = bytes(8)
@@ -62,7 +61,7 @@ def terms_of(keys: Collection[bytes], parents: Sequence[Id]) -> tuple[bytes, ...
 def commits_of_key(
     objects: Objects, lookup: IndexLookup, head: Id, key: bytes
 ) -> Iterator[tuple[Id, Commit]]:
-    """Yields the commits with an operation on a key, from `head` along first parents, newest first.
+    """Yields the commits with an operation on a key, along first parents of `head`, newest first.
 
     O(log commits) for each commit that has the term, including those elsewhere in history.
     """

@@ -41,7 +41,7 @@ from nessie_cli.model import (
 from nessie_cli.model.progress import Progress, with_progress
 
 NewId = Callable[[bytes], bytes]
-"""Maps an encoded key to its new content id, the 16 bytes of a UUID; always the same for a key."""
+"""Maps an encoded key to its new content id (16 bytes), always the same for a key."""
 
 _UUID_LENGTH = 36
 

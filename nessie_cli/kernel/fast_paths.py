@@ -55,7 +55,7 @@ def merges_of_store(objects: Objects, lookup: IndexLookup, height: int) -> list[
 def reachable_among(
     objects: Objects, is_ancestor: IsAncestor, start: Id, found: Sequence[Found]
 ) -> Iterator[Found]:
-    """Yields those commits of `found` that are reachable from `start` over all parents, in order.
+    """Yields those commits of `found` that `start` reaches over all parents, in order.
 
     O(log commits) for each commit on first parents.
     """

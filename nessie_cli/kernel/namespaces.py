@@ -1,4 +1,4 @@
-"""The rules of namespaces: a new key needs its parent, and only an empty namespace is deleted.
+"""The rules of namespaces: new keys need a parent, and only empty namespaces are deleted.
 
 They apply to HEAD together with the operations of the same commit, never to the expected hash.
 """

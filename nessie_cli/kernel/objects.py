@@ -36,8 +36,7 @@ from nessie_cli.model import Content
 
 Fetch = Callable[[Sequence[Id]], Mapping[Id, bytes]]
 WrittenBefore = Callable[[Id, int, int], Mapping[Id, bytes]]
-"""Maps (id, kind, limit) to raw bytes by id: those of the object, and of up to `limit` objects of
-its kind that were written before it."""
+"""Maps (id, kind, limit) to raw bytes of the object and of those written before it, by id."""
 
 N = TypeVar("N", Node, Commit)
 Decoded = Cache[Node | Commit]
@@ -54,14 +53,14 @@ SPILL_AT = 20_000
 
 
 class Objects:
-    """Reads objects through `fetch`, decodes and caches them, and collects those that a draft adds.
+    """Reads, decodes and caches objects, and collects those that a draft adds.
 
     `pending` contains the added objects until the caller has stored them, and `index_terms` the
     terms of new commits for the commit index. A large load calls `spill` with what is pending.
     Contents that are only compared with stored ones are kept apart. `written_before` reads
     neighbours together. `last_path` is the path to the last key that was looked up alone, because
-    an edit of that key often follows. `node_reads` and `node_writes` count fetched and added
-    nodes; tests assert costs with them.
+    an edit of that key often follows. `node_reads` and `node_writes` count fetched and added nodes;
+    tests assert costs with them.
     """
 
     def __init__(

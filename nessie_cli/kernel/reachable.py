@@ -1,4 +1,4 @@
-"""The closure of commits: their ancestors, the trees of all of these, and the values in them."""
+"""The closure of commits: their ancestors, and the trees and values of all of these."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def get(objects: Objects, root: Id, keys: Iterable[bytes]) -> dict[bytes, bytes]
 
 
 def path_to(objects: Objects, root: Id, key: bytes) -> list[tuple[Node, int]] | None:
-    """Returns the nodes from the root down to the leaf of a key, each with the key's index in it.
+    """Returns the nodes from the root down to the leaf of a key, each with the key's index.
 
     Returns None if the map does not contain the key.
     """

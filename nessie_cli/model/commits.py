@@ -10,7 +10,7 @@ from msgspec import Struct
 from nessie_cli.model.operations import Operation
 
 NO_ANCESTOR = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
-"""The hash of the empty history: the parent of every first commit (SHA-256 of the text `empty`)."""
+"""The hash of the empty history, the parent of first commits: SHA-256 of the text `empty`."""
 
 
 class CommitMeta(Struct, frozen=True):

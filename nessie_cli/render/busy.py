@@ -170,7 +170,7 @@ class Busy:
 
 
 def _line(err: TextIO, quiet: float) -> Drawn:
-    """Returns the line `- merging ━━━━━━━━━ 42% 0:00:04`, which can be removed without a trace."""
+    """Returns the line `- merging ━━━━━━━━━ 42% 0:00:04`, which can be removed."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

@@ -1,4 +1,4 @@
-"""The history of one content: a line for each commit, with the changes of the content below it."""
+"""The history of one content: a line for each commit, followed by its changes."""
 
 from __future__ import annotations
 

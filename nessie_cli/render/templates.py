@@ -109,7 +109,7 @@ VALUES: Mapping[str, Value] = {
     **{f"c{letter}": _person(_committer, part) for letter, part in _PARTS.items()},
     **{f"c{form}": _moment(lambda entry: entry.meta.commit_time, form) for form in _FORMS},
 }
-"""The placeholders without their `%`. nessie-log(1) describes them, with `%n`, `%%` and `%xNN`."""
+"""The placeholders without their `%`, as nessie-log(1) describes them."""
 _FIXED = {"n": "\n", "%": "%"}
 _REFERENCES = frozenset("dD")
 _PREFIXES = ("format:", "tformat:")

@@ -176,7 +176,7 @@ def header_at_hand(access: Access, now: float | None = None) -> str | None:
 
 # -- tokens of an OAuth2 server ------------------------------------------------------------------
 MARGIN = 30.0
-"""Seconds by which tokens count as expired early, for differences of clocks and slow requests."""
+"""Seconds by which tokens count as expired early, because clocks differ."""
 
 
 class Tokens(NamedTuple):

@@ -1,4 +1,4 @@
-"""`Repository`: the verbs of a catalog, the same for an embedded store and for a remote server.
+"""`Repository`: the verbs of a catalog, for an embedded store and for a remote server.
 
 Revisions are text (`main`, `main@2e1c~1`; `HEAD` is unknown here) or a `Revision`; hashes are
 hexadecimal text. Listings are iterators that read while they are consumed. A verb that writes does

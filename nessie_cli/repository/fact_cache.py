@@ -1,4 +1,4 @@
-"""On-disk cache of facts about commits: distance from another commit, whether merged, commit time.
+"""On-disk cache of facts about commits: distance, whether merged, commit time.
 
 A fact names commits by hash, so it is true forever and in every store. The cache may be deleted at
 any time; damaged entries are ignored. A wrong fact can only make a deletion ask for one more
@@ -18,7 +18,7 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id
 VERSION = 1
 """The version of the cached facts. Facts of other versions are ignored."""
 FEW = 8_000
-"""The number of facts up to which all are kept. Above it, at most twice the last requested ones."""
+"""The number of facts up to which all are kept."""
 MOST = 50_000
 """The maximum number of facts."""
 

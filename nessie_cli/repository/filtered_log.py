@@ -1,4 +1,4 @@
-"""The filtered log of a store: filters stored commits and creates entries only for those that pass.
+"""The filtered log of a store: creates entries only for stored commits that pass.
 
 If the commit index knows which commits can pass, or jump pointers lead to the first of them, the
 commits between are not read (kernel/fast_paths.py).

@@ -76,7 +76,7 @@ TREE = ".tree"
 """Settings that the repository sets itself."""
 
 _FIRST_REFERENCES, _MOST_REFERENCES = 32, 4096
-"""Batch sizes of references with metadata: the first is small, so that a listing begins soon."""
+"""Batch sizes of references with metadata; the first is small, to begin soon."""
 
 
 def _ids(hashes: Collection[str]) -> set[Id]:

@@ -39,7 +39,7 @@ ALL_COMMITS = LogFilter()
 
 
 class Walk(Struct, frozen=True):
-    """The commits reachable from `start` but not from `exclude`; without both, from all references.
+    """The commits that `start` reaches but `exclude` does not; without both, all references.
 
     `symmetric` adds the commits that `exclude` reaches and `start` does not. `first_parent` does
     not follow merge parents; a range then ends at the first commit that `exclude` reaches.

@@ -1,4 +1,4 @@
-"""Maintenance of a store: expire the reflog and request ids, delete unreachable objects, compact.
+"""Maintenance of a store: expires rows, deletes unreachable objects, and compacts.
 
 An object stays if a reference, an entry of the reflog or a young object needs it. The rest is
 deleted if it was last written before the grace period: commits first, then nodes from the roots
@@ -24,7 +24,7 @@ from nessie_cli.store.records import ListedObject, ReflogRow
 GRACE = timedelta(days=1)
 """The default grace period: a large load stores objects long before its commit."""
 SHORTEST_GRACE = timedelta(hours=2)
-"""The shortest grace period: the age of an object that is written again may be off by an hour."""
+"""The shortest grace period, because the age of an object may be off by an hour."""
 
 _BATCH = 1000
 """Objects per transaction of a deletion. Writers wait for one."""

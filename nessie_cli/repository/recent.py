@@ -1,7 +1,7 @@
-"""What a process has lately written to a store that others write to as well.
+"""The recent writes of a process to a store with other writers.
 
-It saves round trips. Nothing is decided on it: a commit names what it was drafted on, and is refused if
-that has changed.
+They save round trips. No decision depends on them: a commit names the state that it was drafted on,
+and is refused if that has changed.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from nessie_cli.store.records import Basis, Settings, StoredReference, Write
 
 
 class Recent:
-    """Where this process has left references, and which of them are contested. Forgotten after `LEASE` seconds.
+    """The positions where this process left references, and the contested ones.
 
-    A reference is contested after a lost race, and after a move by others: the next writers of this process take
-    its lease at once.
+    A reference is contested after a lost race, and after a move by others: the next writers of this
+    process take its lease at once.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Recent:
         self._lock = Lock()
 
     def contest(self, name: str) -> None:
-        """Remember that others have moved a reference."""
+        """Records that others have moved a reference."""
         now = time.monotonic()
         with self._lock:
             self._contested = {one: until for one, until in self._contested.items() if until > now}
@@ -40,7 +40,7 @@ class Recent:
         return self._contested.get(name, 0) > time.monotonic()
 
     def wrote(self, done: Sequence[Write], settings: Settings | None) -> None:
-        """Remember writes that are committed, and the settings that they began with, if those are known."""
+        """Remembers committed writes, and the settings that they began with, if known."""
         if any(write.settings for write in done):
             self._settings = None
         elif settings is not None:
@@ -71,7 +71,7 @@ class Recent:
         }
 
     def bases(self, begin: Sequence[tuple[str, str]]) -> list[Basis] | None:
-        """Returns what plans begin with if nobody else has written, or None if that is not likely."""
+        """Returns the state with which plans begin if nobody else wrote, or None if that is unlikely."""
         now = time.monotonic()
         if self._settings is None:
             return None

@@ -1,4 +1,4 @@
-"""Resolves revisions: looks reference names and abbreviated hashes up, and follows steps back."""
+"""Resolves revisions: looks names and abbreviated hashes up, and follows steps back."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The one way to write: plan on a state, commit what was planned, and plan again what was stale.
+"""The one way to write: plan on a state, commit the drafts, and repeat stale plans.
 
-A plan only reads: it drafts a change, checks it, and makes its answer. Several plans share one commit: each sees what
-those before it will have done. No answer is given before the writes that it could have seen are durable.
+A plan only reads: it drafts a change, checks it, and makes its answer. Several plans share one
+commit: each sees what those before it will have done. No answer is given before the writes that it
+could have seen are durable.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from nessie_cli.store.overlay import Overlay
 from nessie_cli.store.records import Done, Outcome, Requirement, Settings, Stale, Write
 
 FREE_TRIES = 2
-"""Rounds that a plan may lose before it takes a lease."""
+"""The rounds that a plan may lose before it takes a lease."""
 MOST_TRIES = 50
 
 A = TypeVar("A")
@@ -31,18 +32,18 @@ DecodedObjects = Mapping[Id, Node | Commit]
 
 
 class Planned(Struct, Generic[A], frozen=True):
-    """The outcome of a plan: the answer to give once `draft` is committed. Without a draft or its write, nothing changes."""
+    """The outcome of a plan: the answer to give once `draft` is committed."""
 
     answer: A
     draft: Draft[Any] | None = None
 
 
 Plan = Callable[[R_contra], Planned[A]]
-"""Drafts, checks and answers on the repository that it is given; raises what the caller is told instead."""
+"""Drafts, checks and answers on a repository, or raises the error for the caller."""
 
 
 def planned(draft: Draft[A]) -> Planned[A]:
-    """The plain plan of a draft: its answer. Raises its refusal."""
+    """Returns the plan of a draft: its answer, or its refusal as an error."""
     return Planned(draft.answer(), draft)
 
 
@@ -67,9 +68,9 @@ class Round:
         self._results: list[tuple[int, Planned[Any] | Exception]] = []
 
     def begin(self, begin: Sequence[tuple[str, str]], recent: Recent, *, assume: bool) -> None:
-        """Read together what the plans begin with, and what others have written since.
+        """Reads the state with which the plans begin, and the writes of others since, in one trip.
 
-        With `assume` nothing is read if this process alone has written lately.
+        With `assume`, nothing is read if only this process has written lately.
         """
         self._overlay = Overlay(self._store)
         assumed = recent.bases(begin) if assume else None
@@ -87,7 +88,7 @@ class Round:
 
     @property
     def settings(self) -> Settings | None:
-        """The settings that the plans began with, or None if these were not read together."""
+        """The settings with which the plans began, or None if these were not read together."""
         return self._overlay.base_settings if self._overlay is not None else None
 
     @property
@@ -104,7 +105,7 @@ class Round:
         )
 
     def plan(self, number: int, plan: Plan[Any, Any]) -> None:
-        """Make one plan. It sees what those before it will have done; one that raises changes nothing."""
+        """Runs a plan, which sees the writes of those before it."""
         self._show_newest()
         found: Planned[Any] | Exception
         try:
@@ -115,14 +116,14 @@ class Round:
         self._newest = _writing(found)
 
     def _show_newest(self) -> None:
-        """Let the next plan see the newest draft."""
+        """Shows the newest draft to the next plan."""
         if self._newest is not None and self._newest.write is not None:
             self._overlay = self._overlay or Overlay(self._store)
             self._overlay.add(self._newest.write)
             self._decoded.update(self._newest.decoded)
 
     def commit(self, lease: Lease | None) -> tuple[dict[int, Any], list[tuple[int, Stale | None]]]:
-        """Commit what was planned. Returns the answers by number, and the plans to be made again, with what was stale."""
+        """Commits the drafts. Returns answers by number, and stale plans with their reasons."""
         drafts = [draft for _, found in self._results if (draft := _writing(found)) is not None]
         try:
             outcomes = (
@@ -155,15 +156,15 @@ class Round:
                 if isinstance(outcome, Stale) and outcome.requirement is Requirement.OBJECT:
                     # A cached commit was deleted from the store.
                     self._cache.clear()
-                # Stale, repeated, or an answer that may rest on a write that was stale, or on
-                # an assumption that no commit has confirmed.
+                # Stale, repeated, or an answer that may depend on a stale write, or on an
+                # assumption that no commit has confirmed.
                 again.append((number, outcome if isinstance(outcome, Stale) else None))
             else:
                 answers[number] = _answer(found)
         return answers, again
 
     def _failed(self, error: NessieError) -> dict[int, Any]:
-        """The answers if nothing was written, or nobody knows: only plans before the first write keep theirs."""
+        """Returns the answers after a failed commit: plans before the first write keep theirs."""
         answers: dict[int, Any] = {}
         failed = self.assumed
         for number, found in self._results:
@@ -177,7 +178,7 @@ class Round:
 
 
 def _writing(found: Planned[Any] | Exception) -> Draft[Any] | None:
-    """The draft of a plan that writes."""
+    """Returns the draft of a plan that writes."""
     draft = found.draft if isinstance(found, Planned) else None
     return draft if draft is not None and draft.write is not None else None
 
@@ -187,7 +188,7 @@ def _answer(found: Planned[Any] | Exception) -> Any:
 
 
 class Lease:
-    """The lease of a reference, taken before it is known what is written under it. Without a name it is none.
+    """The lease of a reference, taken before the write is known; none without a name.
 
     `last` says that the next commit is the last one under it.
     """
@@ -197,12 +198,12 @@ class Lease:
         self.token = ""
         self.last = last
         if name:
-            # A store that is unavailable says so when something is committed.
+            # A commit reports that the store is unavailable.
             with suppress(StoreUnavailable):
                 self.token = self._held.enter_context(store.lease(name))
 
     def give_back(self) -> None:
-        """Let other writers go on. Calling it twice is harmless."""
+        """Returns the lease. Calling it twice is harmless."""
         self.token = ""
         self._held.close()
 
@@ -224,12 +225,13 @@ def commit_all(
     recent: Recent,
     lease: Lease | None = None,
 ) -> list[A | Exception]:
-    """Make and commit plans until each has an answer. Returns what each answered or raised, in order.
+    """Runs and commits plans until each has an answer. Returns answers or errors, in order.
 
-    `on` opens the repository on an overlay (None: on the store itself), `cache` gets the decoded objects that are stored
-    now. After `FREE_TRIES` lost rounds a lease keeps other writers away, unless `fair` is False, because a plan
-    runs programs of the user. `recent` remembers what this process wrote and lost lately; `lease` is one that is held
-    already, for the first try. `begin` are the references and request ids that plans begin with: read together.
+    `on` opens the repository on an overlay (None: on the store itself), `cache` gets the decoded
+    objects that are stored now. After `FREE_TRIES` lost rounds a lease keeps other writers away,
+    unless `fair` is False, because a plan runs programs of the user. `recent` remembers what this
+    process wrote and lost lately; `lease` is one that is held already, for the first try. `begin`
+    are the references and request ids that plans begin with: read together.
     """
     answers: dict[int, Any] = {}
     waiting: list[tuple[int, Stale | None]] = [(number, None) for number in range(len(plans))]
@@ -239,7 +241,7 @@ def commit_all(
         if lost:
             recent.contest(lost)
         if tries and lease is not None:
-            # Whoever waits for one lease holds no other.
+            # A writer that waits for one lease holds no other.
             lease.give_back()
         with Lease(store, lost if fair and tries >= FREE_TRIES else "", last=True) as own:
             this = Round(store, on, cache)

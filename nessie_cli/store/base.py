@@ -1,4 +1,4 @@
-"""The interface of a store: immutable objects by id, and references moved by compare-and-swap.
+"""The interface of a store: immutable objects, and references with compare-and-swap.
 
 A store stores bytes and does not know trees, commits or keys. Objects never change, so a reader
 that has read one reference has a consistent state of everything below it and needs no transaction.
@@ -214,7 +214,7 @@ class Dump(Protocol):
 
 
 Reached = Callable[[Sequence[ReflogRow]], Container[bytes]]
-"""Maps the moves since the mark, newest first, to the ids that must stay. It may read the store."""
+"""Maps the moves since the mark, newest first, to the ids that must stay."""
 
 
 class Maintenance(Protocol):

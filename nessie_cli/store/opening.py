@@ -17,7 +17,7 @@ _SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite):"
 
 
 def open_store(url: str, *, migrate: bool = True) -> Store:
-    """Opens an existing store, after migrating an older format, or refusing it without `migrate`.
+    """Opens an existing store. Migrates an older format, or refuses it without `migrate`.
 
     Raises `InvalidInput` for a URL that names no store, `StoreNotFound`, `UnsupportedFormat`,
     `StoreUnavailable`.

@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file in WAL mode, for all threads and processes of one machine.
+"""The embedded store: one SQLite file in WAL mode, for the processes of one machine.
 
 Readers never wait. Writers take the write lock at the start of their transaction (BEGIN IMMEDIATE),
 so a compare-and-swap cannot be lost to a deadlock. They wait for each other up to `PATIENCE`

@@ -1,4 +1,4 @@
-"""The statements of commits to a SQLite store: read the requirements, then apply the decision."""
+"""The statements of commits to a SQLite store: read requirements, apply decisions."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _lock = threading.Lock()
 
 
 def load_page_checks() -> None:
-    """Makes `VFS` known to SQLite, once per process. Other databases of the process do not use it.
+    """Registers `VFS` with SQLite, once per process. Other databases do not use it.
 
     Raises `StoreUnavailable` if this installation of apsw lacks the extension.
     """

@@ -114,7 +114,7 @@ def _checked(struct: type[Struct], data: Any, path: str) -> Struct:
 
 @cache
 def struct_of(shape: Any, *needed: str) -> type[Struct]:
-    """Returns the struct of a shape in an answer; attributes that are not `needed` may be missing.
+    """Returns the struct of a shape in an answer; other attributes than `needed` may be missing.
 
     Shapes within it remain JSON.
     """

@@ -1,4 +1,4 @@
-"""The JSON of the command line beyond REST: attributes added to `shapes`, and shapes of its own.
+"""The JSON of the command line beyond REST: additions to `shapes`, and other shapes.
 
 Attributes are added, never renamed or removed. The schemas in `docs/reference/json/` are generated
 from these classes and the results of the commands. `facts` encodes them; a test compares both.

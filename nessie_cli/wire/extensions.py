@@ -26,7 +26,7 @@ ANNOUNCED = "nessie-cli"
 """The additional property of the configuration: the version of the server's extensions."""
 
 REQUEST_HEADER = "Nessie-Request-Id"
-"""The header that names a write. A second one with the same id only answers the first result."""
+"""The header that names a write. A repetition returns the first result."""
 
 ANY_ORDER = "anyOrder"
 """The attribute of a transplant whose commits need not be neighbours."""

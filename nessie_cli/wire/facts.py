@@ -50,7 +50,7 @@ from nessie_cli.wire.encode import (
 def conflict_with_facts(
     conflict: Conflict, resolutions: Sequence[str] = (), *, is_merge: bool = False
 ) -> Json:
-    """Encodes a conflict with its contents, the commit that changed the key, and its resolutions.
+    """Encodes a conflict with its contents, the changing commit, and its resolutions.
 
     A merge also names the contents `base`, `ours` and `theirs`. `sourceRename` and `targetRename`
     are present only if one side of a merge renamed the content.

@@ -16,7 +16,7 @@ from nessie_cli.errors import InvalidInput, NessieError
 
 _REMEMBERED = 128
 CHECKED, EVALUATED, BARE = "nessie", "nessie.evaluated", "nessie.bare"
-"""The packages of the messages. BARE is for references without metadata, whose times are null."""
+"""The packages of the messages. BARE is for references without metadata and times."""
 
 
 class FilterKind(StrEnum):

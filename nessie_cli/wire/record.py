@@ -54,8 +54,7 @@ class Record(Shape):
     """
 
     listing: ClassVar[str | None] = None
-    """The field that `--jsonl` prints one line each of; None for a record that is printed on one
-    line."""
+    """The field of which `--jsonl` prints one line each; None to print the record itself."""
 
     @classmethod
     def attributes(cls) -> Iterator[Attribute]:

@@ -1,4 +1,4 @@
-"""Configuration objects that a repository stores for its clients, such as garbage collection."""
+"""Configuration objects that a repository stores for clients, such as gc settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes that only a server sends: pages, configuration, and all that REST v1 does differently."""
+"""Shapes that only a server sends: pages, configuration, and the differences of REST v1."""
 # ruff: noqa: D101, N815 (the names are the specification's; attributes of JSON)
 
 from operator import itemgetter

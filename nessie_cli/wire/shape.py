@@ -1,4 +1,4 @@
-"""The definition of JSON shapes: a class whose annotations are its attributes, in their order.
+"""The definition of JSON shapes: a class whose annotations are its attributes.
 
 `shapes`, `documents`, `rest` and `bodies` contain the definitions. Encoders (`encode`), validation
 (`guards`) and JSON Schemas (`schemas`) are derived from them. The classes are never instantiated:

@@ -1,4 +1,4 @@
-"""The shapes of JSON that servers and the command line share, each defined once (see `shape`).
+"""The JSON shapes that servers and the command line share, each defined once.
 
 The command line adds attributes to those named `Bare...`, in `documents`. Shapes that only servers
 send, and all of REST v1, are in `rest`; the bodies of requests are in `bodies`. Attributes are

@@ -11,7 +11,7 @@ from nessie_cli.model import UnknownContent
 from nessie_cli.wire.json_text import describe, fault, join
 
 MAX_DEPTH = 50
-"""The deepest nesting of attributes of a content of an unknown type, which are stored unchanged."""
+"""The deepest nesting of attributes of a content of an unknown type."""
 
 _INSTANT = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)"
 

@@ -39,7 +39,7 @@ VARIABLES = {
     "connect-timeout": "NESSIE_CONNECT_TIMEOUT",
     "timeout": "NESSIE_TIMEOUT",
 }
-"""Each setting and the environment variable that overrides it, named as in pynessie and Nessie."""
+"""Each setting and its environment variable, named as in pynessie and Nessie."""
 
 HELP = {
     "auth-type": (

@@ -1,4 +1,4 @@
-"""The folders of this user's files (configuration, cache, state), by the rules of `platformdirs`.
+"""The folders of this user (configuration, cache, state), by the rules of `platformdirs`.
 
 Importing `platformdirs` or `pathlib` takes longer than a keystroke of completion may, so this
 module uses neither.

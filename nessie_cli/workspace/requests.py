@@ -1,4 +1,4 @@
-"""Requests to a server with unknown outcome, by which a repeated command first asks about them.
+"""Requests to a server with unknown outcome, which a repeated command asks about first.
 
 `requests.json` contains the request id of each, by a digest of the request.
 """

@@ -1,4 +1,4 @@
-"""Settings files in TOML: the workspace's `.nessie/config.toml` and the user's `config.toml`."""
+"""Settings files in TOML: `.nessie/config.toml` and the user's `config.toml`."""
 
 from __future__ import annotations
 

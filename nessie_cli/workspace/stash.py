@@ -1,4 +1,4 @@
-"""Stashed batches, newest first: `stash.json`, replaced atomically under the workspace's lock.
+"""Stashed batches, newest first: `stash.json`, replaced under the workspace's lock.
 
 A batch is written there before it leaves `batch.json`, and the other way round, so it is always in
 one of the files.

@@ -1,4 +1,4 @@
-"""Stored tokens: of OAuth2 servers, one file per client, and of `nessie login`, one per server.
+"""Stored tokens: one file per client of an OAuth2 server, and per server of `nessie login`.
 
 Only the user can read them, in the user's state folder.
 """

@@ -1,4 +1,4 @@
-"""Commits to our own servers. A request id makes a write happen once: the server looks it up."""
+"""Commits to our own servers, which look request ids up so that a write happens once."""
 
 from __future__ import annotations
 

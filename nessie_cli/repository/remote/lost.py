@@ -13,7 +13,7 @@ from nessie_cli.repository.remote.transport import Lost
 
 LOOKS = 4
 FIRST_PAUSE = 0.1
-"""Number of look-ups, and the seconds between the first two: the server may still be writing.
+"""The number of look-ups, and the seconds between the first two.
 
 Each pause is three times the last.
 """

@@ -182,7 +182,7 @@ def _both_sides(
 
 
 def _entries(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
-    """The transplanted commits in order, with their operations: by one log if they are neighbours."""
+    """Returns the transplanted commits in order, with their operations."""
     found = list(islice(log(session, hashes[-1], operations=True), len(hashes)))[::-1]
     if [entry.hash for entry in found] == list(hashes):
         return found

@@ -1,4 +1,4 @@
-"""Tokens of an OAuth2 server: requested with Authlib, cached, and renewed before they expire.
+"""Tokens of an OAuth2 server: requested with Authlib, cached, renewed before they expire.
 
 One thread renews while the others wait, and one process while the others wait. Errors name the
 server's error code, never a text of the server: that could repeat a secret that it was sent.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 DEFAULT_LIFETIME = 60.0
 """Seconds that a token lasts if the server does not say; the original client's."""
 _INTERVAL = 5.0
-"""Seconds between two polls during a sign-in, and those added on `slow_down` (RFC 8628, 3.5)."""
+"""Seconds between polls during a sign-in, and those added on `slow_down` (RFC 8628, 3.5)."""
 _PATIENCE = 300.0
 _DISCOVERY = "/.well-known/openid-configuration"
 _DEVICE = "urn:ietf:params:oauth:grant-type:device_code"

@@ -1,4 +1,4 @@
-"""Writes to our own servers that happen once: sent under a request id, which the server looks up."""
+"""Writes to our own servers that happen once, by request ids."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def check_message(session: Session, message: str) -> None:
 
 
 def _require_absent(session: Session, name: str) -> None:
-    """Look before sending: after a lost answer, an older reference would look like a created one."""
+    """Checks that a reference is absent, because a lost answer would hide that it existed."""
     if find(session, name) is not None:
         raise AlreadyExists(f"Named reference '{name}' already exists.", name)
 

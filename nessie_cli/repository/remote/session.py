@@ -1,4 +1,4 @@
-"""A connection to one server: its configuration, requests and pages, and the commits met so far."""
+"""A connection to one server: its configuration, requests, pages, and known commits."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from nessie_cli.wire.extensions import SETTINGS
 
 A = TypeVar("A")
 _STEP = re.compile("[~^*]")
-"""The characters with which the relative parts of a revision begin. Names do not contain them."""
+"""The characters with which relative parts of a revision begin; no name has them."""
 CONFIG_OBJECT = "repository-config."
 """The prefix of settings that contain configuration objects."""
 

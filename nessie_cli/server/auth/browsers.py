@@ -1,4 +1,4 @@
-"""Protection from web pages: requests under a foreign host name, and changes from other sites.
+"""Protection from web pages: foreign host names, and changes from other sites.
 
 A page can let its own name resolve to the server's address (DNS rebinding) and read the answers;
 the header `Host` reveals it. A page can also send requests to any server without reading the
@@ -29,7 +29,7 @@ _REMEMBERED = 256
 
 
 class Hosts:
-    """The host names of a server: those of this machine, `names`, and optionally addresses or all.
+    """The host names of a server: this machine's, `names`, and optionally addresses or all.
 
     A page cannot have an address as its name, so addresses are safe from rebinding.
     """

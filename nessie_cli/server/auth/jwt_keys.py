@@ -24,7 +24,7 @@ from nessie_cli.server.runtime.watched_files import TRUSTED, Tell, WatchedFile
 LIFETIME = 3600.0
 """Seconds after which fetched keys are fetched again."""
 PAUSE = 30.0
-"""Seconds after a fetch during which an unknown key causes no other: clients can invent names."""
+"""Seconds after a fetch during which an unknown key causes no other fetch."""
 RETRY = 5.0
 """Seconds after a failed fetch until the next one."""
 TIMEOUT = 5.0
@@ -37,7 +37,7 @@ ALGORITHMS: Mapping[str, tuple[str, str]] = {
     "ES384": ("EC", "P-384"),
     "EdDSA": ("OKP", ""),
 }
-"""The accepted algorithms with the type and curve of their keys: no shared secrets, no `none`."""
+"""The accepted algorithms with the type and curve of their keys; no shared secrets."""
 
 
 class Keys(Protocol):

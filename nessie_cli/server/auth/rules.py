@@ -32,7 +32,7 @@ READ_REPOSITORY_CONFIG = "READ_REPOSITORY_CONFIG"
 UPDATE_REPOSITORY_CONFIG = "UPDATE_REPOSITORY_CONFIG"
 VIEW_REFLOG = "VIEW_REFLOG"
 CHOOSE_LOCATION = "CHOOSE_LOCATION"
-"""The operations, with the original server's names. LIST_COMMITLOG is an old LIST_COMMIT_LOG."""
+"""The operations, with the original server's names."""
 
 _OLD_WORDS: Mapping[str, str] = {LIST_COMMIT_LOG: "LIST_COMMITLOG"}
 _CONTAINER = "nessie"

@@ -28,7 +28,7 @@ from nessie_cli.server.runtime.replies import TOO_MANY, refusal, refusing, send_
 GRACE = 30
 """Seconds that requests have to finish when the server is stopped."""
 PROBE_EVERY = 0.5
-"""Seconds between checks whether a silent client that waits for an answer is still connected."""
+"""Seconds between checks whether a silent waiting client is still connected."""
 _CONTINUE = 100
 _TOO_LARGE = 431
 _TOO_SLOW = 408

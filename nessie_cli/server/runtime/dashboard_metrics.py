@@ -62,7 +62,7 @@ _CALLS = {
         "DELETE": "commit",
     },
 }
-"""The call of the version store that serves a route, below `/api/v1` or `/api/v2`, by method."""
+"""The call of the version store for each route and method."""
 
 Labels = tuple[str, ...]
 Durations = list[float]

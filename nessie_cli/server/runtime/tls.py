@@ -1,4 +1,4 @@
-"""TLS of the server: certificate, private key, and the CA of client certificates, as PEM files.
+"""TLS of the server: certificate, private key, and the CA of client certificates.
 
 A server runs longer than a certificate lasts, so each new connection uses the current files.
 """

@@ -62,7 +62,7 @@ def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
 
 
 class Watched(Generic[T]):
-    """A value made from files, and made again when one of them changes (times, size, inode, mode).
+    """A value made from files, and made again when one of them changes.
 
     `make` raises a `NessieError` for invalid files: the first time to the creator, later it is
     reported by `tell`.

@@ -1,4 +1,4 @@
-"""Committing writes: one call of the function `commit_1`, and what follows if its answer is lost.
+"""Commits writes by one call of the function `commit_1`, and resolves lost answers.
 
 A connection that breaks during a commit leaves its outcome open: the server may have committed, or
 may still do so. Looking for the request ids is not enough. So each call has an `attempt`, a random

@@ -1,4 +1,4 @@
-"""The URL of a store in PostgreSQL: `postgresql://user@host/database?schema=nessie&pool_size=16`."""
+"""The URL of a PostgreSQL store: `postgresql://user@host/database?schema=nessie`."""
 
 from __future__ import annotations
 

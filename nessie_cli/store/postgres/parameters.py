@@ -1,8 +1,9 @@
-"""Parameters of statements, each with one type whatever its value is, in PostgreSQL's binary form.
+"""Parameters of statements with fixed types, in PostgreSQL's binary form.
 
 psycopg would choose a type by the value: an empty list is text, a small number a smallint. Then one
 statement would be prepared many times. A commit sends some thirty lists, mostly of one element:
-psycopg's own dumper, which is for lists of any type and depth, took a sixth of the time of a commit.
+psycopg's own dumper, which is for lists of any type and depth, took a sixth of the time of a
+commit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: opened when needed, kept for reuse, never shared with a forked child.
+"""Connections to PostgreSQL: opened on demand, reused, never shared with a forked child.
 
 `psycopg_pool` is not used: its threads do not survive a fork, and while the server is away it
 reports a timeout instead of the reason.
@@ -24,7 +24,7 @@ from nessie_cli.store.postgres.location import Location
 from nessie_cli.store.postgres.parameters import register
 
 PATIENCE = 30.0
-"""Seconds that a call waits for a connection or a lock, unless the store is opened with others."""
+"""The default for the seconds that a call waits for a connection or a lock."""
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 

@@ -79,7 +79,7 @@ def hex_range(prefix: str) -> tuple[bytes, bytes] | None:
 
 
 def is_storable(*texts: str) -> bool:
-    """Returns whether PostgreSQL can hold these texts: a NUL and half a surrogate pair it cannot."""
+    """Returns whether PostgreSQL can store texts: a NUL and half a surrogate pair it cannot."""
     try:
         return all(b"\0" not in text.encode() for text in texts)
     except UnicodeEncodeError:
