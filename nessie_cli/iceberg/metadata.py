@@ -79,6 +79,29 @@ def content_of(document: Any, location: str) -> IcebergTable | IcebergView:
     return _view(document, location) if "view-uuid" in document else _table(document, location)
 
 
+def in_state(document: Document, content: IcebergTable) -> Document:
+    """Returns table metadata with the current ids of a content.
+
+    A metadata file holds many states of a table. The content says which one is current.
+    """
+    members = (
+        ("current-schema-id", content.schema_id, "schemas", "schema-id"),
+        ("default-spec-id", content.spec_id, "partition-specs", "spec-id"),
+        ("default-sort-order-id", content.sort_order_id, "sort-orders", "order-id"),
+        ("current-snapshot-id", content.snapshot_id, "snapshots", "snapshot-id"),
+    )
+    changed: dict[str, Any] = {
+        member: id_
+        for member, id_, known, id_member in members
+        if id_ != document.get(member)
+        and any(one.get(id_member) == id_ for one in document.get(known) or ())
+    }
+    if "current-snapshot-id" in changed:
+        main = {"snapshot-id": content.snapshot_id, "type": "branch"}
+        changed["refs"] = {**(document.get("refs") or {}), "main": main}
+    return {**document, **changed} if changed else document
+
+
 # -- bytes to JSON --------------------------------------------------------------------------------
 
 

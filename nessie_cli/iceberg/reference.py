@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Generic, NamedTuple, TypeVar
 
@@ -17,6 +17,7 @@ from nessie_cli.errors import (
     OutcomeUnknown,
     ReferenceConflict,
 )
+from nessie_cli.iceberg import state
 from nessie_cli.iceberg.errors import pyiceberg_errors
 from nessie_cli.model import (
     CommitMeta,
@@ -32,8 +33,6 @@ from nessie_cli.repository.base import Repository
 
 MAX_ATTEMPTS = 20
 """How often a change is tried on newer commits before it fails with `CommitFailedException`."""
-_KEYS_BEFORE_JUMP = 100
-"""How many nested keys a listing reads before it jumps over the rest of them."""
 _APPLICATION = {"application-type": ("iceberg",)}
 """A property of each commit, the same as in commits of Iceberg's own NessieCatalog."""
 
@@ -57,71 +56,17 @@ class Change(NamedTuple, Generic[T]):
     undo: Callable[[], None] = _nothing
 
 
-class State:
-    """The contents of the catalog at one commit."""
-
-    def __init__(self, repository: Repository, reference: Reference) -> None:
-        self.reference = reference
-        self._repository = repository
-        self._at = f"{reference.name}@{reference.hash}"
-
-    def content(self, key: ContentKey) -> Content | None:
-        """Returns the content of a key, or None."""
-        return self.contents([key]).get(key)
+class State(state.State):
+    """The contents of the catalog at one commit, with PyIceberg's errors."""
 
     def contents(self, keys: Sequence[ContentKey]) -> dict[ContentKey, Content]:
         """Returns the contents of those keys that exist."""
         with pyiceberg_errors():
-            return self._repository.contents(self._at, keys)
-
-    def inside(self, namespace: ContentKey | None) -> Iterator[Entry]:
-        """Yields the entries directly in a namespace (None: at the root), in order of their keys.
-
-        The cost hardly depends on the number of entries in nested namespaces.
-        """
-        keys: KeyRange | None = KeyRange(prefix=namespace)
-        while keys is not None:
-            keys = yield from self._inside(namespace, keys)
-
-    def _inside(
-        self, namespace: ContentKey | None, keys: KeyRange
-    ) -> Generator[Entry, None, KeyRange | None]:
-        """Yields direct entries of a key range until many nested keys follow.
-
-        Returns the range after the nested keys, None at the end.
-        """
-        depth = len(namespace.elements) + 1 if namespace else 1
-        passed = 0
-        for entry in self._entries(keys):
-            if namespace and not entry.key.starts_with(namespace):
-                return None
-            if len(entry.key.elements) == depth:
-                passed = 0
-                yield entry
-            elif len(entry.key.elements) > depth:
-                passed += 1
-                if passed == _KEYS_BEFORE_JUMP and (
-                    start := _after_children(entry.key.elements[:depth])
-                ):
-                    return KeyRange(minimum=start)
-        return None
-
-    def is_empty(self, namespace: ContentKey) -> bool:
-        """Whether a namespace has no entries."""
-        return next(self.inside(namespace), None) is None
+            return super().contents(keys)
 
     def _entries(self, keys: KeyRange) -> Iterator[Entry]:
         with pyiceberg_errors():
-            yield from self._repository.entries(self._at, keys)
-
-
-def _after_children(elements: tuple[str, ...]) -> ContentKey | None:
-    """Returns the first key after all children of a key, None if it would be too long."""
-    try:
-        # No element contains a character that sorts before the space.
-        return ContentKey((*elements[:-1], f"{elements[-1]} "))
-    except InvalidInput:
-        return None
+            yield from super()._entries(keys)
 
 
 class BoundReference:

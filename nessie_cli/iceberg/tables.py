@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import BaseModel
 from pyiceberg.partitioning import PartitionSpec, assign_fresh_partition_spec_ids
@@ -18,10 +17,9 @@ from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.table.sorting import SortOrder, assign_fresh_sort_order_ids
 
 from nessie_cli.iceberg.builder import table
-from nessie_cli.iceberg.builder.document import by_id
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
-from nessie_cli.iceberg.metadata import NO_SNAPSHOT, read_document
+from nessie_cli.iceberg.metadata import in_state, read_document
 from nessie_cli.model import IcebergTable
 
 GC_ENABLED = "gc.enabled"
@@ -67,7 +65,7 @@ def read(content: IcebergTable, properties: Mapping[str, str]) -> Document:
     Raises `FileNotFoundError` or `ValidationError`, which name the file.
     """
     with reading_metadata(content.metadata_location):
-        return _in_state(dict(read_document(content.metadata_location, properties)), content)
+        return dict(in_state(read_document(content.metadata_location, properties), content))
 
 
 def parsed(document: Document, location: str) -> TableMetadata:
@@ -77,26 +75,3 @@ def parsed(document: Document, location: str) -> TableMetadata:
     """
     with reading_metadata(location):
         return TableMetadataUtil.parse_raw(json.dumps(document))
-
-
-def _in_state(document: Document, content: IcebergTable) -> Document:
-    """Returns metadata with the current ids of a content.
-
-    A metadata file holds many states of a table. The content says which one is current.
-    """
-    members = (
-        ("current-schema-id", content.schema_id, "schemas", "schema-id"),
-        ("default-spec-id", content.spec_id, "partition-specs", "spec-id"),
-        ("default-sort-order-id", content.sort_order_id, "sort-orders", "order-id"),
-        ("current-snapshot-id", content.snapshot_id, "snapshots", "snapshot-id"),
-    )
-    changed: dict[str, Any] = {
-        member: id_
-        for member, id_, known, id_member in members
-        if id_ != document.get(member) and id_ in by_id(document.get(known) or (), id_member)
-    }
-    snapshot = changed.get("current-snapshot-id", NO_SNAPSHOT)
-    if snapshot != NO_SNAPSHOT:
-        main = {"snapshot-id": snapshot, "type": "branch"}
-        changed["refs"] = {**(document.get("refs") or {}), "main": main}
-    return {**document, **changed}

@@ -774,7 +774,9 @@ def test_wrong_rules_are_named(text, told):
 
 
 def test_the_rules_of_the_page_say_what_the_page_says():
-    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "security.md").read_text(
+        encoding="utf-8"
+    )
     found = read_rules(page.partition("```toml\n")[2].partition("```")[0].encode())
     ada, root = Caller("ada", ("reader",)), Caller("root", ("admin",))
 

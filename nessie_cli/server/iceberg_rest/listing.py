@@ -10,13 +10,13 @@ from typing import NamedTuple
 from msgspec import DecodeError, ValidationError, json
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.state import State
 from nessie_cli.model import ContentKey
 from nessie_cli.server.call import UnreadableParameter
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import answer
 from nessie_cli.server.iceberg_rest.names import namespace_in, need_namespace
 from nessie_cli.server.iceberg_rest.session import Session
-from nessie_cli.server.iceberg_rest.state import State
 
 MOST = 10_000
 """Entries of a page, if the client does not ask for fewer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.metadata import in_state
 from nessie_cli.model import ContentKey, IcebergTable, IcebergView
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import answer, answer_with, encoded
@@ -17,27 +18,8 @@ ALL, REFS = "all", "refs"
 
 
 def read_table(session: Session, content: IcebergTable) -> Document:
-    """Returns the metadata of a table in the state that its content names.
-
-    A metadata file holds many states of a table. The content says which one is current.
-    """
-    document = session.read(content.metadata_location)
-    members = (
-        ("current-schema-id", content.schema_id, "schemas", "schema-id"),
-        ("default-spec-id", content.spec_id, "partition-specs", "spec-id"),
-        ("default-sort-order-id", content.sort_order_id, "sort-orders", "order-id"),
-        ("current-snapshot-id", content.snapshot_id, "snapshots", "snapshot-id"),
-    )
-    changed: dict[str, Any] = {
-        member: id_
-        for member, id_, known, id_member in members
-        if id_ != document.get(member)
-        and any(one.get(id_member) == id_ for one in document.get(known) or ())
-    }
-    if "current-snapshot-id" in changed:
-        main = {"snapshot-id": content.snapshot_id, "type": "branch"}
-        changed["refs"] = {**(document.get("refs") or {}), "main": main}
-    return {**document, **changed} if changed else document
+    """Returns the metadata of a table in the state that its content names."""
+    return dict(in_state(session.read(content.metadata_location), content))
 
 
 def table_answer(

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.state import State
 from nessie_cli.model import (
     Content,
     ContentKey,
@@ -20,7 +21,6 @@ from nessie_cli.server.iceberg_rest.errors import (
     NoSuchTable,
     NoSuchView,
 )
-from nessie_cli.server.iceberg_rest.state import State
 
 SEPARATOR = "\x1f"
 """What separates the levels of a namespace in a path."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from nessie_cli.iceberg.builder import values
 from nessie_cli.iceberg.messages import names
+from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_namespace_location
 from nessie_cli.model import ContentKey, Delete, Namespace, Put, type_label
 from nessie_cli.server.http import Reply
@@ -25,7 +26,6 @@ from nessie_cli.server.iceberg_rest.names import (
     raise_existing,
 )
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
-from nessie_cli.server.iceberg_rest.state import State
 
 _CREATE, _UPDATE = "CreateNamespaceRequest", "UpdateNamespacePropertiesRequest"
 

@@ -25,6 +25,7 @@ from nessie_cli.errors import (
 )
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile
+from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
@@ -51,7 +52,6 @@ from nessie_cli.server.iceberg_rest.delegation import Access as FileAccess
 from nessie_cli.server.iceberg_rest.delegation import Delegation, Table
 from nessie_cli.server.iceberg_rest.errors import NoSuchFile
 from nessie_cli.server.iceberg_rest.prefix import Prefix, announced, client_uri
-from nessie_cli.server.iceberg_rest.state import State
 from nessie_cli.server.runtime.writer import Write, Writer
 
 MOST_TRIES = 20

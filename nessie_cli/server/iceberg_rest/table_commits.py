@@ -13,6 +13,7 @@ from nessie_cli.iceberg.builder import requirements, values
 from nessie_cli.iceberg.builder.table import new_table, updated
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import content_of
+from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put
@@ -22,7 +23,6 @@ from nessie_cli.server.iceberg_rest.errors import CommitFailed, NoSuchFile
 from nessie_cli.server.iceberg_rest.loading import for_client, read_table, table_answer
 from nessie_cli.server.iceberg_rest.names import TABLE, child, namespace_in, need_free, need_table
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
-from nessie_cli.server.iceberg_rest.state import State
 from nessie_cli.server.iceberg_rest.tables import key_in_path
 
 GC_ENABLED = "gc.enabled"

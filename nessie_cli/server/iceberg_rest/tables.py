@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.warehouse import VENDED_CREDENTIALS
 from nessie_cli.model import ContentKey, Delete, IcebergTable, Put
 from nessie_cli.server.http import Reply
@@ -24,7 +25,6 @@ from nessie_cli.server.iceberg_rest.names import (
     need_table,
 )
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
-from nessie_cli.server.iceberg_rest.state import State
 
 _RENAME = "RenameTableRequest"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.state import State
 from nessie_cli.model import ContentKey
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import NO_CONTENT
 from nessie_cli.server.iceberg_rest.names import identifier_of
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
-from nessie_cli.server.iceberg_rest.state import State
 from nessie_cli.server.iceberg_rest.table_commits import Changes, changes_of, made_by, proposal_of
 
 _REQUEST = "CommitTransactionRequest"

@@ -6,6 +6,7 @@ from nessie_cli.iceberg.builder import requirements, values
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.builder.view import new_view, updated
 from nessie_cli.iceberg.metadata import content_of
+from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.locations import next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations
 from nessie_cli.model import ContentKey, Delete, IcebergView, Put
@@ -24,7 +25,6 @@ from nessie_cli.server.iceberg_rest.names import (
     need_view,
 )
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
-from nessie_cli.server.iceberg_rest.state import State
 from nessie_cli.server.iceberg_rest.table_commits import (
     changes_of,
     issued_location,

@@ -1,4 +1,4 @@
-"""All contents at one commit, as the caller of a request may read them."""
+"""The contents of a catalog at one commit. Listings pass over nested keys."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class State:
         """Yields entries behind a key; returns where to go on behind many keys that lie deeper."""
         depth = len(namespace.elements) + 1 if namespace else 1
         passed = 0
-        for entry in self._repository.entries(self._at, KeyRange(minimum=start)):
+        for entry in self._entries(KeyRange(minimum=start)):
             if namespace and not entry.key.starts_with(namespace):
                 return None
             if len(entry.key.elements) > depth:
@@ -61,6 +61,9 @@ class State:
                 passed = 0
                 yield entry
         return None
+
+    def _entries(self, keys: KeyRange) -> Iterator[Entry]:
+        return self._repository.entries(self._at, keys)
 
     def is_empty(self, namespace: ContentKey) -> bool:
         """Whether nothing lies in a namespace."""
