@@ -61,7 +61,7 @@ def terms_of(keys: Collection[bytes], parents: Sequence[Id]) -> tuple[bytes, ...
 def commits_of_key(
     objects: Objects, lookup: IndexLookup, head: Id, key: bytes
 ) -> Iterator[tuple[Id, Commit]]:
-    """Yields the commits with an operation on a key, along first parents of `head`, newest first.
+    """Yields the commits with an operation on a key, from `head` on, newest first.
 
     O(log commits) for each commit that has the term, including those elsewhere in history.
     """

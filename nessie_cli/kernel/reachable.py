@@ -30,7 +30,7 @@ _NEVER_STORED = frozenset((NO_COMMIT, tree.EMPTY))
 class Reachable:
     """A growing set of reachable ids. Each object is read once, whatever shares it.
 
-    Takes about 110 bytes of memory for each id. `in` tells whether an id was reached. `progress` is
+    Takes about 110 bytes of memory for each id. `in` tests whether an id was reached. `progress` is
     called with the number of ids. With `verify`, values are read as well, and the bytes of each
     object must have its id.
     """

@@ -293,6 +293,6 @@ def content_from(type_name: str, content_id: str | None, attributes: Mapping[str
 def _required_names(cls: type[Content]) -> tuple[str, ...]:
     """The fields without a default.
 
-    `structs.fields` evaluates annotations anew each time (0.4 ms), so it is asked once per class.
+    `structs.fields` evaluates annotations at each call (0.4 ms), so it is called once per class.
     """
     return tuple(field.name for field in structs.fields(cls) if field.required)

@@ -66,7 +66,7 @@ class DiffEntry(Struct, frozen=True):
 class ChangedKey(Struct, frozen=True):
     """A key that a commit changed, without contents.
 
-    `before` and `after` tell whether the key existed. `content_id` is its last content id.
+    `before` and `after` are true if the key existed. `content_id` is its last content id.
     """
 
     key: ContentKey

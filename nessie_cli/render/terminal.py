@@ -166,7 +166,7 @@ class Terminal:
             )
 
     def print_tables(self, tables: Iterable[tuple[str, Sequence[Column], Iterable[Row]]]) -> None:
-        """Prints tables with titles through one pager; otherwise records that begin with a title."""
+        """Prints tables with titles through one pager; otherwise records begin with a title."""
         if self.is_terminal:
             self._write(self._titled(tables), paged=True)
         else:

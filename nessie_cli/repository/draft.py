@@ -102,7 +102,7 @@ class Draft(Generic[A]):
     """A change worked out on one state of a repository.
 
     `write` makes it effective. It is None if nothing changes: for a refusal, a dry run, a merge of
-    merged commits, or a repetition of a committed request (`repeated`). `exact` tells whether
+    merged commits, or a repetition of a committed request (`repeated`). `exact` is whether
     committing the draft commits exactly what it shows; a server without drafts may decide on a
     newer state.
     """

@@ -17,7 +17,7 @@ Test = Callable[[LogEntry], bool]
 
 
 class LogFilter(Struct, frozen=True):
-    """Conditions that commits must meet. An empty field is no condition.
+    """Conditions that commits must meet. An empty field matches all.
 
     An author must match one of `authors` (the committer, if a commit names no author), the
     committer one of `committers`, the message `message`. The commit time is between `since` and

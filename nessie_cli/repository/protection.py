@@ -28,7 +28,7 @@ def check_setting(name: str, value: str | None) -> None:
     unknown = [rule for rule in _rules(value) if rule not in RULES]
     if unknown or not _rules(value):
         raise InvalidInput(
-            f"setting {name}: {value!r} is no list of rules; choose from {', '.join(RULES)}"
+            f"setting {name}: {value!r} is not a list of rules; choose from {', '.join(RULES)}"
         )
 
 

@@ -71,7 +71,7 @@ class Recent:
         }
 
     def bases(self, begin: Sequence[tuple[str, str]]) -> list[Basis] | None:
-        """Returns the state with which plans begin if nobody else wrote, or None if that is unlikely."""
+        """Returns the assumed state for plans, or None if others probably wrote."""
         now = time.monotonic()
         if self._settings is None:
             return None

@@ -69,7 +69,7 @@ class Revisions:
         """
         text = text.lower()
         if not _is_hash(text):
-            raise InvalidInput(f"{text!r} is no commit hash (4 to 64 hexadecimal digits)")
+            raise InvalidInput(f"{text!r} is not a commit hash (4 to 64 hexadecimal digits)")
         if len(text) == _DIGITS:
             found = bytes.fromhex(text)
             if found != NO_COMMIT and self._objects.find_commit(found) is None:

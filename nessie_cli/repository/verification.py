@@ -1,6 +1,6 @@
 """Verification of a whole repository for `nessie fsck`: files, rows, objects and links.
 
-A part that cannot be read is a problem; the parts after it are verified all the same.
+A part that cannot be read is a problem; later parts are still verified.
 """
 
 from __future__ import annotations

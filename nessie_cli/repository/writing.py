@@ -95,8 +95,9 @@ class Round:
     def changes_settings(self) -> bool:
         """Whether the newest draft changes settings.
 
-        Plans that see this draft must wait until it is committed. A version does not tell its settings from those of
-        another writer that changed them at the same time, so a stale draft would go unnoticed.
+        Plans that see this draft must wait until it is committed. A version does not tell its
+        settings from those of another writer that changed them at the same time, so a stale draft
+        would go unnoticed.
         """
         return (
             self._newest is not None

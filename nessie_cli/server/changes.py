@@ -17,7 +17,7 @@ AGE = timedelta(minutes=5)
 def former_heads(repository: Repository, reference: Reference) -> list[str]:
     """Returns the former hashes of a reference, newest first, each move once.
 
-    A reference that was deleted and created again starts anew.
+    A reference that was deleted and created again has no former positions.
     """
     return list(islice(_heads(repository, reference.name, datetime.now(UTC) - AGE), MOST))
 

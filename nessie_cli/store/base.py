@@ -82,7 +82,7 @@ class View(Protocol):
         """Returns the newest move of each of these references, in one round trip, unordered."""
 
     def settings(self) -> Settings:
-        """Returns all settings, including the facts of the repository that are stored as settings."""
+        """Returns all settings, including internal facts of the repository."""
 
     def request(self, id_: str) -> Request | None:
         """Returns the request that was committed under this id, or None."""

@@ -82,7 +82,7 @@ class ReflogRow(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """A request id and its use. A store commits an id at most once; "" is no id.
+    """A request id and its use. A store commits an id at most once; "" means none.
 
     `caller` and `digest` tell a repetition of the request from another request under the same id; a
     generated id has no digest. `result` is opaque: data for answering a repetition. `time` is in

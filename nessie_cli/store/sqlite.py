@@ -68,8 +68,8 @@ _ERRORS = (apsw.Error, UnicodeDecodeError, DamagedRow)
 
 _FEW = 3  # up to here single look-ups are faster than one statement with an array
 _SPREAD = 16  # rows that are passed over for each object of one kind that is looked for
-_BATCH = 20_000  # objects per transaction of a large load: other writers get their turn, and the log file stays small
-_SCAN = 250  # objects per statement of a scan, so that no read transaction stays open while the caller works
+# Objects per transaction of a load, and per statement of a scan: others get their turn.
+_BATCH, _SCAN = 20_000, 250
 _NAP = 0.002  # seconds between two looks at a lease
 _LAST = 2**63 - 1
 _NEWEST_MOVES = f"""{REFLOG} WHERE number IN

@@ -70,7 +70,7 @@ class Session:
     def __enter__(self) -> apsw.Cursor:
         """Begins a transaction for the block.
 
-        After an error, `committing` tells whether it came from the final COMMIT.
+        After an error, `committing` is whether it came from the final COMMIT.
         """
         self.committing = False
         self.cursor.execute("BEGIN IMMEDIATE")

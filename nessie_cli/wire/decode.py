@@ -101,7 +101,7 @@ def decode_content_value(
         if name.upper() in CONTENT_TYPES
         else f"known are {', '.join(CONTENT_TYPES)}"
     )
-    raise fault(join(path, "type"), f"{describe(name)} is no content type ({near})")
+    raise fault(join(path, "type"), f"{describe(name)} is not a content type ({near})")
 
 
 def _decode_put(data: Any, path: str, *, allow_unknown: bool) -> Put:
@@ -142,7 +142,7 @@ def decode_operation(
     if decode is None:
         near = {"UNMODIFIED": "UNCHANGED"}.get(name.upper(), name.upper())
         offer = f"write {near}" if near in _OPERATIONS else f"known are {', '.join(_OPERATIONS)}"
-        raise fault(join(path, "type"), f"{describe(name)} is no operation ({offer})")
+        raise fault(join(path, "type"), f"{describe(name)} is not an operation ({offer})")
     return decode(data, path, allow_unknown=allow_unknown)
 
 
@@ -271,7 +271,7 @@ def decode_reference(data: Any, path: str = "") -> ReferenceBody:
     if name not in ReferenceType.__members__:
         raise fault(
             join(path, "type"),
-            f"{describe(name)} is no type of reference ({', '.join(ReferenceType)})",
+            f"{describe(name)} is not a type of reference ({', '.join(ReferenceType)})",
         )
     guard: Any = check(guard_of(bodies.LooseReference), data, path)
     hash_ = None if guard.hash is None else _well_formed_hash(guard.hash, join(path, "hash"))
@@ -378,7 +378,7 @@ def _behavior(text: str | None, path: str) -> MergeBehavior:
     if is_lenient() and text.isdecimal() and int(text) < len(MergeBehavior):
         return list(MergeBehavior)[int(text)]
     if text not in MergeBehavior.__members__:
-        raise fault(path, f"{describe(text)} is no merge behavior ({', '.join(MergeBehavior)})")
+        raise fault(path, f"{describe(text)} is not a merge behavior ({', '.join(MergeBehavior)})")
     return MergeBehavior(text)
 
 

@@ -245,7 +245,7 @@ def encode_page(
     """Encodes a page of a listing: `hasMore`, `token`, the items, and the references it is of.
 
     `name` is `references`, `logEntries`, `entries` or `diffs`; `references` are
-    `effectiveReference` and its like. An item may be JSON text already.
+    `effectiveReference` or similar attributes. An item may be JSON text already.
     """
     body: Json = {"hasMore": token is not None, "token": token, name: list(items)}
     return body | {

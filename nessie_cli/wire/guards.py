@@ -147,7 +147,7 @@ def _problem(error: ErrorDetails, guard: type[Guard]) -> str:
         return "is missing"
     if kind == "extra_forbidden":
         known = sorted(str(field.alias) for field in guard.model_fields.values())
-        return f"is no attribute that is known here ({', '.join(known)})"
+        return f"is not a known attribute ({', '.join(known)})"
     if kind in ("greater_than_equal", "less_than_equal"):
         return f"is out of range: {describe(value)} does not fit into {_bits(error)} bits"
     if kind in _MUST_BE:

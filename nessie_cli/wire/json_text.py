@@ -153,7 +153,7 @@ def _excerpt(text: str) -> str:
 def _refuse_oddities(value: Any, place: str) -> None:
     for path, found in walk(value):
         if isinstance(found, _NoNumber):
-            raise fault(at(place, path), f"{found} is no number that JSON can hold")
+            raise fault(at(place, path), f"{found} is not a valid JSON number")
         if isinstance(found, _Doubled):
             raise fault(at(place, path), f"the attribute {json.dumps(found.name)} occurs twice")
         if isinstance(found, str) and not _is_unicode(found):

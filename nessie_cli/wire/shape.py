@@ -43,7 +43,7 @@ Those with a description have a definition of their own.
 
 
 class OneOf:
-    """One of several shapes; the attribute `type` tells which."""
+    """One of several shapes; the attribute `type` selects it."""
 
     shapes: ClassVar[tuple[type[Shape], ...]]
 

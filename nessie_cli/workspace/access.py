@@ -244,7 +244,7 @@ def _from_file(path: Path) -> Secret:
                 )
             found = file.read(_MOST_SECRET).strip("\r\n")
     except UnicodeDecodeError:
-        raise InvalidInput(f"{path}: is no text") from None
+        raise InvalidInput(f"{path}: is not text") from None
     except OSError as error:
         raise InvalidInput(f"{path}: the secret cannot be read: {error.strerror}") from None
     if not found.strip() or "\n" in found:

@@ -22,7 +22,7 @@ def read_text(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path}: is no UTF-8 text (byte {error.start})") from None
+        raise InvalidInput(f"{path}: is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
         raise NotAllowed(f"{path}: cannot be read: {error.strerror}") from None
 

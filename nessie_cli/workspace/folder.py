@@ -174,7 +174,7 @@ def _reference_in(path: Path) -> str | None:
         return check_reference_name(name)
     except InvalidInput:
         raise InvalidInput(
-            f"{path}, line 1: {name[:80]!r} is no reference name; `nessie switch REF` sets one"
+            f"{path}, line 1: {name[:80]!r} is not a reference name; `nessie switch REF` sets one"
         ) from None
 
 

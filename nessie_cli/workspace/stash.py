@@ -96,7 +96,7 @@ def _decode(text: str, place: str) -> list[Stashed]:
         else None
     )
     if not isinstance(stashes, list):
-        raise InvalidInput(f"{place}: is no file of stashed batches of version {VERSION}")
+        raise InvalidInput(f"{place}: is not a file of stashed batches of version {VERSION}")
     return [_decode_one(item, f"{place}: stashes[{number}]") for number, item in enumerate(stashes)]
 
 
@@ -124,5 +124,5 @@ def _decode_time(text: str, place: str) -> datetime:
     except ValueError:
         when = None
     if when is None or when.tzinfo is None:
-        raise InvalidInput(f"{place}: {text[:80]!r} is no ISO instant")
+        raise InvalidInput(f"{place}: {text[:80]!r} is not an ISO instant")
     return when

@@ -259,7 +259,7 @@ ANSWERS = {
     "page": (
         Answer(200, b"<html>welcome</html>", {"Content-Type": "text/html"}),
         4,
-        "the answer is no JSON",
+        "the answer is not JSON",
     ),
     "another service": (
         Answer(200, b'{"hello": "world"}'),

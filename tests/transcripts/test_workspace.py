@@ -128,7 +128,7 @@ def test_the_profile_names_the_reference_too(nessie):
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ('default-profile = "p"\n[profile.p\n', 2, "is no TOML"),
+        ('default-profile = "p"\n[profile.p\n', 2, "is not TOML"),
         ('x = 1\ndefault-profile = "p"\n', 2, "no store under [profile.p]"),
         ("\n\ndefault-profile = 3\n", 3, "must be text"),
         ('default-profile = "p"\n[profile.p]\nstore = ["a"]\n', 3, "must be text"),

@@ -65,7 +65,7 @@ def test_references_of_each_kind_are_read():
         ({"name": "main", "hash": HASH}, "type: is missing (BRANCH, TAG, DETACHED)"),
         (
             {"type": "branch", "name": "main"},
-            'type: "branch" is no type of reference (BRANCH, TAG, DETACHED)',
+            'type: "branch" is not a type of reference (BRANCH, TAG, DETACHED)',
         ),
         ({"type": 1, "name": "main"}, "type: must be text, not 1"),
         ({"type": "TAG", "hash": HASH}, "name: is missing"),
@@ -187,7 +187,7 @@ SHARED_FAULTS = [
     ({"message": ""}, "message: String should have at least 1 character"),
     (
         {"defaultKeyMergeMode": "force"},
-        'defaultKeyMergeMode: "force" is no merge behavior (NORMAL, FORCE, DROP)',
+        'defaultKeyMergeMode: "force" is not a merge behavior (NORMAL, FORCE, DROP)',
     ),
     ({"keyMergeModes": {}}, "keyMergeModes: must be a list, not an object"),
     ({"keyMergeModes": [None]}, "keyMergeModes[0]: must be an object, not null"),

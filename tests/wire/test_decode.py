@@ -103,9 +103,9 @@ REFUSED = [
     (changed(TABLE, id=["i"]), "content.id: must be text, not a list"),
     (changed(TABLE, type=ABSENT), "content.type: is missing (ICEBERG_TABLE, DELTA_LAKE_TABLE, ICEBERG_VIEW, NAMESPACE, UDF)"),
     (changed(TABLE, type=7), "content.type: must be text, not 7"),
-    (changed(TABLE, type="iceberg_table"), 'content.type: "iceberg_table" is no content type (write ICEBERG_TABLE)'),
+    (changed(TABLE, type="iceberg_table"), 'content.type: "iceberg_table" is not a content type (write ICEBERG_TABLE)'),
     (changed(TABLE, type="HUDI"),
-     'content.type: "HUDI" is no content type (known are ICEBERG_TABLE, DELTA_LAKE_TABLE, ICEBERG_VIEW, NAMESPACE, UDF)'),
+     'content.type: "HUDI" is not a content type (known are ICEBERG_TABLE, DELTA_LAKE_TABLE, ICEBERG_VIEW, NAMESPACE, UDF)'),
     ({"type": "NAMESPACE", "elements": "a"}, 'content.elements: must be a list, not "a"'),
     ({"type": "NAMESPACE", "elements": ["a", 1]}, "content.elements[1]: must be text, not 1"),
     ({"type": "NAMESPACE", "elements": ["a", "."]}, "content.elements: the last element must not be '.'"),
@@ -325,8 +325,7 @@ def test_faulty_commit_metadata_is_refused_with_place_and_fault(body, message):
 def test_an_unknown_attribute_of_commit_metadata_is_refused_and_the_known_ones_are_named():
     message = message_of(decode_commit_meta, {"message": "m", "autor": "Ann"})
     assert message.startswith(
-        "commitMeta.autor: is no attribute that is known here (allProperties, allSignedOffBy,"
-        " author, "
+        "commitMeta.autor: is not a known attribute (allProperties, allSignedOffBy, author, "
     )
 
 
@@ -364,7 +363,7 @@ def thousand(bad: Any) -> list[Any]:
         ),
         (
             changed(PUT, content__snapshotId=float("inf")),
-            "content.snapshotId: Infinity is no number that JSON can hold",
+            "content.snapshotId: Infinity is not a valid JSON number",
         ),
         (
             changed(PUT, content__metadataLocation="\ud800"),

@@ -138,7 +138,7 @@ def test_an_empty_batch_is_no_file(file, workspace):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("null", "is no batch file of version 1"),
+        ("null", "is not a batch file of version 1"),
         ('{"version": 1, "begunAt": "a", "operations": {}}', "missing or has the wrong type"),
         (
             '{"version": 1, "begunAt": "a", "requestId": 7, "operations": []}',
@@ -270,7 +270,7 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path):
 
 def test_files_that_cannot_be_read_are_named(tmp_path):
     (tmp_path / "latin").write_bytes(b"caf\xe9")
-    with pytest.raises(InvalidInput, match=r"latin: is no UTF-8 text \(byte 3\)"):
+    with pytest.raises(InvalidInput, match=r"latin: is not UTF-8 text \(byte 3\)"):
         read_text(tmp_path / "latin")
     with pytest.raises(NotAllowed, match="cannot be read"):
         read_text(tmp_path)

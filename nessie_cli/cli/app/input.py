@@ -25,7 +25,7 @@ def read_text(name: str, option: str) -> str:
     try:
         return read_bytes(name, option).decode()
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{option} {name}: is no UTF-8 text (byte {error.start})") from None
+        raise InvalidInput(f"{option} {name}: is not UTF-8 text (byte {error.start})") from None
 
 
 def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 A conflict on the wire is a type, a key and a sentence. The contents that were expected, are there
 and were proposed, and the commit that changed the key, are read from the server afterwards. So a
-conflict looks the same whoever found it.
+conflict looks the same from every source.
 """
 
 from __future__ import annotations

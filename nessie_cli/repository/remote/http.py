@@ -144,7 +144,7 @@ def _check_certificates(access: Access) -> None:
     except (ssl.SSLError, OSError) as error:
         where = certificate if key == certificate else f"{certificate}, {key}"
         raise InvalidInput(
-            f"{where}: is no certificate and key that can be used ({_reason(error)})"
+            f"{where}: is not a usable certificate and key ({_reason(error)})"
         ) from None
 
 

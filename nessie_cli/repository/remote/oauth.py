@@ -148,7 +148,7 @@ class TokenSource:
         """Tokens after a person has signed in with a browser."""
         if self._client.tell is None:
             raise NotAllowed(
-                f"{self._name}: somebody has to sign in, which needs a terminal; run a command on"
+                f"{self._name}: a person must sign in, which needs a terminal; run a command on"
                 " one first"
             )
         url = self._endpoint(

@@ -38,7 +38,7 @@ def send_once(
 
     If its answer is lost it is sent again, and the server looks it up first.
 
-    Once an answer was lost, only an answer about this request says what became of it; that the
+    Once an answer was lost, only an answer about this request is its result; that the
     server is away does not.
     """
     request_id = request_id or session.context.random(16).hex()

@@ -250,7 +250,7 @@ def transplant(
     """See `Repository`. Unlike a commit or a merge, a repeated request is carried out again.
 
     The copies bear no request id, because they have the metadata of their sources, and copies alone
-    prove nothing: the transplant may have been taken back before it is repeated. After a lost
+    prove nothing: the transplant may have been undone before it is repeated. After a lost
     answer it is known since when to search for them.
     """
     _check_options(session, options)

@@ -38,7 +38,7 @@ def existing(session: Session, hash_: str) -> str:
     """
     hash_ = hash_.lower()
     if not is_hash(hash_):
-        raise InvalidInput(f"{hash_!r} is no commit hash (4 to 64 hexadecimal digits)")
+        raise InvalidInput(f"{hash_!r} is not a commit hash (4 to 64 hexadecimal digits)")
     if len(hash_) < _HASH_DIGITS:
         return _complete(session, hash_)
     return (

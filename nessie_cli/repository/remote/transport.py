@@ -177,7 +177,7 @@ class Transport:
                 raise requests.ConnectionError(f"{status} without a body")
             if document is None:
                 raise _NoJson(
-                    f"{what}: the answer is no JSON; is this the address of a Nessie server"
+                    f"{what}: the answer is not JSON; is this the address of a Nessie server"
                     " (…/api/v2)?",
                     self.url,
                 )

@@ -245,7 +245,7 @@ class AuthorizedRepository(Repository):
         )
 
     def commit_at(self, revision: AnyRevision) -> LogEntry:
-        """See `Repository`, and `log`. Whoever may view a reference may see its HEAD commit."""
+        """See `Repository`, and `log`. A viewable reference shows its HEAD commit."""
         hash_, through = self._at(revision)
         return self._shown(self._inner.commit_at(f"@{hash_}"), through)
 

@@ -77,7 +77,7 @@ def _basic(text: bytes) -> Credentials:
         colon = ""
     if not colon or not token:
         raise Unauthenticated(
-            "The header Authorization is no well-formed Basic: NAME:TOKEN in Base64", refused=True
+            "The header Authorization is not well-formed Basic: NAME:TOKEN in Base64", refused=True
         )
     return Credentials(token, name)
 

@@ -49,7 +49,7 @@ class JwtSettings(NamedTuple):
         """Raises `InvalidInput` for settings that cannot work."""
         if not self.audience:
             raise InvalidInput(
-                "--jwt-issuer needs --jwt-audience: a token for somebody else must not be good here"
+                "--jwt-issuer needs --jwt-audience: otherwise tokens for other services would be valid here"
             )
         try:
             from nessie_cli.server.auth.jwt_keys import check_url
@@ -166,7 +166,7 @@ def _claim(claims: Mapping[str, Any], path: str) -> Any:
 def _text(claims: Mapping[str, Any], path: str) -> str:
     found = _claim(claims, path)
     if not isinstance(found, str):
-        raise InvalidInput(f"the claim {path} is no text")
+        raise InvalidInput(f"the claim {path} is not text")
     return found
 
 
@@ -177,5 +177,5 @@ def _texts(claims: Mapping[str, Any], path: str) -> list[str]:
         return []
     listed = found.split() if isinstance(found, str) else found
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-        raise InvalidInput(f"the claim {path} is no list of texts")
+        raise InvalidInput(f"the claim {path} is not a list of texts")
     return [check_name(text, "role") for text in dict.fromkeys(listed)]

@@ -63,7 +63,7 @@ def _key_set(document: Any) -> PyJWKSet:
     """Returns the usable keys of a set, each once per algorithm, because PyJWT expects one."""
     listed = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
-        raise InvalidInput("is no JSON Web Key Set: it has no list 'keys'")
+        raise InvalidInput("is not a JSON Web Key Set: it has no list 'keys'")
     try:
         found = PyJWKSet(
             [{**key, "alg": name} for key in listed[:_MOST_KEYS] for name in _algorithms(key)]
@@ -170,7 +170,7 @@ class KeyUrl(PyJWKClient):
         at = self._issuer.rstrip("/") + DISCOVERY
         document = PyJWKClient(at, cache_jwk_set=False, timeout=TIMEOUT).fetch_data()
         if document.get("issuer") != self._issuer or not isinstance(document.get("jwks_uri"), str):
-            raise InvalidInput(f"{at}: is no document of this issuer that names its keys")
+            raise InvalidInput(f"{at}: is not a document of this issuer that names its keys")
         return check_url(document["jwks_uri"], "jwks_uri")
 
 

@@ -142,7 +142,7 @@ def _compiled(name: str, text: str) -> Any:
             f"rule '{name}': {reason.removeprefix('INVALID_ARGUMENT: ').removeprefix('ERROR: ')}"
         ) from None
     if found.return_type() != _cel().Type.BOOL:
-        raise InvalidInput(f"rule '{name}': is no condition; it must be true or false")
+        raise InvalidInput(f"rule '{name}': is not a condition; it must be true or false")
     return found
 
 

@@ -86,7 +86,7 @@ def merge_body(value: Any) -> Any:
     Raises for misspelt flags of the original's examples, before something is merged for real.
     """
     for wrong in MISSPELT.keys() & value.keys() if isinstance(value, dict) else ():
-        raise InvalidInput(f"{wrong}: is no attribute; write {MISSPELT[wrong]}")
+        raise InvalidInput(f"{wrong}: is not an attribute; write {MISSPELT[wrong]}")
     return value
 
 

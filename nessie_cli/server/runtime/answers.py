@@ -84,7 +84,7 @@ class Answers:
     def keep(
         self, request: Hashable, version: Hashable | None, reply: Reply, request_bytes: int = 0
     ) -> None:
-        """Caches an answer that was made after reading the version; the request has `size` bytes."""
+        """Caches an answer made after reading the version; the request has `size` bytes."""
         size = len(reply.body) + request_bytes + _OVERHEAD
         if version is None or size > MOST_OF_ONE:
             return

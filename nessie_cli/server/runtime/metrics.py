@@ -40,8 +40,8 @@ Key = tuple[str, str, int]
 class Metrics:
     """Counts requests, on the event loop.
 
-    Counts and durations of requests are exact after `sample`, the other metrics are samples. `folder` is shared by
-    the processes of the server, if there are several.
+    Counts and durations of requests are exact after `sample`, the other metrics are samples.
+    `folder` is shared by the processes of the server, if there are several.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

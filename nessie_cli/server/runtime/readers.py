@@ -84,7 +84,7 @@ class Readers:
                 if job.lost is not None and job.lost():
                     raise ClientGone  # noqa: TRY301 - as if the function had found it out
                 outcome: Outcome = (job.future, job.do(), None)
-            except Exception as error:  # noqa: BLE001 - every failure is told to who waits
+            except Exception as error:  # noqa: BLE001 - the waiter gets every failure
                 outcome = (job.future, None, error)
             deliver([outcome])
             # Nothing of a finished request stays in memory while the thread waits.

@@ -78,7 +78,7 @@ class Tls(NamedTuple):
 class RenewedContext(ssl.SSLContext):
     """A context that follows its files. While they are invalid, the last valid state is in use.
 
-    Existing connections continue; older sessions are not resumed, so clients authenticate anew.
+    Existing connections continue; older sessions are not resumed, so clients authenticate again.
     """
 
     def __new__(cls, tls: Tls, tell: Tell = tell_stderr) -> Self:  # noqa: ARG004 - those of __init__

@@ -46,7 +46,7 @@ def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise InvalidInput(f"{what} {path}: is no file")
+            raise InvalidInput(f"{what} {path}: is not a file")
         if found.st_mode & forbidden:
             fix = "chmod 600" if forbidden & stat.S_IROTH else "chmod o-w"
             raise NotAllowed(

@@ -17,7 +17,7 @@ from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settin
 
 Rows = Generator[tuple[Any, ...], None, None]
 
-# The time between two rows is that of whoever takes them. Each table has an index in the order of
+# The consumer determines the time between two rows. Each table has an index in the order of
 # its rows, so the server need not sort it, which would take room for all of it.
 _BEGIN = """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
     SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;

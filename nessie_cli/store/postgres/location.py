@@ -86,7 +86,7 @@ def _option(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput("store postgresql://...: an option has no value; write name=value")
-    # Not by parse_qsl: to libpq a plus sign is no space.
+    # Not by parse_qsl: libpq does not read a plus sign as a space.
     return unquote(name), unquote(value)
 
 

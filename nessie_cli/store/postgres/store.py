@@ -200,7 +200,7 @@ class PostgresStore:
         """See `View`."""
         found = {}
         for near, kind_, blob in self._rows(_BEFORE, (kind, id_, limit + 1)):
-            # Whoever needs a damaged object asks for it by `get`.
+            # `get` raises the error if a damaged object is needed.
             with suppress(ValueError):
                 found[near] = unpack(near, kind_, blob)
         return found
@@ -349,7 +349,7 @@ class PostgresStore:
     def _newer(self, columns: Sequence[Any]) -> tuple[StoredObject, ...]:
         found = []
         for id_, kind, blob in zip(*columns, strict=True) if columns[0] else ():
-            # Whoever needs a damaged object asks for it by `get`.
+            # `get` raises the error if a damaged object is needed.
             with suppress(ValueError):
                 found.append(StoredObject(id_, kind, unpack(id_, kind, blob)))
         return tuple(found)
