@@ -77,7 +77,7 @@ def faults(found: Case, outcome: Outcome) -> list[str]:
         try:
             json.loads(outcome.out)
         except ValueError:
-            wrong.append("stdout is not JSON document")
+            wrong.append("stdout is not a JSON document")
     return wrong
 
 

@@ -204,12 +204,12 @@ def test_operations_are_read_with_everything_a_client_may_send():
     [
         (
             changed(PUT, type="UNMODIFIED"),
-            'operation.type: "UNMODIFIED" is no operation (write UNCHANGED)',
+            'operation.type: "UNMODIFIED" is not an operation (write UNCHANGED)',
         ),
-        (changed(PUT, type="put"), 'operation.type: "put" is no operation (write PUT)'),
+        (changed(PUT, type="put"), 'operation.type: "put" is not an operation (write PUT)'),
         (
             changed(PUT, type="X"),
-            'operation.type: "X" is no operation (known are PUT, DELETE, UNCHANGED)',
+            'operation.type: "X" is not an operation (known are PUT, DELETE, UNCHANGED)',
         ),
         (changed(PUT, type=ABSENT), "operation.type: is missing (PUT, DELETE, UNCHANGED)"),
         (changed(PUT, key=ABSENT), "operation.key: is missing"),
@@ -371,7 +371,7 @@ def thousand(bad: Any) -> list[Any]:
         ),
         (
             changed(PUT, type="HUDI"),
-            'type: "HUDI" is no operation (known are PUT, DELETE, UNCHANGED)',
+            'type: "HUDI" is not an operation (known are PUT, DELETE, UNCHANGED)',
         ),
     ],
 )
