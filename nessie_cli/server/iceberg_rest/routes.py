@@ -18,8 +18,11 @@ from nessie_cli.server.table import NoRoute, check_escapes
 
 CONFIG = Endpoint("GET", "/v1/config", configuration, lasts=True)
 _ALL = (CONFIG, Endpoint("POST", "/v1/oauth/tokens", None), *ENDPOINTS, SIGN)
-_PATTERNS = tuple((one, tuple(one.path.split("/")[2:])) for one in _ALL)
-"""Each endpoint with the segments behind `v1`."""
+_PATTERNS: dict[int, list[tuple[Endpoint, tuple[str, ...]]]] = {}
+"""Each endpoint with the segments behind `v1`, by their number."""
+for _one in _ALL:
+    _pattern = tuple(_one.path.split("/")[2:])
+    _PATTERNS.setdefault(len(_pattern), []).append((_one, _pattern))
 
 
 class Match(NamedTuple):
@@ -35,7 +38,7 @@ def match(method: str, raw_path: str) -> Match:
     segments = raw_path.removeprefix(BELOW).strip("/").split("/")
     allowed: set[str] = set()
     for front, rest in _splits(segments):
-        for endpoint, pattern in _PATTERNS:
+        for endpoint, pattern in _PATTERNS.get(len(rest), ()):
             bound = _bind(pattern, rest)
             if bound is not None:
                 if endpoint.method == method:
@@ -63,8 +66,6 @@ def _splits(segments: Sequence[str]) -> Iterator[tuple[str | None, list[str]]]:
 
 
 def _bind(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
-    if len(pattern) != len(segments):
-        return None
     bound = {}
     for wanted, segment in zip(pattern, segments, strict=True):
         if wanted[:1] == "{":
