@@ -36,12 +36,13 @@ _HASH = re.compile(r"(?:(?<![\w-])|(?<=\dm))[0-9a-f]{12}(?:[0-9a-f]{52})?(?![\wâ
 _EMPTY_HISTORY = "2e1cfa82b035"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-LN-Za-ln-z]")
-# A server in the background: wait until it says where it listens.
+# A server in the background: wait for its address, and for the lines after it.
 _SERVE = """\
 serve() {
   nessie serve "$@" --port "$DOCUMENTS_PORT" >"$DOCUMENTS_HOME/served" 2>&1 &
   servers="${servers:-} $!"
   until grep -q http:// "$DOCUMENTS_HOME/served"; do kill -0 $! || break; sleep 0.05; done
+  sleep 0.5
   cat "$DOCUMENTS_HOME/served"
 }
 trap 'kill $servers 2>/dev/null; wait' EXIT
