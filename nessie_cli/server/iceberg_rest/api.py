@@ -183,7 +183,7 @@ class IcebergRest:
 
 
 def _lost(exchange: Exchange) -> Callable[[], bool] | None:
-    """Tells whether the client has hung up."""
+    """Returns a function that says whether the client has hung up."""
     lost: Callable[[], bool] | None = exchange.scope.get("state", _NOTHING).get(LOST)
     return lost
 

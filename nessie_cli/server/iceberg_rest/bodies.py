@@ -1,7 +1,7 @@
 """Encoded answers that load tables, by the digest of all that they depend on.
 
 A metadata file is never overwritten, so an answer is as good as its file. The file is looked at
-nevertheless, because somebody may have deleted it.
+nevertheless, because another program may have deleted it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def known_to(header: str | None, digest: str, *, delegated: bool = False) -> byt
     if header is None:
         return None
     if header.strip() == "*":
-        # Nobody knows until when the client can go on with credentials that it got.
+        # How long the credentials of the client are good is unknown.
         return None if delegated else f'"{digest}"'.encode()
     for tag in _ONE.findall(header):
         found, _, expires = tag.partition(".")

@@ -26,7 +26,7 @@ _LENGTH = 36
 
 
 def checked(key: str) -> str:
-    """Returns a key in lower case. Raises `InvalidInput` for one that is no UUID."""
+    """Returns a key in lower case. Raises `InvalidInput` for one that is not a UUID."""
     try:
         UUID(key)
     except ValueError:
@@ -56,7 +56,7 @@ class Idempotency:
     def once(self, key: str, digest: bytes, may: Callable[[], object], run: Callable[[], A]) -> A:
         """Runs a request under its key; raises the refusal of its first run.
 
-        `may` raises if the caller may not write any more. Raises `InvalidInput` if the key was used
+        `may` raises if the caller may no longer write. Raises `InvalidInput` if the key was used
         for another request.
         """
         use = self._use(key, digest)

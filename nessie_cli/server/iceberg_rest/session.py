@@ -2,8 +2,8 @@
 
 A change is worked out on a state that was read once. Its metadata files are written before the
 commit is drafted, on the thread of the request and never under a transaction of the store. If
-somebody else has changed the same key meanwhile, the files are removed and the change is worked
-out again, so requirements are checked on what is there now.
+another writer has changed the same key meanwhile, the files are removed and the change is worked
+out again, so requirements are checked on the current content.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from nessie_cli.server.iceberg_rest.prefix import Prefix, announced, client_uri
 from nessie_cli.server.runtime.writer import Write, Writer
 
 MOST_TRIES = 20
-"""How often a change is worked out anew after lost races."""
+"""How often a change is worked out again after lost races."""
 _APPLICATION = {"application-type": ("iceberg",)}
 """A property of each commit, as Iceberg's own catalogs for Nessie write it."""
 _DIGEST = 16
@@ -284,7 +284,7 @@ class Session:
     def change(self, make: Callable[[State], Proposal]) -> Changed:
         """Commits what `make` proposes on the state of the branch, and returns the states around it.
 
-        `make` raises the refusals that clients are told. It is called again after a lost race.
+        `make` raises refusals for the client. It is called again after a lost race.
         """
         if (done := self._done_before()) is not None:
             return done
@@ -386,13 +386,13 @@ class Session:
         return self.services.idempotency.once(key, digest, self._check_may_write, run)
 
     def _check_may_write(self) -> None:
-        """Raises `NotAllowed` if the caller may not commit to the branch any more."""
+        """Raises `NotAllowed` if the caller may no longer commit to the branch."""
         self._check_rights(Commit(self._branch, (), CommitMeta("")))
 
     def _done_before(self) -> Changed | None:
         """Returns the states around the commit of this very request, None if it was not made.
 
-        Raises `NotAllowed` if its caller may not make it any more.
+        Raises `NotAllowed` if its caller may no longer make it.
         """
         key = self.call.request_id
         if key is None or not self.target.is_plain:

@@ -115,5 +115,5 @@ def test_a_fault_of_our_own_is_told_without_details(
     answer = fragile.client.set_properties("db", "t")
     assert error_of(answer) == (500, "InternalServerError")
     assert "a detail" not in answer.raw.decode()
-    # Nobody knows whether the commit needs it.
+    # Whether the commit needs it is unknown.
     assert len(fragile.files() - files) == 1

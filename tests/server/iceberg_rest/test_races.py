@@ -104,7 +104,7 @@ def test_one_of_two_creates_wins(served: Lake) -> None:
 
 
 def test_commits_of_nessies_own_api_are_seen(served: Lake) -> None:
-    """A table commit that REST v2 races with is made again on what is there then."""
+    """A table commit that REST v2 races with is made again on the current content."""
     served.main.create("db", "t")
     stop = threading.Event()
 
