@@ -41,7 +41,7 @@ _SERVE = """\
 serve() {
   nessie serve "$@" --port "$DOCUMENTS_PORT" >"$DOCUMENTS_HOME/served" 2>&1 &
   servers="${servers:-} $!"
-  until grep -q http:// "$DOCUMENTS_HOME/served"; do kill -0 $! || break; sleep 0.05; done
+  until grep -qs http:// "$DOCUMENTS_HOME/served"; do kill -0 $! || break; sleep 0.05; done
   sleep 0.5
   cat "$DOCUMENTS_HOME/served"
 }
