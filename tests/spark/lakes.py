@@ -1,16 +1,13 @@
-"""Spark SQL over Iceberg's own NessieCatalog, each with its own session in one Java."""
+"""Spark SQL over Iceberg's NessieCatalog or RESTCatalog, each with a session of its own."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from nessie_cli import connect
+from tests.engines.served import WAREHOUSE, Served
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,47 +15,30 @@ if TYPE_CHECKING:
 Rows = list[tuple[Any, ...]]
 
 
-class Server:
-    """A `nessie serve`, its store, and a folder for tables."""
-
-    def __init__(self, url: str, store: str, warehouse: Path) -> None:
-        self.url = url
-        self.store = store
-        self.warehouse = warehouse
-
-    def nessie(self, *words: str) -> str:
-        """Runs our command over this server, and returns its output."""
-        command = [sys.executable, "-m", "nessie_cli", "--store", f"{self.url}/api/v2", *words]
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (words, done.stdout, done.stderr)
-        return done.stdout
-
-    def hash_of(self, reference: str) -> str:
-        """Returns the hash of a reference."""
-        with connect(self.store) as repository:
-            return repository.reference(reference).hash
-
-
 class Sql:
-    """A Spark session whose current catalog `lake` is a NessieCatalog."""
+    """A Spark session whose current catalog `lake` is on a reference of a server.
 
-    def __init__(self, spark: SparkSession, server: Server, api: str, **options: str) -> None:
+    `api` is the version of Nessie's API that Iceberg's NessieCatalog speaks, or "rest".
+    """
+
+    def __init__(
+        self, spark: SparkSession, server: Served, api: str, ref: str = "main", **options: str
+    ) -> None:
         self.session = spark.newSession()
         catalog = "spark.sql.catalog.lake"
         given = {
-            "type": "nessie",
-            "uri": f"{server.url}/api/{api}",
-            "warehouse": str(server.warehouse),
-            # Without it, a session caches tables for half a minute.
+            **(_rest(server, ref) if api == "rest" else _nessie(server, api, ref)),
+            # Without it, a session sees for half a minute what it has seen before.
             "cache-enabled": "false",
             **{name.replace("__", "."): value for name, value in options.items()},
         }
         self.session.conf.set("spark.sql.shuffle.partitions", "1")
-        self.session.conf.set(catalog, "org.apache.iceberg.spark.SparkCatalog")
-        for name, value in given.items():
-            self.session.conf.set(f"{catalog}.{name}", value)
+        self.settings = {
+            catalog: "org.apache.iceberg.spark.SparkCatalog",
+            **{f"{catalog}.{name}": value for name, value in given.items()},
+        }
+        for name, value in self.settings.items():
+            self.session.conf.set(name, value)
         self("USE lake")
 
     def __call__(self, statement: str) -> Rows:
@@ -80,6 +60,19 @@ class Sql:
         return self.session._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
             self.session._jsparkSession, f"lake.{name}"
         )  # type: ignore[union-attr]
+
+
+def _nessie(server: Served, api: str, ref: str) -> dict[str, str]:
+    return {
+        "type": "nessie",
+        "uri": f"{server.url}/api/{api}",
+        "warehouse": str(server.warehouse),
+        "ref": ref,
+    }
+
+
+def _rest(server: Served, ref: str) -> dict[str, str]:
+    return {"type": "rest", "uri": server.rest(ref), "warehouse": WAREHOUSE}
 
 
 def java_error(error: Py4JJavaError) -> tuple[str, str]:

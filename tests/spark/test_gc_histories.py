@@ -22,10 +22,11 @@ from nessie_cli.iceberg.locations import normalised
 from nessie_cli.iceberg.reachable import Kind
 from nessie_cli.model import IcebergView, Put, ReferenceType
 from nessie_cli.repository.base import Repository
+from tests.engines.served import Served
 from tests.gc.lakes import Shore, live_commits, live_tables, shore
 from tests.server.processes import started
 from tests.spark.iceberg import MISSING, RUNTIME
-from tests.spark.lakes import Server, Sql
+from tests.spark.lakes import Sql
 
 CUTOFF = 3
 
@@ -131,7 +132,7 @@ def views(repository: Repository) -> set[str]:
 def test_after_a_collection_exactly_the_live_tables_of_two_engines_are_readable(spark, lake):
     seed = random.randrange(2**32)
     with started("--store", lake.uri) as (_, url):
-        sql = Sql(spark, Server(url, lake.uri, lake.warehouse), "v2")
+        sql = Sql(spark, Served(url, lake.uri, lake.warehouse), "v2")
         scribble(lake, sql, random.Random(seed))
         stay, rows = needed(lake, sql)
         run = lake.planned(lake.settings(str(CUTOFF)))

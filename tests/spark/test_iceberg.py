@@ -1,4 +1,4 @@
-"""Iceberg's NessieCatalog in Spark SQL on `nessie serve`, with both versions of the API."""
+"""Iceberg's NessieCatalog, by both versions of the API, and its RESTCatalog in Spark SQL against `nessie serve`."""
 
 from __future__ import annotations
 
@@ -13,29 +13,53 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from nessie_cli import Put, connect, create
+from tests.engines.served import Served, serving
 from tests.server.guarding import guarded
 from tests.server.processes import started
 from tests.spark.iceberg import MISSING, RUNTIME
-from tests.spark.lakes import Server, Sql, java_error
+from tests.spark.lakes import Sql, java_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
-APIS = pytest.mark.parametrize("api", ["v1", "v2"])
+OF_NESSIE = pytest.mark.parametrize("api", ["v1", "v2"])
+APIS = pytest.mark.parametrize("api", ["v1", "v2", "rest"])
+
+
+_OF_NESSIE = [
+    "create namespace shop",
+    "create namespace shop.eu",
+    "update namespace shop",
+    "Iceberg table created/registered with name shop.orders",
+    "Iceberg append against shop.orders",
+    "Iceberg overwrite against shop.orders",
+    "Iceberg overwrite against shop.orders",
+]
+"""NessieCatalog makes the messages itself."""
+MESSAGES = {
+    "v1": _OF_NESSIE,
+    "v2": _OF_NESSIE,
+    "rest": [
+        "create namespace shop",
+        "create namespace shop.eu",
+        "change namespace shop: tier",
+        "create table shop.orders",
+        "append to shop.orders: 3 rows",
+        "overwrite shop.orders: 2 rows added, 2 deleted",
+        "overwrite shop.orders: 1 row added, 2 deleted",
+    ],
+}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("lake")
-    store = f"sqlite:///{folder}/catalog.sqlite"
-    create(store).close()
-    with started("--store", store) as (_, url):
-        yield Server(url, store, folder / "warehouse")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("lake")) as running:
+        yield running
 
 
 @APIS
-def test_namespaces_and_tables(spark: SparkSession, server: Server, api: str) -> None:
+def test_namespaces_and_tables(spark: SparkSession, server: Served, api: str) -> None:
     server.nessie("branch", f"tables-{api}", "main")
     sql = Sql(spark, server, api, ref=f"tables-{api}")
 
@@ -83,7 +107,9 @@ def test_namespaces_and_tables(spark: SparkSession, server: Server, api: str) ->
 
     assert sql.refused("CREATE TABLE shop.copy (id INT)")[0] == "TABLE_OR_VIEW_ALREADY_EXISTS"
     assert sql.refused("CREATE TABLE nowhere.t (id INT)")[0] == "NoSuchNamespaceException"
-    assert sql.refused("CREATE NAMESPACE nowhere.below")[0] == "NoSuchNamespaceException"
+    if api != "rest":
+        # RESTCatalog creates what is above it.
+        assert sql.refused("CREATE NAMESPACE nowhere.below")[0] == "NoSuchNamespaceException"
     assert sql.refused("DROP NAMESPACE shop")[0] == "NamespaceNotEmptyException"
     assert sql.refused("DROP TABLE shop.copy PURGE") == (
         "ValidationException",
@@ -97,15 +123,7 @@ def test_namespaces_and_tables(spark: SparkSession, server: Server, api: str) ->
 
     with connect(server.store) as repository:
         log = list(repository.log(f"tables-{api}", operations=True))
-    assert [entry.meta.message for entry in reversed(log)][:7] == [
-        "create namespace shop",
-        "create namespace shop.eu",
-        "update namespace shop",
-        "Iceberg table created/registered with name shop.orders",
-        "Iceberg append against shop.orders",
-        "Iceberg overwrite against shop.orders",
-        "Iceberg overwrite against shop.orders",
-    ]
+    assert [entry.meta.message for entry in reversed(log)][:7] == MESSAGES[api]
     puts = [
         operation
         for entry in log
@@ -119,7 +137,7 @@ def test_namespaces_and_tables(spark: SparkSession, server: Server, api: str) ->
 
 
 @APIS
-def test_views(spark: SparkSession, server: Server, api: str) -> None:
+def test_views(spark: SparkSession, server: Served, api: str) -> None:
     server.nessie("branch", f"views-{api}", "main")
     sql = Sql(spark, server, api, ref=f"views-{api}")
     sql("CREATE NAMESPACE db")
@@ -137,8 +155,8 @@ def test_views(spark: SparkSession, server: Server, api: str) -> None:
     assert sql("SHOW VIEWS IN db") == []
 
 
-@APIS
-def test_branches_tags_and_hashes(spark: SparkSession, server: Server, api: str) -> None:
+@OF_NESSIE
+def test_branches_tags_and_hashes(spark: SparkSession, server: Served, api: str) -> None:
     main, dev, tag = (f"{name}-{api}" for name in ("prod", "dev", "monday"))
     server.nessie("branch", main, "main")
     sql = Sql(spark, server, api, ref=main)
@@ -187,9 +205,52 @@ def test_branches_tags_and_hashes(spark: SparkSession, server: Server, api: str)
     )
 
 
+def test_branches_tags_and_hashes_by_rest(spark: SparkSession, server: Served) -> None:
+    """Each reference is a catalog of its own."""
+    server.nessie("branch", "prod/rest", "main")
+    main = Sql(spark, server, "rest", ref="prod/rest")
+    main("CREATE NAMESPACE db")
+    main("CREATE TABLE db.t AS SELECT 1 AS id")
+    first = server.hash_of("prod/rest")
+    server.nessie("branch", "feature/x", "prod/rest")
+    server.nessie("tag", "monday-rest", "prod/rest")
+
+    dev = Sql(spark, server, "rest", ref="feature/x")
+    dev("INSERT INTO db.t VALUES (2)")
+    dev("INSERT INTO db.t VALUES (3)")
+    assert main("SELECT * FROM db.t") == [(1,)]
+    assert dev("SELECT * FROM db.t ORDER BY id") == [(1,), (2,), (3,)]
+    server.nessie("merge", "feature/x", "--into", "prod/rest")
+    assert main("SELECT * FROM db.t ORDER BY id") == [(1,), (2,), (3,)]
+    snapshots = [
+        row[0] for row in main("SELECT snapshot_id FROM db.t.snapshots ORDER BY committed_at")
+    ]
+    assert [len(main(f"SELECT * FROM db.t VERSION AS OF {one}")) for one in snapshots] == [1, 2, 3]
+
+    for old in ("monday-rest", first):
+        sql = Sql(spark, server, "rest", ref=old)
+        assert sql("SELECT * FROM db.t") == [(1,)]
+        # The configuration of what can only be read names the endpoints that read.
+        refused = sql.refused("INSERT INTO db.t VALUES (4)")[1]
+        assert "does not support endpoint: POST" in refused
+    with pytest.raises(Py4JJavaError, match="'gone' not found"):
+        Sql(spark, server, "rest", ref="gone")
+
+    # One session sees both, as two catalogs; a branch of the table itself is Iceberg's own.
+    both = main.session
+    for name, value in dev.settings.items():
+        both.conf.set(name.replace(".lake", ".dev"), value)
+    main("INSERT INTO dev.db.t SELECT id + 3 FROM lake.db.t WHERE id = 1")
+    assert main("SELECT count(*) FROM dev.db.t") == [(4,)]
+    main("ALTER TABLE db.t CREATE BRANCH audit")
+    main("INSERT INTO db.t.branch_audit VALUES (9)")
+    assert main("SELECT count(*) FROM db.t") == [(3,)]
+    assert main("SELECT count(*) FROM db.t VERSION AS OF 'audit'") == [(4,)]
+
+
 @APIS
 def test_sessions_that_conflict(
-    spark: SparkSession, server: Server, api: str, tmp_path: Path
+    spark: SparkSession, server: Served, api: str, tmp_path: Path
 ) -> None:
     branch = f"conflicts-{api}"
     server.nessie("branch", branch, "main")
@@ -202,14 +263,19 @@ def test_sessions_that_conflict(
     base = operations.current()
     changed = (
         ann.session._jvm.org.apache.iceberg.TableMetadata.buildFrom(base)
-        .setProperties({"owner": "ann"})
+        .setProperties({"team": "ann"})
         .build()
     )
     bob("INSERT INTO db.t VALUES (2, 20)")
-    with pytest.raises(Py4JJavaError) as refused:
+    if api == "rest":
+        # RESTCatalog sends only what changes, and this does not contradict the append.
         operations.commit(base, changed)
-    assert java_error(refused.value)[0] == "CommitFailedException"
-    assert "Reference hash is out of date" in java_error(refused.value)[1]
+        assert ann("SHOW TBLPROPERTIES db.t ('team')") == [("team", "ann")]
+    else:
+        with pytest.raises(Py4JJavaError) as refused:
+            operations.commit(base, changed)
+        assert java_error(refused.value)[0] == "CommitFailedException"
+        assert "Reference hash is out of date" in java_error(refused.value)[1]
 
     # Iceberg retries changes that allow it ...
     both = [
@@ -249,8 +315,8 @@ def test_sessions_that_conflict(
     assert ann("SELECT amount FROM db.t WHERE id = 1") == [(100,)]
 
 
-def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) -> None:
-    """Spark uses the server, PyIceberg opens the file."""
+def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Served) -> None:
+    """Spark comes through the server, PyIceberg opens the file."""
     import pyarrow as pa
     from pyiceberg.catalog import load_catalog
     from pyiceberg.schema import Schema
@@ -348,13 +414,69 @@ def test_one_store_for_spark_and_pyiceberg(spark: SparkSession, server: Server) 
         assert sorted(catalog.list_views("db")) == [("db", "by_python"), ("db", "by_spark")]
 
 
-def test_unreadable_files_and_unreachable_servers_are_named(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_four_writers_of_one_table_in_turn(spark: SparkSession, server: Served) -> None:
+    """Spark by RESTCatalog and by NessieCatalog, DuckDB by REST, PyIceberg on the store itself."""
+    import pyarrow as pa
+    from pyiceberg.catalog import load_catalog
+
+    server.nessie("branch", "feature/four", "main")
+    rest, nessie = (Sql(spark, server, api, ref="feature/four") for api in ("rest", "v2"))
+    rest("CREATE NAMESPACE db")
+    rest("CREATE TABLE db.t (id BIGINT, writer STRING)")
+    expected: list[tuple[int, str]] = []
+    with (
+        closing(server.duckdb("feature/four")) as duck,
+        closing(load_catalog("lake", **server.embedded("feature/four"))) as embedded,
+    ):
+        for turn in range(3):
+            writers = ["rest", "duckdb", "embedded", "nessie"]
+            made = [(4 * turn + number, writer) for number, writer in enumerate(writers)]
+            (first, second, third, fourth) = made
+            rest(f"INSERT INTO db.t VALUES {first}")
+            duck(f"INSERT INTO feature_four.db.t VALUES {second}")
+            rows = pa.table({"id": [third[0]], "writer": [third[1]]})
+            embedded.load_table("db.t").append(rows)
+            nessie(f"INSERT INTO db.t VALUES {fourth}")
+            expected += made
+            for seen in (
+                rest("SELECT * FROM db.t ORDER BY id"),
+                nessie("SELECT * FROM db.t ORDER BY id"),
+                duck("SELECT * FROM feature_four.db.t ORDER BY id"),
+                [
+                    tuple(row.values())
+                    for row in embedded.load_table("db.t")
+                    .scan()
+                    .to_arrow()
+                    .sort_by("id")
+                    .to_pylist()
+                ],
+            ):
+                assert seen == expected
+        rest("UPDATE db.t SET writer = 'nobody' WHERE id = 1")
+        duck("DELETE FROM feature_four.db.t WHERE id = 2")
+        nessie("DELETE FROM db.t WHERE id = 3")
+        assert embedded.load_table("db.t").scan(row_filter="id < 5").to_arrow().sort_by(
+            "id"
+        ).to_pylist() == [
+            {"id": 0, "writer": "rest"},
+            {"id": 1, "writer": "nobody"},
+            {"id": 4, "writer": "rest"},
+        ]
+        assert len(rest("SELECT * FROM db.t.snapshots")) == 15
+    contents = {
+        put.content.id
+        for entry in server.log("feature/four")
+        for put in entry.operations or ()
+        if isinstance(put, Put) and str(put.key) == "db.t"
+    }
+    assert len(contents) == 1
+
+
+def test_what_cannot_be_read_or_reached_is_named(spark: SparkSession, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/catalog.sqlite"
     create(store).close()
     with started("--store", store) as (_, url):
-        sql = Sql(spark, Server(url, store, tmp_path / "warehouse"), "v2", ref="main")
+        sql = Sql(spark, Served(url, store, tmp_path / "warehouse"), "v2")
         sql("CREATE NAMESPACE db")
         sql("CREATE TABLE db.t (id INT)")
         assert sql.refused("SELECT * FROM db.x")[0] == "TABLE_OR_VIEW_NOT_FOUND"
@@ -381,7 +503,7 @@ def test_unreadable_files_and_unreachable_servers_are_named(
 
 def test_a_server_with_tokens(spark: SparkSession, tmp_path: Path) -> None:
     with guarded(tmp_path) as guard:
-        server = Server(guard.url, "", tmp_path / "warehouse")
+        server = Served(guard.url, "", tmp_path / "warehouse")
         token = guard.as_("ann", "admin").token
         assert token
         known = Sql(spark, server, "v2", authentication__type="BEARER", authentication__token=token)
