@@ -16,6 +16,7 @@ from bench import (
     commits,
     completion,
     gc,
+    iceberg,
     load,
     merging,
     reading,
@@ -49,13 +50,14 @@ def measurements(how: How) -> Mapping[str, Measurement]:
         "size": size.measure,
         "gc": gc.measure,
         "serving": partial(serving.measure, how=how),
+        "iceberg": partial(iceberg.measure, how=how),
     }
     if spark.available():
         found["spark"] = partial(spark.measure, how=how)
     return found
 
 
-WHEN_NAMED = frozenset({"serving"})
+WHEN_NAMED = frozenset({"serving", "iceberg"})
 """Minutes long: measured only when it is named."""
 
 

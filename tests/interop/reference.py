@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.interop.machine import Machine
+from tests.original.conftest import SOON_WARM
 
 
 @contextmanager
-def reference(machine: Machine, warehouse: Path) -> Iterator[str]:
-    """The URL of a server with an empty catalog, while the block lasts."""
+def reference(
+    machine: Machine, warehouse: Path, *catalog: str, options: Sequence[str] = SOON_WARM
+) -> Iterator[str]:
+    """The URL of a server with an empty catalog, while the block lasts. `options` are Java's.
+
+    The catalog is at a JDBC URL, or in memory for one client at a time.
+    """
+    main = "org.apache.iceberg.rest.ReferenceServer"
     process = subprocess.Popen(
-        machine.command("org.apache.iceberg.rest.ReferenceServer", str(warehouse)),
+        [machine.program, *options, "-cp", machine.classpath, main, str(warehouse), *catalog],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -14,7 +14,8 @@ import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 
 /**
- * Iceberg's reference server for the warehouse named by the first argument, on a free loopback port.
+ * Iceberg's reference server for the warehouse named by the first argument, on a free loopback port,
+ * with its catalog at the JDBC URL of the second argument, or in memory for one client at a time.
  * The main class that Iceberg releases listens on all addresses; the catalog here is the same. Prints
  * its URL.
  */
@@ -23,7 +24,7 @@ public class ReferenceServer {
     Map<String, String> properties =
         Map.of(
             "catalog-impl", "org.apache.iceberg.jdbc.JdbcCatalog",
-            "uri", "jdbc:sqlite::memory:",
+            "uri", arguments.length > 1 ? arguments[1] : "jdbc:sqlite::memory:",
             "jdbc.schema-version", "V1",
             "warehouse", arguments[0]);
     Catalog catalog =
