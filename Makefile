@@ -13,6 +13,7 @@
 #   make lint-language  wording, line lengths, spelling; LANGUAGE='docs nessie_cli/gc' checks these even if exempt
 #   make bench   speed and size, as ratios measured in this run; what bench-serving does comes last
 #   make bench-serving  the server beside the original server and the floors, about 14 minutes
+#   make bench-iceberg  the Iceberg REST catalog beside Iceberg's reference server and the original, about 5 minutes
 #   make docs    write what is generated: completions, the manual, outputs and pictures of the documents
 #   make site    build the site of the documents in build/site; a warning is an error
 #   make dist    build wheel and source distribution in dist/, the same bytes each time
@@ -32,7 +33,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo example test test-fast test-suite test-spark test-original test-plain lint lint-language bench bench-serving docs site dist clean
+.PHONY: help demo example test test-fast test-suite test-spark test-original test-iceberg test-plain lint lint-language bench bench-iceberg bench-serving docs site dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile

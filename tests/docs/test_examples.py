@@ -15,8 +15,8 @@ import nessie_cli
 from nessie_cli.repository.base import Repository
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = {"spark-sql.md", "spark-data-source.md"}
-"""Run by `tests/spark`, in the one Spark session that there is."""
+ELSEWHERE = {"iceberg-rest.md", "spark-sql.md", "spark-data-source.md"}
+"""Run by `tests/spark`, in the one Spark session that there is, and by `tests/engines`."""
 PAGES = [
     page
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nessie_cli import create
+from tests.engines.served import serving
+from tests.engines.test_page import duckdb_block, python_block
 from tests.server.processes import started
 from tests.spark.iceberg import MISSING, RUNTIME
 
@@ -43,3 +45,12 @@ def test_the_examples_of_engines(spark: SparkSession, tmp_path: Path) -> None:
     here = {"sqlite:////data/catalog.sqlite": store, "/data/warehouse": str(tmp_path / "warehouse")}
     with started("--store", store) as (_, url):
         assert examples_hold("guides/spark-sql.md", **here, **{"http://127.0.0.1:19120": url}) > 20
+
+
+@pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
+def test_the_blocks_of_iceberg_rest(spark: SparkSession, tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        served.nessie("branch", "feature/x", "main")
+        duckdb_block(served)
+        python_block("PyIceberg", served)
+        python_block("Spark", served)
