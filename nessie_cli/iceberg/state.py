@@ -9,14 +9,17 @@ from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, Entry, KeyRange, 
 from nessie_cli.repository.base import Repository
 
 _PATIENCE = 100
-"""Keys that lie too deep are read past up to this number before a listing jumps over the rest."""
+"""A listing reads past this many deeper keys before it jumps over the rest."""
 
 _SHORT = 12
 """Digits of a hash in messages."""
 
 
 class State:
-    """The contents at a commit. `reference` is the branch or tag through which it is seen, and its hash."""
+    """The contents at a commit.
+
+    `reference` is the branch or tag through which it is seen, and its hash.
+    """
 
     def __init__(self, repository: Repository, reference: Reference) -> None:
         self.reference = reference
@@ -70,7 +73,10 @@ class State:
         return next(self.inside(namespace), None) is None
 
     def last_change(self, key: ContentKey) -> str:
-        """Returns the commit that changed a key last, for a message; empty if the caller may not list commits."""
+        """Returns the commit that changed a key last, in words for a message.
+
+        Empty if the caller may not list commits.
+        """
         try:
             found = self._repository.last_change(self._at, key)
         except NotAllowed:

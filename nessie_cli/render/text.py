@@ -156,8 +156,8 @@ def fit_alike(texts: Sequence[str], width: int) -> list[str]:
     too long, it loses its middle, or everything but the first difference. If nothing helps, the
     texts are returned whole.
 
-    >>> fit_alike(["s3://lake/db/00012-a.metadata.json", "s3://lake/db/00013-f.metadata.json", ""], 12)
-    ['…/00012-a…', '…/00013-f…', '']
+    >>> fit_alike(["s3://lake/db/012-a.metadata.json", "s3://lake/db/013-f.metadata.json", ""], 12)
+    ['…/012-a…', '…/013-f…', '']
     """
     some = [text for text in texts if text]
     if len(set(some)) < 2 or max(map(cells, texts)) <= width:  # noqa: PLR2004 (nothing to tell apart)

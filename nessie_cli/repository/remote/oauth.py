@@ -273,7 +273,7 @@ class TokenSource:
                 f" with {answer.status_code})"
             )
         # Another issuer's document may be an attacker's (OpenID Connect Discovery, 4.3). A slash at
-        # the end is no difference.
+        # the end makes no difference.
         told = document.get("issuer")
         if not isinstance(told, str) or told.rstrip("/") != (self._client.issuer or "").rstrip("/"):
             named = f"issuer {_one_line(shown(told))}" if isinstance(told, str) else "no issuer"
