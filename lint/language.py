@@ -106,7 +106,9 @@ def _python(path: str, source: str) -> Iterator[tuple[int, str]]:
     written = source.splitlines()
     for text in (*docstrings, *comments):
         for line in range(text.line, text.line + text.text.count("\n") + 1):
-            if len(written[line - 1]) > COLUMNS and not re.search(r"# (noqa|type: ignore)", written[line - 1]):
+            if len(written[line - 1]) > COLUMNS and not re.search(
+                r"# (noqa|type: ignore)", written[line - 1]
+            ):
                 yield line, f"{len(written[line - 1])} columns: at most {COLUMNS}"
 
 
