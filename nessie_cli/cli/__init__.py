@@ -1,1 +1,1 @@
-"""The command line: parse, one call on the repository, render."""
+"""The command line: parses options, calls the repository and prints the result."""

@@ -1,7 +1,7 @@
-"""What users of git type and this program spells otherwise.
+"""Command lines of git that this program spells differently.
 
-An option is accepted if it asks for what a command does anyway. A few command lines are rewritten.
-Everything else is an error with a hint.
+A git option is accepted if it requests the default behavior of a command. A few command lines are
+rewritten. Everything else is an error with a hint.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ ACCEPTED: Mapping[str, Sequence[str]] = {
     "show": ("-p", "--patch"),
     "tag": ("-a", "--annotate"),
 }
-"""Options that change nothing: a commit takes all that is staged, a merge is a commit."""
+"""Options without effect: a commit takes all staged changes, a merge always commits."""
 
-_ATOMIC = "a command with conflicts changes nothing, so there is nothing to abort or to continue"
-_NO_REMOTE = "branches live in the store; nothing is tracked or copied"
-_MOVES = "`nessie branch -f BRANCH REV` moves a branch, `nessie undo` takes its last move back; `nessie reset` only empties the batch"
+_ATOMIC = "a command with conflicts changes nothing, so there is nothing to abort or continue"
+_NO_REMOTE = "branches live in the store, so there are no remote-tracking branches"
+_MOVES = (
+    "`nessie branch -f BRANCH REV` moves a branch, `nessie undo` undoes its last move; `nessie"
+    " reset` only unstages operations"
+)
 
 HINTS: Mapping[tuple[str, str], str] = {
     ("branch", "-M"): "`nessie branch -m OLD NEW` renames a branch",
@@ -40,9 +43,10 @@ HINTS: Mapping[tuple[str, str], str] = {
     (
         "commit",
         "--amend",
-    ): "commits are immutable; `nessie undo` takes the last one back, `nessie revert HEAD` commits its inverse",
-    ("init", "--bare"): "`nessie init --store URL` creates a workspace on a store elsewhere",
-    ("log", "--follow"): "`nessie content history KEY` follows a content through renames",
+    ): "commits are immutable; `nessie undo` undoes the last one, `nessie revert HEAD` "
+    "commits its inverse",
+    ("init", "--bare"): "`nessie init --store URL` creates a workspace for another store",
+    ("log", "--follow"): "`nessie content history KEY` follows a content across renames",
     ("log", "-S"): "--filter searches operations: \"operations.exists(op, op.name == 'orders')\"",
     ("merge", "--abort"): _ATOMIC,
     ("merge", "--continue"): _ATOMIC,
@@ -53,11 +57,11 @@ HINTS: Mapping[tuple[str, str], str] = {
     (
         "merge",
         "--squash",
-    ): "`nessie restore KEY --at FROM -m MSG` takes a state over without its history",
+    ): "`nessie restore KEY --at FROM -m MSG` restores a state without its history",
     (
         "merge",
         "-X",
-    ): "--theirs KEY and --ours KEY decide one key, --behavior force takes the source's side of all keys",
+    ): "--theirs KEY and --ours KEY decide one key, --behavior force takes theirs for all keys",
     ("reset", "--hard"): _MOVES,
     ("reset", "--soft"): _MOVES,
     ("restore", "--staged"): "`nessie reset KEY` unstages a key",
@@ -67,9 +71,9 @@ HINTS: Mapping[tuple[str, str], str] = {
         "--detach",
     ): "`nessie switch -c NAME REV` creates a branch there, --ref REV reads there",
 }
-"""The hint for an option that a command does not have."""
+"""Hints for git options that a command does not have."""
 
-_REMOTE = "a catalog is not copied; --store URL or `nessie config set store URL` names it"
+_REMOTE = "a catalog is not cloned; --store URL or `nessie config set store URL` selects it"
 COMMANDS_OF_GIT: Mapping[str, str] = {
     "add": "`nessie content put` stages a content",
     "checkout": "`nessie switch` changes the current reference",
@@ -81,27 +85,29 @@ COMMANDS_OF_GIT: Mapping[str, str] = {
     "mv": "`nessie content rename` stages a rename",
     "pull": _REMOTE,
     "push": _REMOTE,
-    "rebase": "commits are immutable; `nessie transplant main..BRANCH --onto NEW` applies commits once more",
+    "rebase": (
+        "commits are immutable; `nessie transplant main..BRANCH --onto NEW` applies commits again"
+    ),
     "remote": "`nessie config get store` prints the store",
     "rev-parse": "`nessie log -n 1 --format %H REV` prints the hash of a revision",
     "rm": "`nessie content delete` stages a deletion",
 }
-"""The hint for a command that is not here."""
+"""Hints for git commands that do not exist here."""
 
 
 def hint_for_option(command: str, option: str) -> str:
-    """Returns the hint for an option that a command does not have, or ""."""
+    """Returns the hint for a missing option, or ""."""
     command = "cherry-pick" if command == "transplant" else command
     return HINTS.get((command, option.partition("=")[0]), "")
 
 
 def hint_for_command(words: Sequence[str]) -> str:
-    """Returns the hint for a command that is not here, or ""."""
+    """Returns the hint for a missing command, or ""."""
     return COMMANDS_OF_GIT.get(" ".join(words[:2])) or COMMANDS_OF_GIT.get(words[0], "")
 
 
 def rewritten(words: Sequence[str]) -> list[str]:
-    """Returns a command line as this program spells it."""
+    """Returns a git command line in the syntax of this program."""
     position = command_position(words)
     rewrite = _REWRITES.get(words[position]) if position is not None else None
     if rewrite is None or position is None:
@@ -110,7 +116,7 @@ def rewritten(words: Sequence[str]) -> list[str]:
 
 
 def _config(words: Words) -> Words:
-    """`config KEY`, `config KEY VALUE`, `--get KEY`, `--list`, `--global`, and options before the verb."""
+    """`config KEY`, `config KEY VALUE`, `--get KEY`, `--list`, and options before the verb."""
     verbs = {"--get": "get", "--add": "set", "--unset": "unset", "-l": "list", "--list": "list"}
     scopes = ("--user", "--repository", "--workspace", "--json", "--jsonl")
     end = words.index("--") if "--" in words else len(words)
@@ -136,12 +142,12 @@ def _config(words: Words) -> Words:
 
 
 _LISTS = frozenset({"safe-directories", "trusted-endpoints", "allow-http"})
-"""Settings that hold several values; --add sets any other one."""
+"""Settings with several values. --add replaces the value of any other setting."""
 _SCOPES = {"--global": "--user", "--local": "--workspace"}
 
 
 def _values_last(words: Words) -> Words:
-    """Puts a value of several words that begins like an option, such as that of an alias, behind `--`."""
+    """Puts a multi-word value that begins like an option, such as that of an alias, after `--`."""
     if not any(word.startswith("-") and " " in word for word in words) or "--" in words:
         return words
     options = [word for word in words if word.startswith("-") and " " not in word]
@@ -149,7 +155,7 @@ def _values_last(words: Words) -> Words:
 
 
 def _branch(words: Words) -> Words:
-    """As for `tag`, unless `-c` copies a branch: then no other option says what to do."""
+    """Rewrites as for `tag`, unless `-c` copies a branch because no other action is given."""
     other = {"-d", "-D", "--delete", "-f", "--force", "-m", "--move"} & set(words)
     return _tag(words) if other else _listing(words)
 
@@ -166,7 +172,7 @@ def _tag(words: Words) -> Words:
 
 
 def _listing(words: Words) -> Words:
-    """`--merged` and its like without a revision mean HEAD; `-d -f` deletes without confirmation."""
+    """`--merged` and similar filters default to HEAD; `-d -f` deletes without confirmation."""
     if {"-d", "--delete"} & set(words) and {"-f", "--force"} & set(words):
         words = ["-D", *(word for word in words if word not in ("-d", "--delete", "-f", "--force"))]
     found: Words = []
@@ -217,7 +223,7 @@ _OPTIONS_OF_LOG = frozenset(
 
 
 def _reset(words: Words) -> Words:
-    """`reset --hard`, `reset HEAD` and `reset HEAD KEY`: only the batch can be reset."""
+    """`reset --hard`, `reset HEAD` and `reset HEAD KEY`: only the staged batch can be reset."""
     how = {"--hard", "--mixed", "--soft"}
     end = words.index("--") if "--" in words else len(words)
     found = [word for word in words[:end] if word not in how]
@@ -231,7 +237,7 @@ def _reset(words: Words) -> Words:
 
 
 def _stash(words: Words) -> Words:
-    """`stash` pushes; `stash@{1}` is the batch with this number."""
+    """`stash` means `stash push`; `stash@{1}` is the number of a batch."""
     words = [
         word[7:-1] if word.startswith("stash@{") and word.endswith("}") else word for word in words
     ]

@@ -1,7 +1,8 @@
-"""The entry point: run one command, and turn every way it can end into an exit code, one line and, with `--json`, one document.
+"""The entry point: runs one command and reports every outcome by an exit code and a message.
 
-Exit codes: 0 done; 1 failed, or differences found with `--exit-code`; 2 usage or invalid input; 3 conflict; 4 not found; 5 already exists or the
-reference moved; 6 not allowed; 7 store not reachable or outcome unknown; 8 partly done; 130 interrupted; 141 the reader of a pipe went away.
+Exit codes: 0 done; 1 failed, or differences found with `--exit-code`; 2 usage or invalid input; 3
+conflict; 4 not found; 5 already exists or the reference moved; 6 not allowed; 7 store not reachable
+or outcome unknown; 8 partly done; 130 interrupted; 141 the reader of a pipe went away.
 """
 
 from __future__ import annotations
@@ -17,31 +18,35 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
 
 GARBAGE_THRESHOLD = 100_000
-"""Loading the modules of one command makes some ten thousand objects, all of which stay; looking for garbage among them would take a tenth of the
-time that a short command takes."""
+"""Threshold of Python's garbage collector.
+
+Loading a command creates some ten thousand permanent objects. With the default threshold,
+collections would take a tenth of the time of a short command.
+"""
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 SOON = 0.002
-"""Seconds until an interrupt that was dropped comes again."""
+"""Seconds until a lost interrupt is raised again."""
 
 
 def main() -> None:
-    """Run the command of `sys.argv` and leave with its exit code."""
+    """Runs the command of `sys.argv` and exits with its exit code."""
     try:
         sys.unraisablehook = _interrupt_once_more
         gc.set_threshold(GARBAGE_THRESHOLD)
         _prepare_streams()
         code = run(sys.argv[1:])
         sys.stderr.flush()
-        # Everything is flushed and closed; taking the interpreter apart object by object would take as long as the command itself.
+        # Everything is flushed and closed. A regular exit of the interpreter would take as long as
+        # the command itself.
         os._exit(code)
     except KeyboardInterrupt:
-        # Before the command began, after it has ended, or a second one while the first is told.
+        # An interrupt before or after the command, or a second one while the first is reported.
         os._exit(INTERRUPTED)
 
 
 def run(argv: list[str]) -> int:
-    """Run one command line and answer its exit code."""
+    """Runs one command line and returns its exit code."""
     try:
         code = _run(argv)
         sys.stdout.flush()
@@ -57,7 +62,7 @@ def run(argv: list[str]) -> int:
             return INTERRUPTED
         if not isinstance(error, OSError):
             raise
-        # Only the last flush gets here: the reader of stdout cannot take what was printed.
+        # Only the last flush can fail here: the reader of stdout is gone.
         _abandon_stdout()
         sys.stderr.write(f"nessie: the result could not be written: {error.strerror}\n")
         return 1
@@ -93,7 +98,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _invoke(call: Invocation) -> None:
-    """Let the parser find and run the command; its own `main` would swallow a broken pipe and print errors in its own form."""
+    """Parses and runs the command. The parser's own `main` would hide broken pipes and errors."""
     from nessie_cli.cli.app.aliases import expanded
     from nessie_cli.cli.app.group import root
     from nessie_cli.cli.git_habits import rewritten
@@ -105,7 +110,7 @@ def _invoke(call: Invocation) -> None:
 
 
 def _interrupt_once_more(swallowed: Any) -> None:
-    """An interrupt that came while Python cleaned up behind an object is dropped there: let it come again, when that is over."""
+    """Raises an interrupt again that Python lost in a finalizer."""
     if swallowed.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(swallowed)
         return
@@ -116,7 +121,7 @@ def _interrupt_once_more(swallowed: Any) -> None:
 
 
 def _prepare_streams() -> None:
-    """Text that the terminal's encoding lacks is printed escaped, not refused; a closed stdout swallows, a closed stdin is empty."""
+    """Escapes characters that the terminal cannot encode. Replaces a closed stdout or stdin."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 (lives as long as the process)
     for name in ("stdout", "stderr"):
@@ -128,5 +133,5 @@ def _prepare_streams() -> None:
 
 
 def _abandon_stdout() -> None:
-    """Send what is still buffered nowhere, so that the interpreter's own flush at exit stays quiet."""
+    """Discards buffered output, so that the interpreter's flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

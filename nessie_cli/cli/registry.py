@@ -48,17 +48,17 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     "delete": CommandEntry("content.delete", "Stage the deletion of keys.", STAGING),
     "rename": CommandEntry(
         "content.rename",
-        "Stage a rename: the content moves to another key and keeps its content id.",
+        "Stage a rename: move a content to another key.",
         STAGING,
     ),
     "replace": CommandEntry(
         "content.replace",
-        "Stage another content for a key, as dropping and creating it does: it gets a new content id.",
+        "Stage a new content with a new content id for a key, as drop and create do.",
         STAGING,
     ),
     "unmodified": CommandEntry(
         "content.unmodified",
-        "Stage a check of keys: the commit fails if one of them has changed by then.",
+        "Stage a check that keys are unmodified.",
         STAGING,
     ),
     "show": CommandEntry(
@@ -93,25 +93,21 @@ CONFIG_COMMANDS: Mapping[str, CommandEntry] = {
 
 STASH_COMMANDS: Mapping[str, CommandEntry] = {
     "push": CommandEntry(
-        "staging.stash_push", "Put the staged batch aside, or the operations of some keys.", STAGING
+        "staging.stash_push", "Stash the staged batch, or the operations of some keys.", STAGING
     ),
-    "list": CommandEntry(
-        "staging.stash_list", "List the batches that were put aside, newest first.", READING
-    ),
-    "show": CommandEntry(
-        "staging.stash_show", "Show the operations of a batch that was put aside.", READING
-    ),
+    "list": CommandEntry("staging.stash_list", "List the stashed batches, newest first.", READING),
+    "show": CommandEntry("staging.stash_show", "Show the operations of a stashed batch.", READING),
     "pop": CommandEntry(
         "staging.stash_pop",
-        "Stage a batch that was put aside, and delete it from the stash.",
+        "Stage a stashed batch, and delete it from the stash.",
         STAGING,
     ),
     "apply": CommandEntry(
         "staging.stash_apply",
-        "Stage a batch that was put aside, and keep it in the stash.",
+        "Stage a stashed batch, and keep it in the stash.",
         STAGING,
     ),
-    "drop": CommandEntry("staging.stash_drop", "Delete a batch that was put aside.", STAGING),
+    "drop": CommandEntry("staging.stash_drop", "Delete a stashed batch.", STAGING),
 }
 
 GC_COMMANDS: Mapping[str, CommandEntry] = {
@@ -152,7 +148,7 @@ TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "revoke": CommandEntry(
         "serve.token_revoke",
-        "Remove tokens from a file. A running server refuses them from its next request on.",
+        "Remove tokens from a file.",
         SETTINGS,
     ),
 }
@@ -206,15 +202,17 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "reset": CommandEntry(
         "staging.reset",
-        "Remove operations from the staged batch. The store does not change.",
+        "Remove operations from the staged batch.",
         CONTENT,
     ),
     "commit": CommandEntry(
         "staging.commit",
-        "Commit the staged batch, or the operations of a file: all of them or, on a conflict, none.",
+        "Commit the staged batch, or the operations of a file.",
         CONTENT,
     ),
-    "restore": CommandEntry("staging.restore", "Stage the earlier state of keys.", CONTENT),
+    "restore": CommandEntry(
+        "staging.restore", "Restore keys from an earlier revision, as staged changes.", CONTENT
+    ),
     "revert": CommandEntry(
         "merge.revert",
         "Commit the inverse of a commit; keys that have changed since conflict.",
@@ -222,7 +220,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "stash": CommandEntry(
         "",
-        "Put the staged batch aside, and take it up again.",
+        "Stash the staged batch, and stage it again later.",
         CONTENT,
         STASH_COMMANDS,
         examples=("nessie stash", "nessie stash list", "nessie stash pop"),
@@ -248,17 +246,15 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "transplant": CommandEntry(
         "merge.transplant",
-        "Apply commits to a branch once more, each as a commit of its own.",
+        "Apply commits to a branch again, each as a new commit.",
         REFERENCES,
     ),
     "cherry-pick": CommandEntry(
         "merge.transplant",
-        "Apply commits to a branch once more, each as a commit of its own.",
+        "Apply commits to a branch again, each as a new commit.",
         REFERENCES,
     ),
-    "blame": CommandEntry(
-        "log.blame", "Show for each key the commit that changed it last.", HISTORY
-    ),
+    "blame": CommandEntry("log.blame", "Show the commit that last changed each key.", HISTORY),
     "reflog": CommandEntry(
         "undo.reflog",
         "Show the operations on a reference, newest first: when, by whom and why.",
@@ -276,7 +272,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "token": CommandEntry(
         "",
-        "Make, list and revoke the tokens of the callers of `nessie serve`.",
+        "Create, list and revoke the tokens of the callers of `nessie serve`.",
         CARE,
         TOKEN_COMMANDS,
         examples=(
@@ -319,7 +315,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "stats": CommandEntry(
         "log.stats",
-        "Count commits by author, day and key, with contents created and deleted and tables per day.",
+        "Count commits by author, day and key, and show contents and tables per day.",
         CARE,
     ),
     "help": CommandEntry("help.help", "Show the manual page of a command or topic.", CARE),

@@ -206,7 +206,7 @@ def test_deleting_says_how_to_take_it_back(nessie, catalog) -> None:
     catalog.branch("feature")
     ran = nessie("branch", "-d", "feature")
     assert ran.out == f"deleted branch feature at {catalog.head('main')}\n"
-    assert "`nessie undo feature` brings it back" in ran.err
+    assert "`nessie undo feature` restores it" in ran.err
     assert nessie("branch", "-d", "feature").code == 4
     assert nessie("-q", "branch", "-d", "feature", "--if-exists") == (0, "", "")
 
@@ -216,16 +216,16 @@ def test_losing_commits_is_said_and_never_asked_without_a_terminal(nessie, catal
     catalog.update("feature", "db.orders", 2)
     ran = nessie("branch", "-d", "feature")
     assert ran.code == 0
-    assert "nothing else leads to its last commits" in ran.err
+    assert "no other reference reaches its last commits" in ran.err
 
 
 def test_two_branches_that_cover_each_other_are_lost_together(nessie, catalog) -> None:
     catalog.branch("feature")
     catalog.update("feature", "db.orders", 2)
     catalog.branch("copy", "feature")
-    assert "nothing else leads" not in nessie("branch", "-d", "copy").err
+    assert "no other reference reaches" not in nessie("branch", "-d", "copy").err
     nessie("undo", "copy")
-    assert nessie("branch", "-d", "copy", "feature").err.count("nothing else leads") == 2
+    assert nessie("branch", "-d", "copy", "feature").err.count("no other reference reaches") == 2
 
 
 def test_what_must_stay_stays(nessie, catalog) -> None:
@@ -278,7 +278,7 @@ def test_on_a_terminal_losing_commits_needs_a_yes(nessie, catalog) -> None:
     for argv in (["-d", "feature"], ["-f", "feature", "main"]):
         refused = answered(b"n\n", "branch", *argv)
         assert refused.returncode == 2
-        assert refused.stderr.startswith("Only feature leads to some")
+        assert refused.stderr.startswith("Some commits are reachable only from feature")
         assert "[y/N] nessie: nothing was done; --yes answers yes" in refused.stderr
         assert catalog.head("feature") == kept
     assert answered(b"", "branch", "-d", "feature", "--yes").returncode == 0

@@ -170,7 +170,7 @@ def test_blame_looks_where_it_is_told(nessie, catalog) -> None:
     assert (ran.code, ran.out) == (4, "")
     assert (
         ran.err
-        == "nessie: nothing is at or below key 'db.order' in 'main'\nDid you mean 'db.orders'?\n"
+        == "nessie: there is no content at or below key 'db.order' in 'main'\nDid you mean 'db.orders'?\n"
     )
     found = nessie("blame", "db.orders", "--json").json["blame"]
     assert [(entry["name"]["elements"], entry["lastChange"]["message"]) for entry in found] == [

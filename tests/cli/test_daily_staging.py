@@ -21,7 +21,10 @@ def test_a_raw_content_staged_again_changes_nothing(nessie, catalog, tmp_path) -
     ran = nessie("content", "put", "db.orders", "--content", file)
     assert (ran.code, ran.out) == (0, "nothing to stage for db.orders\n")
     ran = nessie("content", "put", "db.orders", "--content", file, "-m", "again")
-    assert (ran.code, "nothing to commit: this changes nothing for db.orders" in ran.err) == (
+    assert (
+        ran.code,
+        "nothing to commit: the operation has no effect for db.orders" in ran.err,
+    ) == (
         2,
         True,
     )

@@ -88,7 +88,10 @@ def test_deletes_what_matches_with_the_batch_applied(nessie, wide) -> None:
         (["content", "unmodified", "x.*"], "no key of main matches 'x.*'"),
         (["reset", "x.*"], "no staged key matches 'x.*'"),
         (["stash", "push", "x.*"], "no staged key matches 'x.*'"),
-        (["restore", "x.*", "--at", "v1"], "no key matches 'x.*', neither now nor then"),
+        (
+            ["restore", "x.*", "--at", "v1"],
+            "no key matches 'x.*', neither on the branch nor at the revision",
+        ),
     ],
 )
 def test_a_glob_that_matches_nothing_is_an_error(nessie, wide, argv, said) -> None:

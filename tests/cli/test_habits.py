@@ -163,7 +163,7 @@ def test_a_key_in_the_place_of_a_revision_is_told_where_keys_stand(daily) -> Non
     ran = daily("log", "db.orders")
     assert (ran.code, ran.err.splitlines()[1]) == (
         4,
-        "db.orders is a key; keys stand behind --: `-- db.orders`",
+        "db.orders is a key; keys follow --: `-- db.orders`",
     )
 
 

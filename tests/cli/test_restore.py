@@ -168,7 +168,7 @@ def test_the_message_names_the_commit_unless_one_is_given(nessie, catalog) -> No
     nessie("revert", "main")
     assert (
         catalog.repository.commit_at("main").meta.message
-        == f'Revert "update db.orders"\n\nThis takes back commit {hash_}.'
+        == f'Revert "update db.orders"\n\nThis reverts commit {hash_}.'
     )
     nessie("revert", "HEAD", "-m", "and again")
     assert catalog.repository.commit_at("main").meta.message == "and again"

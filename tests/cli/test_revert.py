@@ -24,8 +24,8 @@ def test_a_range_is_taken_back_by_one_commit(nessie, history) -> None:
         1,
     ]
     message = history.repository.commit_at("main").meta.message
-    assert message.startswith("Revert v1..main (4 commits)\n\nThis takes back commit ")
-    assert message.count("This takes back commit") == 4
+    assert message.startswith("Revert v1..main (4 commits)\n\nThis reverts commit ")
+    assert message.count("This reverts commit") == 4
     assert nessie("diff", "v1", "main", "--name-status").lines == ["M\tdb.items"], (
         "what was dropped comes back under another content id"
     )

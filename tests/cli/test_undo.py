@@ -19,7 +19,7 @@ def test_the_last_commit_is_taken_back_and_undo_again_redoes(nessie, catalog) ->
     before = catalog.head("main")
     after = days_ago(catalog, 1).update("main", "db.orders", 2)
     ran = nessie("undo", "main", "--yes")
-    assert (ran.code, ran.out) == (0, f"moved: main: {after} -> {before}\n")
+    assert (ran.code, ran.out) == (0, f"moved branch main from {after} to {before}\n")
     assert ran.err.startswith(f'undoing commit on main {after} "update db.orders" by ')
     assert ran.err.endswith("\n`nessie undo` again redoes it\n")
     assert catalog.head("main") == before
@@ -35,8 +35,8 @@ def test_without_a_name_it_is_the_last_operation_of_the_caller(nessie, catalog) 
     catalog.branch("theirs")
 
     ran = nessie("undo")
-    assert (ran.code, ran.out) == (0, f"restored: mine: nothing -> {head}\n")
-    assert nessie("undo").out == f"deleted: mine: {head} -> nothing\n"
+    assert (ran.code, ran.out) == (0, f"restored branch mine at {head}\n")
+    assert nessie("undo").out == f"deleted branch mine at {head}\n"
 
 
 def test_the_operation_of_somebody_else_needs_yes(nessie, catalog) -> None:
@@ -90,7 +90,7 @@ def test_a_deleted_branch_or_tag_comes_back(nessie, catalog) -> None:
         nessie(command, "feature") if command == "branch" else None
         head = catalog.head(name)
         assert nessie(command, "-d", name).code == 0
-        assert nessie("undo", name).out == f"restored: {name}: nothing -> {head}\n"
+        assert nessie("undo", name).out == f"restored {command} {name} at {head}\n"
         assert catalog.head(name) == head
         assert name in [row[0] for row in nessie(command).rows]
         assert nessie("undo", name).code == 0

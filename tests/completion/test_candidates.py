@@ -30,9 +30,7 @@ def test_a_group_offers_its_commands(here, words):
 
 def test_options_are_offered_with_their_help(here, said):
     assert said("log", "--one") == {"--oneline": "Show one line per commit."}
-    assert (
-        said("merge", "--theirs")["--theirs"] == "Take their state of this key: that of the source."
-    )
+    assert said("merge", "--theirs")["--theirs"] == "Take their state of this key, from the source."
 
 
 def test_long_options_for_two_dashes_and_all_for_one(here, words):

@@ -77,7 +77,7 @@ def test_the_hook_after_gets_the_result(dev, hooks, head):
     given = hooks.given("post-merge")
     assert given["result"]["wasApplied"]
     assert given["result"]["resultantTargetHash"] == head("main")
-    assert "nessie: the hook post-merge failed: exit code 1; what was done stays" in done.err
+    assert "nessie: the hook post-merge failed: exit code 1; the change is kept" in done.err
 
 
 def test_merges_run_no_hooks_of_commits(dev, hooks):

@@ -1,1 +1,1 @@
-"""What every command builds on: its shape, and the output of its result."""
+"""Shared by all commands: the structure of a command and the output of its result."""

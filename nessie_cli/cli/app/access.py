@@ -1,4 +1,4 @@
-"""How this invocation reaches a server: by the settings that belong to the store's URL."""
+"""Settings for connections to a server: credentials, certificates and timeouts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def access_of(
     *,
     named: bool = True,
 ) -> Access:
-    """How a server is reached by the settings of the profile, else of the workspace, that names it; the environment goes before both.
+    """Returns the connection settings of the profile or workspace that names the server.
 
-    `named`: the user wrote the URL; otherwise only the workspace did.
+    Environment variables override them. `named` is true if the user named the URL, and false if
+    only the workspace does.
     """
 
     def lookup(name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Aliases: commands of the user, such as `alias.lg`, in the settings of the workspace or the user."""
+"""Aliases: commands that users define, such as `alias.lg`, in workspace or user settings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from nessie_cli.errors import InvalidInput
 
 
 def expanded(argv: Sequence[str]) -> list[str]:
-    """Returns a command line with its alias replaced.
+    """Returns a command line with its alias expanded.
 
-    Settings are read only if the first word is not a command. Raises `InvalidInput` for an alias
-    that can never work.
+    Settings are read only if the first word is not a command. Raises `InvalidInput` for an invalid
+    alias.
     """
     words = list(argv)
     position = command_position(words)
@@ -34,8 +34,8 @@ def expanded(argv: Sequence[str]) -> list[str]:
 def aliases(folder: Path) -> Mapping[str, str]:
     """Returns the aliases that apply in a folder.
 
-    Those of a trusted workspace override those of the user. An untrusted workspace has none,
-    because an alias can name a store on the command line.
+    Aliases of a trusted workspace override the user's. Aliases of an untrusted workspace are
+    ignored, because an alias can name a store on the command line.
     """
     from nessie_cli.workspace.folder import find_workspace
     from nessie_cli.workspace.settings import Settings
@@ -56,18 +56,20 @@ def check_alias(name: str, text: str) -> list[str]:
     Raises `InvalidInput` if the alias hides a command, or does not begin with one.
     """
     if name in COMMANDS:
-        raise InvalidInput(f"alias.{name}: '{name}' is a command, and aliases never hide commands")
+        raise InvalidInput(
+            f"alias.{name}: '{name}' is a command, and an alias cannot override a command"
+        )
     if name.startswith("-") or not name.isprintable() or " " in name:
-        raise InvalidInput(f"alias.{name}: this name can never be typed as a command")
+        raise InvalidInput(f"alias.{name}: this is not a valid command name")
     try:
         import shlex
 
         words = shlex.split(text)
     except ValueError as error:
-        raise InvalidInput(f"alias.{name}: {text!r} cannot be split into words: {error}") from None
+        raise InvalidInput(f"alias.{name}: {text!r} is not a valid command line: {error}") from None
     position = command_position(words)
     if position is None or words[position] not in COMMANDS:
-        raise InvalidInput(f"alias.{name}: {text!r} does not begin with a command of nessie")
+        raise InvalidInput(f"alias.{name}: {text!r} does not begin with a nessie command")
     return words
 
 
@@ -79,12 +81,13 @@ def _warn_if_untrusted(name: str, folder: Path) -> None:
     workspace = find_workspace(folder)
     if workspace is not None and workspace.trust == OWN and workspace.setting("alias", name):
         sys.stderr.write(
-            f"hint: the workspace {workspace.root} is not trusted, so its alias.{name} is ignored; `{workspace.trusting}` trusts it\n",
+            f"hint: the workspace {workspace.root} is not trusted, so its alias.{name} is ignored;"
+            f" `{workspace.trusting}` trusts it\n",
         )
 
 
 def _working_folder(words: Sequence[str]) -> Path:
-    """The folder in which the command runs: every `-C` before the command counts."""
+    """The folder in which the command runs, after every `-C` before the command."""
     folders = [following for word, following in pairwise(words) if word == "-C"]
     # `-C` changes the folder, so `..` is resolved as the operating system does.
     from nessie_cli.workspace.folder import working_folder

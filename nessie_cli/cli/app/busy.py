@@ -1,4 +1,4 @@
-"""A repository whose verbs say on the terminal what they are doing, once they take over a second."""
+"""A repository that reports on the terminal which operation runs if it takes over a second."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ WORDS: Mapping[str, str] = {
     "rename_reference": "renaming the reference",
     "transplant": "transplanting",
 }
-"""What some verbs do."""
+"""The text shown for each slow operation."""
 OTHERWISE = "reading"
 
 
 def watched(repository: Repository, busy: Busy) -> Repository:
-    """The repository, with a line about each verb that takes long."""
+    """Returns the repository, wrapped so that slow operations are reported."""
     where = ""
     if repository.url.startswith(("http://", "https://")):
         from urllib.parse import urlsplit
@@ -43,7 +43,7 @@ def watched(repository: Repository, busy: Busy) -> Repository:
 
 
 class _WatchedRepository:
-    """Wraps what is called; what a verb yields is worked for each time that the next one is asked for."""
+    """Wraps slow methods. A generator is reported while its next item is computed."""
 
     def __init__(self, repository: Repository, busy: Busy, where: str) -> None:
         self._repository = repository

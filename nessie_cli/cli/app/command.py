@@ -1,4 +1,4 @@
-"""The shape of a command.
+"""The structure of a command.
 
 The module of a command has four parts:
 

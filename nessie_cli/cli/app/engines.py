@@ -1,4 +1,4 @@
-"""`--engine`: where a command does its work, in this process or with Spark."""
+"""`--engine`: whether a command runs in this process or on Spark."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         case_sensitive=False,
-        help="Where the work is done: in this process, or by Spark. Default: NESSIE_ENGINE, or local.",
+        help="Run in this process (local) or on Spark. Default: NESSIE_ENGINE, or local.",
     ),
 ]
 
@@ -33,7 +33,7 @@ EngineOption = Annotated[
 def chosen(given: Engine | None, otherwise: Engine = Engine.LOCAL) -> Engine:
     """Returns the engine: the given one, else that of the environment, else `otherwise`.
 
-    Raises `InvalidInput` if the environment names no engine.
+    Raises `InvalidInput` if the environment variable has an unknown value.
     """
     named = environment.variable(environment.ENGINE)
     if given is not None or named is None:
@@ -48,10 +48,11 @@ def chosen(given: Engine | None, otherwise: Engine = Engine.LOCAL) -> Engine:
 
 @contextmanager
 def spark_session(app: Invocation, *, brief: bool = False) -> Iterator[Any]:
-    """Yields a session of Spark: that of the calling program, or a new one.
+    """Yields a Spark session: that of the calling program, or a new one.
 
-    `brief` is for commands whose work is done by the Python of tasks, not by Spark's Java. Raises
-    `ModuleNotFoundError` without PySpark; failures of Spark are errors of `nessie_cli.errors`.
+    `brief` is for commands whose work is done by Python tasks, not by Spark's Java. Raises
+    `ModuleNotFoundError` without PySpark; failures of Spark are raised as errors of
+    `nessie_cli.errors`.
     """
     from nessie_cli.cli.app.progress import progress_of
 
@@ -60,6 +61,6 @@ def spark_session(app: Invocation, *, brief: bool = False) -> Iterator[Any]:
     from nessie_cli.spark import session
 
     # Commands that are not brief report their progress themselves.
-    progress = progress_of(app, "tasks of Spark") if brief else app.at_work("working with Spark")
+    progress = progress_of(app, "Spark tasks") if brief else app.at_work("running on Spark")
     with progress as tell, session("nessie", tell) as spark:
         yield spark

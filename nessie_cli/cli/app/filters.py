@@ -1,4 +1,4 @@
-"""`--filter`: the records of a listing that an expression in CEL selects."""
+"""`--filter`: a CEL expression that selects the records of a listing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from nessie_cli.errors import InvalidInput
 
 
 def by_filter(kind: str, text: str) -> Callable[[Any], bool]:
-    """Returns the test of a filter for the values of a listing: `references`, `log` or `entries`.
+    """Returns the predicate of a filter for values of `references`, `log` or `entries`.
 
-    The CEL engine is loaded with the first filter. Raises `InvalidInput` if the text is not a filter or the
-    engine is not installed.
+    The CEL engine is loaded with the first filter. Raises `InvalidInput` if the text is not a
+    filter or the engine is not installed.
     """
     from nessie_cli.wire.filters import FilterKind, compile_filter
 

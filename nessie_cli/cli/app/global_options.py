@@ -1,4 +1,4 @@
-"""The global options: they stand before and after the sub-command, and mean the same in both places."""
+"""The global options, which are accepted before and after the subcommand."""
 
 import os
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ COLOR_CHOICES = ("auto", "always", "never")
 
 
 class GlobalOptions:
-    """What the global options say. A later one on the command line replaces an earlier one."""
+    """Values of the global options. A later option on the command line overrides an earlier one."""
 
     directories: tuple[str, ...] = ()
     store: str | None = None
@@ -26,7 +26,7 @@ class GlobalOptions:
     no_verify: bool = False
 
     def take(self, name: str, value: Any) -> None:
-        """Remember one option as it is parsed; raises `InvalidInput` for a value that can never work."""
+        """Sets one option as it is parsed. Raises `InvalidInput` for an invalid value."""
         if name == "directory":
             for directory in value:
                 enter(directory)
@@ -42,7 +42,7 @@ class GlobalOptions:
 
 
 def enter(directory: str) -> None:
-    """Work as if started in this directory (`-C`); a second `-C` is relative to the first."""
+    """Changes the working directory (`-C`). A second `-C` is relative to the first."""
     try:
         os.chdir(directory)
     except OSError as error:
@@ -50,11 +50,14 @@ def enter(directory: str) -> None:
 
 
 VALUED = frozenset({"--store", "--profile", "--ref", "--color", "-C"})
-"""The global options that are followed by a value."""
+"""The global options that take a value."""
 
 
 def command_position(argv: Sequence[str]) -> int | None:
-    """Where the command stands in a command line: the first word that is no global option and no value of one; None where there is none."""
+    """Returns the index of the command in a command line, or None if there is no command.
+
+    The command is the first word that is neither a global option nor the value of one.
+    """
     position = 0
     while position < len(argv) and argv[position].startswith("-") and argv[position] != "--":
         position += 2 if argv[position] in VALUED else 1
@@ -62,7 +65,7 @@ def command_position(argv: Sequence[str]) -> int | None:
 
 
 def carried(options: GlobalOptions) -> list[str]:
-    """The words that make another command line work on the same store and reference."""
+    """Returns the options that make another command line use the same store and reference."""
     words = [word for directory in options.directories for word in ("-C", directory)]
     for name in ("store", "profile", "ref"):
         value = getattr(options, name)

@@ -1,4 +1,7 @@
-"""The lazy group: knows every command by the registry's line and imports the one module that is called."""
+"""The lazy command group.
+
+It lists commands from the registry and imports only the one that runs.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,14 @@ from nessie_cli.cli.registry import COMMANDS, EXAMPLES, CommandEntry
 GLOBAL_HINT = (
     "Global options (--store, --ref, --json, ...) work here as well; `nessie --help` lists them."
 )
-COMMAND_HINT = "`nessie COMMAND --help` explains one command and shows examples; `nessie help COMMAND` shows its manual page."
+COMMAND_HINT = (
+    "`nessie COMMAND --help` shows a command's options and examples; `nessie help COMMAND` shows"
+    " its manual page."
+)
 
 
 def as_asked(ctx: Any, text: str) -> str:
-    """A help text as it is printed: stdout holds JSON, whatever is asked, where `--json` stands in the command line."""
+    """Returns a help text as a JSON document if the command line has `--json`, else unchanged."""
     if not getattr(ctx.obj, "wants_json_errors", False):
         return text
     import json
@@ -31,7 +37,7 @@ def as_asked(ctx: Any, text: str) -> str:
 
 
 def write_examples(formatter: Any, examples: str, hint: str) -> None:
-    """The end of a help text: the examples, one command line each, never re-wrapped, and where to read on."""
+    """Writes the end of a help text: the examples, one per line and never wrapped, and pointers."""
     with formatter.section("Examples"):
         for line in examples.splitlines():
             formatter.write(f"  {line}\n")
@@ -40,32 +46,36 @@ def write_examples(formatter: Any, examples: str, hint: str) -> None:
 
 
 class ExampleCommand(TyperCommand):
-    """A command whose epilog is its examples, one command line each."""
+    """A command with examples as its epilog."""
 
     def make_parser(self, ctx: Any) -> Any:
-        """Returns the parser, which also accepts options of git that change nothing here."""
+        """Returns the parser, which also accepts git options that have no effect here."""
         parser = super().make_parser(ctx)
+        add: Any = parser.add_option
         for option in ACCEPTED.get(ctx.command_path.removeprefix("nessie "), ()):
-            parser.add_option(obj=self, opts=[option], dest="", action="store_const", const=True)  # type: ignore[arg-type]
+            add(obj=self, opts=[option], dest="", action="store_const", const=True)
         return parser
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The words of the usage line as the manual writes them: `FROM [REV]`, without the parser's braces around what has to be there."""
+        """Returns the words of the usage line as in the manual, such as `FROM [REV]`.
+
+        The parser would put required arguments in braces.
+        """
         return [
             piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)
         ]
 
     def get_help(self, ctx: Any) -> str:
-        """The help; with `--json` as a document."""
+        """Returns the help text, or a JSON document with `--json`."""
         return as_asked(ctx, super().get_help(ctx))
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (the parser's interface)
-        """Write the examples and where the global options are explained."""
+        """Writes the examples and a pointer to the global options."""
         write_examples(formatter, self.epilog or "", GLOBAL_HINT)
 
 
 class ModuleCommand(ExampleCommand):
-    """A command of a module with `Options`, `run` and `show`."""
+    """A command defined by a module with `Options`, `run` and `show`."""
 
     def invoke(self, ctx: Any) -> None:
         """Runs the command and prints its result."""
@@ -73,20 +83,23 @@ class ModuleCommand(ExampleCommand):
 
 
 class LazyGroup(TyperGroup):
-    """A group over a table of the registry, its epilog its examples; `table` is replaced for a nested one."""
+    """A group over a table of the registry, with examples as its epilog.
+
+    Nested groups override `table`.
+    """
 
     table: Mapping[str, CommandEntry] = COMMANDS
 
     def get_help(self, ctx: Any) -> str:
-        """The help; with `--json` as a document."""
+        """Returns the help text, or a JSON document with `--json`."""
         return as_asked(ctx, super().get_help(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (the parser's interface)
-        """The names that help and completion show."""
+        """Returns the names that help and completion show."""
         return [name for name, entry in self.table.items() if not entry.hidden]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (the parser's interface)
-        """Import one command and give it the global options; None where the name is unknown."""
+        """Imports a command and adds the global options. Returns None if the name is unknown."""
         entry = self.table.get(cmd_name)
         if entry is None:
             return None
@@ -97,7 +110,10 @@ class LazyGroup(TyperGroup):
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As the base, with a nearby name where there is none of this name."""
+        """Resolves a command as the base class does.
+
+        The error for an unknown name suggests a similar one.
+        """
         if args and args[0] not in self.table and not args[0].startswith("-"):
             if self.table is COMMANDS:
                 from nessie_cli.cli.app.plugins import run_plugin
@@ -109,7 +125,7 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The commands by section, from the registry alone."""
+        """Writes the commands by section, using only the registry."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             entry = self.table[name]
@@ -121,7 +137,7 @@ class LazyGroup(TyperGroup):
             _format_plugins(formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (the parser's interface)
-        """As a command's."""
+        """Writes the examples and a pointer to the global options."""
         write_examples(
             formatter, self.epilog or "", COMMAND_HINT if self.table is COMMANDS else GLOBAL_HINT
         )
@@ -141,7 +157,7 @@ def load(name: str, entry: CommandEntry) -> Any:
 
 
 def nested(name: str, entry: CommandEntry) -> LazyGroup:
-    """A group inside the group, as lazy as the outer one."""
+    """Returns a lazy group inside this group."""
     group = LazyGroup(
         name=name,
         help=entry.help,
@@ -154,13 +170,14 @@ def nested(name: str, entry: CommandEntry) -> LazyGroup:
 
 
 def root() -> LazyGroup:
-    """The command `nessie` itself."""
+    """Returns the command `nessie` itself."""
     group = LazyGroup(
         name="nessie",
-        help="Git for a data lake's catalog: branches, tags, commits and merges over tables and views.",
+        help="Git for a data lake's catalog: branches, tags, commits and merges over tables"
+        " and views.",
         no_args_is_help=True,
         rich_markup_mode=None,
-        # The commands below take it over.
+        # Nested commands reuse the invocation.
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog="\n".join(EXAMPLES),
     )

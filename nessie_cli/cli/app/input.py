@@ -1,4 +1,4 @@
-"""Files that an option names, `-` for stdin, and the small forms that options have."""
+"""Input files (`-` for stdin) and `NAME=VALUE` arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from nessie_cli.errors import InvalidInput
 
 
 def read_bytes(name: str, option: str) -> bytes:
-    """The bytes of a file, or of stdin for `-`; raises `InvalidInput` that names the option and the file."""
+    """Returns the bytes of a file, or of stdin for `-`.
+
+    Raises `InvalidInput` that names the option and the file.
+    """
     if name == "-":
         return sys.stdin.buffer.read()
     try:
@@ -21,7 +24,7 @@ def read_bytes(name: str, option: str) -> bytes:
 
 
 def read_text(name: str, option: str) -> str:
-    """The same as text in UTF-8."""
+    """Returns a file or stdin, as `read_bytes` does, as UTF-8 text."""
     try:
         return read_bytes(name, option).decode()
     except UnicodeDecodeError as error:
@@ -29,7 +32,7 @@ def read_text(name: str, option: str) -> str:
 
 
 def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
-    """`name=value` texts taken apart; raises `InvalidInput` for one without a name or `=`."""
+    """Parses `NAME=VALUE` arguments. Raises `InvalidInput` if the name or `=` is missing."""
     found = []
     for text in texts:
         name, equals, value = text.partition("=")

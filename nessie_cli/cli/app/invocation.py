@@ -1,4 +1,4 @@
-"""One invocation of the command line: its options, and what a command takes from them: workspace, repository, revision, time, output."""
+"""One invocation: its options, and the workspace, repository, revision, time and output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Invocation:
-    """What one command line was given, and what follows from it. Nothing is looked up before it is asked for."""
+    """The context of one command line. Everything is opened or read on first use."""
 
     def __init__(self, argv: Sequence[str], *, migrate: bool = True) -> None:
         self.argv = tuple(argv)
@@ -42,17 +42,17 @@ class Invocation:
 
     @staticmethod
     def of(ctx: typer.Context) -> Invocation:
-        """The invocation that a command runs in."""
+        """Returns the invocation of a parser context."""
         call = ctx.obj
         assert isinstance(call, Invocation)
         return call
 
     @cached_property
     def now(self) -> datetime:
-        """The time of this invocation, the same in everything that it says."""
+        """The time of this invocation. It never changes, so that all output agrees."""
         return datetime.now(UTC)
 
-    # -- where to work ------------------------------------------------------------------------------------------------------------
+    # -- where to work -----------------------------------------------------------------------------
 
     @cached_property
     def store(self) -> StoreChoice:
@@ -63,23 +63,23 @@ class Invocation:
 
     @property
     def workspace(self) -> Workspace | None:
-        """The workspace in use, if there is one."""
+        """The workspace in use, or None."""
         return self.store.workspace
 
     def need_workspace(self) -> Workspace:
-        """The workspace; raises `StoreNotFound` where there is none."""
+        """Returns the workspace. Raises `StoreNotFound` if there is none."""
         return self.store.need_workspace()
 
     def store_url(self) -> str:
-        """The URL of the store; raises `StoreNotFound` for none."""
+        """The URL of the store. Raises `StoreNotFound` if no store is configured."""
         return self.store.url()
 
     def access(self, url: str, workspace: Workspace | None = None) -> Access | None:
-        """How a server is reached; None for a store that is no server."""
+        """The connection settings of a server, or None if the store is not a server."""
         return self.store.access(url, workspace)
 
     def repository(self) -> Repository:
-        """The repository of this invocation, opened once and closed at its end."""
+        """The repository. It is opened once and closed at the end of the invocation."""
         if self._repository is None:
             from nessie_cli.repository.opening import connect
             from nessie_cli.workspace.fact_cache import FactFiles
@@ -107,7 +107,10 @@ class Invocation:
 
     @cached_property
     def _busy(self) -> Busy | None:
-        """What tells on the terminal that something takes long; None where stderr is none, and with `--quiet`."""
+        """The progress display on the terminal.
+
+        None if stderr is not a terminal, and with `--quiet`.
+        """
         if self.options.quiet or not sys.stderr.isatty():
             return None
         from nessie_cli.render.busy import Busy
@@ -115,14 +118,14 @@ class Invocation:
         return Busy(sys.stderr)
 
     def at_work(self, what: str) -> AbstractContextManager[Progress]:
-        """While this block runs, `what` is told on the terminal once it takes over a second, and how far it is, where the block tells.
+        """Shows `what` on the terminal while the block runs, once it takes over a second.
 
-        The block may be entered again.
+        The block may report its progress. The context manager can be entered repeatedly.
         """
         return self._busy.at_work(what) if self._busy else nullcontext(_unheard)
 
     def batch_file(self) -> BatchFile:
-        """The workspace's batch; raises `StoreNotFound` where there is no workspace."""
+        """The batch file of the workspace. Raises `StoreNotFound` if there is no workspace."""
         from nessie_cli.workspace.batch import BatchFile
 
         return BatchFile(
@@ -152,10 +155,10 @@ class Invocation:
         return self._repository is not None
 
     def close(self) -> None:
-        """Let go of the repository."""
+        """Closes the repository."""
         try:
             if self._hooks is not None:
-                # The workspace is not locked any longer.
+                # The workspace lock is no longer held.
                 self._hooks.run_after()
         finally:
             if self._repository is not None:
@@ -163,10 +166,10 @@ class Invocation:
             if self._busy is not None:
                 self._busy.stop()
 
-    # -- who --------------------------------------------------------------------------------------------------------------------
+    # -- who ---------------------------------------------------------------------------------------
 
     def author(self) -> str | None:
-        """The author of commits where none is named: `NESSIE_AUTHOR`, else the workspace's settings, else the user's."""
+        """The default author of commits: `NESSIE_AUTHOR`, or the setting of workspace or user."""
         from nessie_cli.workspace import environment as env
 
         named = env.variable(env.AUTHOR) or (
@@ -179,12 +182,12 @@ class Invocation:
         return default_author()
 
     def who(self) -> str:
-        """Who moves references, for the reflog: the author of commits, else the user of the operating system."""
+        """The name recorded in the reflog: the author of commits, or the user of the system."""
         from nessie_cli.workspace import environment as env
 
         return self.author() or env.system_user()
 
-    # -- which revision ---------------------------------------------------------------------------------------------------------
+    # -- which revision ----------------------------------------------------------------------------
 
     @cached_property
     def head(self) -> Revision:
@@ -195,16 +198,19 @@ class Invocation:
 
     @property
     def head_origin(self) -> str:
-        """What chose the current reference: an option, a variable, the workspace, a profile or the store."""
+        """The source of the current reference, such as an option, a variable or the workspace."""
         return self._named_head[0]
 
     @cached_property
     def _named_head(self) -> tuple[str, str]:
-        """What chose the current reference, and its name."""
+        """The source of the current reference, and its name."""
         return next((origin, name) for origin, name in self._heads() if name)
 
     def _heads(self) -> Iterator[tuple[str, str | None]]:
-        """What can choose the current reference, and the name that it gives; the first name counts."""
+        """Yields possible sources of the current reference, and their names.
+
+        The first name applies.
+        """
         from nessie_cli.workspace import environment as env
 
         store = self.store
@@ -220,16 +226,20 @@ class Invocation:
         yield "the store, as its default branch", self.repository().config().default_branch
 
     def reference_name(self) -> str:
-        """The name of the current reference; raises `InvalidInput` where it is a commit without a name."""
+        """The name of the current reference.
+
+        Raises `InvalidInput` if HEAD is a commit without a name.
+        """
         spec = self.head
         if spec.name is None or spec.hash or spec.steps:
             raise InvalidInput(
-                f"{spec}: a reference is needed here, not a commit; name a branch or tag with --ref"
+                f"{spec}: HEAD is a commit, but this command needs a branch or tag. Hint: name one"
+                " with --ref"
             )
         return spec.name
 
     def revision(self, text: str | None) -> Revision:
-        """Read a revision; none, `HEAD`, `@`, and one that begins with `~`, `^` or `*` mean the current reference.
+        """Parses a revision. None, `HEAD`, `@` and a leading `~`, `^` or `*` mean HEAD.
 
         Raises `CommitNotFound` for a revision beyond the beginning of the history.
         """
@@ -248,7 +258,7 @@ class Invocation:
         return spec
 
     def revision_range(self, text: str | None) -> RevisionRange | Revision:
-        """Read a revision or a range; each end as `revision` does."""
+        """Parses a revision or a range. Each end is parsed as by `revision`."""
         from nessie_cli import revisions
 
         if not text or ".." not in text:
@@ -266,51 +276,55 @@ class Invocation:
         head = self.head
         return revisions.Revision(head.name, spec.hash or head.hash, (*head.steps, *spec.steps))
 
-    # -- output -----------------------------------------------------------------------------------------------------------------
+    # -- output ------------------------------------------------------------------------------------
 
     @cached_property
     def output(self) -> Output:
-        """Where the result and everything else is printed."""
+        """The output of this invocation."""
         from nessie_cli.cli.app.output import Output
 
         return Output(self.argv, self.options, self.now, self._busy)
 
     @property
     def wants_json(self) -> bool:
-        """Whether stdout is to hold JSON."""
+        """Whether stdout is JSON."""
         return self.options.json or self.options.jsonl
 
     @property
     def wants_json_errors(self) -> bool:
-        """Whether a failure is to be told as JSON."""
+        """Whether errors are printed as JSON."""
         return self.output.is_json_for_errors
 
     @property
     def out(self) -> Terminal:
-        """Where the result goes."""
+        """The stream of the result."""
         return self.output.out
 
     @property
     def err(self) -> Terminal:
-        """Where everything else goes."""
+        """The stream of everything else."""
         return self.output.err
 
     def say(self, *spans: Span | str) -> None:
-        """Print one line of the result."""
+        """Prints one line of the result."""
         self.output.say(*spans)
 
     def note(self, line: str) -> None:
-        """Tell what is no result, on stderr; `--quiet` leaves it out."""
+        """Prints a remark on stderr, unless `--quiet` is set."""
         self.output.note(line)
 
     def answer(self, document: Any) -> None:
-        """Print the one JSON document of this command."""
+        """Prints the JSON document of this command."""
         self.output.print_document(document)
 
     def answer_listing(self, name: str, documents: Iterable[Any], **more: Any) -> None:
-        """Print a listing as it is read: with `--jsonl` one document per line, else one document with the records under `name`."""
+        """Prints a listing while it is read.
+
+        With `--jsonl` each record is a line. Otherwise the records are the attribute `name` of one
+        document.
+        """
         self.output.print_listing(name, documents, **more)
 
 
 def _unheard(_done: int, _total: int | None) -> None:
-    """Nobody listens."""
+    """Does nothing."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WILDCARDS = frozenset("*?")
 _BETWEEN = "\0"
-"""Joins elements where they are compared; no element has it."""
+"""Joins elements for matching. No element contains this character."""
 
 
 class KeyPattern(NamedTuple):
@@ -27,15 +27,18 @@ class KeyPattern(NamedTuple):
     text: str
     glob: str
     prefix: ContentKey | None
-    """The elements before the first one with a wildcard."""
+    """The elements before the first wildcard."""
 
     @classmethod
     def parse(cls, text: str) -> KeyPattern | None:
-        """Reads a glob; None for a key without wildcards. Raises `InvalidInput` for neither."""
+        """Parses a glob. Returns None for a key without wildcards.
+
+        Raises `InvalidInput` if the text is neither a key nor a glob.
+        """
         elements = ContentKey.parse(text).elements
         if not _WILDCARDS & set(text):
             return None
-        # Where an element of the text begins with a quote, it is one element of the key.
+        # A quoted element has no wildcards, so it is parsed as an element of a key.
         quoted = [one.startswith('"') for one in re.findall(r'"(?:[^"]|"")*"|[^."]+', text)]
         plain = [
             is_quoted or not _WILDCARDS & set(one)
@@ -52,7 +55,7 @@ class KeyPattern(NamedTuple):
 
     @property
     def keys(self) -> KeyRange:
-        """The range of keys in which the glob can match."""
+        """The range of keys that the glob can match."""
         return KeyRange(prefix=self.prefix)
 
     def matches(self, key: ContentKey) -> bool:
@@ -69,9 +72,9 @@ def named_keys(
     candidates: Callable[[KeyPattern], Iterable[ContentKey]],
     kind: str = "key",
 ) -> list[ContentKey]:
-    """Returns the keys that words name, each once: a key itself, or the candidates that a glob matches.
+    """Returns the keys that arguments select, each once. An argument is a key or a glob.
 
-    Raises `ContentNotFound` if a glob matches none; `kind` is the noun in its message.
+    Raises `ContentNotFound` if a glob matches no candidate. `kind` is the noun in the message.
     """
     found: dict[ContentKey, None] = {}
     for word in words:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """Prints what a command found or did, as the global options ask for it."""
+    """Prints results and remarks in the form that the global options select."""
 
     def __init__(
         self, argv: Sequence[str], options: GlobalOptions, now: datetime, busy: Busy | None
@@ -31,7 +31,7 @@ class Output:
 
     @property
     def is_json(self) -> bool:
-        """Whether stdout holds JSON."""
+        """Whether stdout is JSON."""
         return self.options.json or self.options.jsonl
 
     @property
@@ -42,12 +42,12 @@ class Output:
 
     @cached_property
     def out(self) -> Terminal:
-        """The terminal or pipe of the result."""
+        """The stream of the result."""
         return self._terminal(sys.stdout)
 
     @cached_property
     def err(self) -> Terminal:
-        """The terminal or pipe of everything else."""
+        """The stream of everything else."""
         return self._terminal(sys.stderr)
 
     def _terminal(self, stream: TextIO) -> Terminal:
@@ -84,8 +84,8 @@ class Output:
         """Prints a listing while it is read.
 
         With `--jsonl` each record is a line. Otherwise the records are the attribute `name` of one
-        document with the `others`. If reading fails, the document stays well-formed: it holds the
-        records read so far and the `error`. With `--jsonl` the error is the last line.
+        document with the `others`. If reading fails, the document stays well-formed: it contains
+        the records read so far and the `error`. With `--jsonl` the error is the last line.
         """
         if self.options.jsonl:
             self.out.print_json_lines(documents)

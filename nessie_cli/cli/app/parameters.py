@@ -7,7 +7,10 @@ from typing import Annotated, Any
 import typer
 
 _PREFIX = "global_"
-"""Keeps the parser's names of global options apart from those of a command's own parameters."""
+"""Prefix of the parser's names for global options.
+
+It avoids clashes with a command's parameters.
+"""
 
 
 def _declared(
@@ -50,17 +53,17 @@ def _declared(
         bool, typer.Option("--no-pager", help="Never pipe a long listing into a pager.")
     ] = False,
     global_quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Print no remarks, only the result.")
+        bool, typer.Option("-q", "--quiet", help="Print only the result, without remarks.")
     ] = False,
     global_verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print more.")] = False,
     global_debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of a failure.")
     ] = False,
     global_no_verify: Annotated[
-        bool, typer.Option("--no-verify", help="Do not ask the hooks pre-commit and pre-merge.")
+        bool, typer.Option("--no-verify", help="Do not run the hooks pre-commit and pre-merge.")
     ] = False,
 ) -> None:
-    """Declares the global options, and `--no-verify`, which only commands with hooks take."""
+    """Declares the global options, and `--no-verify` for commands that run hooks."""
 
 
 _NO_VERIFY = f"{_PREFIX}no_verify"
@@ -73,7 +76,7 @@ def _remember(ctx: Any, param: Any, value: Any) -> None:
 
 @cache
 def _parameters() -> list[Any]:
-    """The options as the parser has them. Each one that is given is kept in the invocation's options."""
+    """Returns the parser's parameters. Values are set in the options of the invocation."""
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command()(_declared)
     found = [
@@ -92,13 +95,24 @@ def global_parameters(*, hidden: bool) -> list[Any]:
     return found
 
 
-RUN_HOOKS = frozenset({
-    "content.delete", "content.put", "content.rename", "content.replace", "content.unmodified", "merge.merge", "merge.resolve",
-    "merge.revert", "merge.transplant", "staging.commit", "staging.restore",
-})  # fmt: skip
-"""The modules of commands that commit or merge, and therefore take `--no-verify`."""
+RUN_HOOKS = frozenset(
+    {
+        "content.delete",
+        "content.put",
+        "content.rename",
+        "content.replace",
+        "content.unmodified",
+        "merge.merge",
+        "merge.resolve",
+        "merge.revert",
+        "merge.transplant",
+        "staging.commit",
+        "staging.restore",
+    }
+)
+"""The modules of commands that commit or merge, and therefore accept `--no-verify`."""
 
 
 def no_verify_parameter() -> Any:
-    """Returns the option `--no-verify`, kept in the invocation's options as the global ones are."""
+    """Returns the option `--no-verify`, which is set in the invocation like a global option."""
     return next(copy(one) for one in _parameters() if one.name == _NO_VERIFY)

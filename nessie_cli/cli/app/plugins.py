@@ -1,8 +1,8 @@
-"""Plug-ins: `nessie foo` runs the program `nessie-foo` of the PATH.
+"""Plug-ins: `nessie foo` runs the program `nessie-foo` from the PATH.
 
-A command or an alias of the same name goes first. The program replaces this process, so its
-arguments, streams and exit code are its own. Global options are passed on as environment variables,
-and the store as `NESSIE_STORE`, so that a `nessie` that the program runs works on the same store.
+A command or an alias of the same name takes precedence. The program replaces this process, so its
+arguments, streams and exit code are its own. Global options are passed as environment variables,
+and the store as `NESSIE_STORE`, so that a `nessie` that the program runs uses the same store.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def plugins() -> Mapping[str, Path]:
 
 
 def _find(name: str) -> Path | None:
-    """The program of a plug-in, or None."""
+    """Returns the program of a plug-in, or None."""
     if not _NAME.fullmatch(name):
         return None
     candidates = (folder / (PREFIX + name) for folder in _folders())
@@ -82,16 +82,16 @@ def _is_program(path: Path) -> bool:
 
 
 def _flags(app: Invocation) -> list[str]:
-    """The global options that no environment variable stands for."""
+    """Returns the global options that have no environment variable."""
     names = ("json", "jsonl", "quiet", "verbose", "debug")
     return [f"--{name}" for name in names if getattr(app.options, name)]
 
 
 def _environment(app: Invocation) -> dict[str, str]:
-    """The environment of the plug-in.
+    """Returns the environment of the plug-in.
 
-    The current reference is passed on only if `--ref` names it: a plug-in that switches to another
-    reference would go on working on the old one.
+    The current reference is passed on only if `--ref` names it. Otherwise a plug-in that switches
+    to another reference would continue on the old one.
     """
     options = app.options
     changes: dict[str, str | None] = {env.REFERENCE: options.ref} if options.ref else {}
@@ -109,7 +109,10 @@ def _environment(app: Invocation) -> dict[str, str]:
 
 
 def _store(app: Invocation) -> str | None:
-    """The store to pass on; None if the environment names it already, or if there is none."""
+    """Returns the store to pass on.
+
+    None if the environment names it already, or if there is none.
+    """
     from nessie_cli.workspace.folder import absolute_store, working_folder
     from nessie_cli.workspace.secrets import without_secrets
 
@@ -122,8 +125,8 @@ def _store(app: Invocation) -> str | None:
         if named:
             raise
         return None
-    # A URL in a variable counts as named by the user, so one that only a workspace names is left to
-    # the `nessie` that the plug-in runs.
+    # A URL in a variable counts as named by the user. The URL of a workspace is therefore not
+    # passed on: the `nessie` that the plug-in runs finds it itself.
     return (
         absolute_store(without_secrets(url), working_folder())
         if app.store.is_chosen_by_user(url)

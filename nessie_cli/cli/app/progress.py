@@ -1,4 +1,4 @@
-"""How far long work is, where nobody sees a bar: a line on stderr now and then, for the log of a job."""
+"""Progress of long work: a bar on a terminal, otherwise an occasional line on stderr."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.model.progress import Progress
 
 PACE = 15.0
-"""Seconds between two lines."""
+"""Seconds between two progress lines."""
 
 Told = Callable[[str, int, int | None], None]
-"""Hears what is being done, how much of it is done, and how much there is (None: nobody knows)."""
+"""Progress callback: the current activity, the amount done, and the total (None if unknown)."""
 
 
 @contextmanager
 def heard(call: Invocation, what: str) -> Iterator[Told]:
-    """While this block runs, `what` is being done: a bar on a terminal, else a line each 15 seconds; nothing with `--quiet`."""
+    """Reports progress on `what` while the block runs, as a bar on a terminal, else as lines.
+
+    Does nothing with `--quiet`.
+    """
     if sys.stderr.isatty() or call.options.quiet:
         with call.at_work(what) as progress:
             yield _shown(progress)
@@ -39,14 +42,14 @@ def heard(call: Invocation, what: str) -> Iterator[Told]:
 
 @contextmanager
 def progress_of(call: Invocation, what: str) -> Iterator[Progress]:
-    """The same, for work that is one thing from its beginning to its end."""
+    """Reports the progress of work that has a single activity."""
     with heard(call, what) as tell:
         yield partial(tell, what)
 
 
 def _shown(progress: Callable[[int, int | None], None]) -> Told:
     def tell(words: str, done: int, total: int | None) -> None:
-        # The line of a terminal says what is being done in words of its own.
+        # The bar on a terminal has its own description.
         if hasattr(progress, "what"):
             progress.what = words
         progress(done, total)

@@ -1,4 +1,4 @@
-"""The result of a command, and its JSON."""
+"""The result of a command, and its JSON form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Result(Record):
-    """The base class of results, which are frozen dataclasses whose fields are the attributes of the JSON.
+    """The base class of results: frozen dataclasses whose fields are the attributes of the JSON.
 
-    A long listing is a field with an iterator, named by `listing`. It is read while it is printed.
+    `listing` names the field with a long listing. It is an iterator, read while it is printed.
     """
 
     @property
@@ -27,7 +27,10 @@ class Result(Record):
 
     @property
     def failures(self) -> Sequence[NessieError]:
-        """The parts of the work that failed: printed on stderr after the result, exit code 8."""
+        """The parts of the work that failed.
+
+        They are printed on stderr after the result; exit code 8.
+        """
         return ()
 
     @property
@@ -55,7 +58,7 @@ class Page(Listing):
 
 
 def print_json(result: Result, output: "Output") -> None:
-    """Prints a result as one JSON document, or a listing with `--jsonl` as one document per line."""
+    """Prints a result as one JSON document, or as JSON lines: a listing with `--jsonl`."""
     kind: Any = type(result)
     if kind.listing is None:
         output.print_document(encode(kind, result))

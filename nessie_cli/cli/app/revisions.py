@@ -1,4 +1,4 @@
-"""Checks of the revisions that a user names."""
+"""Validation of revisions on the command line."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def check_reach(repository: Repository, spec: Revision) -> None:
-    """Raises `CommitNotFound` if the steps of a revision lead beyond the beginning of the history.
+    """Raises `CommitNotFound` if the steps of a revision exceed the history.
 
-    The empty history before the first commit is the last state that steps reach. The REST API
-    stops there as well, however large the step is; for a user that hides a mistake.
+    The REST API stops at the empty history before the first commit, however large the step is. For
+    users that would hide a mistake.
     """
     last = spec.steps[-1] if spec.steps else None
     if last is None or last.kind is StepKind.TIME or _hash(repository, spec) != NO_ANCESTOR:

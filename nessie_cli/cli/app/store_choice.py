@@ -1,4 +1,4 @@
-"""Which store a command works on, and how it is reached.
+"""The choice of the store, and the settings of its connection.
 
 The first of these names the store: `--store` or `--profile`, `NESSIE_STORE`, `NESSIE_ENDPOINT`,
 `NESSIE_PROFILE`, the workspace, the default profile.
@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     from nessie_cli.workspace.folder import Workspace
     from nessie_cli.workspace.user import Profile
 
-NO_STORE = "no store: there is no workspace here or above, and no --store, NESSIE_STORE or default profile; `nessie init` makes one"
-NO_WORKSPACE = "no workspace here or above to keep staged operations in; `nessie init` makes one, or commit in one step with -m"
+NO_STORE = (
+    "no store: no workspace in this folder or a parent, and no --store, NESSIE_STORE or default"
+    " profile. Hint: `nessie init` creates one"
+)
+NO_WORKSPACE = (
+    "staging needs a workspace, and there is none in this folder or a parent. Hint: `nessie init`"
+    " creates one, and -m commits without staging"
+)
 
 
 class StoreChoice:
@@ -34,7 +40,7 @@ class StoreChoice:
 
     @cached_property
     def found_workspace(self) -> Workspace | None:
-        """The workspace found upwards from here, trusted or not."""
+        """The workspace of this folder or a folder above, trusted or not."""
         return find_workspace(working_folder())
 
     @cached_property
@@ -65,7 +71,7 @@ class StoreChoice:
 
     @cached_property
     def profile(self) -> Profile | None:
-        """The named profile, or the default profile if nothing nearer names a store."""
+        """The named profile, or the default profile if nothing with precedence names a store."""
         from nessie_cli.workspace.user import default_profile
 
         if name := self.profile_name:
@@ -87,7 +93,7 @@ class StoreChoice:
 
     @property
     def nearer_store(self) -> str | None:
-        """The store that an option, a variable or the workspace names."""
+        """The store that an option, a variable or the workspace names. They override profiles."""
         named = self._options.store or env.variable(env.STORE) or env.variable(env.ENDPOINT)
         return named or (self.workspace.store() if self.workspace else None)
 
@@ -102,7 +108,7 @@ class StoreChoice:
         return url
 
     def origin(self) -> str:
-        """Returns what chose the store: an option, a variable, the workspace or a profile."""
+        """Returns the source of the store's URL, such as an option, a variable or a profile."""
         if self._options.store:
             return "--store"
         if self.profile_name:
@@ -116,13 +122,13 @@ class StoreChoice:
         return f"the default profile {self.profile.name}" if self.profile else "nothing"
 
     def name(self) -> str:
-        """Returns the name of the store, as the staged batch keeps it."""
+        """Returns the name of the store, as recorded in the staged batch."""
         return store_name(self.url(), self.workspace.root if self.workspace else None)
 
     def access(self, url: str, workspace: Workspace | None = None) -> Access | None:
-        """Returns how a server is reached, or None if the store is not a server.
+        """Returns the connection settings of a server, or None if the store is not a server.
 
-        The settings are those of the profile or the workspace that names the URL.
+        They belong to the profile or workspace that names the URL.
         """
         if not url.startswith(("http://", "https://")):
             return None
@@ -141,13 +147,14 @@ class StoreChoice:
             if workspace.ignored:
                 names = ", ".join(dict.fromkeys(workspace.ignored))
                 self._output.note(
-                    f"hint: the workspace {workspace.root} is not trusted, so its {names} is ignored; `{workspace.trusting}` trusts it"
+                    f"hint: the workspace {workspace.root} is not trusted, so its {names} is"
+                    f" ignored; `{workspace.trusting}` trusts it"
                 )
 
     def is_chosen_by_user(self, url: str) -> bool:
-        """Whether the user named the store at a URL, now or earlier.
+        """Whether the user named the store at a URL, in this or an earlier command.
 
-        A server that only a workspace names is not chosen by the user.
+        False for a server that only a workspace names.
         """
         if "://" not in url or url.startswith("sqlite:") or self._user_names(url):
             return True
@@ -163,7 +170,7 @@ class StoreChoice:
         return bool(options.store or options.profile) or any(map(env.variable, variables))
 
     def _user_names(self, url: str) -> bool:
-        """Whether an option or a variable names this very URL."""
+        """Whether an option or a variable names exactly this URL."""
         return url in (self._options.store, env.variable(env.STORE), env.variable(env.ENDPOINT))
 
 

@@ -1,4 +1,4 @@
-"""Positional words of a command: what stands before `--`, and the keys behind it."""
+"""Positional arguments: words before `--`, keys after it, and `REV:KEY`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,23 @@ T = TypeVar("T")
 def split_keys(
     call: Invocation, words: Sequence[str], most: int, usage: str
 ) -> tuple[list[str], list[ContentKey]]:
-    """The words before `--`, at most so many, and the keys behind it; raises `InvalidInput` that shows `usage`."""
+    """Returns at most `most` words before `--`, and the keys after it.
+
+    Raises `InvalidInput` with `usage` if there are too many words.
+    """
     refuse_empty(usage, *words)
-    behind = len(call.argv) - call.argv.index("--") - 1 if "--" in call.argv else 0
-    before = list(words[: len(words) - behind])
+    after = len(call.argv) - call.argv.index("--") - 1 if "--" in call.argv else 0
+    before = list(words[: len(words) - after])
     if len(before) > most:
-        raise InvalidInput(f"{before[most]!r} is one word too many: {usage}")
-    return before, [ContentKey.parse(word) for word in words[len(words) - behind :]]
+        raise InvalidInput(f"too many arguments: {before[most]!r}; usage: {usage}")
+    return before, [ContentKey.parse(word) for word in words[len(words) - after :]]
 
 
 def split_content(word: str) -> tuple[str | None, ContentKey] | None:
-    """`REV:KEY` in two, as git writes it (`:KEY` is at the current reference); None for any other word, such as one whose colons are of a time."""
+    """Splits `REV:KEY` as git does (`:KEY` is at the current reference).
+
+    Returns None for other words, such as a revision with a time.
+    """
     if ":" not in word or _revision(word):
         return None
     for place in range(len(word) - 1, -1, -1):
@@ -40,7 +46,7 @@ def split_content(word: str) -> tuple[str | None, ContentKey] | None:
 
 
 def _revision(text: str) -> bool:
-    """Whether a text can be a revision; times are only read."""
+    """Whether a text is a valid revision. Times are checked for syntax only."""
     from nessie_cli import revisions
 
     try:
@@ -54,18 +60,24 @@ def _revision(text: str) -> bool:
 
 
 def refuse_empty(usage: str, *words: str | None) -> None:
-    """Raise `InvalidInput` for an empty word: a script's variable that is not set must not mean the current reference."""
+    """Raises `InvalidInput` for an empty argument.
+
+    An unset variable of a script must not mean the current reference.
+    """
     if "" in words:
-        raise InvalidInput(f"an empty word where a name is expected: {usage}")
+        raise InvalidInput(f"an argument is empty; usage: {usage}")
 
 
 def at_most(limit: int | None, items: Iterable[T]) -> Iterator[T]:
-    """The first `limit` items, or all of them; a number may have as many digits as somebody likes to type."""
+    """Returns the first `limit` items, or all of them. Accepts limits beyond `sys.maxsize`."""
     return islice(items, None if limit is None else min(limit, sys.maxsize))
 
 
 def confirm(call: Invocation, question: str, *, yes: bool) -> None:
-    """Ask before something is lost, on a terminal only; a no raises `InvalidInput`. Scripts are never asked."""
+    """Asks for confirmation on a terminal. Raises `InvalidInput` if the answer is no.
+
+    Scripts are not asked.
+    """
     if yes or call.wants_json or not sys.stdin.isatty():
         return
     call.err.prompt(f"{question} [y/N]")

@@ -1,1 +1,1 @@
-"""Checking the files of tables and views: `nessie audit`."""
+"""`nessie audit`: the check of files of tables and views."""

@@ -7,13 +7,19 @@ from collections.abc import Mapping
 
 from nessie_cli.audit.findings import Finding, FindingKind
 
-_FROM_FILE = "`nessie content put {key} --from-metadata {where}` takes every id from the file"
-_BACK = "put the file back, or go back to a state whose files are there: `nessie content history {key}`, then `nessie restore {key} --at COMMIT`"
-_OF_OTHER_TYPE = (
-    "`nessie content replace {key} --from-metadata {where}` makes a content of the file's type"
+_FROM_FILE = "`nessie content put {key} --from-metadata {where}` reads all ids from the file"
+_BACK = (
+    "restore the file, or restore an earlier content whose files exist: `nessie content history"
+    " {key}`, then `nessie restore {key} --at COMMIT`"
 )
-_SHARED = "let one key have the table, and give the others tables of their own, or `nessie content delete {key}`"
-_UNREACHABLE = "check the address and the credentials of this file system, and audit again"
+_OF_OTHER_TYPE = (
+    "`nessie content replace {key} --from-metadata {where}` creates a content of the file's type"
+)
+_SHARED = (
+    "keep the table at one key, and create separate tables for the others, or `nessie content"
+    " delete {key}`"
+)
+_UNREACHABLE = "check the address and the credentials of this file system, and run the audit again"
 ADVICE: Mapping[FindingKind, str] = {
     FindingKind.METADATA_MISSING: _BACK,
     FindingKind.METADATA_UNREADABLE: _BACK,

@@ -48,7 +48,7 @@ class Options:
 
     revision: Annotated[
         str | None,
-        typer.Argument(metavar="[REV]", help="The state to audit. Default: HEAD."),
+        typer.Argument(metavar="[REV]", help="The revision to audit. Default: HEAD."),
     ] = None
     prefix: Annotated[
         str | None,
@@ -85,7 +85,7 @@ class AuditedCounts(Shape):
 
 @dataclass(frozen=True, kw_only=True)
 class Audited(Listing):
-    """What is wrong with the files of a state's contents; `clean` if nothing is.
+    """The problems of the files of all contents at a revision; `clean` if there are none.
 
     `files` were checked, of `withFiles` of the `contents`.
     """
@@ -103,7 +103,7 @@ class Audited(Listing):
 
 
 def run(options: Options, app: Invocation) -> Audited:
-    """Audits the contents of a state until the first finding; the others follow as they are read."""
+    """Audits contents until the first finding. The others are found while the result is printed."""
     refuse_empty("nessie audit [REV] [--prefix PREFIX]", options.revision, options.prefix)
     prefix = ContentKey.parse(options.prefix) if options.prefix else None
     effective = app.repository().resolve(app.revision(options.revision))
@@ -115,7 +115,7 @@ def run(options: Options, app: Invocation) -> Audited:
         raise ContentNotFound(f"no key is {prefix} or below it", prefix)
     every: Iterable[Finding] = chain(first, found)
     if app.options.json:
-        # The counts stand before the findings in the document, so they have to be final.
+        # The counts precede the findings in the document, so the audit must be complete.
         every = list(every)
     return Audited(clean=not first, effective_reference=effective, counts=counts, findings=every)
 
@@ -168,6 +168,6 @@ def _audit_with_spark(
     with spark_session(app, brief=True) as spark:
         from nessie_cli.spark import audited
 
-        # Closed before the session is: the caller may stop in the middle.
+        # Closed before the Spark session, because the caller may stop early.
         with closing(audited(spark, app.store_url(), at, prefix, counts)) as found:
             yield from found

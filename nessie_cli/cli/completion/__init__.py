@@ -1,5 +1,7 @@
-"""Shell completion: `nessie __complete -- WORD...` answers what the last word may become.
+"""Shell completion: `nessie __complete -- WORD...` prints the candidates for the last word.
 
-A keystroke may cost little more than the start of Python, so this room loads neither the parser nor a repository: `table` holds the commands and
-options (`make docs` writes it from the command tree), `line` reads what has been typed, `candidates` knows what fits, `catalog` looks into the store.
+Completion must be almost as fast as starting Python, so this package loads neither the parser nor a
+repository on import. `table` holds the commands and options (`make docs` generates it from the
+command tree), `line` parses the command line, `candidates` finds the candidates, and `catalog`
+reads them from the store.
 """

@@ -1,11 +1,11 @@
-"""`nessie __complete`: candidates on stdout, and nothing on stderr.
+"""`nessie __complete`: prints candidates on stdout, and nothing on stderr.
 
-`nessie __complete -- WORD...` prints a candidate a line, with a tab and a description if there is
-one. The words are those behind `nessie`, without quotes; the last one is unfinished.
+`nessie __complete -- WORD...` prints one candidate per line, with a tab and a description if there
+is one. The words are those after `nessie`, without quotes; the last one is incomplete.
 
-The generated scripts know the command tree. They add `--kind KIND`, so that no parser is loaded;
-`=A,B` is a list of choices. `--bash BREAKS TYPE COLUMNS -- LINE` takes the line as bash has it and
-prints what bash has to insert. `--debug` prints the traceback of a failure.
+The generated scripts know the command tree. They pass `--kind KIND`, so that no parser is loaded;
+`=A,B` is a list of choices. `--bash BREAKS TYPE COLUMNS -- LINE` takes the line as bash passes it
+and prints the text that bash inserts. `--debug` prints the traceback of a failure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nessie_cli.cli.completion.request import Request, request_of_kind
 
 COMMAND = "__complete"
 PATIENCE = 1.0
-"""Seconds that a keystroke waits for a server."""
+"""Timeout of requests to a server, in seconds."""
 
 
 def complete(argv: Sequence[str]) -> None:
@@ -33,14 +33,14 @@ def complete(argv: Sequence[str]) -> None:
     def work() -> None:
         try:
             lines.extend(_lines(argv))
-        except BaseException:  # noqa: BLE001 - a keystroke is no place for a message
+        except BaseException:  # noqa: BLE001 - an error message would disturb typing
             if debug:
                 import traceback
 
                 traceback.print_exc(file=sys.__stderr__)
 
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):  # noqa: PTH123
-        # What is still under way after this ends with the process.
+        # Requests that are still running end with the process.
         thread = Thread(target=work, daemon=True)
         thread.start()
         thread.join(PATIENCE)
@@ -61,11 +61,14 @@ def _lines(argv: Sequence[str]) -> list[str]:
         return line.replies(
             candidates(line.words[1:], kind), is_listing=type_ != "37", columns=int(columns)
         )
-    return [f"{text}\t{said}" if said else text for text, said in candidates(words, kind)]
+    return [
+        f"{text}\t{description}" if description else text
+        for text, description in candidates(words, kind)
+    ]
 
 
 def candidates(words: Sequence[str], kind: str | None = None) -> Candidates:
-    """Returns what the last of the words behind `nessie` may become; `kind` is its kind, if known."""
+    """Returns candidates for the last word after `nessie`. `kind` is its kind, if known."""
     if kind is not None:
         choices = tuple(kind[1:].split(",")) if kind.startswith("=") else kind
         return answer(request_of_kind(choices, words))

@@ -1,4 +1,4 @@
-"""Quoting for bash: it passes a line with its quotes, and inserts replies in the place of what follows the last word break."""
+"""Quoting for bash, which passes a line with quotes and replaces text after a word break."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from nessie_cli.cli.completion.candidates import Candidates, is_open
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-~^")
 _CUT = "...)"
 _REPLACED_AS_WELL = "@"
-"""Bash breaks words here, for the names of hosts, but replaces the character together with what follows it."""
+"""A word break, for host names, that bash replaces together with the text after it."""
 _ESCAPED_IN_QUOTES = '"\\$`'
 
 
-def _told(text: str, said: str, width: int, columns: int) -> str:
-    told = f"{text:<{width}}({said})" if said else text
-    if len(told) < columns or len(text) + len(_CUT) >= columns:
-        return told
-    return told[: columns - len(_CUT) - 1] + _CUT
+def _with_description(text: str, description: str, width: int, columns: int) -> str:
+    line = f"{text:<{width}}({description})" if description else text
+    if len(line) < columns or len(text) + len(_CUT) >= columns:
+        return line
+    return line[: columns - len(_CUT) - 1] + _CUT
 
 
 class Line:
-    """A line read as the shell reads it: its words without quotes, and what of the last one stays as it is."""
+    """A line parsed as the shell does: words without quotes, and the kept part of the last."""
 
     def __init__(self, line: str, breaks: str) -> None:
         self.words = [""]
@@ -30,20 +30,23 @@ class Line:
         self._read(line)
 
     def insert(self, candidate: str) -> str:
-        """What is typed in the place of the part of the last word that bash replaces."""
+        """Returns the text that replaces bash's part of the last word."""
         rest = candidate[len(self._kept) :]
         if self._quote:
             return _quoted(rest, self._quote)
         return _escaped(rest) + ("" if is_open(candidate) else " ")
 
     def replies(self, found: Candidates, *, is_listing: bool, columns: int) -> list[str]:
-        """Returns what goes into COMPREPLY. Several candidates have their descriptions if bash lists them."""
+        """Returns what goes into COMPREPLY.
+
+        Several candidates have their descriptions if bash lists them.
+        """
         inserts = [self.insert(text) for text, _ in found]
-        if len(found) > 1 and is_listing and any(said for _, said in found):
+        if len(found) > 1 and is_listing and any(description for _, description in found):
             width = max(map(len, inserts)) + 2
             return [
-                _told(text, said, width, columns)
-                for text, (_, said) in zip(inserts, found, strict=True)
+                _with_description(text, description, width, columns)
+                for text, (_, description) in zip(inserts, found, strict=True)
             ]
         return inserts
 

@@ -1,4 +1,4 @@
-"""What a word of a kind may become, with a description of each."""
+"""Candidates for a kind of word, each with a description."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.locations import home
 
 Candidates = list[tuple[str, str]]
-"""Texts with their descriptions, "" for none."""
+"""Candidates and their descriptions ("" for none)."""
 
 OPEN = ("/", ".", "=")
-"""A candidate that ends so is not the whole word yet: shells put no space behind it."""
+"""A candidate with this ending is incomplete: shells do not add a space after it."""
 _SQLITE = "sqlite:///"
 _SERVERS = ("http://", "https://", "postgresql://", "postgres://")
 
 
 def is_open(candidate: str) -> bool:
-    """Whether more of the word has to follow."""
+    """Whether the candidate is incomplete."""
     return candidate.endswith(OPEN)
 
 
 def answer(request: Request) -> Candidates:
-    """Returns what a word may become, without what a terminal cannot show. Errors of the store give nothing."""
+    """Returns printable candidates for a request. Returns nothing if the store fails."""
     if isinstance(request.kind, tuple):
         found: Candidates = [(choice, "") for choice in request.kind]
     elif request.kind in _LOCAL:
@@ -35,20 +35,26 @@ def answer(request: Request) -> Candidates:
         found = _looked_up(request)
     else:
         found = []
-    return [(request.prefix + text, said) for text, said in shown(found, request.word)]
+    return [
+        (request.prefix + text, description) for text, description in shown(found, request.word)
+    ]
 
 
 def shown(found: Candidates, word: str) -> Candidates:
-    """Returns the candidates that begin as the word does and that a terminal can show."""
+    """Returns the printable candidates that begin with the word."""
     return [
-        (text, _one_line(said))
-        for text, said in found
+        (text, _one_line(description))
+        for text, description in found
         if text.startswith(word) and text.isprintable()
     ]
 
 
-def _one_line(said: str) -> str:
-    return said if said.isprintable() else "".join(c if c.isprintable() else " " for c in said)
+def _one_line(description: str) -> str:
+    return (
+        description
+        if description.isprintable()
+        else "".join(c if c.isprintable() else " " for c in description)
+    )
 
 
 # -- from the command line, the disk and the settings ---------------------------------------------
@@ -74,7 +80,7 @@ def _commands(request: Request) -> Candidates:
 
 
 def _pages(request: Request) -> Candidates:
-    """Commands and topics; behind a command the commands below it."""
+    """Commands and topics; after a command its subcommands."""
     from nessie_cli.cli.help.pages import topics
     from nessie_cli.cli.registry import COMMANDS
 
@@ -104,7 +110,10 @@ def _folders(request: Request) -> Candidates:
 
 
 def _paths(word: str) -> Candidates:
-    """Files and folders, folders with a slash behind them. Hidden ones only if the word begins with a dot."""
+    """Files and folders; folders end with a slash.
+
+    Hidden ones only if the word begins with a dot.
+    """
     above, name = word[: word.rfind("/") + 1], word[word.rfind("/") + 1 :]
     try:
         with os.scandir(home(above or ".")) as entries:
@@ -117,7 +126,10 @@ def _paths(word: str) -> Candidates:
 
 def _stores(request: Request) -> Candidates:
     if request.word.startswith(_SQLITE):
-        return [(_SQLITE + path, said) for path, said in _paths(request.word[len(_SQLITE) :])]
+        return [
+            (_SQLITE + path, description)
+            for path, description in _paths(request.word[len(_SQLITE) :])
+        ]
     return [(_SQLITE, "a SQLite store"), *_paths(request.word)]
 
 
@@ -197,9 +209,12 @@ def _of_repository(request: Request, repository: Repository) -> Candidates:
 
     key, equals, path = word.partition("=")
     if kind == "key=file" and equals:
-        return [(f"{key}={found}", said) for found, said in _paths(path)]
+        return [(f"{key}={found}", description) for found, description in _paths(path)]
     found = keys(repository, names.resolve(request.revision or "HEAD"), word)
-    return [(text if kind == "key" or is_open(text) else f"{text}=", said) for text, said in found]
+    return [
+        (text if kind == "key" or is_open(text) else f"{text}=", description)
+        for text, description in found
+    ]
 
 
 _STORED = frozenset(

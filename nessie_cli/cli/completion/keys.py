@@ -12,7 +12,10 @@ _NAMESPACE = "namespace"
 
 
 def keys(repository: Repository, at: Revision, word: str) -> list[tuple[str, str]]:
-    """Returns keys that begin with the word, one element longer than it. One that has keys below it ends with a dot."""
+    """Returns keys that begin with the word, one element longer.
+
+    A key with keys below ends with a dot.
+    """
     typed = begun(word)
     if typed is None:
         return []
@@ -28,9 +31,9 @@ def keys(repository: Repository, at: Revision, word: str) -> list[tuple[str, str
 
 
 def begun(text: str) -> tuple[tuple[str, ...], str, str] | None:
-    """Returns the whole elements of a key, their text, and the text of the element that has been begun.
+    """Returns the complete elements of a key, their text, and the incomplete element.
 
-    None if the text cannot become a key.
+    Returns None if the text is not the beginning of a key.
     """
     elements: list[str] = []
     position = 0
@@ -54,7 +57,7 @@ def begun(text: str) -> tuple[tuple[str, ...], str, str] | None:
 
 
 def _end_of_quotes(text: str, position: int) -> int | None:
-    """The position behind the closing quote."""
+    """Returns the position after the closing quote."""
     while (position := text.find('"', position)) >= 0:
         if not text.startswith('""', position):
             return position + 1
@@ -65,7 +68,7 @@ def _end_of_quotes(text: str, position: int) -> int | None:
 def _elements(
     repository: Repository, at: Revision, above: tuple[str, ...], begun_: str
 ) -> Iterator[tuple[str, str, bool]]:
-    """Yields the elements right below a key that begin so: each with its type, and whether keys are below it."""
+    """Yields elements right below a key: each with its type and whether keys are below it."""
     depth = len(above)
     start: tuple[str, ...] = (*above, begun_) if begun_ else above
     while True:
@@ -79,7 +82,8 @@ def _elements(
         element = entry.key.elements[depth]
         here = (*above, element)
         is_own = len(entry.key.elements) == depth + 1
-        # No character of a key sorts before the space: this is behind everything below the element.
+        # No character of a key sorts before the space, so this follows everything below the
+        # element.
         start = (*above, f"{element} ")
         following = _next(repository, at, (*here, " "), here) if is_own else entry
         has_keys = following is not None and following.key.elements[: depth + 1] == here
@@ -89,6 +93,6 @@ def _elements(
 def _next(
     repository: Repository, at: Revision, start: tuple[str, ...], above: tuple[str, ...]
 ) -> Entry | None:
-    """The first entry from a key on, other than `above` itself."""
+    """Returns the first entry from a key on, other than `above` itself."""
     entries = repository.entries(at, KeyRange(minimum=ContentKey(start) if start else None))
     return next((entry for entry in entries if entry.key.elements != above), None)

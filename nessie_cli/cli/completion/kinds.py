@@ -1,7 +1,7 @@
-"""Kinds of words: what completes an argument or the value of an option.
+"""Kinds of words: which candidates an argument or the value of an option has.
 
-The kind follows from the metavar of a parameter, such as REV or KEY. A tuple is a list of choices,
-`FREE` a text that nothing completes.
+The kind follows from the metavar of a parameter, such as REV or KEY. A tuple is a list of choices.
+`FREE` is text without candidates.
 """
 
 import re
@@ -72,11 +72,11 @@ KINDS_OF_COMMANDS: Mapping[tuple[str, str], Kind] = {
     ("undo", "N"): "move",
     ("undo", "REF"): "moved",
 }
-"""By command and metavar, where that means another kind."""
+"""Exceptions by command and metavar."""
 
 
 class Words(NamedTuple):
-    """The kinds of a command's words that are no options: in order, whether the last repeats, and behind `--`."""
+    """The kinds of a command's arguments, whether the last one repeats, and those after `--`."""
 
     kinds: tuple[Kind, ...] = ()
     repeats: bool = False
@@ -92,7 +92,7 @@ class Words(NamedTuple):
 
 
 def bare(metavar: str) -> str:
-    """Returns the name of a value without the marks of what may be left out: `[NAME=]URI` is a URI."""
+    """Returns the name of a value without its optional parts: `[NAME=]URI` is a URI."""
     return metavar.removeprefix("[NAME=]").strip("[]")
 
 
@@ -109,7 +109,7 @@ def kind_of_option(path: str, parameter: Any) -> Kind:
 
 
 def words_of(path: str, metavars: Sequence[str]) -> Words:
-    """Returns the kinds of a command's words, read from the metavars of its arguments."""
+    """Returns the kinds of a command's arguments, from their metavars."""
     kinds: list[Kind] = []
     repeats = False
     behind: Kind = FREE
@@ -125,13 +125,13 @@ def words_of(path: str, metavars: Sequence[str]) -> Words:
 
 
 def names_in(metavar: str) -> Iterator[str]:
-    """Yields the names that a metavar is made of."""
+    """Yields the names in a metavar."""
     before, behind = _parts(metavar)
     yield from (*before, *behind)
 
 
 def _verbs(metavar: str) -> tuple[str, ...]:
-    """The first words of alternatives such as `merge FROM | revert REV|RANGE`."""
+    """Returns the first words of alternatives such as `merge FROM | revert REV|RANGE`."""
     words = [alternative.split()[0] for alternative in metavar.strip("[]").split(" | ")]
     return (
         tuple(words)
@@ -141,7 +141,7 @@ def _verbs(metavar: str) -> tuple[str, ...]:
 
 
 def _parts(metavar: str) -> tuple[list[str], list[str]]:
-    """The names before `--` and behind it, of the first alternative."""
+    """Returns the names before and after `--`, of the first alternative."""
     before, _, behind = metavar.partition(" | ")[0].partition("-- ")
     return _names(before), _names(behind)
 

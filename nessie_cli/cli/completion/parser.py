@@ -1,4 +1,4 @@
-"""Reads a line with the parser of the commands."""
+"""Parses an incomplete line with the parser of the commands."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from nessie_cli.cli.completion.candidates import Candidates
 from nessie_cli.cli.completion.kinds import FREE, kind_of_option, words_of
 from nessie_cli.cli.completion.request import Request, request_of_kind
 
-HELP = (("-h", "--help"), "Show what the command takes, with examples, and end.")
+HELP = (("-h", "--help"), "Show the command's options and examples, and exit.")
 VERSION = (
     ("--version",),
-    "Print the versions of nessie, of Python and of the store's format, and end.",
+    "Print the versions of nessie, of Python and of the store's format, and exit.",
 )
 
 
 def read(words: Sequence[str]) -> Request | Candidates:
-    """Returns what the last of the words behind `nessie` asks for, or its candidates if the parser knows them."""
+    """Returns the request for the last word after `nessie`, or candidates from the parser."""
     before, last = list(words[:-1]), words[-1] if words else ""
     before = expanded(before)
     base = request_of_kind(FREE, [*before, last])
@@ -58,11 +58,11 @@ def read(words: Sequence[str]) -> Request | Candidates:
 
 
 class _Unheard:
-    """Takes the global options while a line is parsed: they are read by `request_of_kind`."""
+    """Receives global options while a line is parsed. `request_of_kind` reads them instead."""
 
     @property
     def options(self) -> _Unheard:
-        """Where the parser puts them."""
+        """The attribute that the parser's callbacks use."""
         return self
 
     def take(self, name: str, value: object) -> None:
@@ -70,7 +70,7 @@ class _Unheard:
 
 
 def _context(words: Sequence[str]) -> tuple[Any, list[str]]:
-    """Returns the context of the innermost command that the words name, and the words that it leaves."""
+    """Returns the context of the innermost command in the words, and the remaining words."""
     command: Any = root()
     ctx = command.make_context("nessie", list(words), obj=_Unheard(), resilient_parsing=True)
     rest = [*ctx._protected_args, *ctx.args]  # noqa: SLF001 - Click has no public name for the words of a group
@@ -102,7 +102,7 @@ def _option(parameters: Sequence[Any], name: str) -> Any:
 
 
 def _awaits_value(parameters: Sequence[Any], word: str) -> Any:
-    """The option that the word before begins, if its value follows."""
+    """Returns the option whose value is completed, or None."""
     if not word.startswith("-") or "=" in word:
         return None
     name = word if word.startswith("--") or len(word) <= len("-x") else f"-{word[-1]}"
@@ -111,14 +111,14 @@ def _awaits_value(parameters: Sequence[Any], word: str) -> Any:
 
 
 def _is_optional(option: Any) -> bool:
-    """Whether the value may be left out."""
+    """Whether the value of an option is optional."""
     return (option.metavar or "").startswith("[")
 
 
 def _options(
     parameters: Sequence[Any], before: Sequence[str], last: str, *, is_root: bool
 ) -> Candidates:
-    """The options that can still be given. One dash offers the short ones too."""
+    """Returns the options that can still be given. A single dash includes the short ones."""
     known = [
         (tuple(one.opts) + tuple(one.secondary_opts), one)
         for one in parameters

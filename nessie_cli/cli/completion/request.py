@@ -1,4 +1,4 @@
-"""What is to be completed: the kind of a word, what has been typed of it, and where candidates are looked up."""
+"""A completion request: the kind of a word, its prefix, and where to look up candidates."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,8 +13,8 @@ _GLOBAL = {"--store": "store", "--profile": "profile", "--ref": "ref", "-C": "di
 class Request(NamedTuple):
     """A word to complete.
 
-    `prefix` stands before the word and stays, such as `--at=`. `revision` is the revision that the
-    line names with `--at` or `--source`. `words` are the words before this one.
+    `prefix` precedes the word and is kept, such as `--at=`. `revision` is the value of `--at` or
+    `--source` in the line. `words` are the words before this one.
     """
 
     kind: Kind
@@ -26,11 +26,11 @@ class Request(NamedTuple):
 
 
 def request_of_kind(kind: Kind, words: Sequence[str]) -> Request:
-    """Returns the request for the last of the words behind `nessie`, if a script knows its kind.
+    """Returns the request for the last word after `nessie`, if a script knows its kind.
 
-    Only the options are read that say where candidates are looked up.
+    Reads only options that affect where candidates are looked up.
     """
-    # A keystroke changes nothing, so it migrates nothing.
+    # Completion must not change anything, so it does not migrate the store.
     app = Invocation((), migrate=False)
     app.options.quiet = True
     revision = None

@@ -12,22 +12,22 @@ from nessie_cli.revisions import Revision
 
 HEAD = "HEAD"
 DIGITS = 12
-"""Digits of a hash that are offered."""
+"""Digits of a completed hash."""
 SHORTEST = 4
 LONGEST = 64
 _RECENT = 20
 _RECENT_MOVES = 1000
 _MOST_CANDIDATES = 10
-"""Hashes that `AmbiguousHash` names at most."""
+"""The maximum number of hashes that `AmbiguousHash` lists."""
 _STEPS = 10
 _DESCRIBED = 200
-"""With more references than this, the subjects of their commits are left out."""
+"""Beyond this number of references, commit subjects are omitted."""
 
 Candidates = list[tuple[str, str]]
 
 
 class Revisions:
-    """The revisions of a repository, as they are typed with `current` as HEAD."""
+    """Completes revisions of a repository, with `current` as HEAD."""
 
     def __init__(self, repository: Repository, current: str) -> None:
         self._repository = repository
@@ -46,7 +46,7 @@ class Revisions:
         ]
 
     def moved(self, word: str) -> Candidates:
-        """Returns references, and those that were deleted recently."""
+        """Returns references, including recently deleted ones."""
         there = {one.name for one in self._repository.references(prefix=word)}
         entries = self._repository.reflog(limit=_RECENT_MOVES)
         moved = {one.reference for one in entries if one.reference.startswith(word)}
@@ -72,12 +72,12 @@ class Revisions:
         return [*found, *self.references(word), *hashes]
 
     def range(self, word: str) -> Candidates:
-        """Returns revisions, or ranges whose second end has been begun."""
+        """Returns revisions, or ranges whose second end is incomplete."""
         start, dots, end = word.rpartition("..." if "..." in word else "..")
-        return [(start + dots + text, said) for text, said in self.revisions(end)]
+        return [(start + dots + text, description) for text, description in self.revisions(end)]
 
     def hashes(self, digits: str, of: str = HEAD) -> Candidates:
-        """Returns commits by the first digits of their hash; without digits the newest ones of a reference."""
+        """Returns commits by the first digits of their hash, or the newest ones without digits."""
         if not digits:
             return [(hash_[:DIGITS], subject) for hash_, subject in self._history(of, _RECENT)]
         if not SHORTEST <= len(digits) <= LONGEST or any(
@@ -87,7 +87,8 @@ class Revisions:
         try:
             found = [self._repository.resolve(Revision(None, digits)).hash]
         except AmbiguousHash as error:
-            # With more candidates than the error names, a shell would take what these have in common for all of them.
+            # If the error does not list all hashes, a shell would complete the common prefix of
+            # those listed.
             few = len(error.candidates) < _MOST_CANDIDATES
             found = [hash_ for hash_, _ in error.candidates] if few else []
         length = DIGITS if len(digits) <= DIGITS else LONGEST

@@ -1,4 +1,4 @@
-"""The completion scripts: beside the package in a checkout, inside of it when it is installed."""
+"""The completion scripts: next to the package in a checkout, inside it when installed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import nessie_cli
 
 FILE_NAMES = {"bash": "nessie.bash", "zsh": "_nessie", "fish": "nessie.fish"}
-"""What each shell, or its packages, want the file to be called."""
+"""The file name of the script that each shell expects."""
 _PACKAGE = Path(nessie_cli.__file__).parent
 _FOLDERS = (_PACKAGE / "completions", _PACKAGE.parent / "completions")
 

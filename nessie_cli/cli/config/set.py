@@ -40,7 +40,7 @@ class Options(KeyOptions):
 
 @dataclass(frozen=True)
 class ChangedSetting(Setting):
-    """A setting that was changed, with its value before; null if it was not set."""
+    """A changed setting and its previous value, null if it was not set."""
 
     previous: str | None
 

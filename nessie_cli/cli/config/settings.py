@@ -1,4 +1,4 @@
-"""The settings that are set: reading them, and what is known of their names."""
+"""Reading settings, and the definitions of their names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Setting(Result):
 
 
 def settings_of(app: Invocation, scope: Scope | None) -> Iterator[Setting]:
-    """Yields the settings of a scope; for None those of the workspace, then those of the user."""
+    """Yields the settings of a scope. For None, yields those of the workspace, then the user's."""
     if scope is Scope.REPOSITORY:
         for name, value in sorted(app.repository().config().settings.items()):
             yield Setting(name, value, scope)
@@ -46,13 +46,13 @@ def settings_of(app: Invocation, scope: Scope | None) -> Iterator[Setting]:
 
 
 def find_setting(app: Invocation, name: str, scope: Scope | None) -> Setting | None:
-    """Returns a setting, or None. Without a scope, that of the workspace overrides that of the user."""
+    """Returns a setting, or None. Without a scope, the workspace's value overrides the user's."""
     wanted = name if scope is Scope.REPOSITORY else _joined(parse_name(name))
     return next((found for found in settings_of(app, scope) if found.key == wanted), None)
 
 
 def need_setting(app: Invocation, name: str, scope: Scope | None) -> Setting:
-    """Returns a setting. Raises `SettingNotFound`, or `InvalidInput` if no setting has this name.
+    """Returns a setting. Raises `SettingNotFound`, or `InvalidInput` for an unknown name.
 
     A setting in a file is found even if this version does not know its name.
     """
@@ -67,7 +67,7 @@ def need_setting(app: Invocation, name: str, scope: Scope | None) -> Setting:
 
 
 def known_setting(name: str, scope: Scope | None) -> Known:
-    """Returns what is known of a setting.
+    """Returns the definition of a setting.
 
     Raises `InvalidInput`, with similar names, if no setting of the scope has this name.
     """
@@ -78,7 +78,7 @@ def known_setting(name: str, scope: Scope | None) -> Known:
             raise InvalidInput(
                 f"{name}: is a setting of the repository. Hint: add --repository"
             ) from None
-        # A message with a semicolon names the right setting already.
+        # A message with a semicolon already suggests the correct setting.
         choices = names(REPOSITORY if scope is Scope.REPOSITORY else KNOWN)
         near = did_you_mean(name, choices) if ";" not in error.message else ""
         raise InvalidInput(error.message + near) from None
@@ -103,7 +103,7 @@ def settings_path(app: Invocation, scope: Scope) -> Path:
 
 
 def _joined(parts: tuple[str, ...]) -> str:
-    """The name of a setting as it is typed, also if a file has parts that no name can have."""
+    """Returns the name of a setting as it is typed, even if a file has invalid parts."""
     try:
         return str(ContentKey(parts))
     except InvalidInput:

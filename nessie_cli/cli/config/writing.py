@@ -1,4 +1,4 @@
-"""Writing a setting: which scope it belongs to, the form in which it is stored, and the change."""
+"""Writing a setting: its scope, its stored form, and the change."""
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.config.settings import find_setting, known_setting, settings_file, settings_path
@@ -23,7 +23,7 @@ def scope_to_write(app: Invocation, name: str, scope: Scope | None) -> Scope:
 
 
 def stored_form(name: str, value: str) -> str:
-    """Returns a value with absolute paths, so that it means the same in every folder."""
+    """Returns a value with absolute paths, so that it is the same in every folder."""
     if name == "safe-directories":
         return ":".join(
             one if one[:1] in "~*" else str(working_folder() / one)
@@ -41,7 +41,10 @@ def stored_form(name: str, value: str) -> str:
 
 
 def with_value(app: Invocation, name: str, value: str, scope: Scope) -> str:
-    """Returns a list with one more value. Raises `InvalidInput` if the setting is not a list."""
+    """Returns a list with an additional value.
+
+    Raises `InvalidInput` if the setting is not a list.
+    """
     separator = known_setting(name, scope).separator
     file = settings_file(app, scope)
     if not separator or file is None:

@@ -24,7 +24,7 @@ EXAMPLES = (
 class Options(StagingOptions):
     """Stage the deletion of keys.
 
-    A namespace is deleted together with all its contents, or empty.
+    To delete a namespace, delete all its contents with it, or before it.
     """
 
     keys: Annotated[list[str], KeysArgument]

@@ -1,4 +1,4 @@
-"""The options that describe a content, and the content that they describe."""
+"""The options that describe a content, and the content that they make."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _FIELDS: Mapping[str, str] = {
     "last_checkpoint": "lastCheckpoint",
     "properties": "properties",
 }
-"""The fields of the options, and the attributes that they set."""
+"""The options' fields, and the attributes that they set."""
 _ALLOWED: Mapping[str, frozenset[str]] = {
     "ICEBERG_TABLE": frozenset(
         {"metadataLocation", "snapshotId", "schemaId", "specId", "sortOrderId"}
@@ -99,7 +99,8 @@ class ContentOptions:
         str | None,
         typer.Option(
             metavar="URI",
-            help="Read the content from an Iceberg metadata file, or from the newest one in a table's folder.",
+            help="Read the content from an Iceberg metadata file, or from the newest one in"
+            " a table's folder.",
         ),
     ] = None
     content: Annotated[
@@ -113,7 +114,7 @@ class ContentOptions:
 
 
 def content_from_file(app: Invocation, options: ContentOptions) -> Content | None:
-    """Returns the content that `--from-metadata` or `--content` reads; None without them.
+    """Returns the content from `--from-metadata` or `--content`, or None without them.
 
     Raises `InvalidInput` if other options describe a content as well.
     """
@@ -123,7 +124,7 @@ def content_from_file(app: Invocation, options: ContentOptions) -> Content | Non
         return None
     if len(named) > 1 or options.type_ or _given(options):
         raise InvalidInput(
-            f"{named[0]} gives the whole content; omit the other options that describe it"
+            f"{named[0]} gives the whole content; omit the other options of the content"
         )
     return (
         _read_metadata(app, options.from_metadata)
@@ -137,15 +138,15 @@ def content_of(
 ) -> Content:
     """Returns the content that the options describe.
 
-    `whole` is the content of `content_from_file`. Otherwise a field without an option keeps the value
-    of `current` if that has the same type. Raises `InvalidInput` that names the option.
+    `whole` is the content of `content_from_file`. Otherwise a field without an option keeps the
+    value of `current` if that has the same type. Raises `InvalidInput` that names the option.
     """
     content = whole or _from_options(key, options, current)
     return content.with_id(options.id_) if options.id_ else content
 
 
 def _given(options: ContentOptions) -> dict[str, Any]:
-    """The values of the options by the attributes that they set."""
+    """Returns the values of the options by attribute."""
     values = {attribute: getattr(options, name) for name, attribute in _FIELDS.items()}
     return {attribute: value for attribute, value in values.items() if value not in (None, [])}
 
@@ -171,7 +172,8 @@ def _from_options(key: ContentKey, options: ContentOptions, current: Content | N
     type_name = type_of(options.type_) if options.type_ else current.type_name if current else None
     if type_name is None:
         raise InvalidInput(
-            f"key '{key}' is new, so its type is needed: --type ({', '.join(TYPE_OPTION.values())}), --from-metadata or --content"
+            f"key '{key}' is new and needs a type: --type"
+            f" ({', '.join(TYPE_OPTION.values())}), --from-metadata or --content"
         )
     kept = current.attributes() if current is not None and current.type_name == type_name else {}
     try:
@@ -185,7 +187,7 @@ def _from_options(key: ContentKey, options: ContentOptions, current: Content | N
 
 
 def type_of(option: str) -> str:
-    """Returns the content type that `--type` names, in any spelling. Raises `InvalidInput`."""
+    """Returns the content type of `--type`, in any spelling. Raises `InvalidInput`."""
     word = option.lower().replace("_", "-")
     word = "delta-table" if word == "delta-lake-table" else word
     found = next((name for name, spelled in TYPE_OPTION.items() if spelled == word), None)
@@ -198,7 +200,10 @@ def type_of(option: str) -> str:
 
 
 def _attributes(type_name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields as the type needs them. Raises `InvalidInput` for one that the type does not have."""
+    """Returns the attributes of a type.
+
+    Raises `InvalidInput` for an attribute that the type lacks.
+    """
     locations = fields.pop("metadataLocation", None)
     if locations is not None and type_name == "DELTA_LAKE_TABLE":
         fields["metadataLocationHistory"] = locations
@@ -233,7 +238,7 @@ def _number(text: str) -> int:
 
 
 def _in_options(message: str) -> str:
-    """A message about `ICEBERG_TABLE.metadataLocation` as one about `--metadata-location`."""
+    """Replaces attributes such as `ICEBERG_TABLE.metadataLocation` in a message by options."""
     place, colon, rest = message.partition(":")
     option = FIELD_OPTION.get(place.partition(".")[2])
     return f"{option}:{rest}" if option and colon else message

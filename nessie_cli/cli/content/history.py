@@ -27,8 +27,8 @@ EXAMPLES = (
 class Options:
     """Show the commits that changed one content, newest first, with the fields that changed.
 
-    A renamed content is followed to its earlier key. When stdout is not a terminal, a line is: hash,
-    time, author, change, key, fields, subject.
+    The history continues under the earlier key of a renamed content. When stdout is not a terminal,
+    a line is: hash, time, author, change, key, fields, subject.
     """
 
     key: Annotated[str, KeyArgument]

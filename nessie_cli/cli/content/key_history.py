@@ -1,4 +1,4 @@
-"""The history of one content: the commits that changed it, followed through renames."""
+"""The history of one content: the commits that changed it, across renames."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from nessie_cli.wire.shapes import Key
 
 @dataclass(frozen=True)
 class Moment(Record):
-    """A commit that changed a content: the key that the content had after it, what happened, the names of the fields that changed."""
+    """A commit that changed a content: the key after it, the kind of change, the changed fields."""
 
     entry: Annotated[LogEntry, INLINE]
     key: ContentKey
@@ -37,9 +37,10 @@ class Moment(Record):
 def history_of(repository: Repository, at: str, key: ContentKey) -> Iterator[Moment]:
     """Yields the commits that changed a content, newest first, from `at` along first parents.
 
-    A content that was renamed is followed to its earlier key. A key without a content at `at` is
-    followed from its deletion. Earlier contents of the key are part of the history. The cost is
-    O(log commits) for each commit found, and a diff for each that created or renamed.
+    The history continues under the earlier key of a renamed content. A key without a content at
+    `at` is followed from its deletion. Earlier contents of the key are part of the history. Costs
+    O(log commits) for each commit found, and a diff for each one that created or renamed the
+    content.
     """
     where: str | None = at
     while where is not None:
@@ -55,8 +56,8 @@ def history_of(repository: Repository, at: str, key: ContentKey) -> Iterator[Mom
 
 
 def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Change | None:
-    """The change of a key in a commit; None if the state before and after is the same."""
-    # A text would first be looked up as the name of a reference.
+    """Returns the change of a key in a commit, or None if the commit did not change it."""
+    # As a text, a hash would be looked up among the names of references first.
     before_it, after_it = Revision(None, entry.parent), Revision(None, entry.hash)
     found = next(iter(repository.diff(before_it, after_it, KeyRange(keys=(key,)))), None)
     if found is None:
@@ -78,8 +79,8 @@ def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Change 
 def _partner(
     repository: Repository, entry: LogEntry, key: ContentKey, content: Content | None, *, came: bool
 ) -> ContentKey | None:
-    """The other key of a rename: the one that the content `came` from, or went to, in this commit."""
-    # The first commit may be a large load, and no rename is possible in it.
+    """Returns the other key of a rename in this commit: the old key if `came`, else the new one."""
+    # The first commit may load many contents, and it cannot contain a rename.
     wanted = content.id if content and entry.parent != NO_ANCESTOR else None
     for item in repository.diff(entry.parent, entry.hash) if wanted else ():
         side, other = (item.before, item.after) if came else (item.after, item.before)

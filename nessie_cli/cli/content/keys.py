@@ -1,4 +1,4 @@
-"""The keys that a command of `nessie content` names."""
+"""The key arguments of `nessie content`."""
 
 from typing import Any
 

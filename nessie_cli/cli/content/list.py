@@ -59,7 +59,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Entries(Page):
-    """The keys of a state, ascending."""
+    """The keys at a revision, ascending."""
 
     listing = "entries"
     effective_reference: Reference
@@ -110,15 +110,15 @@ def _row(entry: Entry) -> list[str]:
 
 
 def _summary(entry: Entry, output: Output) -> str:
-    """The content in a few words; on a terminal without its type, which has a column of its own."""
+    """Summarizes a content. On a terminal its type is omitted, because it has its own column."""
     text = summary(entry.content)
     return text.removeprefix(type_label(entry.type)).lstrip() if output.out.is_terminal else text
 
 
 def _tree(entries: Iterable[Entry]) -> Iterator[Line]:
-    """One line for each key, its last element indented below its namespace.
+    """Yields a line for each key, with its last element indented below its namespace.
 
-    Namespaces without a content of their own have a line as well.
+    Namespaces that have no content have a line as well.
     """
     above: tuple[str, ...] = ()
     for entry in entries:

@@ -20,7 +20,10 @@ from nessie_cli.workspace.staging import StagedList, State, effective, put, with
 
 EXAMPLES = (
     "nessie content put finance --type namespace -m 'add finance'",
-    "nessie content put db.orders --type iceberg-table --metadata-location s3://lake/db/orders/00001.json --snapshot-id 42",
+    (
+        "nessie content put db.orders --type iceberg-table --metadata-location"
+        " s3://lake/db/orders/00001.json --snapshot-id 42"
+    ),
     "nessie content put db.orders --from-metadata s3://lake/db/orders/00002.json -m 'nightly load'",
 )
 
@@ -29,8 +32,8 @@ EXAMPLES = (
 class Options(StagingOptions, ContentOptions):
     """Stage a content: create the key, or update its content.
 
-    An update keeps the content id, and every value that no option sets. It expects the content that
-    the key has now: if the key changes before the commit, that is a conflict.
+    An update keeps the content id and all values without an option. If the key changes before the
+    commit, the commit reports a conflict.
     """
 
     key: Annotated[str, KeyArgument]
@@ -57,7 +60,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
             raise ContentNotFound(f"there is no content with key '{key}'", key)
         content = content_of(key, options, whole, current)
         if current is None and content.id is not None and not options.id_:
-            app.output.note(f"key '{key}' is new: it gets an id of its own, not {content.id}")
+            app.output.note(f"key '{key}' is new: it gets a new content id, not {content.id}")
             content = _copy(content, key)
         _check_id(content, current, key, "--id" if options.id_ else "--content: id")
         check_ids(key, content)
@@ -72,20 +75,25 @@ def show(result: Batch | Committed, output: Output) -> None:
 
 
 def _copy(content: Content, key: ContentKey) -> Content:
-    """The content of another key for a new one: without its id, and a namespace with the elements of the key."""
+    """Copies the content of another key, without its id.
+
+    A namespace gets the elements of the new key.
+    """
     if isinstance(content, Namespace):
         return Namespace(elements=key.elements, properties=content.properties)
     return content.with_id(None)
 
 
 def _check_id(content: Content, current: Content | None, key: ContentKey, what: str) -> None:
-    """Raises `InvalidInput` if a content names another id than the key has."""
+    """Raises `InvalidInput` if the id of a content differs from that of its key."""
     if content.id is None or (current is not None and current.id == content.id):
         return
     if current is None:
         raise InvalidInput(
-            f"{what} {content.id}: key '{key}' is new, and the repository chooses the id of a new content"
+            f"{what} {content.id}: key '{key}' is new, and the repository assigns the ids of new"
+            " contents"
         )
     raise InvalidInput(
-        f"{what} {content.id}: key '{key}' has the content id {current.id}. Hint: `nessie content replace` puts another content there"
+        f"{what} {content.id}: key '{key}' has the content id {current.id}. Hint: `nessie content"
+        " replace` stages a content with another id"
     )

@@ -19,9 +19,12 @@ EXAMPLES = ("nessie content rename db.orders db.sales.orders -m 'orders belong t
 
 @dataclass(frozen=True, kw_only=True)
 class Options(StagingOptions):
-    """Stage a rename: the content moves to another key and keeps its content id."""
+    """Stage a rename: move a content to another key.
 
-    old: Annotated[str, typer.Argument(metavar="OLD", help="The present key.")]
+    The content id is kept.
+    """
+
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The current key.")]
     new: Annotated[str, typer.Argument(metavar="NEW", help="The new key.")]
 
 

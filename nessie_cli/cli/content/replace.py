@@ -17,14 +17,20 @@ from nessie_cli.model import ContentKey
 from nessie_cli.workspace.staging import StagedList, State, replace
 
 EXAMPLES = (
-    "nessie content replace db.orders --type iceberg-view --metadata-location s3://lake/v.json --version-id 1 --schema-id 0",
-    "nessie content replace db.orders --from-metadata s3://lake/db/orders/00002.json -m 'create orders anew'",
+    (
+        "nessie content replace db.orders --type iceberg-view --metadata-location s3://lake/v.json"
+        " --version-id 1 --schema-id 0"
+    ),
+    (
+        "nessie content replace db.orders --from-metadata s3://lake/db/orders/00002.json -m"
+        " 'recreate orders'"
+    ),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(StagingOptions, ContentOptions):
-    """Stage another content for a key, as dropping and creating it does: it gets a new content id."""
+    """Stage a new content with a new content id for a key, as drop and create do."""
 
     key: Annotated[str, KeyArgument]
 

@@ -47,7 +47,7 @@ class Options:
 
 @dataclass(frozen=True)
 class RawContent(Result, OneOf):
-    """One content alone."""
+    """The content as a JSON document."""
 
     shapes = shapes.Content.shapes
     content: Annotated[Content, NOT_JSON]

@@ -18,7 +18,7 @@ from nessie_cli.wire.shapes import Digest
 
 @dataclass(frozen=True)
 class ShownContent(Result):
-    """One content; `lastChange` is the newest commit along first parents that has an operation on its key."""
+    """A content; `lastChange` is the newest first-parent commit with an operation on its key."""
 
     content: Content
     effective_reference: Reference
@@ -52,9 +52,9 @@ def entry_at(repository: Repository, at: Reference, key: ContentKey) -> tuple[En
 def _missing(
     repository: Repository, at: Reference, key: ContentKey
 ) -> NotAllowed | ContentNotFound:
-    """The error for a key that is not listed.
+    """Returns the error for a key that is missing in a listing.
 
-    A listing omits what the caller may not read, so the content itself is requested.
+    A listing omits contents that the caller may not read, so this requests the content itself.
     """
     try:
         repository.content(at.hash, key)

@@ -21,7 +21,10 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(StagingOptions):
-    """Stage a check of keys: the commit fails if one of them has changed by then."""
+    """Stage a check that keys are unmodified.
+
+    The commit fails if one of them has changed.
+    """
 
     keys: Annotated[list[str], KeysArgument]
 

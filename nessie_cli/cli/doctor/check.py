@@ -8,7 +8,7 @@ from nessie_cli.wire.record import OPTIONAL, Record
 
 
 class Status(StrEnum):
-    """The outcome of a check. ABSENT: not set or not installed, and not needed."""
+    """The outcome of a check. ABSENT: optional, and not set or not installed."""
 
     OK = "OK"
     ABSENT = "ABSENT"
@@ -17,7 +17,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Check(Record):
-    """A check: its name, its outcome, the fact that it found, and the command that changes it."""
+    """A check: its name, its outcome, what was detected, and a command that fixes it."""
 
     name: str
     status: Status

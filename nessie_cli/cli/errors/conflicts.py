@@ -9,7 +9,7 @@ from nessie_cli.model import Conflict, IcebergTable, IcebergView
 from nessie_cli.render.conflicts import ConflictReport, sides_of_batch, sides_of_merge
 
 LARGEST_FILE = 4 * 2**20
-"""Bytes of a metadata file beyond which a conflict does not wait for it."""
+"""Metadata files larger than this are not read for a conflict report."""
 MOST_COLUMNS = 8
 """If more columns differ, only their number is shown."""
 _COLUMN = "column "
@@ -31,7 +31,7 @@ def conflict_report(error: ReferenceConflict) -> ConflictReport:
 def figures(conflict: Conflict) -> Sequence[Mapping[str, str]]:
     """Returns rows, files and columns of the three states, by label.
 
-    Nothing is returned if a metadata file is remote, large or not readable: a conflict waits for no
+    Returns nothing if a metadata file is remote, large or unreadable: a report must not wait for a
     network.
     """
     from nessie_cli.iceberg.comparison import figures_of
@@ -55,7 +55,7 @@ def figures(conflict: Conflict) -> Sequence[Mapping[str, str]]:
 
 
 def _with_few_columns(states: Sequence[Mapping[str, str]]) -> Sequence[Mapping[str, str]]:
-    """The states with the number of their columns in place of each column, if many columns differ."""
+    """Replaces the columns of the states by their number if many columns differ."""
     columns = {label for state in states for label in state if label.startswith(_COLUMN)}
     known = [state for state in states if state]
     differing = [label for label in columns if len({state.get(label) for state in known}) > 1]

@@ -1,4 +1,4 @@
-"""Any exception as an error of this package."""
+"""Conversion of any exception to an error of this package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nessie_cli import errors
 
 
 def fault_of(error: BaseException) -> errors.NessieError:
-    """Returns the error itself, or an error of ours for a foreign one."""
+    """Returns the error itself, or the equivalent error of this package for a foreign one."""
     if isinstance(error, errors.NessieError):
         return error
     if isinstance(error, KeyboardInterrupt):
@@ -45,14 +45,14 @@ _EXTRAS = {
 
 def _extra_of(module: str) -> str | None:
     extra = _EXTRAS.get(module.partition(".")[0])
-    # A server needs filters too, and the extra `serve` has both.
+    # A server needs filters too, and the extra `serve` includes both.
     return "serve" if extra == "filters" and "nessie_cli.server" in sys.modules else extra
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether an error is an interrupt, or was raised because of one.
+    """Whether an error is an interrupt, or was caused by one.
 
-    An interrupt while a class is made becomes a RuntimeError.
+    Python turns an interrupt during the creation of a class into a RuntimeError.
     """
     while error is not None:
         if isinstance(error, KeyboardInterrupt):

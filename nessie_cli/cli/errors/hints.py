@@ -1,4 +1,4 @@
-"""The line after an error: the nearest name, or the command that helps."""
+"""Hints after an error: similar names, or a command that helps."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.model import ContentKey
 
-_OF_REFLOG = "`nessie reflog REF` lists where a reference was; REF@HASH is it there, and REF*yesterday goes back in time"
+_OF_REFLOG = (
+    "`nessie reflog REF` lists earlier hashes of a reference; REF@HASH and REF*yesterday name"
+    " earlier revisions"
+)
 _CANDIDATE_DIGITS = 16
-"""More than elsewhere: these hashes share their first digits."""
+"""Digits of a candidate hash.
+
+More than elsewhere, because these hashes share their first digits.
+"""
 MOST_NAMES = 10_000
-"""The names that are compared with a mistyped one."""
+"""The maximum number of names that are compared with a mistyped one."""
 
 
 def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
@@ -29,25 +35,29 @@ def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
     if isinstance(error, errors.OutcomeUnknown):
         return [_of_unknown_outcome(error.request_id, app)]
     if isinstance(error, errors.DamagedObject):
-        return [] if "fsck" in app.argv else ["`nessie fsck` lists everything that is damaged"]
+        return [] if "fsck" in app.argv else ["`nessie fsck` lists all damage"]
     return [_OF_REFLOG] if isinstance(error, errors.InvalidInput) and "@{" in error.message else []
 
 
 def _how_to_make(error: errors.StoreNotFound) -> list[str]:
-    """A store cannot be made through a server."""
+    """Hints how to create a store. This is impossible through a server."""
     return (
-        [] if error.message.startswith("server ") else ["`nessie init --store URL` makes a store"]
+        [] if error.message.startswith("server ") else ["`nessie init --store URL` creates a store"]
     )
 
 
 def _of_pynessie() -> list[str]:
-    """Names the setting that replaces those of pynessie, which are not read."""
+    """Names the setting that replaces pynessie's settings, which are not read."""
     from nessie_cli.workspace.user import user_config_path
 
     path = user_config_path().with_name("config.yaml")
     return (
         [
-            f"{path} is pynessie's and not read; `nessie config set profile.NAME.store URL --user` names a server"
+            (
+                f"{path} belongs to pynessie and is not read; `nessie config set"
+                " profile.NAME.store URL --user`"
+                " names a server"
+            )
         ]
         if path.is_file()
         else []
@@ -57,11 +67,11 @@ def _of_pynessie() -> list[str]:
 def _of_unknown_outcome(request_id: str, app: Invocation) -> str:
     if _is_kept(request_id, app):
         return "Repeat the command: it asks the store for the outcome before it writes again"
-    return "`nessie log` and `nessie branch` show whether it happened; look before you repeat the command"
+    return "Check the outcome with `nessie log` and `nessie branch` before you repeat the command"
 
 
 def _is_kept(request_id: str, app: Invocation) -> bool:
-    """Whether the workspace keeps the id of the request, so that a repetition is safe."""
+    """Whether the workspace keeps the request id, so that repeating the command is safe."""
     workspace = app.store.workspace
     if not request_id or workspace is None:
         return False
@@ -87,7 +97,7 @@ def _unrelated(error: errors.NotFound) -> list[str]:
 
 
 def _without_current_reference(error: errors.NotFound, app: Invocation) -> list[str]:
-    """What to do if the current reference of the workspace is gone; an error with a hint needs no other."""
+    """Hints what to do if the current reference is gone. Not needed if the error has a hint."""
     workspace, name = app.store.workspace, error.name
     if (
         not isinstance(error, errors.ReferenceNotFound)
@@ -97,12 +107,16 @@ def _without_current_reference(error: errors.NotFound, app: Invocation) -> list[
     ):
         return []
     return [
-        f"'{name}' is the current reference: `nessie switch REF` chooses another one; `nessie undo {name}` restores it if it was deleted"
+        (
+            f"'{name}' is the current reference: `nessie switch REF` selects another one; `nessie"
+            " undo"
+            f" {name}` restores it if it was deleted"
+        )
     ]
 
 
 def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
-    """Suggests references or keys. A second failure of the store adds nothing to the error."""
+    """Suggests references or keys. If the store fails again, returns nothing."""
     if not app.is_open or not error.name:
         return []
     repository = app.repository()
@@ -122,19 +136,22 @@ def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
         and (here := error.name.partition("/")[2]) in known
     ):
         return [
-            f"'{here}' is what it is called: branches are where the store is, none of them is a copy"
+            (
+                f"'{here}' is its name here: branches live in the store, and there are no"
+                " remote-tracking branches"
+            )
         ]
     found = did_you_mean(error.name, known)
     return [found.removeprefix("; ").capitalize()] if found else []
 
 
 def _of_key(word: str, app: Invocation) -> str:
-    """Returns a hint if a word is not a reference but a key."""
+    """Returns a hint if a word is a key, not a reference."""
     try:
         key = ContentKey.parse(word)
     except errors.InvalidInput:
         return ""
     if key not in app.repository().contents(app.head, [key]):
         return ""
-    way = f"`--prefix {key}`" if "audit" in app.argv else f"keys stand behind --: `-- {key}`"
+    way = f"`--prefix {key}`" if "audit" in app.argv else f"keys follow --: `-- {key}`"
     return f"{key} is a key; {way}"

@@ -27,14 +27,14 @@ EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
     (errors.NotAllowed, 6),
     (errors.StoreUnavailable, 7),
 )
-"""The first class that an error belongs to decides; all other errors exit with 1."""
+"""Exit codes by error class. The first matching class applies; all other errors exit with 1."""
 
 FAILED = 1
 INVALID = 2
 PARTLY_DONE = 8
 INTERRUPTED = 130
 MOST_CONFLICTS = 50
-"""The conflicts that a person sees; JSON has all of them."""
+"""The number of conflicts printed for people. JSON has all of them."""
 
 
 def report(error: BaseException, app: Invocation) -> int:
@@ -53,21 +53,24 @@ def report(error: BaseException, app: Invocation) -> int:
 
 
 def partly_done(failures: Sequence[errors.NessieError], app: Invocation) -> NoReturn:
-    """Reports the failed parts of a command and exits. The other parts have been reported before."""
+    """Reports the failed parts of a command and exits.
+
+    The other parts have been reported before.
+    """
     for failure in failures:
         _write(failure, app)
     raise typer.Exit(PARTLY_DONE)
 
 
 def _report_interrupt(app: Invocation) -> int:
-    """Prints nothing for people, who pressed Ctrl-C themselves."""
+    """Prints nothing for people, because they pressed Ctrl-C themselves."""
     if app.output.is_json_for_errors:
         _write(fault_of(KeyboardInterrupt()), app)
     return INTERRUPTED
 
 
 def _write(error: errors.NessieError, app: Invocation, hint: str = "") -> None:
-    """Writes to stdout first: on a terminal, earlier output stands above the error."""
+    """Flushes stdout first, so that earlier output appears above the error on a terminal."""
     from nessie_cli.cli.errors.hints import hints_for
     from nessie_cli.wire.facts import error_with_facts
 
@@ -87,7 +90,7 @@ def _write(error: errors.NessieError, app: Invocation, hint: str = "") -> None:
 
 
 def _message(error: errors.NessieError) -> str:
-    """Returns the message of an error, without the keys if they are too many to read."""
+    """Returns the message of an error, without the keys if there are too many."""
     count = len(error.conflicts) if isinstance(error, errors.ReferenceConflict) else 0
     if count <= MOST_CONFLICTS:
         return error.message
@@ -108,7 +111,8 @@ def _write_conflicts(error: errors.ReferenceConflict, output: Output) -> None:
     err.print_lines(conflict_lines(found._replace(conflicts=found.conflicts[:MOST_CONFLICTS]), err))
     if len(found.conflicts) > MOST_CONFLICTS:
         err.print_line(
-            f"... and {len(found.conflicts) - MOST_CONFLICTS:,} more conflicts; --json prints all of them"
+            f"... and {len(found.conflicts) - MOST_CONFLICTS:,} more conflicts; --json prints all"
+            " of them"
         )
 
 
@@ -134,13 +138,13 @@ def _report_usage(error: TyperException, app: Invocation) -> int:
     elif near and not hint:
         message += f"; did you mean {near.rstrip(')').replace(', ', ' or ')}?"
     message = message[:1].lower() + message[1:]
-    shows = "lists the commands" if message.startswith("no such command") else "shows what it takes"
+    shows = "lists the commands" if message.startswith("no such command") else "shows its usage"
     _write(errors.InvalidInput(message), app, hint or f"`{path} --help` {shows}")
     return INVALID
 
 
 def _path(app: Invocation) -> str:
-    """Returns the command of the command line, for an error that does not name it."""
+    """Returns the command name in the command line, for an error that does not name it."""
     from nessie_cli.cli.app.global_options import command_position
     from nessie_cli.cli.registry import COMMANDS
 
@@ -164,7 +168,7 @@ _PARSERS_WORDS = (
     (r"is not in the range x>=(-?\d+)$", r"must be \1 or more"),
     (r"is not in the range (-?\d+)<=x<=(-?\d+)$", r"must be from \1 to \2"),
 )
-"""The parser's words, and how they read here."""
+"""Replacements for the parser's wording."""
 
 
 def _plain_words(message: str) -> str:

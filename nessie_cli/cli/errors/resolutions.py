@@ -1,4 +1,4 @@
-"""The command lines that resolve a conflict. They travel with the error."""
+"""The command lines that resolve a conflict. They are attributes of the error."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def resolving(find: Callable[[ReferenceConflict], Resolutions]) -> Iterator[None]:
-    """Sets the resolutions of a conflict that the block raises; `find` returns those of the error.
+    """Sets the resolutions of a conflict raised by the block. `find` returns those of the error.
 
-    An outer block replaces the resolutions of an inner one.
+    An outer block overrides the resolutions of an inner one.
     """
     try:
         yield
@@ -34,7 +34,7 @@ def command_line(*words: str) -> str:
 
 
 def with_current_hash(app: Invocation, error: ReferenceConflict) -> Resolutions:
-    """The same command with the current hash as the expected one, if it named an expected hash."""
+    """Returns the command with the current hash as the expected one, if it has an expected hash."""
 
     def resolutions(_: object) -> list[str]:
         words = list(app.argv)

@@ -1,4 +1,4 @@
-"""The nearest of the names that exist: "did you mean"."""
+"""Suggestions for mistyped names: "did you mean"."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Returns `; did you mean 'x'?`, or an empty text if no name is near."""
+    """Returns `; did you mean 'x'?`, or an empty text if no name is similar."""
     near = nearest(word, known)
     return f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """Returns at most three known words that resemble a word, the best first."""
+    """Returns at most three known words that resemble a word, best match first."""
     from difflib import get_close_matches
 
     candidates = list(known)

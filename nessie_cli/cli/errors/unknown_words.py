@@ -1,4 +1,4 @@
-"""The message for an unknown command: the nearest command, or its counterpart here."""
+"""The message for an unknown command: a similar command, or the equivalent of a git command."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ def unknown_command(words: Sequence[str], known: Sequence[str], path: str) -> st
     of_root = path == "nessie"
     if of_root and (hint := hint_for_command(words)):
         return f"no such command '{word}': {hint}"
-    return f"no such command '{word}'{did_you_mean(word, [*known, *(_own_words() if of_root else ())])}"
+    return (
+        "no such command"
+        f" '{word}'{did_you_mean(word, [*known, *(_own_words() if of_root else ())])}"
+    )
 
 
 def _own_words() -> Sequence[str]:
-    """Returns aliases and plug-ins. The commands that need the settings report their errors."""
+    """Returns aliases and plug-ins. Errors in the settings are ignored; commands report them."""
     from nessie_cli.cli.app.aliases import aliases
     from nessie_cli.cli.app.plugins import plugins
     from nessie_cli.workspace.folder import working_folder

@@ -25,10 +25,10 @@ EXAMPLES = ("nessie gc apply", "nessie gc apply 20260131T120000Z --dry-run --jso
 class Options(RunOptions):
     """Mark again, and delete the approved files of a run that are still unreachable.
 
-    Files are kept if they have become live, have changed, belong to a content that cannot be read
-    now, or are outside of the allowed locations. The store is verified first; exits with 7 if it is
-    damaged. The references are checked before each batch; exits with 5 if a candidate has become
-    live meanwhile. If interrupted, run the same command again to resume. Exits with 8 if some files
+    Files are kept if they have become live, have changed, belong to an unreadable content, or are
+    outside of the allowed locations. The store is verified first; exits with 7 if it is damaged.
+    The references are checked before each batch; exits with 5 if a candidate has become live
+    meanwhile. If interrupted, run the same command again to resume. Exits with 8 if some files
     could not be deleted.
     """
 
@@ -43,7 +43,7 @@ class Options(RunOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class CollectorRehearsal(CollectorRun):
-    """A dry run: how many candidates would have each outcome, and `deletedBytes`."""
+    """A dry run: the number of candidates for each outcome, and `deletedBytes`."""
 
     would_be: Mapping[str, Annotated[int, Count]]
 
@@ -68,11 +68,14 @@ def run(options: Options, app: Invocation) -> CollectorRun | CollectorRehearsal:
 
 
 def show(result: CollectorRun | CollectorRehearsal, output: Output) -> None:
-    """Prints what was deleted, or would be."""
+    """Prints what was deleted, or would be deleted."""
     if not isinstance(result, CollectorRehearsal):
         show_summary(result, output)
         return
     counts = result.would_be
     kept = sum(count for name, count in counts.items() if name not in ("deleted", "deletedBytes"))
-    deleted = f"{counted(counts['deleted'], 'file')} would be deleted ({human_size(counts['deletedBytes'])})"
+    deleted = (
+        f"{counted(counts['deleted'], 'file')} would be deleted"
+        f" ({human_size(counts['deletedBytes'])})"
+    )
     output.say(f"run {result.run}: {deleted}, {kept:,} would be kept")

@@ -48,7 +48,8 @@ class Options(FolderOptions):
         typer.Option(
             "--cutoff",
             metavar="PATTERN=POLICY",
-            help="Retention policy for references whose full names match a regular expression. Repeatable; the first match applies.",
+            help="Retention policy for references whose full names match a regular "
+            "expression. Repeatable; the first match applies.",
         ),
     ] = None
     default_cutoff: Annotated[
@@ -56,8 +57,11 @@ class Options(FolderOptions):
         typer.Option(
             "--default-cutoff",
             metavar="POLICY",
-            help="Retention policy for all other references: NONE (keep everything), a number of commits, "
-            "a duration (P30D, 12h) or an instant. Default: the repository's own configuration, or NONE.",
+            help=(
+                "Retention policy for all other references: NONE (keep everything), a number of"
+                " commits, a duration (P30D, 12h) or an instant. Default: the repository's own"
+                " configuration, or NONE."
+            ),
         ),
     ] = None
     reference_time: Annotated[
@@ -72,7 +76,8 @@ class Options(FolderOptions):
         Snapshots,
         typer.Option(
             "--snapshots",
-            help="Keep all snapshots that the metadata of a live table lists, or only the referenced one.",
+            help="Keep all snapshots that the metadata of a live table lists, or only the "
+            "referenced one.",
         ),
     ] = Snapshots.LISTED
     catalog: Annotated[
@@ -80,7 +85,8 @@ class Options(FolderOptions):
         typer.Option(
             "--catalog",
             metavar="NAME",
-            help="The catalog of PyIceberg's configuration with the properties of the file systems (endpoints, credentials).",
+            help="The catalog of PyIceberg's configuration with the properties of the file "
+            "systems (endpoints, credentials).",
         ),
     ] = None
     engine: EngineOption = None
@@ -105,13 +111,14 @@ def _resumed(options: Options, app: Invocation) -> Run:
     settings = (options.cutoffs, options.default_cutoff, options.reference_time, options.catalog)
     if options.snapshots is not Snapshots.LISTED or any(one is not None for one in settings):
         raise InvalidInput(
-            "--resume keeps the settings of the run. Hint: omit --cutoff and the other settings, or begin a new run"
+            "--resume keeps the settings of the run. Hint: omit --cutoff and the other settings,"
+            " or begin a new run"
         )
     return options.runs(app).open(options.resume)
 
 
 def _new(options: Options, app: Invocation) -> Run:
-    """A new run. It is created only if all settings are valid and all packages are installed."""
+    """Creates a run, after all settings and packages have been checked."""
     engine = chosen(options.engine)
     repository = app.repository()
     defaults = repository_defaults(repository.config())

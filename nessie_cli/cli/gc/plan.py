@@ -19,10 +19,13 @@ from nessie_cli.model.durations import parse_duration
 
 EXAMPLES = (
     "nessie gc plan --warehouse s3://lake/warehouse",
-    "nessie gc plan 20260131T120000Z --warehouse /data/warehouse --warehouse /data/archive --grace 7d",
+    (
+        "nessie gc plan 20260131T120000Z --warehouse /data/warehouse --warehouse /data/archive"
+        " --grace 7d"
+    ),
 )
 DEFAULT_GRACE = 3 * 86_400
-"""The grace period in seconds."""
+"""The default grace period in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +42,8 @@ class Options(RunOptions):
         typer.Option(
             "--warehouse",
             metavar="LOCATION",
-            help="A location below which files may be deleted; tables elsewhere are kept. Repeatable.",
+            help="A location below which files may be deleted; tables elsewhere are kept. "
+            "Repeatable.",
         ),
     ] = None
     grace: Annotated[
@@ -47,7 +51,8 @@ class Options(RunOptions):
         typer.Option(
             "--grace",
             metavar="DURATION",
-            help="Keep files that changed within this time before the run began: 3d, 36h, P3D. Default: the repository's own configuration, or 3d.",
+            help="Keep files that changed within this time before the run began: 3d, 36h, "
+            "P3D. Default: the repository's own configuration, or 3d.",
         ),
     ] = None
     engine: EngineOption = None

@@ -1,4 +1,4 @@
-"""The results of the commands of `nessie gc`: a run, and the step that follows."""
+"""The results of the commands of `nessie gc`: a run, and the next step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ _NEXT_STEPS = {
     State.PARTLY: "nessie gc apply {run}",
 }
 _OUTSIDE = "OUTSIDE"
-"""The kind of a finding: a table outside of the locations that files may be deleted below."""
+"""The kind of a finding: a table outside of the locations where files may be deleted."""
 
 
 class CollectorCutoff(Shape):
@@ -44,7 +44,7 @@ class CollectedReference(Shape):
 
 
 class CollectorApproval(Shape):
-    """Who approved how many files and bytes. It is valid for the candidates with this digest."""
+    """An approval: who approved how many files and bytes. `digest` identifies the candidates."""
 
     by: str
     time: Instant
@@ -57,8 +57,8 @@ class CollectorApproval(Shape):
 class CollectorRun(Result):
     """A run of the garbage collection.
 
-    `digest` is that of the candidates, null before there are any. `failure` is why the state is
-    FAILED.
+    `digest` is that of the candidates, and null before planning. `failure` is the reason for the
+    state FAILED.
     """
 
     run: str
@@ -112,12 +112,12 @@ class CollectorRun(Result):
 
     @property
     def exit_code(self) -> int:
-        """8 if the step was done in part."""
+        """8 if the step was incomplete."""
         return PARTLY_DONE if self.is_partly_done else 0
 
     @property
     def next_step(self) -> str:
-        """The command that follows, or an empty text. A failed run repeats the step that failed."""
+        """The next command, or an empty text. After a failure it is the command that failed."""
         state = self.state
         if state is State.FAILED:
             state = (
@@ -150,7 +150,7 @@ class CollectorRun(Result):
 
 
 def finished(run: Run) -> CollectorRun:
-    """Returns the result of a step: with the next step, and with exit code 8 if it was incomplete."""
+    """Returns the result of a step, with the next step. Exits with 8 if it was incomplete."""
     found = CollectorRun.of(run)
     notes = []
     if run.info.state is State.PARTLY:
@@ -172,7 +172,7 @@ def finished(run: Run) -> CollectorRun:
 
 
 def _outside(run: Run) -> int:
-    """How many tables lie outside of the locations that files may be deleted below."""
+    """The number of tables outside of the locations where files may be deleted."""
     findings = run.dataset("plan-findings")
     return (
         sum(row["kind"] == _OUTSIDE for row in findings.records(["kind"])) if findings.exists else 0
@@ -185,5 +185,5 @@ def show_summary(result: CollectorRun, output: Output) -> None:
 
 
 def clock() -> datetime:
-    """Returns the time now. A run takes longer than the one time of an invocation is accurate."""
+    """Returns the current time. A run takes too long for the fixed time of an invocation."""
     return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Which run a command of `nessie gc` works on."""
+"""The run that a command of `nessie gc` works on."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,11 @@ from nessie_cli.errors import StoreNotFound
 from nessie_cli.gc.run import DEFAULT_FOLDER, Run, Runs
 from nessie_cli.workspace.trust import TRUSTED
 
-NO_RUNS = "there is no workspace here or above to keep runs in. Hint: `nessie init` creates one, or name a folder with --runs"
+NO_RUNS = (
+    "runs need a workspace, and there is none in this folder or a parent. Hint: `nessie init`"
+    " creates one, or"
+    " name a folder with --runs"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

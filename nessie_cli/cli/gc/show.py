@@ -51,7 +51,7 @@ class Options(RunOptions):
 
 @dataclass(frozen=True)
 class CollectedBase(Record):
-    """How many files are to be deleted below a location, and their bytes."""
+    """The number of candidates below a location, and their bytes."""
 
     base: str
     files: Annotated[int, Count]
@@ -60,7 +60,7 @@ class CollectedBase(Record):
 
 @dataclass(frozen=True)
 class CollectorFinding(Record):
-    """A content, file or folder that could not be read or listed, or was left alone."""
+    """A content, file or folder that could not be read or listed, or was skipped."""
 
     kind: str
     content_id: str | None
@@ -73,7 +73,7 @@ class CollectorFinding(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ShownCollectorRun(CollectorRun):
-    """A run, how much is to be deleted below each location, and what could not be read."""
+    """A run, its candidates by location, and what could not be read."""
 
     bases: Sequence[CollectedBase]
     findings: Sequence[CollectorFinding]
@@ -81,7 +81,7 @@ class ShownCollectorRun(CollectorRun):
 
 @dataclass(frozen=True)
 class CollectorCandidate(Record):
-    """A file to be deleted, as it was when it was listed."""
+    """A candidate for deletion, as it was when it was listed."""
 
     location: str
     bytes: Annotated[int, Count]
@@ -91,7 +91,7 @@ class CollectorCandidate(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class CollectorCandidates(Listing):
-    """The files to be deleted, in the order of deletion."""
+    """The candidates, in the order of deletion."""
 
     listing = "candidates"
     candidates: Iterator[CollectorCandidate]
@@ -160,7 +160,7 @@ def _candidates(run: Run) -> Iterator[CollectorCandidate]:
 
 
 def _bases(run: Run) -> list[CollectedBase]:
-    """The candidates below each location, the largest sum first."""
+    """Returns the candidates by location, the largest first."""
     if not run.dataset("candidates").exists:
         return []
     sums: dict[str, list[int]] = {}

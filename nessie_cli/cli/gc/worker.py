@@ -1,4 +1,4 @@
-"""The work of a run: marking and planning, in this process or with Spark."""
+"""Marking and planning a run, in this process or on Spark."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def need_packages(engine: Engine) -> None:
-    """Raises `ModuleNotFoundError` if a package is missing that every run of the engine needs."""
+    """Raises `ModuleNotFoundError` if a package that every run of the engine needs is missing."""
     for name in (
         "pyarrow",
         "fastavro",
@@ -33,7 +33,7 @@ def need_packages(engine: Engine) -> None:
 
 
 class Worker:
-    """Marks and plans a run with its engine. A `Marker`.
+    """Marks and plans a run with its engine. Implements `Marker`.
 
     Raises `InvalidInput` if the run belongs to another store than that of the invocation.
     """
@@ -47,7 +47,8 @@ class Worker:
         self._repository = app.repository()
         if self._repository.url != self._settings.store:
             raise InvalidInput(
-                f"run {run.id} belongs to the store {self._settings.store}, not to {self._repository.url}"
+                f"run {run.id} belongs to the store {self._settings.store}, not to"
+                f" {self._repository.url}"
             )
 
     @property
@@ -92,7 +93,8 @@ class Worker:
         verified = self._marker.verify()
         if verified is None:
             self._app.output.note(
-                f"{self._repository.url}: a server's store cannot be verified by its clients. Hint: run `nessie fsck` first, where the store is"
+                f"{self._repository.url}: clients cannot verify the store of a server. Hint: run"
+                " `nessie fsck` on the server's store first"
             )
         return verified
 

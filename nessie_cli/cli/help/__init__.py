@@ -1,1 +1,1 @@
-"""The commands that explain nessie itself."""
+"""The commands that document nessie itself."""

@@ -30,7 +30,7 @@ _PROGRAM = "nessie"
 class Options:
     """Show the manual page of a command or topic.
 
-    Without a name, shows the page of nessie itself. On a terminal, long pages go through the pager;
+    Without a name, shows the page of nessie itself. On a terminal, long pages go to the pager;
     otherwise the page is plain text. The program `man` is not needed.
     """
 
@@ -69,7 +69,7 @@ def show(result: Text, output: Output) -> None:
 
 
 def _page_name(words: Sequence[str]) -> str:
-    """The name of a page: `nessie-content-put` for the words `content put`."""
+    """Returns the name of a page: `nessie-content-put` for the words `content put`."""
     given = [word.strip() for word in words if word.strip()]
     return "-".join(
         given if given[:1] and given[0].partition("-")[0] == _PROGRAM else [_PROGRAM, *given]

@@ -1,4 +1,4 @@
-"""The files of the manual pages: beside the package in a checkout, inside it if it is installed."""
+"""The manual pages: next to the package in a checkout, inside it when installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def page_names() -> list[str]:
 
 
 def page_source(name: str) -> str | None:
-    """Returns the source of a page, or None if there is no such page. Aliases are followed."""
+    """Returns the source of a page, or None if the page does not exist. Follows aliases."""
     file = next((file for folder in _FOLDERS for file in folder.glob(f"man*/{name}.?")), None)
     source = file.read_text(encoding="utf-8") if file else None
     if source is None or not source.startswith(".so "):
@@ -25,7 +25,7 @@ def page_source(name: str) -> str | None:
 
 
 def topics() -> dict[str, str]:
-    """Returns the topics that have pages of their own, each with the line that says what it is about."""
+    """Returns the topic pages, each with its one-line description."""
     found = {}
     for folder in _FOLDERS:
         for file in folder.glob("man7/nessie-*.7"):

@@ -19,7 +19,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Version(Result):
-    """The versions of nessie and Python, and the newest format of a store that it knows."""
+    """The versions of nessie and Python, and the newest supported store format."""
 
     version: str
     python: str

@@ -1,4 +1,7 @@
-"""What `nessie version` and `nessie --version` say; imports next to nothing, so that `--version` costs hardly more than Python."""
+"""The output of `nessie version` and `nessie --version`.
+
+Imports almost nothing, so that `--version` is as fast as starting Python.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ _FLAGS = ("--json", "--jsonl", "-q", "--quiet", "-v", "--verbose", "--debug", "-
 
 
 def asks_for_version(argv: list[str]) -> bool:
-    """Whether `--version` is the first word that is no global flag; `-v` and `-V` alone ask for it as well."""
+    """Whether a command line requests the version: by `--version`, or by `-v` or `-V` alone."""
     return (
         argv in (["-v"], ["-V"])
         or next((word for word in argv if word not in _FLAGS), "") == "--version"
@@ -18,7 +21,7 @@ def asks_for_version(argv: list[str]) -> bool:
 
 
 def show_version(argv: list[str]) -> None:
-    """Print the answer to `--version`."""
+    """Prints the version."""
     if "--json" in argv or "--jsonl" in argv:
         import json
 
@@ -33,7 +36,7 @@ def show_version(argv: list[str]) -> None:
 
 
 def version_line() -> str:
-    """One line for people."""
+    """Returns the versions on one line."""
     return f"nessie {__version__} (Python {_python()}, store format {_store_format()})"
 
 

@@ -1,4 +1,4 @@
-"""Hooks: programs in a workspace's `.nessie/hooks/` that run before and after commits and merges.
+"""Hooks: programs in `.nessie/hooks/` that run before and after commits and merges.
 
 This package is loaded only if the folder exists.
 """

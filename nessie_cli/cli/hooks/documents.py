@@ -1,4 +1,4 @@
-"""The JSON that a hook reads from stdin: what a commit, merge or transplant would do."""
+"""The JSON that a hook reads from stdin: the effect of a commit, merge or transplant."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _operation(operation: Operation, states: Mapping[ContentKey, Content]) -> Do
 
 
 def merge_document(draft: Draft[Any], change: Merge | Transplant) -> Document:
-    """Returns the source of a merge or transplant, and what would happen to each key."""
+    """Returns the source of a merge or transplant, and its effect on each key."""
     view, outcome, options = draft.view, draft.answer(), change.options
     if isinstance(change, Merge):
         source = structs.replace(view.resolve(change.source), hash=draft.sources[0])

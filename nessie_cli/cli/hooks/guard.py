@@ -1,9 +1,9 @@
 """The hooks of an invocation, as the guard of its repository.
 
-`pre-commit` and `pre-merge` read the change as JSON from stdin, and refuse it if they do not end
-with 0. `post-commit` and `post-merge` read the change and its result; they cannot fail it. The
-hooks of merges also run for transplants. No hook runs for a dry run, or for changes that a hook
-makes.
+`pre-commit` and `pre-merge` read the change as JSON from stdin, and refuse it by a nonzero exit
+code. `post-commit` and `post-merge` read the change and its result; their failure has no effect on
+it. The hooks of merges also run for transplants. No hook runs for a dry run, or for changes that a
+hook makes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ PRE_MERGE, POST_MERGE = "pre-merge", "post-merge"
 
 
 class Hooks:
-    """Runs the hooks of a workspace: a `Guard`. Without `verify`, no hook can refuse a change."""
+    """Runs the hooks of a workspace.
+
+    Implements `Guard`. Without `verify`, hooks cannot refuse a change.
+    """
 
     def __init__(self, programs: Programs, *, verify: bool) -> None:
         self._programs = programs
@@ -59,11 +62,12 @@ class Hooks:
             if not failure.has_run:
                 raise NotAllowed(str(failure)) from None
             raise NotAllowed(
-                f"the hook {name} refuses: {failure}; nothing was written. Hint: --no-verify skips the hook"
+                f"the hook {name} refuses: {failure}; nothing was written. Hint: --no-verify skips"
+                " the hook"
             ) from None
 
     def done(self, draft: Draft[Any], answer: Any) -> None:
-        """Notes a change, for the hook after it."""
+        """Records a change for the hook that runs after it."""
         branch = draft.references[0].name
         if isinstance(draft.change, Commit):
             result = commit_with_facts(answer)
@@ -80,7 +84,7 @@ class Hooks:
                 self._programs.run(name, branch, document)
             except HookFailed as failure:
                 reason = f"the hook {name} failed: {failure}" if failure.has_run else str(failure)
-                self._programs.print_line(f"nessie: {reason}; what was done stays")
+                self._programs.print_line(f"nessie: {reason}; the change is kept")
 
     def _need_trust(self, *names: str) -> None:
         """Raises `NotAllowed` if one of these hooks exists and the workspace is not trusted."""

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from nessie_cli.workspace.folder import Workspace
 
 TERMINATION_TIMEOUT = 2.0
-"""Seconds that an interrupted hook has to end before it is killed."""
+"""Seconds between the interrupt of a hook and its termination by force."""
 
 
 class HookFailed(Exception):
-    """A hook could not be run, or has run and did not end with 0."""
+    """A hook could not be started, or ended with a nonzero exit code."""
 
     def __init__(self, reason: str, *, has_run: bool) -> None:
         super().__init__(reason)
@@ -34,7 +34,7 @@ class HookFailed(Exception):
 class Programs:
     """The hooks of a workspace.
 
-    `print_line` writes to stderr. `pause` leaves the terminal to a hook while it runs.
+    `print_line` writes to stderr. `pause` releases the terminal while a hook runs.
     """
 
     workspace: Workspace
@@ -68,7 +68,10 @@ class Programs:
             with self.pause():
                 code = _run(path, text, self.workspace.root, environment)
         except OSError as error:
-            reason = f"{path}: the hook cannot be run: {error.strerror}; a script begins with a line such as #!/bin/sh"
+            reason = (
+                f"{path}: the hook cannot be run: {error.strerror}; a script begins with a line"
+                " such as #!/bin/sh"
+            )
             raise HookFailed(reason, has_run=False) from None
         if code:
             ending = f"exit code {code}" if code > 0 else f"ended by {signal.Signals(-code).name}"
@@ -76,12 +79,13 @@ class Programs:
 
 
 def _run(path: Path, text: str, folder: Path, environment: Mapping[str, str]) -> int:
-    """Runs a program, and returns its exit code. It is ended if this process is interrupted."""
+    """Runs a program and returns its exit code. An interrupt of this process ends it."""
     # An interrupt while the process starts would leave it running, so it is delivered afterwards.
     interrupts: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
     try:
-        # The hook is the user's own program. It prints to stderr: stdout is the command's result.
+        # The user installed this program. Its output goes to stderr: stdout is the command's
+        # result.
         with subprocess.Popen(  # noqa: S603
             [path], stdin=subprocess.PIPE, stdout=2, cwd=folder, env=environment
         ) as process:  # noqa: RUF100, S603

@@ -29,7 +29,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Show for each key the commit that changed it last.
+    """Show the commit that last changed each key.
 
     When stdout is not a terminal, a line is: key, hash, time, author, subject.
     """
@@ -44,7 +44,7 @@ class Options:
 
 @dataclass(frozen=True)
 class BlamedEntry(Record):
-    """A key of a state, and the commit that changed it last."""
+    """A key and the commit that last changed it."""
 
     entry: Annotated[Entry, INLINE]
     last_change: CommitMeta
@@ -52,7 +52,7 @@ class BlamedEntry(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Blame(Page):
-    """The keys of a state, ascending, each with its last change."""
+    """The keys at a revision, ascending, each with its last change."""
 
     listing = "blame"
     effective_reference: Reference
@@ -70,7 +70,7 @@ def run(options: Options, app: Invocation) -> Blame:
     if keys.prefix is not None and not first:
         where = effective.name or effective.hash
         raise ContentNotFound(
-            f"nothing is at or below key '{keys.prefix}' in '{where}'", keys.prefix
+            f"there is no content at or below key '{keys.prefix}' in '{where}'", keys.prefix
         )
     return Blame(effective_reference=effective, blame=chain(first, found))
 

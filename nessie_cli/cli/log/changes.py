@@ -9,7 +9,7 @@ from nessie_cli.revisions import Revision
 
 
 def changes_in(repository: Repository, entry: LogEntry, keys: KeyRange = ALL_KEYS) -> list[Change]:
-    """Returns the changes of a commit with contents. Cost O(changes · log keys)."""
+    """Returns the changes of a commit with contents. Costs O(changes · log keys)."""
     # As a text, a hash would be looked up among the names of references first.
     return changes_of(
         repository.diff(Revision(None, entry.parent), Revision(None, entry.hash), keys)

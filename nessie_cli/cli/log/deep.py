@@ -1,4 +1,4 @@
-"""`--deep`: adds to changes what differs between the metadata files of their Iceberg contents."""
+"""`--deep`: compares the metadata files of changed Iceberg contents."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
 
 FEW = 10_000
-"""The largest number of changes that are counted before the first file is read, to show a total."""
+"""Up to this number of changes are counted before the first file is read, to show a total."""
 KEPT = 2
-"""How many metadata files are kept: in a log, the state of a table before a commit is the state after the next one."""
+"""The number of cached metadata files. A log uses the state of a table twice."""
 
 
 Read = Callable[[str], Document]
-"""Reads a metadata file."""
+"""A function that reads a metadata file."""
 
 
 def deep_changes(entries: Iterable[DiffEntry], app: Invocation) -> Iterator[Change]:
@@ -36,7 +36,7 @@ def deepen(
 ) -> Iterator[Change]:
     """Yields each change with the comparison of its metadata files, while they are read.
 
-    A file that cannot be read is a problem of its change; the others are read all the same.
+    A file that cannot be read is reported as a problem of its change; the others are still read.
     """
     read = read or metadata_reader()
     rest = iter(changes)
@@ -51,7 +51,7 @@ def deepen(
 
 
 def metadata_reader() -> Read:
-    """Returns a function that reads metadata files, keeps the last ones, and gives up on a silent file system."""
+    """Returns a cached reader of metadata files, with a timeout for the file system."""
     files = Files()
 
     @lru_cache(KEPT)
@@ -62,7 +62,7 @@ def metadata_reader() -> Read:
 
 
 def compare_files(before: Content | None, after: Content | None, read: Read) -> Inside:
-    """Returns what differs between the metadata files of two contents, and the files that cannot be read."""
+    """Compares the metadata files of two contents, and returns the files that cannot be read."""
     found = compare(before, after, read)
     return Inside(
         [Fact(fact.what, fact.name, fact.before, fact.after) for fact in found.facts],

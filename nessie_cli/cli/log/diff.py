@@ -41,9 +41,9 @@ DIFFERENCES_FOUND = 1
 class Options:
     """Show the contents that differ between two revisions, field by field.
 
-    A..B is the same as A B; A...B starts at the merge base of A and B. --staged compares the staged batch with
-    the head of its branch. When stdout is not a terminal, a line is: change, key, field, before, after. As in
-    git, -q prints nothing and implies --exit-code, unless --json is given.
+    A..B is the same as A B; A...B starts at the merge base of A and B. --staged compares the staged
+    batch with the head of its branch. When stdout is not a terminal, a line is: change, key, field,
+    before, after. As in git, -q prints nothing and implies --exit-code, unless --json is given.
     """
 
     words: Annotated[
@@ -58,7 +58,7 @@ class Options:
         typer.Option(
             "--staged",
             "--cached",
-            help="Show what is staged: the changes that `nessie commit` would make.",
+            help="Show the staged changes, as `nessie commit` would make them.",
         ),
     ] = False
     stat: Annotated[
@@ -83,7 +83,7 @@ class Options:
 
     @property
     def print_changes(self) -> Callable[[Iterable[Change], Terminal], None]:
-        """The function that prints the changes in the form that is asked for."""
+        """The function that prints the changes in the selected form."""
         if self.name_only:
             return print_names
         return print_name_status if self.name_status else print_summary if self.stat else print_diff
@@ -93,7 +93,8 @@ class Options:
 class Diff(Page):
     """The keys whose contents differ.
 
-    `staged` is true if they are those of the staged batch; both references are then the branch of the batch.
+    `staged` is true if the staged batch is compared with its branch; both references are then that
+    branch.
     """
 
     listing = "diffs"
@@ -115,7 +116,7 @@ def run(options: Options, app: Invocation) -> Diff:
     """Finds the differences. They are read while they are printed."""
     if options.deep and (options.stat or options.name_status or options.name_only):
         raise InvalidInput(
-            "--deep compares field by field; leave --stat, --name-status and --name-only out"
+            "--deep compares field by field; omit --stat, --name-status and --name-only"
         )
     words, prefixes = split_keys(app, options.words or [], 2, USAGE)
     if options.staged:
@@ -142,15 +143,16 @@ def run(options: Options, app: Invocation) -> Diff:
 
 
 def show(result: Diff, output: Output) -> None:
-    """Prints the changes in the form that the options ask for."""
+    """Prints the changes in the selected form."""
     result.options.print_changes(result.changes, output.out)
 
 
 def _sides(words: Sequence[str], app: Invocation) -> tuple[Revision, Revision]:
-    """The revisions to compare."""
+    """Returns the revisions to compare."""
     if not words:
         raise InvalidInput(
-            f"diff needs a revision to compare with: {USAGE}. Hint: `nessie diff --staged` shows what is staged"
+            f"diff needs a revision to compare with: {USAGE}. Hint: `nessie diff --staged` shows"
+            " the staged changes"
         )
     if len(words) > 1:
         return app.revision(words[0]), app.revision(words[1])
@@ -165,7 +167,7 @@ def _sides(words: Sequence[str], app: Invocation) -> tuple[Revision, Revision]:
 def _between(
     before: str, after: str, prefixes: Sequence[ContentKey], app: Invocation
 ) -> Iterator[Change]:
-    """The changes between two commits at or below some keys."""
+    """Returns the changes between two commits at or below some keys."""
     repository = app.repository()
     start, end = Revision(None, before), Revision(None, after)
     ranges = [KeyRange(prefix=prefix) for prefix in _outermost(prefixes)] or [ALL_KEYS]
@@ -182,7 +184,7 @@ def _between(
 def _staged(
     words: Sequence[str], prefixes: Sequence[ContentKey], app: Invocation
 ) -> tuple[Reference, Reference, Iterator[Change]]:
-    """The branch of the staged batch, twice, and the changes of the batch at or below some keys."""
+    """Returns the branch of the staged batch, twice, and the changes at or below some keys."""
     from nessie_cli.cli.log.staged import staged_differences
 
     if words:
@@ -199,7 +201,7 @@ def _staged(
 
 
 def _outermost(prefixes: Iterable[ContentKey]) -> list[ContentKey]:
-    """The prefixes in order, without those below another one."""
+    """Returns the prefixes in order, without those below another one."""
     found: list[ContentKey] = []
     for prefix in sorted(set(prefixes)):
         if not any(prefix.starts_with(outer) for outer in found):

@@ -12,9 +12,10 @@ from nessie_cli.wire.record import OPTIONAL, Record
 
 @dataclass(frozen=True, kw_only=True)
 class DiffEntry(Record):
-    """A key whose content differs; the two entries of a rename name each other's key.
+    """A key whose content differs. The two entries of a rename contain each other's key.
 
-    `metadata` compares the metadata files (`--deep`), `metadataProblems` says why one could not be read.
+    `metadata` compares the metadata files (`--deep`). `metadataProblems` are those that could not
+    be read.
     """
 
     key: ContentKey

@@ -1,4 +1,4 @@
-"""Finds the commit that changed each key last: a first page key by key, then one walk of the history for the others."""
+"""Finds the commit that last changed each key, by lookups and one history walk."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
 
 FEW = 16
-"""So many keys, or fewer, are looked up one by one: the store finds the last commit of a key without a walk."""
+"""Up to this number of keys are looked up one by one, because a lookup needs no walk."""
 PAGE = 128
-"""So many keys are looked up one by one at the beginning, so that whoever reads them does not wait for the walk: more than fill a pipe at once."""
+"""This number of keys is looked up before the walk, so that output begins early.
+
+It fills more than the buffer of a pipe.
+"""
 MANY = 50_000
-"""So many keys at most share one walk: what is kept in memory does not grow with the catalog."""
+"""The maximum number of keys per walk. It limits memory in large catalogs."""
 
 
 def last_changes(
     repository: Repository, at: str, keys: KeyRange
 ) -> Iterator[tuple[Entry, CommitMeta]]:
-    """The entries of a state, ascending, each with the newest commit along first parents that has an operation on its key.
+    """Yields entries, ascending, with the newest first-parent commit that changed each key.
 
-    The first page is looked up; for the others history is walked until all but a few are found. Cost O(log commits) for each key that is looked up,
-    and O(keys + commits walked), one walk for every `MANY` keys.
+    The first page is looked up. For the others the history is walked until all but a few are found.
+    Costs O(log commits) for each lookup, and O(keys + commits walked) for each `MANY` keys.
     """
     entries = iter(repository.entries(at, keys))
-    # As a text it would be looked for among the names each time.
+    # As a text, a hash would be looked up among the names of references each time.
     commit = Revision(None, at)
-    # A server is better asked once for many keys than once for each.
+    # For a server, one request for many keys is faster than one per key.
     for entry in islice(entries, 0 if repository.url.startswith("http") else PAGE):
         if (meta := repository.last_change(commit, entry.key)) is not None:
             yield entry, meta

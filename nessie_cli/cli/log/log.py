@@ -38,9 +38,9 @@ ONELINE = "oneline"
 class Options(SelectionOptions):
     """Show the history, newest commit first.
 
-    Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. TEMPLATE is a text with git's
-    placeholders, such as '%h %an %s'; `nessie help log` lists them all. --deep implies -p. When stdout is not a
-    terminal, a line is: hash, time, author, subject.
+    Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. TEMPLATE is a text
+    with git-style placeholders, such as '%h %an %s'; `nessie help log` lists them all. --deep
+    implies -p. When stdout is not a terminal, a line is: hash, time, author, subject.
     """
 
     oneline: Annotated[bool, typer.Option("--oneline", help="Show one line per commit.")] = False
@@ -49,7 +49,8 @@ class Options(SelectionOptions):
         bool,
         typer.Option(
             "--stat",
-            help="Count what each commit created (+), updated (~), deleted (-) and renamed (>).",
+            help="Count the contents that each commit created (+), updated (~), deleted (-)"
+            " and renamed (>).",
         ),
     ] = False
     name_status: Annotated[
@@ -83,13 +84,16 @@ class Options(SelectionOptions):
 
     @property
     def template(self) -> Template | None:
-        """The template of `--format`, if it is not the name of a form. Raises `InvalidInput` if it is invalid."""
+        """The template of `--format`, or None for a named form.
+
+        Raises `InvalidInput` if it is invalid.
+        """
         return None if self.format_ in (None, ONELINE) else Template(self.format_)
 
 
 @dataclass(frozen=True)
 class Tally(Record):
-    """How many contents a commit created, updated, deleted and renamed."""
+    """The numbers of contents that a commit created, updated, deleted and renamed."""
 
     created: Annotated[int, Count]
     updated: Annotated[int, Count]
@@ -99,7 +103,7 @@ class Tally(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Logged(Record):
-    """A commit; `changes` if `--stat` asks for them, `diffs` if `--patch`, `--deep` or `--name-status` does."""
+    """A commit; `changes` with `--stat`, `diffs` with `--patch`, `--deep` or `--name-status`."""
 
     entry: Annotated[LogEntry, INLINE]
     changes: Annotated[Tally | None, OPTIONAL] = None
@@ -118,7 +122,7 @@ class Log(Page):
 
 
 def run(options: Options, app: Invocation) -> Log:
-    """Selects the commits. They are read, and compared with their parents, while they are printed."""
+    """Selects the commits. They are read and compared while they are printed."""
     _check(options, app)
     template = options.template
     selection = select(options, app, graph=options.graph)
@@ -135,7 +139,7 @@ def run(options: Options, app: Invocation) -> Log:
         # `hasMore` comes before the commits, so they are read first.
         entries = list(entries)
         has_more = next(selection.rest, selection) is not selection
-    # An error at the first commit is an error of its own, not the end of a listing.
+    # An error at the first commit fails the command. Later errors end a listing.
     found = iter(entries)
     entries = chain(list(islice(found, 1)), found)
     commits = _with_changes(options, entries, selection.keys, app)
@@ -144,7 +148,7 @@ def run(options: Options, app: Invocation) -> Log:
 
 
 def show(result: Log, output: Output) -> None:
-    """Prints the commits in the form that the options ask for."""
+    """Prints the commits in the selected form."""
     print_log(result.commits, result.form, output.out, result.names)
 
 
@@ -163,14 +167,15 @@ def _check(options: Options, app: Invocation) -> None:
     }
     if given := next((name for name, is_given in others.items() if is_given), None):
         raise InvalidInput(
-            f"--format and {given} exclude each other: the template says all that is shown of a commit"
+            f"--format and {given} exclude each other: the template defines the whole output for a"
+            " commit"
         )
 
 
 def _names(template: Template | None, app: Invocation) -> Names:
-    """The references at each commit, if they are shown.
+    """Returns the references at each commit, if they are shown.
 
-    In a pipe only a template shows them: other programs ask for the references themselves.
+    In a pipe only a template shows them: other programs list the references themselves.
     """
     on_terminal = not app.output.is_json and app.output.out.is_terminal
     are_shown = on_terminal if template is None else template.names_references
@@ -194,7 +199,7 @@ def _with_changes(
     keys: Collection[ContentKey],
     app: Invocation,
 ) -> Iterator[LoggedCommit]:
-    """The commits, each with the changes that the options ask for, at and below some keys."""
+    """Yields the commits with their changes at and below some keys, as the options request."""
     repository = app.repository()
     read = None
     if options.deep:
@@ -216,7 +221,7 @@ def _with_changes(
 
 
 def _logged(options: Options, commit: LoggedCommit) -> Logged:
-    """A commit as JSON shows it."""
+    """Returns the record of a commit."""
     changes = commit.changes or ()
     return Logged(
         entry=commit.entry,

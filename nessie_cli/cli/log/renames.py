@@ -1,4 +1,4 @@
-"""The changes between two states, however many: renames are found without keeping every content."""
+"""Changes between two states with renames, in memory that does not grow with all contents."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from nessie_cli.model import Content, ContentKey, DiffEntry
 from nessie_cli.render.changes import Change, ChangeKind, changes_of
 
 FEW = 10_000
-"""The largest number of differences that are kept, and so read only once."""
+"""Up to this number of differences are kept in memory, and read only once."""
 
 Read = Callable[[], Iterator[DiffEntry]]
-"""Reads all differences from the beginning."""
+"""A function that reads all differences from the beginning."""
 
 
 def changes_between(
@@ -21,9 +21,9 @@ def changes_between(
 ) -> Iterator[Change]:
     """Yields the same changes as `changes_of`, while the differences are read.
 
-    Updates before the first creation or deletion are yielded at once: they are not part of a rename. If more
-    than a few differences follow, they are read up to four times, and the memory grows with the smaller of the
-    numbers of creations and deletions.
+    Updates before the first creation or deletion are yielded immediately: they are not part of a
+    rename. If more than `FEW` differences follow, they are read up to four times. Memory grows with
+    the number of creations or deletions, whichever is smaller.
     """
     count = 0
     entries = read()
@@ -52,7 +52,7 @@ def changes_between(
 
 
 def _renamed(read: Read) -> dict[str, ContentKey]:
-    """The old key of each content id that moved from one key to another."""
+    """Returns the old key of each content id that moved to another key."""
     counted = Counter(_side(entry)[0] for entry in read())
     if not counted[ChangeKind.CREATED] or not counted[ChangeKind.DELETED]:
         return {}

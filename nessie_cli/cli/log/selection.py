@@ -1,4 +1,4 @@
-"""The commits that a log shows: the options that select them, and the walk that finds them."""
+"""The selection of the commits of a log: its options, and the history walk."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ class SelectionOptions:
         list[str] | None,
         typer.Argument(
             metavar="[REV|RANGE] [-- KEY...]",
-            help="The commits to start at, and the keys they changed.",
+            help="The commits to start at; with keys, only commits that changed them.",
         ),
     ] = None
     limit: Annotated[
@@ -111,8 +111,9 @@ class SelectionOptions:
 class Selection(NamedTuple):
     """The selected commits.
 
-    `entries` yields each commit that was read, and whether it is selected. It ends with the last selected
-    commit. `rest` yields the commits behind it, with None for those that the repository filtered out.
+    `entries` yields each commit that was read, and whether it is selected. It ends with the last
+    selected commit. `rest` yields the commits after it, with None for those that the repository
+    filtered out.
     """
 
     entries: Iterator[tuple[LogEntry, bool]]
@@ -123,8 +124,8 @@ class Selection(NamedTuple):
 def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Selection:
     """Returns the selected commits, newest first, read while they are consumed.
 
-    A graph needs all commits: its lines lead through those that are not selected. Raises `InvalidInput` for
-    options that exclude each other or have no meaning.
+    A graph needs all commits, because its lines pass through those that are not selected. Raises
+    `InvalidInput` for options that exclude each other or have no effect.
     """
     for name in ("since", "until", "grep", "filter_", "author", "committer"):
         given = getattr(options, name)
@@ -141,7 +142,7 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
     if options.filter_:
         from nessie_cli.cli.app.filters import by_filter
 
-        # The expression is tested here, so commits are skipped here as well.
+        # The expression is evaluated in this process, so `--skip` is applied here as well.
         tests, skip = [by_filter("log", options.filter_)], options.skip
     operations = options.extended or (
         options.filter_ is not None and "operations" in options.filter_
@@ -159,7 +160,10 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
 
 
 def walk_of(meant: RevisionRange | Revision | None, *, first_parent: bool = False) -> Walk:
-    """Returns the walk over a range or the history of a revision; None means all branches and tags."""
+    """Returns the walk over a range or the history of a revision.
+
+    None means all branches and tags.
+    """
     if isinstance(meant, RevisionRange):
         return Walk(meant.end, meant.start, symmetric=meant.symmetric, first_parent=first_parent)
     return Walk(meant, first_parent=first_parent)
@@ -168,7 +172,7 @@ def walk_of(meant: RevisionRange | Revision | None, *, first_parent: bool = Fals
 def _log_filter(
     options: SelectionOptions, keys: Sequence[ContentKey], app: Invocation
 ) -> LogFilter:
-    """The conditions that the repository tests."""
+    """Returns the conditions that the repository evaluates."""
     since, until = (
         parse_time(text, app.now) if text else None for text in (options.since, options.until)
     )
@@ -201,7 +205,7 @@ def _pattern(option: str, text: str, *, ignore_case: bool) -> re.Pattern[str]:
 def _selected(
     entries: Iterable[LogEntry | None], tests: Sequence[Test], limit: int | None, skip: int
 ) -> Iterator[tuple[LogEntry, bool]]:
-    """Yields each entry, and whether it passes every test and is not among the first `skip` that do.
+    """Yields each entry, and whether it passes every test, after the first `skip` that do.
 
     Ends with the last of at most `limit` selected entries.
     """

@@ -33,8 +33,8 @@ USAGE = "nessie show [REV|REV:KEY] [-- KEY...]"
 class Options:
     """Show a commit's metadata and changes.
 
-    A key stands for itself and all keys below it. REV:KEY shows one content, as `nessie content show KEY --at
-    REV` does.
+    A key selects itself and all keys below it. REV:KEY shows one content, as `nessie content show
+    KEY --at REV` does.
     """
 
     words: Annotated[

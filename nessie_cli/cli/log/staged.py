@@ -1,4 +1,4 @@
-"""The staged batch as differences to the head of its branch."""
+"""The staged batch as differences from the head of its branch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def staged_differences(app: Invocation) -> tuple[Reference, list[DiffEntry]]:
-    """Returns the current branch, and the differences that the staged batch makes to its head, ascending by key.
+    """Returns the current branch, and the differences of the staged batch, ascending by key.
 
     Raises `InvalidInput` if the batch is for another branch or another store.
     """

@@ -53,10 +53,10 @@ _SIZE = (Column("KEY", "key", "fold"), _number("ROWS"), _number("FILES"), _numbe
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Count commits by author, day and key, with contents created and deleted and tables per day.
+    """Count commits by author, day and key, and show contents and tables per day.
 
-    History is counted along first parents, so a merge is one commit. Days are in UTC. When stdout is not a
-    terminal, the first cell of a line is its subject: `author`, `day`, `key` or `table`.
+    History is counted along first parents, so a merge is one commit. Days are in UTC. When stdout
+    is not a terminal, the first cell of a line is its subject: `author`, `day`, `key` or `table`.
     """
 
     words: Annotated[
@@ -89,7 +89,7 @@ class Options:
 
 @dataclass(frozen=True)
 class CommitCount(Record):
-    """How many commits, and the times of the first and the last one."""
+    """The number of commits, and the times of the first and the last one."""
 
     commits: Annotated[int, Count]
     first: datetime | None
@@ -103,7 +103,7 @@ class CommitCount(Record):
 
 @dataclass(frozen=True)
 class AuthorCount(Record):
-    """The commits of an author, or of their committer if they name no author."""
+    """The commits of an author, or of a committer if the commits have no author."""
 
     author: str
     count: Annotated[CommitCount, INLINE]
@@ -111,7 +111,7 @@ class AuthorCount(Record):
 
 @dataclass(frozen=True)
 class DayCount(Record):
-    """What happened on a day in UTC; `tables` and `contents` exist at its end, not counting namespaces."""
+    """The changes of a day in UTC. `tables` and `contents` exist at its end, without namespaces."""
 
     day: str
     commits: Annotated[int, Count]
@@ -142,7 +142,7 @@ class KeyCount(Record):
 
 @dataclass(frozen=True)
 class TableSize(Record):
-    """The size of a table, from the summary of its snapshot; null if the summary does not say."""
+    """The size of a table from the summary of its snapshot, or null if the summary lacks it."""
 
     key: ContentKey
     rows: Annotated[int, Count] | None
@@ -157,7 +157,10 @@ class TableSize(Record):
 
 @dataclass(frozen=True)
 class TableSizes(Record):
-    """All Iceberg tables together, and the largest ones. Tables with `unreadable` metadata files are in no sum."""
+    """The sums of all Iceberg tables, and the largest ones.
+
+    Tables with `unreadable` metadata files are not in the sums.
+    """
 
     tables: Annotated[int, Count]
     unreadable: Annotated[int, Count]
@@ -177,8 +180,8 @@ class TableSizes(Record):
 class Statistics(Result):
     """The counts of a history.
 
-    `since` is the commit before the first one that is counted, null if the whole history is. `sizes` is null
-    without `--sizes`.
+    `since` is the commit before the first one that is counted, or null for the whole history.
+    `sizes` is null without `--sizes`.
     """
 
     effective_reference: Reference
@@ -195,7 +198,7 @@ class Statistics(Result):
 
 
 class Line(NamedTuple):
-    """The commits that are counted: `commits` of them, from `end` down along first parents to `since`, without it."""
+    """The counted commits: from `end` along first parents to `since`, exclusive."""
 
     end: Reference
     since: str
@@ -240,7 +243,7 @@ def run(options: Options, app: Invocation) -> Statistics:
 
 
 def show(result: Statistics, output: Output) -> None:
-    """Prints a table of each subject, and sums on stderr."""
+    """Prints a table for each subject, and sums on stderr."""
     _print_tables(result, output.out)
     more = result.keys - len(result.most_changed)
     hidden = f", {more:,} of which are not shown (-n)" if more else ""
@@ -250,11 +253,12 @@ def show(result: Statistics, output: Output) -> None:
     if (sizes := result.sizes) is None:
         return
     output.note(
-        f"{counted(sizes.tables, 'table')} with {counted(sizes.rows, 'row')} in {counted(sizes.files, 'file')} of {human_size(sizes.bytes)}"
+        f"{counted(sizes.tables, 'table')} with {counted(sizes.rows, 'row')} in"
+        f" {counted(sizes.files, 'file')} of {human_size(sizes.bytes)}"
     )
     if sizes.unreadable:
         output.note(
-            f"{counted(sizes.unreadable, 'metadata file')} cannot be read; `nessie audit` says why"
+            f"{counted(sizes.unreadable, 'metadata file')} cannot be read; `nessie audit` shows why"
         )
 
 
@@ -285,7 +289,7 @@ def _count(options: Options, line: Line, app: Invocation) -> History:
 
 
 def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
-    """Adds up the tables in this process."""
+    """Sums up the tables in this process."""
     from nessie_cli.audit.local import each
     from nessie_cli.audit.sizes import size_of_table, sizes
     from nessie_cli.iceberg.files import Files
@@ -303,7 +307,7 @@ def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
 
 
 def _count_by_spark(options: Options, line: Line, app: Invocation) -> tuple[History, Sizes | None]:
-    """Counts, and adds up the tables if they are asked for, by Spark."""
+    """Counts on Spark, and sums up the tables if requested."""
     with spark_session(app, brief=True) as spark:
         from nessie_cli.spark import history_of, sizes_of
 
@@ -317,7 +321,7 @@ def _print_tables(result: Statistics, out: Terminal) -> None:
         return map(out.time, found)
 
     def numbers(*found: int | None) -> Iterator[str]:
-        """Digits in groups on a terminal; an empty cell for an unknown number."""
+        """Groups digits on a terminal. Unknown numbers are empty cells."""
         return ("" if one is None else f"{one:,}" if out.is_terminal else str(one) for one in found)
 
     def size(number: int | None) -> str:

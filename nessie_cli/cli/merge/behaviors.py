@@ -1,4 +1,4 @@
-"""The options of merge and transplant as the repository takes them."""
+"""Conversion of the options of merge and transplant to those of the repository."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OF_OPTION = {"--ours": MergeBehavior.DROP, "--theirs": MergeBehavior.FORCE}
 def merge_options(
     app: Invocation, branch: str, options: DecisionOptions, meta: CommitMeta | None
 ) -> MergeOptions:
-    """Returns the options of a merge or transplant, except those that only one of them has.
+    """Returns the options that merge and transplant have in common.
 
     Reads the files of `--resolve`. Raises `InvalidInput` that names the option.
     """
@@ -48,7 +48,7 @@ def merge_options(
 
 
 def is_empty(repository: Repository, branch: str) -> bool:
-    """Returns whether a branch has no commit: merging a first history into it is no mistake."""
+    """Returns whether a branch has no commits. A merge into it needs no common history."""
     return repository.resolve(branch).hash == NO_ANCESTOR
 
 
@@ -58,7 +58,7 @@ def is_empty(repository: Repository, branch: str) -> bool:
 def meta_of_merge(app: Invocation, message: str | None, source: str, branch: str) -> CommitMeta:
     """Returns the metadata of a merge commit.
 
-    The default message is git's: `Merge branch 'nightly' into main`.
+    The default message is that of git: `Merge branch 'nightly' into main`.
     """
     _refuse_empty_message(message)
     author = app.author()
@@ -81,14 +81,15 @@ def meta_of_transplant(
 ) -> CommitMeta | None:
     """Returns the metadata of a transplanted commit with another message.
 
-    Without a message it is None: each commit keeps its metadata.
+    Without a message returns None: each commit keeps its metadata.
     """
     _refuse_empty_message(message)
     if message is None:
         return None
     if len(commits) > 1:
         raise InvalidInput(
-            f"-m: replaces the message of a single commit, and these are {len(commits)}; leave it out"
+            f"-m: replaces the message of a single commit, and there are {len(commits)}. Hint:"
+            " omit it"
         )
     meta = app.repository().commit_at(Revision(None, commits[0])).meta
     return CommitMeta(message, meta.authors, meta.signed_off_by, meta.author_time, meta.properties)
@@ -96,7 +97,7 @@ def meta_of_transplant(
 
 def _refuse_empty_message(message: str | None) -> None:
     if message is not None and not message.strip():
-        raise InvalidInput("-m: the message is empty; leave it out for the default message")
+        raise InvalidInput("-m: the message is empty. Hint: omit -m for the default message")
 
 
 # -- decisions about keys --------------------------------------------------------------------------
@@ -107,7 +108,8 @@ def refuse_unchanged(
 ) -> None:
     """Raises `InvalidInput` for a key of `--ours` that the source does not change.
 
-    `changed` returns the keys in a range that the source changes. The repository would ignore the key.
+    `changed` returns the keys that the source changes in a range. The repository would ignore the
+    key.
     """
     keys = tuple(map(ContentKey.parse, ours or ()))
     if not keys:
@@ -118,7 +120,7 @@ def refuse_unchanged(
             from nessie_cli.cli.errors.suggestions import did_you_mean
 
             near = did_you_mean(str(key), map(str, changed(KeyRange())))
-            raise InvalidInput(f"--ours {key}: what is merged does not change this key{near}")
+            raise InvalidInput(f"--ours {key}: the source does not change this key{near}")
 
 
 def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterator[KeyBehavior]:
@@ -133,7 +135,9 @@ def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterat
                 _key_and_file(text) if option == "--resolve" else (ContentKey.parse(text), "")
             )
             if key in seen:
-                raise InvalidInput(f"{option} {key}: the key is named by {seen[key]} already")
+                raise InvalidInput(
+                    f"{option} {key}: the key is already named by {seen[key]} already"
+                )
             seen[key] = option
             yield (
                 _resolved(app, branch, key, file) if file else KeyBehavior(key, _OF_OPTION[option])
@@ -141,11 +145,12 @@ def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterat
 
 
 def _resolved(app: Invocation, branch: str, key: ContentKey, file: str) -> KeyBehavior:
-    """Writes the content of a file, provided that the target still has its current content."""
+    """Resolves a key by the content of a file, if the target still has its current content."""
     expected = app.repository().contents(branch, [key]).get(key)
     if expected is None:
         raise InvalidInput(
-            f"--resolve {key}: '{branch}' has no such content; decide by --ours or --theirs"
+            f"--resolve {key}: '{branch}' has no content with this key. Hint: decide by --ours or"
+            " --theirs"
         )
     content = _read_content(file)
     return KeyBehavior(
@@ -159,15 +164,16 @@ def contents_of_files(texts: Sequence[str] | None) -> dict[ContentKey, Content]:
 
 
 def _key_and_file(text: str) -> tuple[ContentKey, str]:
-    """Splits `KEY=FILE`. A quoted key may contain a `=`, so the first one after a whole key counts."""
+    """Splits `KEY=FILE`.
+
+    A quoted key may contain a `=`, so the first one after a whole key counts.
+    """
     for position in (i for i, char in enumerate(text) if char == "="):
         with suppress(InvalidInput):
             key = ContentKey.parse(text[:position])
             if text[position + 1 :]:
                 return key, text[position + 1 :]
-    raise InvalidInput(
-        f"--resolve {text!r}: write KEY=FILE, the file holding the content as REST JSON"
-    )
+    raise InvalidInput(f"--resolve {text!r}: write KEY=FILE, a file with the content as REST JSON")
 
 
 def _read_content(file: str) -> Content:

@@ -29,5 +29,5 @@ def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:
         found = repository.filtered_log(walk_of(meant, first_parent=True), ALL_COMMITS)
         hashes += reversed([entry.hash for entry in found if entry is not None])
     if not hashes:
-        raise InvalidInput("nothing to transplant: the range names no commit")
+        raise InvalidInput("nothing to transplant: the range is empty")
     return hashes

@@ -1,7 +1,7 @@
-"""A conflict as a file to edit: both contents as one JSON document, with git's conflict markers.
+"""A conflict as a file to edit: both contents as one JSON document, with git's markers.
 
-Attributes on which both sides agree stand outside of the markers. Between the markers are those of
-ours, of the base and of theirs, as git writes them with merge.conflictStyle=diff3.
+Attributes that are equal on both sides are outside of the markers. Between the markers are those of
+ours, of the base and of theirs, as with git's setting merge.conflictStyle=diff3.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Document = Mapping[str, Any]
 
 
 def conflict_text(conflict: Conflict, titles: Sequence[str]) -> str:
-    """Returns the file to edit; `titles` are the names of base, ours and theirs.
+    """Returns the file to edit. `titles` are the names of base, ours and theirs.
 
-    If only one side has a content, that is the whole document.
+    If only one side has a content, that content is the whole document.
     """
     base, ours, theirs = (
         encode_content(side) if side else None
@@ -39,7 +39,8 @@ def conflict_text(conflict: Conflict, titles: Sequence[str]) -> str:
 def edited_content(text: str) -> Content:
     """Returns the content of an edited file. Raises `InvalidInput` if conflict markers are left.
 
-    Commas may be missing or superfluous at the ends of lines: markers separate lines that have them.
+    Commas may be missing or redundant at the ends of lines, because deleted markers and lines leave
+    them behind.
     """
     if any(line.startswith((_OURS, _BASE, _BETWEEN, _THEIRS)) for line in text.splitlines()):
         raise InvalidInput("conflict markers are left in the file")
@@ -83,7 +84,7 @@ def _lines(document: Document, names: Sequence[str], comma: str) -> list[str]:
 
 
 def _with_commas(text: str) -> str:
-    """Puts a comma behind each line that needs one. A JSON string never goes over two lines."""
+    """Adds a comma to each line that needs one. A JSON string never spans two lines."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     for number, line in enumerate(lines[:-1]):
         bare = line.removesuffix(",")

@@ -1,4 +1,4 @@
-"""What was decided about the keys in conflict, by options and by answers."""
+"""Decisions about the keys in conflict, by options and by answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nessie_cli.model import Conflict, Content, ContentKey
 
 
 class Choice(Enum):
-    """What can be decided about a conflict."""
+    """The possible decisions."""
 
     OURS = auto()
     THEIRS = auto()
@@ -21,14 +21,14 @@ class Choice(Enum):
 
 
 class Decision(NamedTuple):
-    """A decision about one key; `content` if it is a third one."""
+    """A decision about one key. `content` is set for a new content."""
 
     choice: Choice
     content: Content | None = None
 
 
 class Decisions:
-    """The decisions so far, by key, and the sides between which they decide.
+    """The decisions so far, by key, and the names of the two states.
 
     Raises `InvalidInput` if options name a key twice.
     """
@@ -54,7 +54,7 @@ class Decisions:
         self.of[key] = decision
 
     def refuse_strangers(self, conflicts: Collection[Conflict]) -> None:
-        """Raises `InvalidInput` for a key that is decided but not in conflict."""
+        """Raises `InvalidInput` for a decision about a key that is not in conflict."""
         known = {conflict.key for conflict in conflicts}
         for key in self.of:
             if key not in known:

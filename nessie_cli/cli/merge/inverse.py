@@ -1,6 +1,6 @@
-"""The inverse of a commit or of a range, as operations.
+"""The inverse operations of a commit or a range.
 
-They expect the state that the commit left behind, so a key that has changed since is a conflict.
+They expect the state that the commit produced, so a key that has changed since is a conflict.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 20
-"""The commits of a range that the message names."""
+"""The maximum number of commits that the message of a range lists."""
 
 
 class Reverted(NamedTuple):
@@ -44,18 +44,19 @@ def reverted(app: Invocation, text: str) -> Reverted:
     repository, meant = app.repository(), app.revision_range(text)
     if not isinstance(meant, RevisionRange):
         entry = repository.commit_at(meant)
-        message = f'Revert "{entry.meta.subject}"\n\nThis takes back commit {entry.hash}.'
+        message = f'Revert "{entry.meta.subject}"\n\nThis reverts commit {entry.hash}.'
         return Reverted(entry.hash, changes_in(repository, entry), message)
     if meant.symmetric:
         raise InvalidInput(
-            f"{text}: a range to take back has two dots: A..B is all that happened after A up to B"
+            f"{text}: a range to revert has two dots; A..B means the commits after A up to B"
         )
     first, last = (repository.resolve(side).hash for side in (meant.start, meant.end))
     if first == last:
-        raise InvalidInput(f"{text}: nothing happened after {meant.start} up to {meant.end}")
+        raise InvalidInput(f"{text}: there are no commits after {meant.start} up to {meant.end}")
     if not repository.is_ancestor(first, last):
         raise InvalidInput(
-            f"{text}: {meant.start} is no ancestor of {meant.end}; A..B takes back all that happened after A up to B"
+            f"{text}: {meant.start} is not an ancestor of {meant.end}; A..B reverts the commits"
+            " after A up to B"
         )
     return Reverted(
         last, changes_of(repository.diff(first, last)), "".join(_about(repository, meant, text))
@@ -63,12 +64,12 @@ def reverted(app: Invocation, text: str) -> Reverted:
 
 
 def _about(repository: Repository, meant: RevisionRange, text: str) -> Iterator[str]:
-    """Yields the parts of a message that names each commit of a range, newest first."""
+    """Yields the paragraphs of a message that lists the commits of a range, newest first."""
     entries = list(repository.log_excluding(meant.end, [meant.start]))
     ends = "..".join(_short(side) for side in text.split(".."))
     yield f"Revert {ends} ({len(entries)} commit{'' if len(entries) == 1 else 's'})\n"
     for entry in entries[:MOST_NAMED]:
-        yield f'\nThis takes back commit {entry.hash} "{entry.meta.subject}".'
+        yield f'\nThis reverts commit {entry.hash} "{entry.meta.subject}".'
     if len(entries) > MOST_NAMED:
         yield f"\nAnd {len(entries) - MOST_NAMED} more."
 
@@ -90,10 +91,8 @@ def batch_of(
     now = repository.contents(head, touched) if theirs else {}
     staged = inverse(what.changes, ours, theirs, now)
     if not staged:
-        reason = "is taken back already" if what.changes else "changed nothing"
-        raise InvalidInput(
-            f"there is nothing to take back: commit {short_hash(what.last)} {reason}"
-        )
+        reason = "is reverted already" if what.changes else "changed nothing"
+        raise InvalidInput(f"there is nothing to revert: commit {short_hash(what.last)} {reason}")
     return Batch(what.last, staged, new_request_id())
 
 
@@ -105,8 +104,8 @@ def inverse(
 ) -> StagedList:
     """Returns the inverse of changes.
 
-    Keys of `ours` keep their current state. Keys of `theirs` are reverted whatever their current state
-    (`now`) is. Raises `InvalidInput` for such a key that the commit did not change.
+    Keys of `ours` keep their current state. Keys of `theirs` are reverted whatever their current
+    state (`now`) is. Raises `InvalidInput` for such a key that the commit did not change.
     """
     touched = {key for change in changes for key in (change.key, change.old_key) if key}
     for option, keys in (("--ours", ours), ("--theirs", theirs)):
@@ -133,7 +132,7 @@ def _inverse(staged: StagedList, change: Change, state: State) -> StagedList:
     try:
         staged = rename(staged, change.key, change.old_key, state)
     except (ContentNotFound, AlreadyExists):
-        # This happens only with the current state: the content is gone, or another one has its key.
+        # Only possible with the current state: the content is gone, or its key has another content.
         return restore(
             restore(staged, change.old_key, change.before, state), change.key, None, state
         )

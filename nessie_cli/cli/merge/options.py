@@ -17,25 +17,25 @@ class Behavior(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SideOptions:
-    """Which side of a conflict is taken, key by key."""
+    """The side of a conflict that is taken, by key."""
 
     ours: Annotated[
         list[str] | None,
         typer.Option(
-            "--ours", metavar="KEY", help="Keep our state of this key: that of the target branch."
+            "--ours", metavar="KEY", help="Keep our state of this key, from the target branch."
         ),
     ] = None
     theirs: Annotated[
         list[str] | None,
         typer.Option(
-            "--theirs", metavar="KEY", help="Take their state of this key: that of the source."
+            "--theirs", metavar="KEY", help="Take their state of this key, from the source."
         ),
     ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionOptions(SideOptions):
-    """Everything that decides about a merge or transplant."""
+    """The options that decide conflicts of a merge or transplant."""
 
     message: Annotated[
         str | None,
@@ -46,7 +46,7 @@ class DecisionOptions(SideOptions):
         typer.Option(
             "--behavior",
             case_sensitive=False,
-            help="For keys that no option names: merge, take theirs, or keep ours.",
+            help="For all other keys: merge, take theirs, or keep ours.",
         ),
     ] = Behavior.NORMAL
     resolve: Annotated[
@@ -67,7 +67,7 @@ class DecisionOptions(SideOptions):
             "--expected-hash",
             "-c",
             metavar="H",
-            help="Fail unless the target branch has this commit.",
+            help="Fail unless the target branch is at this commit.",
         ),
     ] = None
 
@@ -84,6 +84,7 @@ class MergingOptions(DecisionOptions):
         bool,
         typer.Option(
             "--deep",
-            help="With --dry-run: show each changed field, with rows, files and schema from the metadata files.",
+            help="With --dry-run: show each changed field, with rows, files and schema from"
+            " the metadata files.",
         ),
     ] = False

@@ -20,7 +20,7 @@ from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL
 
 @dataclass(frozen=True, kw_only=True)
 class Merge(Result):
-    """What a merge or transplant did, or would do in a dry run.
+    """The effect of a merge or transplant, or the expected effect in a dry run.
 
     `diffs` are the changes of the target, with the comparison of metadata files (`--deep`).
     """
@@ -29,7 +29,7 @@ class Merge(Result):
     verb: Annotated[str, NOT_JSON]
     """`merged` or `transplanted`."""
     source: Annotated[str, NOT_JSON]
-    """What was merged, in words."""
+    """The description of the source."""
     diffs: Annotated[Sequence[DiffEntry] | None, OPTIONAL] = None
     changes: Annotated[Sequence[Change] | None, NOT_JSON] = None
 
@@ -38,7 +38,7 @@ def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
     """Raises `InvalidInput` for `--deep` without `--dry-run`."""
     if deep and not dry_run:
         raise InvalidInput(
-            "--deep shows what a merge would change, so it needs --dry-run. Hint: afterwards, `nessie show --deep` shows the same"
+            "--deep needs --dry-run. Hint: after the merge, `nessie show --deep` shows the same"
         )
 
 
@@ -59,7 +59,7 @@ def deep_outcome(
 def _differences(
     outcome: MergeResult, behaviors: Sequence[KeyBehavior]
 ) -> Iterator[model.DiffEntry]:
-    """Yields what changes on the target: to the content of the source, or to that of `--resolve`."""
+    """Yields the changes of the target: to the content of the source, or of `--resolve`."""
     resolved = {one.key: one.resolved for one in behaviors if one.resolved is not None}
     for detail in outcome.details:
         after = resolved.get(detail.key, detail.source)

@@ -20,9 +20,9 @@ _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 
 @contextmanager
 def conflicts_of_merge(app: Invocation, branch: str, source: str = "") -> Iterator[None]:
-    """Gives a conflict that the block raises its resolutions, and the names of the three states.
+    """Adds resolutions to a conflict that the block raises, and names for its three states.
 
-    `source` is the name of their side.
+    `source` is the name of theirs.
     """
     try:
         yield
@@ -35,7 +35,7 @@ def conflicts_of_merge(app: Invocation, branch: str, source: str = "") -> Iterat
 
 
 class MergeResolutions:
-    """Resolves a conflict: the same command again with a decision."""
+    """Resolves a conflict by repeating the command with a decision."""
 
     def __init__(self, app: Invocation, branch: str) -> None:
         self._app = app
@@ -48,7 +48,7 @@ class MergeResolutions:
 
     @property
     def resolver(self) -> str:
-        """The command line that asks about each conflict."""
+        """Returns the command line that asks about each conflict."""
         words = list(self._again)
         position = command_position(words)
         assert position is not None
@@ -68,7 +68,7 @@ class MergeResolutions:
             case ConflictType.NAMESPACE_NOT_EMPTY:
                 below = contents_below(self._app, self._branch, key)
                 empty = [self._commit("delete", below, f"empty {key}")] if below else []
-                # A transplant checks a namespace even if the change of a commit to it is dropped.
+                # A transplant checks a namespace even if a commit's change to it is dropped.
                 keep = (
                     []
                     if {"transplant", "cherry-pick"} & set(again)
@@ -81,7 +81,7 @@ class MergeResolutions:
         return lines
 
     def _commit(self, verb: str, keys: Sequence[ContentKey], message: str, *options: str) -> str:
-        """A command line that prepares the branch by a commit."""
+        """Returns a command line that prepares the branch by a commit."""
         ref = self._app.options.ref
         here = [word for word in carried(self._app.options) if word not in (ref, "--ref")]
         return command_line(

@@ -48,7 +48,7 @@ EXAMPLES = (
     "nessie resolve",
     "nessie resolve merge feature --into main",
     "nessie resolve transplant main..feature --onto main",
-    "nessie resolve revert main~1 -m 'take the load back'",
+    "nessie resolve revert main~1 -m 'revert the load'",
     "nessie resolve --proposed db.orders --current db.items -m 'nightly load'",
 )
 USAGE = "nessie resolve [merge FROM | transplant REV|RANGE... | revert REV|RANGE]"
@@ -59,17 +59,17 @@ _TRANSPLANT = ("transplant", "cherry-pick")
 class Options(DecisionOptions):
     """Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.
 
-    On a terminal, the command shows each conflict that no option decides, and asks. --ours and --theirs
-    decide about a merge, transplant or revert, --current and --proposed about the batch. In the end the
-    merge is done, and the batch is committed if -m gives a message. As long as a conflict of a merge is
-    skipped, nothing is written.
+    On a terminal, the command shows each conflict that no option decides, and asks. --ours and
+    --theirs decide about a merge, transplant or revert, --current and --proposed about the batch.
+    Then the command merges, or commits the batch if -m gives a message. Nothing is merged if a
+    conflict was skipped.
     """
 
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[merge FROM | transplant REV|RANGE... | revert REV|RANGE]",
-            help="What is in conflict. Default: the staged batch.",
+            help="The operation with conflicts. Default: the staged batch.",
         ),
     ] = None
     current: Annotated[
@@ -105,23 +105,25 @@ class Options(DecisionOptions):
 
     @property
     def decides_about_a_merge(self) -> bool:
-        """Whether an option is given that only a merge or transplant has."""
+        """Whether an option is given that applies only to a merge or transplant."""
         others = (self.into, self.follow_renames, self.expected_hash, self.unrelated, self.source)
         return any(others) or self.behavior is not Behavior.NORMAL
 
 
 def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
-    """Resolves the conflicts. Raises them if one is skipped, or if no decision resolves it."""
+    """Resolves the conflicts. Raises those that were skipped or that no decision resolves."""
     words = options.words or []
     refuse_empty(USAGE, *words, options.into, options.expected_hash)
     verb, *what = words or [""]
     if options.decides_about_a_merge and verb not in ("merge", *_TRANSPLANT):
         raise InvalidInput(
-            "--into, --follow-renames and --expected-hash belong to `nessie resolve merge FROM` and `nessie resolve transplant REV`"
+            "--into, --follow-renames and --expected-hash belong to `nessie resolve merge FROM`"
+            " and `nessie resolve transplant REV`"
         )
     if verb and (options.current or options.proposed):
         raise InvalidInput(
-            f"--current and --proposed belong to the batch; for a {verb} they are --ours and --theirs"
+            f"--current and --proposed belong to the batch; for a {verb} they are --ours and"
+            " --theirs"
         )
     if not verb:
         return _resolve_batch(options, app)
@@ -135,7 +137,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
 
 
 def show(result: Batch | Committed | Merge, output: Output) -> None:
-    """Prints the merge, the commit, or what is still staged."""
+    """Prints the merge, the commit, or the remaining staged changes."""
     if isinstance(result, Merge):
         print_outcome(result, output)
     elif isinstance(result, Committed):
@@ -225,7 +227,7 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
 
 
 def _without_decisions(options: Options) -> DecisionOptions:
-    """The options of the merge itself: the decisions apply to keys in conflict only."""
+    """Returns the options of the merge itself. Decisions apply only to keys in conflict."""
     return DecisionOptions(
         message=options.message,
         behavior=options.behavior,
@@ -241,7 +243,7 @@ def _decisions(options: Options, sides: Sides) -> Decisions:
 
 
 def _batch_decisions(options: Options, app: Invocation) -> Decisions:
-    """The decisions about the batch, for which --ours and --theirs are old names."""
+    """Returns the decisions about the batch. --ours and --theirs are accepted for compatibility."""
     for old, new, keys in (
         ("--ours", "--current", options.ours),
         ("--theirs", "--proposed", options.theirs),

@@ -1,4 +1,4 @@
-"""The resolution of conflicts one by one: questions on a terminal."""
+"""Interactive resolution of conflicts on a terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _BY_COMMIT = (ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE)
-"""Conflicts of a merge that another commit resolves."""
+"""Conflicts of a merge that need a commit on the target first."""
 
 
 def decide_all(app: Invocation, error: ReferenceConflict, decisions: Decisions) -> bool:
@@ -44,7 +44,8 @@ def decide_all(app: Invocation, error: ReferenceConflict, decisions: Decisions) 
     if not sys.stdin.isatty():
         keys = ", ".join(str(conflict.key) for conflict in undecided)
         raise InvalidInput(
-            f"stdin is no terminal, and not decided: {keys}; decide by {decisions.sides.options}"
+            f"stdin is not a terminal, and these conflicts are not decided: {keys}; decide by"
+            f" {decisions.sides.options}"
         )
     resolver = _Resolver(app, conflict_report(error), decisions.sides)
     is_complete = True
@@ -60,7 +61,7 @@ def decide_all(app: Invocation, error: ReferenceConflict, decisions: Decisions) 
 
 
 class _Resolver:
-    """Asks a person about one conflict after the other."""
+    """Asks about one conflict after the other."""
 
     def __init__(self, app: Invocation, report: ConflictReport, sides: Sides) -> None:
         self._app = app
@@ -71,10 +72,10 @@ class _Resolver:
         self._sides = sides
 
     def ask(self, conflict: Conflict, place: str) -> Decision:
-        """Shows a conflict and asks until there is a decision. `place` is printed before the question."""
+        """Shows a conflict and asks until it is decided. `place` is printed before the question."""
         report = self._report._replace(conflicts=[conflict])
         if self._sides is OF_MERGE and conflict.type in _BY_COMMIT:
-            # No answer but the one of the report resolves it.
+            # Only the answer in the report resolves it.
             report = report._replace(resolutions=self._resolutions)
         self._err.print_lines(conflict_lines(report, self._err))
         while True:
@@ -82,7 +83,7 @@ class _Resolver:
             line = sys.stdin.readline()
             answer = line.strip().lower()[:1]
             if not line or answer == "a":
-                raise InvalidInput("given up; nothing was changed")
+                raise InvalidInput("aborted; nothing was changed")
             if answer == self._sides.ours[0]:
                 return Decision(Choice.OURS)
             if answer == self._sides.theirs[0]:
@@ -102,7 +103,7 @@ class _Resolver:
             yield [Span(f"  {answer:<10} ", "command"), Span(meaning)]
 
     def _differences(self, conflict: Conflict) -> Iterator[Line]:
-        """What each side changed since the base; without a base, how the sides differ."""
+        """Returns each side's changes since the base, or those between the sides without a base."""
         states = list(
             zip(
                 self._report.sides.titles,
@@ -127,9 +128,12 @@ class _Resolver:
             yield from change_lines(change, self._err)
 
     def _edit(self, conflict: Conflict) -> Content | None:
-        """Opens the user's editor. Returns None, after a line that says why, if the result is no content."""
+        """Opens the user's editor.
+
+        Prints an error and returns None if the result is not a content.
+        """
         if conflict.actual is None and conflict.proposed is None:
-            self._err.print_line("there is no content to edit; take one side")
+            self._err.print_line("there is no content to edit; choose one side")
             return None
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "content.json")
@@ -138,5 +142,5 @@ class _Resolver:
                 edit(path)
                 return edited_content(path.read_text(encoding="utf-8"))
             except (OSError, UnicodeDecodeError, NessieError) as error:
-                self._err.print_line(f"not taken over: {error}")
+                self._err.print_line(f"not accepted: {error}")
         return None

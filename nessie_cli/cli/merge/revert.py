@@ -29,7 +29,7 @@ from nessie_cli.workspace import batch as workspace
 
 EXAMPLES = (
     "nessie revert main",
-    "nessie revert 8f31c0de -m 'take the wrong load back'",
+    "nessie revert 8f31c0de -m 'revert the wrong load'",
     "nessie revert main~2 --no-commit",
     "nessie revert main~3..main -m 'back to before the load'",
     "nessie revert 8f31c0de --ours db.sales.orders --dry-run",
@@ -40,16 +40,16 @@ EXAMPLES = (
 class Options(SideOptions):
     """Commit the inverse of a commit; keys that have changed since conflict.
 
-    One commit reverts A..B, all or nothing. Ours is the current state of a key, theirs the state before
-    the reverted commit. What is staged stays staged and is not committed. `nessie resolve revert REV`
-    resolves conflicts one by one.
+    A..B is reverted by one commit, all or nothing. Ours is the current state of a key, theirs the
+    state before the reverted commit. Staged changes stay staged and are not committed. `nessie
+    resolve revert REV` resolves conflicts one by one.
     """
 
     revision: Annotated[
         str,
         typer.Argument(
             metavar="REV|RANGE",
-            help="The commit or range to revert; a merge with all that it merged.",
+            help="The commit or range to revert. A merge is reverted as a whole.",
         ),
     ]
     message: Annotated[
@@ -98,17 +98,21 @@ def show(result: Batch | Committed, output: Output) -> None:
 
 
 def _refuse_parent(app: Invocation, message: list[str] | None, commit: str) -> None:
-    """Raises `InvalidInput` for git's `-m 1`, which names a parent of a merge."""
+    """Raises `InvalidInput` for git's `-m 1`, which selects a parent of a merge."""
     if not message or not message[0].isdecimal():
         return
     if len(app.repository().commit_at(Revision(None, commit)).meta.parents) > 1:
         raise InvalidInput(
-            f"-m {message[0]}: -m gives the message here; which parent of a merge is meant needs no word"
+            f"-m {message[0]}: -m sets the message here; a merge is always reverted against its"
+            " first parent"
         )
 
 
 def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
-    """Adds the inverse to the staged batch. Raises `InvalidInput` if one of its keys is staged already."""
+    """Adds the inverse to the staged batch.
+
+    Raises `InvalidInput` if one of its keys is staged already.
+    """
     with app.batch_file().changing() as file:
         before, _ = settle(app, file)
         if before is not None:
@@ -116,7 +120,8 @@ def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
         taken = [str(key) for key in inverse.keys if before and key in before.keys]
         if taken:
             raise InvalidInput(
-                f"{', '.join(taken)}: staged already; `nessie commit`, `nessie stash` or `nessie reset` first"
+                f"{', '.join(taken)}: staged already; `nessie commit`, `nessie stash` or `nessie"
+                " reset` first"
             )
         after = workspace.Batch(
             before.begun_at if before else inverse.begun_at,

@@ -1,4 +1,4 @@
-"""The resolution of all conflicts of a merge, or of a batch."""
+"""The resolution of all conflicts of a merge or a batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
 
 MOST_ROUNDS = 20
-"""The resolution of one conflict may cause another one, but not without end."""
+"""The maximum number of rounds. Resolving a conflict may cause another one."""
 
 
 def settle_merge(
@@ -29,7 +29,7 @@ def settle_merge(
     options: MergeOptions,
     decisions: Decisions,
 ) -> MergeResult:
-    """Resolves the conflicts of a merge or transplant by dry runs, then does it.
+    """Resolves the conflicts of a merge or transplant by dry runs, then performs it.
 
     Raises `MergeConflict` with the conflicts that were skipped, or that no decision resolves.
     """
@@ -46,7 +46,7 @@ def settle_merge(
                 conflict.key: conflict for conflict in error.conflicts if conflict.key is not None
             }
             if behaviors and all(conflict.key in decisions.of for conflict in error.conflicts):
-                # The decisions do not resolve it; the report shows the way out.
+                # The decisions do not resolve it. The report lists the resolutions.
                 raise
             decisions.refuse_strangers(list(conflicts.values()))
             if not decide_all(app, error, decisions):
@@ -63,7 +63,8 @@ def _behavior(conflict: Conflict, decisions: Decisions) -> KeyBehavior:
     if decision.content is not None:
         if conflict.actual is None:
             raise InvalidInput(
-                f"{conflict.key}: the branch has no such content; decide by --ours or --theirs"
+                f"{conflict.key}: the branch has no content with this key. Hint: decide by --ours"
+                " or --theirs"
             )
         return KeyBehavior(
             conflict.key,
@@ -83,9 +84,9 @@ def settle_batch(
     check: Callable[[StagedList], object],
     decisions: Decisions,
 ) -> StagedList:
-    """Returns the staged operations without conflicts, except those that were skipped.
+    """Returns the staged operations with all conflicts resolved, except those that were skipped.
 
-    `check` raises `ReferenceConflict` with the conflicts of operations. So does this function if no
+    `check` raises `ReferenceConflict` with the conflicts of operations. Raises the same error if no
     decision resolves them.
     """
     repository = app.repository()

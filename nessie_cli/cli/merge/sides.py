@@ -1,4 +1,4 @@
-"""The two states between which a person chooses, and the words for them."""
+"""The two states of a conflict, and their names in options and questions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 
 class Sides(NamedTuple):
-    """The names of the two states, the options that take them, and what each answer does.
+    """The names of the two states, the options that select them, and the effect of each answer.
 
-    `ours` is the state of the branch, `theirs` the one that a merge brings or a batch proposes.
+    `ours` is the state of the branch, `theirs` that of the merge's source or of the staged batch.
     """
 
     ours: str
@@ -20,21 +20,21 @@ class Sides(NamedTuple):
 
     @property
     def options(self) -> str:
-        """The options that decide, as an error names them."""
+        """Returns the options that decide a conflict, for an error message."""
         return f"--{self.ours} KEY, --{self.theirs} KEY or --resolve KEY=FILE"
 
     @property
     def question(self) -> str:
-        """The question about a conflict."""
+        """Returns the question about a conflict."""
         return f"{_key(self.ours)}, {_key(self.theirs)}, [e]dit, [s]kip, [a]bort, [?] help:"
 
     def explained(self) -> Iterator[tuple[str, str]]:
-        """Yields each answer and what it does."""
+        """Yields each answer and its effect."""
         yield _key(self.ours), self.meaning_of_ours
         yield _key(self.theirs), self.meaning_of_theirs
         yield (
             "[e]dit",
-            "write a third content: your editor opens with both sides between conflict markers",
+            "write a new content: your editor opens with both sides between conflict markers",
         )
         yield "[s]kip", self.meaning_of_skip
         yield "[a]bort", "change nothing"
@@ -50,7 +50,7 @@ OF_MERGE = Sides(
     "theirs",
     "keep the state of the target branch",
     "take the state of the source",
-    "decide later; nothing is written as long as a conflict is skipped",
+    "decide later; nothing is written if a conflict is skipped",
 )
 OF_REVERT = OF_MERGE._replace(
     meaning_of_ours="keep the current state",

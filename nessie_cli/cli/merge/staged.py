@@ -1,4 +1,4 @@
-"""The effect of a decision on staged operations."""
+"""Applies a decision to staged operations."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _again(
 def _upon(
     repository: Repository, head: str, staged: StagedList, key: ContentKey, wanted: Content | None
 ) -> StagedList:
-    """Stages a content for a key, whatever the key has at `head`."""
+    """Stages a content for a key on its state at `head`."""
     state = repository.contents(head, [key]).get
     current = state(key)
     if wanted is None:

@@ -29,10 +29,10 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(MergingOptions):
-    """Apply commits to a branch once more, each as a commit of its own.
+    """Apply commits to a branch again, each as a new commit.
 
-    Each commit keeps its message, authors and properties; -m replaces the message of a single commit.
-    `nessie resolve transplant REV|RANGE...` resolves conflicts one by one.
+    Each commit keeps its message, authors and properties; -m replaces the message of a single
+    commit. `nessie resolve transplant REV|RANGE...` resolves conflicts one by one.
     """
 
     words: Annotated[

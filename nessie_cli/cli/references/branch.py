@@ -49,12 +49,12 @@ class Options(ReferenceOptions):
 
     @property
     def rename_option(self) -> str:
-        """The option that renames."""
+        """The option that renames a reference."""
         return "-m"
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The options that say what to do; at most one of them can be given."""
+        """The options that select an action. They exclude each other."""
         return (*super().actions, "-c") if self.copy else super().actions
 
 
@@ -62,7 +62,7 @@ def run(
     options: Options,
     app: Invocation,
 ) -> References | SingleReference | DeletedReferences | None:
-    """Performs the one action that the options ask for."""
+    """Performs the selected action."""
     if options.actions == ("-c",):
         refuse_empty("-c [OLD] NEW", *options.texts)
         return copy(options, app)

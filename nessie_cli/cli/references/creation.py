@@ -73,4 +73,4 @@ def create_at(
 def _refuse_expected_hash(options: ReferenceOptions) -> None:
     if options.expected_hash is not None:
         guarded = f"-d, {options.rename_option} and -f"
-        raise InvalidInput(f"--expected-hash guards {guarded}; nothing is there to guard yet")
+        raise InvalidInput(f"--expected-hash guards {guarded}; the reference does not exist yet")

@@ -33,7 +33,7 @@ def delete(
 ) -> SingleReference | DeletedReferences:
     """Deletes the named references.
 
-    If some of them cannot be deleted, the others are deleted all the same.
+    If some of them cannot be deleted, the others still are.
     """
     if not options.words or (options.expected_hash and len(options.words) > 1):
         raise InvalidInput("-d needs the names to delete; with --expected-hash exactly one")
@@ -46,10 +46,9 @@ def delete(
     lost = {one.name for one in found if is_only_way_to(app.repository(), one.hash, names)}
     if lost and not options.dry_run:
         listed = ", ".join(one.name for one in found if one.name in lost)
-        leads = "leads" if len(lost) == 1 else "lead"
         confirm(
             app,
-            f"Only {listed} {leads} to some commits. Delete?",
+            f"Some commits are reachable only from {listed}. Delete anyway?",
             yes=options.yes or options.force_delete,
         )
     deleted = list(_deleted(options, app, found, failures))
@@ -114,9 +113,9 @@ def _deleted(
 def _deletion(reference: Reference, lost: Collection[str], *, dry_run: bool) -> SingleReference:
     if dry_run:
         return SingleReference(reference, "would delete")
-    only = " (nothing else leads to its last commits)" if reference.name in lost else ""
+    only = " (no other reference reaches its last commits)" if reference.name in lost else ""
     return SingleReference(
         reference,
         "deleted",
-        f"`nessie undo {reference.name}` brings it back{only}",
+        f"`nessie undo {reference.name}` restores it{only}",
     )

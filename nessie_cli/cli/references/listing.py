@@ -1,4 +1,4 @@
-"""Listing references: which ones, in which order."""
+"""Selecting and sorting the references of a list."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def list_references(
 ) -> References | SingleReference:
     """Returns the references that the options select.
 
-    A single name without any other condition is a single reference.
+    A single name without conditions returns a single reference.
     """
     verbose = app.options.verbose or options.extended
     current = None if app.output.is_json else app.head.name
@@ -77,7 +77,10 @@ def _named(
     type_: ReferenceType,
     found: Iterable[Reference],
 ) -> Iterator[Reference]:
-    """The references with these names or patterns. Raises `ReferenceNotFound` for a name."""
+    """Returns the references with these names or patterns.
+
+    Raises `ReferenceNotFound` for a name.
+    """
     for word in words:
         if not GLOB & set(word):
             existing(app, type_, word)
@@ -113,7 +116,7 @@ def _containing(
         return [reference for reference in batch if (reference.hash in containing) == wanted]
 
     rest = iter(found)
-    # A small first page is shown soon; all others are looked up at once.
+    # A small first page makes the output start early. The rest is looked up in one request.
     return chain.from_iterable(chosen(list(some)) for some in (islice(rest, _PAGE), rest))
 
 
@@ -135,7 +138,7 @@ def _order(sort: str | None) -> tuple[str, bool]:
 
 
 def _time(reference: Reference) -> float:
-    """The time of the last commit; references without a commit come first."""
+    """Returns the time of the last commit. References without a commit sort first."""
     head = reference.metadata.head if reference.metadata else None
     return head.commit_time.timestamp() if head and head.commit_time else 0.0
 

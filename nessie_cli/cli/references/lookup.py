@@ -5,7 +5,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
 
 GLOB = frozenset("*?[")
-"""No reference name contains these characters: a word with one of them is a glob pattern."""
+"""Characters that reference names do not contain. A word with one of them is a glob pattern."""
 
 
 def existing(

@@ -41,7 +41,7 @@ def _to_rename(app: Invocation, type_: ReferenceType, name: str) -> Reference:
 
 
 def follow_rename(app: Invocation, old: str, new: str) -> None:
-    """Lets the workspace and its batch use the new name of a reference."""
+    """Updates the workspace and its batch to the new name of a reference."""
     if not app.workspace:
         return
     app.workspace.follow_rename(old, new)
@@ -72,8 +72,8 @@ def assign(
         return SingleReference(preview(repository, change), "would assign")
     backwards = not repository.is_ancestor(reference.hash, target)
     if backwards and is_only_way_to(repository, reference.hash, [name]):
-        question = f"Only {name} leads to some of its commits. Move it all the same?"
+        question = f"Some commits are reachable only from {name}. Move it anyway?"
         confirm(app, question, yes=options.yes)
     assigned = repository.assign_reference(name, target, expected_hash=hash_)
-    hint = f"`nessie undo {name}` takes it back to {app.output.err.hash(reference.hash)}"
+    hint = f"`nessie undo {name}` restores it at {app.output.err.hash(reference.hash)}"
     return SingleReference(assigned, "assigned", hint if backwards else None)

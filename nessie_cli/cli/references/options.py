@@ -136,7 +136,7 @@ class ReferenceOptions:
 
     @property
     def words(self) -> list[str]:
-        """The words of the command line."""
+        """The positional arguments."""
         return self.names or []
 
     @property
@@ -146,17 +146,17 @@ class ReferenceOptions:
 
     @property
     def lists(self) -> bool:
-        """Whether an option asks for a list."""
+        """Whether an option requests a list."""
         return self.list_ or self.extended or self.show_current or self.selects
 
     @property
     def selects(self) -> bool:
-        """Whether an option limits or sorts the list."""
+        """Whether an option filters or sorts the list."""
         return any(one is not None for one in self._selection)
 
     @property
     def texts(self) -> tuple[str | None, ...]:
-        """All texts that a user gives; none of them can be empty."""
+        """All values that a user gives. None of them may be empty."""
         return (*self.words, self.expected_hash, self.hash_on_ref, *self._selection)
 
     @property
@@ -173,12 +173,12 @@ class ReferenceOptions:
 
     @property
     def rename_option(self) -> str:
-        """The option that renames."""
+        """The option that renames a reference."""
         return "--move"
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The options that say what to do; at most one of them can be given."""
+        """The options that select an action. They exclude each other."""
         chosen = {
             "-l": self.lists,
             "-d": self.deletes,
@@ -188,13 +188,13 @@ class ReferenceOptions:
         return tuple(option for option, given in chosen.items() if given)
 
     def between(self, least: int, most: int, usage: str) -> list[str]:
-        """Returns the words. Raises `InvalidInput` for too few or too many."""
+        """Returns the arguments. Raises `InvalidInput` for too few or too many."""
         count = len(self.words)
         if not least <= count <= most:
             raise InvalidInput(f"{counted(count, 'name')} given, expected: {usage}")
         return self.words
 
     def old_and_new(self, current: Callable[[], str], usage: str) -> tuple[str, str]:
-        """Returns two names. The first one is that of the current reference if it is missing."""
+        """Returns two names. The first one defaults to the current reference."""
         *old, new = self.between(1, 2, usage)
         return (old[0] if old else current()), new

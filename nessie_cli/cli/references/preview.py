@@ -1,4 +1,4 @@
-"""The dry run of a change of a reference."""
+"""Dry runs of changes to references."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def preview(
     repository: Repository,
     change: CreateReference | AssignReference | RenameReference | DeleteReference,
 ) -> Reference:
-    """Returns the reference that a change would answer with, and writes nothing.
+    """Returns the reference that a change would return, without writing.
 
-    Raises the error that prevents the change.
+    Raises the error that the change would raise.
     """
-    # The draft of a remote repository checks neither names nor hashes.
+    # A remote repository checks neither names nor hashes in a draft.
     if isinstance(change, CreateReference):
         _check_is_free(repository, change.name)
     elif isinstance(change, RenameReference):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def expected_hash(options: ReferenceOptions, app: Invocation, reference: Reference) -> str:
-    """Returns the hash of `--expected-hash`, or the one that the reference has."""
+    """Returns the hash of `--expected-hash`, or the current hash of the reference."""
     if options.expected_hash is None:
         return reference.hash
     return app.repository().resolve(app.revision(options.expected_hash)).hash

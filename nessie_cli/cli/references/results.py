@@ -30,7 +30,7 @@ class SingleReference(Result):
 
     reference: Reference
     action: Annotated[str | None, NOT_JSON] = None
-    """What was done with the reference; None if it is only listed."""
+    """The action on the reference, or None if it is only listed."""
     hint: Annotated[str | None, NOT_JSON] = None
     current: Annotated[str | None, NOT_JSON] = None
     verbose: Annotated[bool, NOT_JSON] = False
@@ -57,11 +57,11 @@ class DeletedReferences(Result):
     references: Sequence[Reference]
     errors: Annotated[Sequence[NessieError], list[documents.Error], OPTIONAL]
     deletions: Annotated[Sequence[SingleReference], NOT_JSON]
-    """Each deletion, with how to undo it."""
+    """Messages about each deletion, with the command that undoes it."""
 
     @property
     def failures(self) -> Sequence[NessieError]:
-        """What could not be deleted, and why."""
+        """The references that could not be deleted, and why."""
         return self.errors
 
 

@@ -39,8 +39,8 @@ _USAGE = "`nessie switch REF`, `nessie switch -`, or `nessie switch -c NAME [STA
 class Options:
     """Change the workspace's current reference.
 
-    The staged batch comes along. Each of its operations still expects the state of its key on
-    which it was staged; `nessie status` shows what would conflict on the new reference.
+    The staged batch moves to the new reference. Each operation still expects the state of its key
+    on which it was staged; `nessie status` shows what would conflict on the new reference.
     """
 
     words: Annotated[
@@ -63,12 +63,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Switched(Result):
-    """The current reference, and the number of staged operations that have come along."""
+    """The current reference, and the number of staged operations that moved to it."""
 
     reference: Reference
     staged: Annotated[int, Count]
     override: Annotated[str | None, NOT_JSON]
-    """The reference that NESSIE_REF names instead."""
+    """The reference of NESSIE_REF, which overrides the current one."""
 
 
 def run(options: Options, app: Invocation) -> Switched:
@@ -94,22 +94,19 @@ def run(options: Options, app: Invocation) -> Switched:
 
 
 def show(result: Switched, output: Output) -> None:
-    """Prints the current reference, and what has come along."""
+    """Prints the current reference, and the number of operations that moved to it."""
     reference = result.reference
     type_ = reference.type.value.lower()
     output.say(f"now on {type_} {reference.name} at {output.out.hash(reference.hash)}")
     if result.staged:
-        come = "comes" if result.staged == 1 else "come"
-        staged = (
-            f"{counted(result.staged, 'staged operation')} {come} along, now for {reference.name}"
-        )
+        staged = f"{counted(result.staged, 'staged operation')} moved to {reference.name}"
         output.say(f"{staged}; `nessie status` shows what would conflict")
     if result.override:
         output.note(f"NESSIE_REF overrides the workspace: commands still work on {result.override}")
 
 
 def _refuse_other_store(app: Invocation, workspace: Workspace) -> None:
-    """The current reference belongs to the store of the workspace."""
+    """Raises `InvalidInput` if the store is not the workspace's."""
     named, own = app.store.name(), store_name(workspace.store(), workspace.root)
     if named != own:
         belongs = f"belongs to the store of this workspace, {own}, not to {named}"

@@ -33,7 +33,7 @@ EXAMPLES = (
     "nessie tag -d release-1",
 )
 _AT_ONCE = 1000
-"""Tags of a list whose messages are read together."""
+"""The number of tags whose messages are read by one request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Options(ReferenceOptions):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The options that say what to do; at most one of them can be given."""
+        """The options that select an action. They exclude each other."""
         return super().actions if self.message is None else (*super().actions, "-m")
 
 
@@ -59,7 +59,7 @@ def run(
     options: Options,
     app: Invocation,
 ) -> Tags | References | SingleTag | SingleReference | DeletedReferences | None:
-    """Performs the one action that the options ask for."""
+    """Performs the selected action."""
     if options.message is not None and not options.message.strip():
         raise InvalidInput("-m: the message of the tag is empty")
     if options.actions == ("-m",):
@@ -95,7 +95,7 @@ def _tag(found: Reference, message: str | None) -> Tag:
 
 
 def _refuse_rename(options: Options, repository: Repository) -> None:
-    """Refuses `-m OLD NEW`, by which earlier versions have renamed a tag."""
+    """Raises `InvalidInput` for `-m OLD NEW`, which renamed a tag in earlier versions."""
     old, words = options.message or "", options.words
     if (
         len(words) != 1

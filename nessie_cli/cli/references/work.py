@@ -1,4 +1,4 @@
-"""Which of its actions `nessie branch` or `nessie tag` performs."""
+"""The choice of the action of `nessie branch` or `nessie tag`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def work(
     type_: ReferenceType,
     message: str | None = None,
 ) -> References | SingleReference | DeletedReferences | None:
-    """Performs the one action that the options ask for. `message` is that of a new tag.
+    """Performs the action that the options select. `message` is that of a new tag.
 
     Raises `InvalidInput` if the options contradict each other.
     """
@@ -59,6 +59,6 @@ def _show_current(app: Invocation) -> SingleReference | None:
     name = app.reference_name()
     if app.output.is_json:
         return SingleReference(app.repository().reference(name))
-    # Shell prompts print the name: it is known without opening the store.
+    # Shell prompts print the name, so it is read without opening the store.
     app.output.say(name)
     return None

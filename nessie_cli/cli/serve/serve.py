@@ -44,7 +44,7 @@ class Options:
         bool,
         typer.Option(
             "--insecure",
-            help="Listen on an address that other machines reach, without authentication.",
+            help="Listen without authentication on an address that other machines can reach.",
         ),
     ] = False
     allowed_host: Annotated[
@@ -52,13 +52,14 @@ class Options:
         typer.Option(
             "--allowed-host",
             metavar="NAME",
-            help="Answer under this host name too; repeatable, or with commas. Loopback names are always allowed.",
+            help="Accept requests to this host name too; repeatable, or with commas. "
+            "Loopback names are always accepted.",
         ),
     ] = None
     workers: Annotated[
         int,
         typer.Option(
-            "--workers", metavar="N", min=1, max=64, help="How many processes answer requests."
+            "--workers", metavar="N", min=1, max=64, help="The number of server processes."
         ),
     ] = 1
     tokens: Annotated[
@@ -90,7 +91,8 @@ class Options:
         typer.Option(
             "--jwt-keys",
             metavar="FILE",
-            help="The issuer's public keys, a file or URL. Default: the keys that its OpenID document names.",
+            help="The issuer's public keys, a file or URL. Default: the keys that its "
+            "OpenID document names.",
         ),
     ] = None
     jwt_roles: Annotated[
@@ -133,7 +135,8 @@ class Options:
         typer.Option(
             "--tls-key",
             metavar="FILE",
-            help="The key of the certificate, if it is in another file. NESSIE_TLS_KEY_PASSWORD holds its password.",
+            help="The key of the certificate, if it is in another file. "
+            "NESSIE_TLS_KEY_PASSWORD holds its password.",
         ),
     ] = None
     tls_client_ca: Annotated[
@@ -149,7 +152,8 @@ class Options:
         typer.Option(
             "--warehouse",
             metavar="[NAME=]URI",
-            help="Serve Iceberg REST below /iceberg too, with tables at this location; repeatable. The first is the default.",
+            help="Serve Iceberg REST below /iceberg too, with tables at this location; "
+            "repeatable. The first is the default.",
         ),
     ] = None
     allow_location: Annotated[
@@ -157,7 +161,7 @@ class Options:
         typer.Option(
             "--allow-location",
             metavar="URI",
-            help="A location beside the warehouses where tables may lie too; repeatable.",
+            help="Another location where tables may lie, outside of the warehouses; repeatable.",
         ),
     ] = None
     warehouses: Annotated[
@@ -181,7 +185,8 @@ def run(options: Options, app: Invocation) -> None:
     url = app.store_url()
     if url.startswith(("http://", "https://")):
         raise InvalidInput(
-            f"{url} is a server already. Hint: clients can use it directly; or serve the store behind it"
+            f"{url} is a server already. Hint: clients can use it directly; or serve the store"
+            " behind it"
         )
     warehouses = _warehouses(options)
     stream = sys.stdout.buffer if options.access_log else sys.stderr.buffer
@@ -215,11 +220,11 @@ def show(result: None, output: object) -> None:
 
 
 def _warehouses(options: Options) -> "Warehouses | None":
-    """The warehouses that the options name, None for none."""
+    """Returns the warehouses of the options, or None without them."""
     if options.warehouses is not None:
         if options.warehouse or options.allow_location:
             raise InvalidInput(
-                "--warehouses FILE names all warehouses; leave --warehouse and --allow-location out"
+                "--warehouses FILE names all warehouses; omit --warehouse and --allow-location"
             )
         from nessie_cli.server import read_warehouses
 
@@ -242,14 +247,14 @@ def _security(options: Options) -> "Security":
 
 
 def _jwt(options: Options) -> "JwtSettings | None":
-    """The JSON Web Tokens that are accepted, by options or variables; None for no issuer."""
+    """Returns the accepted JSON Web Tokens, by options or variables. None without an issuer."""
     issuer = options.jwt_issuer or env.variable(env.SERVE_JWT_ISSUER)
     audience = options.jwt_audience or env.variable(env.SERVE_JWT_AUDIENCE)
     keys = options.jwt_keys or env.variable(env.SERVE_JWT_KEYS)
     if issuer is None:
         if audience or keys:
             raise InvalidInput(
-                "--jwt-audience and --jwt-keys need --jwt-issuer: it is what turns JSON Web Tokens on"
+                "--jwt-audience and --jwt-keys need --jwt-issuer, which enables JSON Web Tokens"
             )
         return None
     from nessie_cli.server import JwtSettings
@@ -258,15 +263,13 @@ def _jwt(options: Options) -> "JwtSettings | None":
 
 
 def _tls(options: Options) -> "Tls | None":
-    """The files of TLS, with the password of the key from the environment."""
+    """Returns the files of TLS, with the password of the key from the environment."""
     certificate = _file(options.tls_cert, env.SERVE_TLS_CERT)
     key = _file(options.tls_key, env.SERVE_TLS_KEY)
     client_ca = _file(options.tls_client_ca, env.SERVE_TLS_CLIENT_CA)
     if certificate is None:
         if key is not None or client_ca is not None:
-            raise InvalidInput(
-                "--tls-key and --tls-client-ca need --tls-cert: it is what turns TLS on"
-            )
+            raise InvalidInput("--tls-key and --tls-client-ca need --tls-cert, which enables TLS")
         return None
     from nessie_cli.server import Tls
 

@@ -26,7 +26,7 @@ class Options(FileOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens(Listing):
-    """The entries of a token file, in its order."""
+    """The entries of a token file, in the order of the file."""
 
     listing = "tokens"
     tokens: Iterable[Token]

@@ -22,12 +22,14 @@ class Options(FileOptions):
     """Create a token for a caller of `nessie serve`, and print it once.
 
     The file is created if it does not exist. It keeps only a hash of the token. A running server
-    accepts the token at once.
+    accepts the token immediately.
     """
 
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="The caller; the commits of the token have this name."),
+        typer.Argument(
+            metavar="NAME", help="The caller. Commits by callers with the token have this name."
+        ),
     ]
     roles: Annotated[
         list[str] | None,
@@ -47,7 +49,7 @@ class Options(FileOptions):
 
 @dataclass(frozen=True)
 class NewToken(Token, Result):
-    """A token that was made just now, told this once."""
+    """A new token. It is not stored, so it is printed only once."""
 
     token: str
     file: Annotated[str, NOT_JSON]
@@ -67,5 +69,6 @@ def show(result: NewToken, output: Output) -> None:
     """Prints the token."""
     output.say(result.token)
     output.note(
-        f"this token is shown once; {result.file} keeps a hash of it, under the id {result.token_id}"
+        f"this token is shown once; {result.file} keeps a hash of it, under the id"
+        f" {result.token_id}"
     )

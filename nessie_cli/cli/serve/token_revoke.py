@@ -18,7 +18,10 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(FileOptions):
-    """Remove tokens from a file. A running server refuses them from its next request on."""
+    """Remove tokens from a file.
+
+    A running server rejects them from its next request on.
+    """
 
     name: Annotated[
         str,
@@ -28,7 +31,7 @@ class Options(FileOptions):
 
 @dataclass(frozen=True)
 class RevokedTokens(Result):
-    """The entries that were taken out of a token file."""
+    """The entries that were removed from a token file."""
 
     revoked: tuple[Token, ...]
 

@@ -1,4 +1,4 @@
-"""What the commands of `nessie token` share: the file, and an entry of it without its token."""
+"""Shared parts of `nessie token`: the file, and an entry of it without its token."""
 
 import re
 from dataclasses import dataclass
@@ -35,16 +35,16 @@ class FileOptions:
 
     @property
     def path(self) -> Path:
-        """The token file. Raises `InvalidInput` if nothing names one."""
+        """The token file. Raises `InvalidInput` if neither an option nor a variable names one."""
         named = self.file or env.variable(env.SERVE_TOKENS)
         if not named:
-            raise InvalidInput("which token file? name it with --file or NESSIE_SERVE_TOKENS")
+            raise InvalidInput("no token file. Hint: name it with --file or NESSIE_SERVE_TOKENS")
         return Path(named)
 
 
 @dataclass(frozen=True)
 class Token(Record):
-    """An entry of a token file; `created` and `expires` are null where they are not known, or never."""
+    """An entry of a token file. `created` is null if unknown, `expires` if never."""
 
     token_id: str
     name: str
@@ -73,5 +73,5 @@ def expiry(text: str | None, now: datetime) -> datetime | None:
 
 
 def split_roles(texts: list[str] | None) -> list[str]:
-    """Returns the roles of a repeated option, each of which may hold several with commas."""
+    """Returns the roles of a repeated option, whose values may be lists with commas."""
     return [role.strip() for text in texts or () for role in text.split(",") if role.strip()]

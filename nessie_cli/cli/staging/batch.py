@@ -1,4 +1,4 @@
-"""The staged batch as JSON, and as one line for each change."""
+"""The staged batch as JSON, and as one line per change."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _LETTERS = {
 
 @dataclass(frozen=True)
 class StagedPut(Record):
-    """A staged Put; `expectedContent` is the content that it was staged on."""
+    """A staged Put; `expectedContent` is the content on which it was staged."""
 
     type: Literal["PUT"]
     key: ContentKey
@@ -56,7 +56,10 @@ class StagedOther(Record):
 
 @dataclass(frozen=True)
 class Batch(Result):
-    """What is staged for a reference of a store; `begunAt` is the hash at which the batch was begun, null if nothing is staged."""
+    """The operations staged for a reference; `begunAt` is the hash at which the batch was begun.
+
+    `begunAt` is null if nothing is staged.
+    """
 
     reference: str
     begun_at: Annotated[str, shapes.Hash] | None = None
@@ -65,7 +68,7 @@ class Batch(Result):
     operations: tuple[StagedPut | StagedOther, ...] = ()
     staged: Annotated[StagedList, NOT_JSON] = ()
     touched: Annotated[tuple[ContentKey, ...], NOT_JSON] = ()
-    """The keys that the command was about."""
+    """The keys that the command changed."""
 
     @classmethod
     def of(
@@ -74,7 +77,10 @@ class Batch(Result):
         reference: str,
         touched: Iterable[ContentKey] = (),
     ) -> "Batch":
-        """Returns the staged batch; `reference` is the current one, for a batch that names none."""
+        """Returns the staged batch.
+
+        `reference` is the current one, for a batch without a reference.
+        """
         if batch is None:
             return cls(reference, touched=tuple(touched))
         return cls(
@@ -102,7 +108,7 @@ def _operation(staged: Staged) -> StagedPut | StagedOther:
 
 
 class StagedChange(NamedTuple):
-    """A change that a batch makes: the verb, the key, and the content type or the new key of a rename."""
+    """A change in a batch: the verb, the key, and the content type or the new key of a rename."""
 
     verb: str
     key: str
@@ -110,7 +116,7 @@ class StagedChange(NamedTuple):
 
 
 def changes_of(staged: StagedList) -> list[StagedChange]:
-    """Returns the changes in the order in which they were staged; a rename is one change."""
+    """Returns the changes in the order of staging. A rename is one change."""
     moved = renames(staged)
     targets = set(moved.values())
     found: dict[str, StagedChange] = {}
@@ -150,7 +156,8 @@ def print_short(
 ) -> None:
     """Prints one line for each change, as `git status --short`.
 
-    A line is a letter, C if a key of the change is in `conflicts`, and the key. A rename has both keys.
+    A line is a letter, C if a key of the change is in `conflicts`, and the key. A rename has both
+    keys.
     """
     for change in changes:
         keys = [change.key, change.what] if change.verb == "rename" else [change.key]

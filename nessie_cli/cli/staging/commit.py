@@ -34,11 +34,12 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Commit the staged batch, or the operations of a file: all of them or, on a conflict, none.
+    """Commit the staged batch, or the operations of a file.
 
-    After a conflict the batch stays staged. Without a message, your editor opens if there is a terminal
-    (NESSIE_EDITOR, VISUAL, EDITOR); an empty message aborts. --batch reads REST JSON
-    ({"commitMeta": ..., "operations": [...]} or a list) or JSON lines, one operation a line.
+    If any operation conflicts, nothing is committed and the batch stays staged. Without a message,
+    your editor opens if there is a terminal (NESSIE_EDITOR, VISUAL, EDITOR); an empty message
+    aborts. --batch reads REST JSON ({"commitMeta": ..., "operations": [...]} or a list) or JSON
+    lines, one operation a line.
     """
 
     message: Annotated[
@@ -60,7 +61,8 @@ class Options:
         typer.Option(metavar="A", help="An author; repeatable. Default: the setting author."),
     ] = None
     signed_off_by: Annotated[
-        list[str] | None, typer.Option(metavar="S", help="Who signed off the commit; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="S", help="A person who signed off the commit; repeatable."),
     ] = None
     properties: Annotated[
         list[str] | None, typer.Option("--property", metavar="K=V", help="A property; repeatable.")
@@ -75,7 +77,8 @@ class Options:
         str | None,
         typer.Option(
             metavar="HASH",
-            help="The commit that you started from. Keys that changed since then conflict.",
+            help="The commit on which the changes are based. Keys that have changed since "
+            "conflict.",
         ),
     ] = None
     dry_run: Annotated[
@@ -117,7 +120,7 @@ def show(result: Committed, output: Output) -> None:
 def _message(
     app: Invocation, options: Options, text: str | None, branch: str
 ) -> AbstractContextManager[str]:
-    """The given message, or the one that the user writes in the editor. A dry run needs none."""
+    """Returns the given message, or the one from the user's editor. A dry run needs none."""
     if text is not None or options.dry_run:
         return nullcontext(text or "")
     if options.batch is not None:
@@ -129,7 +132,7 @@ def _message(
 
 
 def _read_batch(app: Invocation, name: str) -> tuple[CommitMeta | None, list[Operation]]:
-    """The metadata and operations of a file. Raises `InvalidInput` if two are about one key."""
+    """Reads the metadata and operations of a file. Raises `InvalidInput` for duplicate keys."""
     from nessie_cli.wire.decode import decode_batch
 
     data, place = read_bytes(name, "--batch"), "stdin" if name == "-" else name
@@ -140,7 +143,7 @@ def _read_batch(app: Invocation, name: str) -> tuple[CommitMeta | None, list[Ope
 
 
 def _refuse_two_for_one_key(place: str, operations: list[Operation]) -> None:
-    """Raises `InvalidInput` if two operations are about one key.
+    """Raises `InvalidInput` if two operations have the same key.
 
     A deletion followed by a new content without an id is allowed.
     """
@@ -150,7 +153,8 @@ def _refuse_two_for_one_key(place: str, operations: list[Operation]) -> None:
         if first == number or _creates_again(operations[first - 1], operation):
             continue
         raise InvalidInput(
-            f"{place}: operations {first} and {number} are both about key {operation.key}; a commit changes a key once"
+            f"{place}: operations {first} and {number} are both about key {operation.key}; a"
+            " commit changes a key once"
         )
 
 
@@ -159,7 +163,7 @@ def _creates_again(first: Operation, second: Operation) -> bool:
 
 
 def _over(written: CommitMeta, given: CommitMeta) -> CommitMeta:
-    """The metadata of the batch file, replaced by that of the options."""
+    """Returns the metadata of the batch file, overridden by that of the options."""
     return CommitMeta(
         message=given.message,
         authors=given.authors,

@@ -10,7 +10,7 @@ from nessie_cli.revisions import parse_time
 
 
 def message_of_paragraphs(paragraphs: Sequence[str]) -> str:
-    """Returns the message of `-m`, whose values are paragraphs. Raises `InvalidInput` for an empty one."""
+    """Joins the paragraphs of `-m` to a message. Raises `InvalidInput` if it is empty."""
     return _not_empty("\n\n".join(paragraphs))
 
 
@@ -41,7 +41,7 @@ def meta_of(
     properties: Sequence[str] | None = None,
     author_time: str | None = None,
 ) -> CommitMeta:
-    """Returns the metadata of a commit; without `authors` with the configured author."""
+    """Returns the metadata of a commit. The configured author is the default for `authors`."""
     found: dict[str, tuple[str, ...]] = {}
     for name, value in pairs(properties or (), "--property"):
         found[name] = (*found.get(name, ()), value)

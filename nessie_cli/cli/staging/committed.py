@@ -13,12 +13,15 @@ from nessie_cli.wire.record import INLINE, NOT_JSON
 
 @dataclass(frozen=True)
 class Committed(Result):
-    """What a commit did; `addedContents` is null if it created nothing, `wasRepeated` tells whether an earlier attempt had committed it."""
+    """The result of a commit; `addedContents` is null if it created nothing.
+
+    `wasRepeated` is true if an earlier attempt had committed already.
+    """
 
     result: Annotated[CommitResult, INLINE]
     was_repeated: bool
     keys: Annotated[int, NOT_JSON]
-    """How many keys the commit changed."""
+    """The number of keys that the commit changed."""
 
     @classmethod
     def of(cls, submitted: Submitted) -> "Committed":

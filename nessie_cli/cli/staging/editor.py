@@ -28,15 +28,16 @@ def edit(path: Path) -> None:
     name = editor()
     try:
         with _interrupts_left_to_the_editor():
-            # The editor needs a terminal even if stdout goes elsewhere.
+            # The editor needs a terminal even if stdout is redirected.
             out = None if sys.stdout.isatty() else sys.stderr
-            # The command is the user's own setting.
+            # The user configured the command.
             command = [*shlex.split(name), str(path)]
             code = subprocess.run(command, check=False, stdout=out).returncode  # noqa: S603
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InvalidInput(
-            f"the editor {name!r} cannot be run: {reason}. Hint: NESSIE_EDITOR, VISUAL or EDITOR names another one"
+            f"the editor {name!r} cannot be run: {reason}. Hint: NESSIE_EDITOR, VISUAL or EDITOR"
+            " names another one"
         ) from None
     if code:
         raise InvalidInput(f"the editor {name!r} ended with {code}")
@@ -44,7 +45,7 @@ def edit(path: Path) -> None:
 
 @contextmanager
 def _interrupts_left_to_the_editor() -> Iterator[None]:
-    """Ignores Ctrl-C in this process. A child does not inherit a handler, but it inherits SIG_IGN."""
+    """Ignores Ctrl-C in this process. A child process would inherit SIG_IGN, but not a handler."""
     before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
     try:
         yield
@@ -59,8 +60,8 @@ def message_from_editor(
     """Yields the message that the user writes, for the block that commits with it.
 
     The file lists the `staged` operations in comments. If the commit fails, the workspace keeps the
-    message, and the next one begins with it. Raises `InvalidInput` if there is no terminal, or if the
-    message is empty.
+    message as the beginning of the next one. Raises `InvalidInput` if there is no terminal, or if
+    the message is empty.
     """
     if app.output.is_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InvalidInput(NEEDS_MESSAGE)
@@ -85,7 +86,7 @@ def message_from_editor(
 
 
 def without_comments(text: str) -> str:
-    """Returns a message without comment lines, trailing spaces, and empty lines around it."""
+    """Removes comment lines, trailing spaces, and empty lines around a message."""
     lines = (line.rstrip() for line in text.split("\n") if not line.startswith(COMMENT))
     return "\n".join(lines).strip("\n")
 

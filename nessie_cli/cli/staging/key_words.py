@@ -1,4 +1,4 @@
-"""The keys that the words of a staging verb name: keys themselves, or globs of existing keys."""
+"""The key arguments of staging verbs: keys, or globs of existing keys."""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,9 +20,9 @@ def staged_now(app: Invocation) -> StagedList:
 def existing_keys(
     app: Invocation, words: Sequence[str], expected_hash: str | None
 ) -> tuple[ContentKey, ...]:
-    """Returns the keys that words name.
+    """Returns the keys that arguments select.
 
-    A glob names the keys that exist on the branch with the batch applied, or at the expected commit.
+    A glob matches keys that exist on the branch with the batch applied, or at the expected commit.
     Raises `ContentNotFound` if there are none.
     """
 
@@ -46,7 +46,7 @@ def existing_keys(
 
 
 def staged_keys(words: Sequence[str], staged: Sequence[ContentKey]) -> list[ContentKey]:
-    """Returns the staged keys that words name. Raises `ContentNotFound` if nothing is staged for one."""
+    """Returns the selected staged keys. Raises `ContentNotFound` if nothing is staged for one."""
     found, known = named_keys(words, lambda _: staged, "staged key"), set(staged)
     for key in found:
         if key not in known:

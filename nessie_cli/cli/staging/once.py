@@ -1,4 +1,4 @@
-"""Requests to a server under an id that the workspace keeps, so that a repetition is safe."""
+"""Idempotent requests to a server: the workspace keeps the request id for a repetition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def once(call: Invocation, *what: object, dry_run: bool = False) -> Iterator[str | None]:
-    """Yields the request id of a write, or None if there is nothing to keep it for.
+    """Yields the request id of a write, or None if no id is needed.
 
     An embedded store always answers, and without a workspace no id is kept. `what` identifies the
     write: the same values get the same id until the outcome is known.

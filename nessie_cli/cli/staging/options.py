@@ -16,7 +16,8 @@ class CommitOptions:
             "-m",
             "--message",
             metavar="MSG",
-            help="Commit at once with this message; repeat for paragraphs. Refused while other keys are staged.",
+            help="Commit at once with this message; repeat for paragraphs. Refused while "
+            "other keys are staged.",
         ),
     ] = None
     author: Annotated[
@@ -34,6 +35,7 @@ class StagingOptions(CommitOptions):
         typer.Option(
             "--expected-hash",
             metavar="HASH",
-            help="Expect the keys as they are at this commit, and discard what was staged for them. Resolves a conflict.",
+            help="Expect the keys as they are at this commit, and discard what was staged "
+            "for them. Resolves a conflict.",
         ),
     ] = None

@@ -18,7 +18,10 @@ EXAMPLES = ("nessie reset db.orders", "nessie reset 'db.*'", "nessie reset")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Remove operations from the staged batch. The store does not change."""
+    """Remove operations from the staged batch.
+
+    The store does not change.
+    """
 
     keys: Annotated[
         list[str] | None,
@@ -30,7 +33,7 @@ class Options:
 
 def run(options: Options, app: Invocation) -> Batch:
     """Removes the operations of the keys."""
-    # What can fail comes first: a failed command removes nothing.
+    # All checks come first, so that a failed command removes nothing.
     reference = app.reference_name() if app.output.is_json else ""
     with app.batch_file().changing() as file:
         batch, done = settle(app, file)
@@ -43,12 +46,12 @@ def run(options: Options, app: Invocation) -> Batch:
         where = f"{done.reference.hash} on {done.reference.name}"
         app.output.note(f"the batch was committed already, as {where}")
     kept = set(map(id, left))
-    taken = [item.key for item in staged if id(item) not in kept]
-    return Batch.of(changed if left else None, reference, taken)
+    unstaged = [item.key for item in staged if id(item) not in kept]
+    return Batch.of(changed if left else None, reference, unstaged)
 
 
 def show(result: Batch, output: Output) -> None:
     """Prints how many operations were removed."""
-    taken = len(result.touched)
+    removed = len(result.touched)
     left = len(result.operations)
-    output.say(f"{taken} operation{'' if taken == 1 else 's'} taken out, {left} still staged")
+    output.say(f"unstaged {removed} operation{'' if removed == 1 else 's'}, {left} still staged")

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 def batch_resolver(app: Invocation) -> str:
-    """Returns the command line that asks about each conflict; without a workspace nothing is staged."""
+    """Returns the command line that asks about each conflict, or nothing without a workspace."""
     return command_line(*carried(app.options), "resolve") if app.store.workspace else ""
 
 
 MOST_CHILDREN = 20
-"""A namespace with more contents is not deleted by a command line."""
+"""No command line is suggested that deletes a namespace with more contents."""
 
 TYPE_OPTION: Mapping[str, str] = {
     name: type_label(name)
@@ -91,7 +91,7 @@ class BatchResolutions:
         return [*self._stage_again(conflict, key), *drop]
 
     def _stage_again(self, conflict: Conflict, key: ContentKey) -> list[str]:
-        """Stages the operation on the current state; nothing if there is nothing to delete or keep."""
+        """Returns the command that stages the operation on the current state, if there is one."""
         proposed = conflict.proposed
         seen = ("--expected-hash", short_hash(self._error.head)) if self._error.head else ()
         if key in self._renames:
@@ -110,7 +110,7 @@ class BatchResolutions:
         return self._staging([verb], [key], ("--type", "namespace"))
 
     def _empty(self, key: ContentKey) -> list[str]:
-        """Deletes the contents of a namespace, or keeps the namespace."""
+        """Returns commands that delete the contents of a namespace, or keep the namespace."""
         left = contents_below(self._app, self._app.head, key, self._staged_keys)
         if left and self._app.workspace is None:
             left.append(key)
@@ -122,7 +122,10 @@ class BatchResolutions:
     def _staging(
         self, verb: Sequence[str], keys: Sequence[ContentKey], options: Sequence[str] = ()
     ) -> str:
-        """A command line of `nessie content`; a key that looks like an option stands behind `--`."""
+        """Returns a command line of `nessie content`.
+
+        A key that looks like an option follows `--`.
+        """
         message = () if self._app.workspace else ("-m", f"{verb[0]} {', '.join(map(str, keys))}")
         texts = list(map(str, keys))
         head = [*carried(self._app.options), "content", *verb]
@@ -138,7 +141,7 @@ class BatchResolutions:
 
 
 def _is_another(conflict: Conflict) -> bool:
-    """Whether the proposed content is not the one that is current, or not the one that was expected."""
+    """Whether the proposed content differs from the current and from the expected one."""
     proposed, actual, expected = conflict.proposed, conflict.actual, conflict.expected
     if proposed is None or actual is None:
         return False
@@ -150,7 +153,7 @@ def _is_another(conflict: Conflict) -> bool:
 def contents_below(
     app: Invocation, at: AnyRevision, key: ContentKey, staged: Collection[ContentKey] = ()
 ) -> list[ContentKey]:
-    """Returns the keys below a key without the staged ones; nothing if they are too many for a command line."""
+    """Returns the keys below a key without the staged ones, or nothing if there are too many."""
     below = app.repository().entries(at, KeyRange(prefix=key))
     found = list(
         islice(

@@ -30,10 +30,10 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommitOptions):
-    """Stage the earlier state of keys.
+    """Restore keys from an earlier revision, as staged changes.
 
-    A key that did not exist at the revision is deleted. A content that was dropped since then comes
-    back with a new content id.
+    A key that did not exist at the revision is deleted. A content that was dropped since then gets
+    a new content id.
     """
 
     keys: Annotated[
@@ -49,7 +49,7 @@ class Options(CommitOptions):
 
 
 def run(options: Options, app: Invocation) -> Batch | Committed:
-    """Stages the state that the keys had."""
+    """Stages the earlier state of the keys."""
     repository = app.repository()
     at = repository.resolve(app.revision(options.at)).hash
     keys = tuple(_keys(app, options, at))
@@ -60,10 +60,12 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
             wanted = known.get(key)
             if wanted is None and state(key) is None and effective(staged, key, state) is None:
                 raise ContentNotFound(
-                    f"there is no content with key '{key}', neither now nor at {options.at}", key
+                    f"there is no content with key '{key}', neither on the branch nor at"
+                    f" {options.at}",
+                    key,
                 )
             if state(key) == wanted:
-                app.output.note(f"{key} is the same now as at {options.at}")
+                app.output.note(f"{key} is the same on the branch as at {options.at}")
             staged = restore(staged, key, wanted, state)
         return staged
 
@@ -76,9 +78,9 @@ def show(result: Batch | Committed, output: Output) -> None:
 
 
 def _keys(app: Invocation, options: Options, at: str) -> dict[ContentKey, None]:
-    """The keys that the words name, each once.
+    """Returns the keys that arguments select, each once.
 
-    Of the keys that a glob matches, and of those below a key, only those with another state are named.
+    A glob, or a key with keys below it, selects only keys with another state.
     """
     found: dict[ContentKey, None] = {}
     for word in options.keys:
@@ -100,7 +102,7 @@ def _changed(
     below: KeyRange,
     matches: Callable[[ContentKey], bool],
 ) -> Iterator[ContentKey]:
-    """Yields the matching keys of a range that have another state on the branch, or in the batch.
+    """Yields matching keys whose state differs from that on the branch or in the batch.
 
     Raises `ContentNotFound` if no key matches on either side.
     """
@@ -114,7 +116,8 @@ def _changed(
     ]
     if not any(map(matches, chain(staged, sides))):
         raise ContentNotFound(
-            f"no key matches '{word}', neither now nor then", ContentKey.parse(word)
+            f"no key matches '{word}', neither on the branch nor at the revision",
+            ContentKey.parse(word),
         )
     yield from filter(
         matches, chain((entry.key for entry in repository.diff(head, at, below)), staged)

@@ -11,7 +11,7 @@ EXAMPLES = ("nessie stash apply 1",)
 
 @dataclass(frozen=True, kw_only=True)
 class Options(NumberOptions):
-    """Stage a batch that was put aside, and keep it in the stash."""
+    """Stage a stashed batch, and keep it in the stash."""
 
 
 def run(options: Options, app: Invocation) -> Stash:

@@ -13,7 +13,7 @@ EXAMPLES = ("nessie stash drop", "nessie stash drop 2")
 
 @dataclass(frozen=True, kw_only=True)
 class Options(NumberOptions):
-    """Delete a batch that was put aside."""
+    """Delete a stashed batch."""
 
 
 def run(options: Options, app: Invocation) -> Stash:

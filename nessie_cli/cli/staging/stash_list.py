@@ -22,12 +22,12 @@ _COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """List the batches that were put aside, newest first."""
+    """List the stashed batches, newest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stashes(Listing):
-    """The batches that were put aside, newest first."""
+    """The stashed batches, newest first."""
 
     listing = "stashes"
     stashes: Iterable[Stash]

@@ -11,7 +11,7 @@ EXAMPLES = ("nessie stash pop",)
 
 @dataclass(frozen=True, kw_only=True)
 class Options(NumberOptions):
-    """Stage a batch that was put aside, and delete it from the stash."""
+    """Stage a stashed batch, and delete it from the stash."""
 
 
 def run(options: Options, app: Invocation) -> Stash:

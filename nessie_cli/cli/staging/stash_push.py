@@ -24,7 +24,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Put the staged batch aside, or the operations of some keys."""
+    """Stash the staged batch, or the operations of some keys."""
 
     keys: Annotated[
         list[str] | None,
@@ -65,11 +65,11 @@ def run(options: Options, app: Invocation) -> Stash:
 
 
 def show(result: Stash, output: Output) -> None:
-    """Prints how many keys were put aside."""
+    """Prints how many keys were stashed."""
     left = (
         f"{result.left} operation{'' if result.left == 1 else 's'} still staged"
         if result.left
         else "nothing is staged"
     )
-    output.say(f"put aside: {result.keys} key{'' if result.keys == 1 else 's'}; {left}")
+    output.say(f"stashed: {result.keys} key{'' if result.keys == 1 else 's'}; {left}")
     output.note("`nessie stash pop` stages it again")

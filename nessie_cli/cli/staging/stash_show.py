@@ -13,7 +13,7 @@ EXAMPLES = ("nessie stash show", "nessie stash show 1 --json")
 
 @dataclass(frozen=True, kw_only=True)
 class Options(NumberOptions):
-    """Show the operations of a batch that was put aside."""
+    """Show the operations of a stashed batch."""
 
 
 def run(options: Options, app: Invocation) -> Stash:

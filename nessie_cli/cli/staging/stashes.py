@@ -1,4 +1,4 @@
-"""What the commands of `nessie stash` share: a stashed batch, its number, and staging it again."""
+"""Shared parts of `nessie stash`: a stashed batch, its number, and staging it again."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,14 +30,14 @@ class NumberOptions:
 
 @dataclass(frozen=True)
 class Stash(Result):
-    """A batch that was put aside."""
+    """A stashed batch."""
 
     number: Annotated[int, Count]
     message: str
     time: datetime
     batch: Batch
     left: Annotated[int, NOT_JSON] = 0
-    """How many operations are still staged."""
+    """The number of operations that are still staged."""
 
     @classmethod
     def of(cls, number: int, stashed: Stashed, left: int = 0) -> "Stash":
@@ -48,12 +48,15 @@ class Stash(Result):
 
     @property
     def keys(self) -> int:
-        """How many keys the batch changes."""
+        """The number of keys that the batch changes."""
         return len({item.key for item in self.batch.staged})
 
 
 def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
-    """Stages a stashed batch for the current branch. Raises `InvalidInput` if a batch is staged already."""
+    """Stages a stashed batch for the current branch.
+
+    Raises `InvalidInput` if a batch is staged already.
+    """
     stashes = StashFile(app.store.need_workspace())
     with app.batch_file().changing() as file:
         stashed = stashes.get(number)
@@ -66,17 +69,18 @@ def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
         store, branch = app.store.name(), app.reference_name()
         if batch.store not in (None, store):
             raise InvalidInput(
-                f"that batch is for the store {batch.store}, not for {store}. Hint: name the store by --store"
+                f"that batch is for the store {batch.store}, not for {store}. Hint: name the store"
+                " by --store"
             )
         file.write(replace(batch, branch=branch, store=store))
         if not keep:
             stashes.drop(number)
     if batch.branch not in (None, branch):
-        app.output.note(f"it was staged for {batch.branch}; now it is for {branch}")
+        app.output.note(f"the batch was staged for {batch.branch}; it is now for {branch}")
     return Stash.of(number, stashed)
 
 
 def print_staged(stash: Stash, output: Output) -> None:
-    """Prints the changes of a batch that was staged again."""
+    """Prints the changes of a batch that was staged from the stash."""
     print_changes(output, changes_of(stash.batch.staged))
     output.note("`nessie status` shows what would conflict")

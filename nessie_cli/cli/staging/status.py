@@ -53,7 +53,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Status(Result):
-    """Where the workspace is, what is staged, and what would conflict if it were committed now."""
+    """The current reference, the staged changes, and the conflicts of a commit at this moment."""
 
     reference: Reference
     default_branch: str
@@ -67,14 +67,14 @@ class Status(Result):
     report: Annotated[ConflictReport | None, NOT_JSON]
     options: Annotated[Options, NOT_JSON]
     elsewhere: Annotated[str, NOT_JSON]
-    """The remark on a batch that is for another store or branch."""
+    """A remark about a batch for another store or branch."""
 
 
 ENCODERS[documents.Conflict] = lambda found: conflict_with_facts(*found)
 
 
 def run(options: Options, app: Invocation) -> Status:
-    """Reads the current reference and the batch, and tries the commit."""
+    """Reads the current reference and the batch, and commits in a dry run."""
     repository = app.repository()
     default = repository.config().default_branch
     reference = _current(app)
@@ -88,7 +88,10 @@ def run(options: Options, app: Invocation) -> Status:
     report = _conflicts(app, reference, batch) if batch and is_here and is_branch else None
     elsewhere = ""
     if batch is not None and not is_here:
-        elsewhere = f"this batch is not for {reference.name} of {store}; `{commit_there(app, batch)}` commits it"
+        elsewhere = (
+            f"this batch is not for {reference.name} of {store}; `{commit_there(app, batch)}`"
+            " commits it"
+        )
     conflicts = (
         [(one, tuple(report.resolutions(one))) for one in report.conflicts] if report else []
     )
@@ -150,14 +153,15 @@ def _current(app: Invocation) -> Reference:
         return app.repository().reference(name)
     except ReferenceNotFound as error:
         raise ReferenceNotFound(
-            f"the current reference '{name}' does not exist (any more). "
-            f"Hint: `nessie switch REF` chooses another one; `nessie undo {name}` restores it if it was deleted",
+            f"the current reference '{name}' does not exist (it may have been deleted). "
+            f"Hint: `nessie switch REF` selects another one; `nessie undo {name}` restores it if"
+            " it was deleted",
             name,
         ) from error
 
 
 def _batch(app: Invocation) -> workspace.Batch | None:
-    """The staged batch, unless an earlier submission without an answer has committed it."""
+    """Returns the staged batch, unless a submission without a response has committed it."""
     if app.store.workspace is None:
         return None
     file = BatchFile(app.store.workspace)
@@ -165,7 +169,7 @@ def _batch(app: Invocation) -> workspace.Batch | None:
     if batch is None or batch.request_id is None:
         return batch
     with file.changing_if_free() as free:
-        # Otherwise it is being submitted: by another process, or by the one whose hook this is.
+        # Otherwise it is being submitted: by another process, or by the parent of a hook.
         batch, done = settle(app, file) if free else (batch, None)
     if done is not None:
         where = f"{done.reference.hash} on {done.reference.name}"
@@ -176,7 +180,10 @@ def _batch(app: Invocation) -> workspace.Batch | None:
 def _conflicts(
     app: Invocation, reference: Reference, batch: workspace.Batch
 ) -> ConflictReport | None:
-    """The conflicts of a dry run, which carries no request id: that belongs to submissions."""
+    """Returns the conflicts of a dry run.
+
+    It has no request id, because that belongs to a submission.
+    """
     trial = workspace.Batch(batch.begun_at, batch.staged)
     submission = Submission(reference.name or "", CommitMeta(""), dry_run=True)
     try:

@@ -1,6 +1,7 @@
-"""What the staging verbs do: read the state of the keys, combine it with the batch, and with `-m` commit.
+"""The steps of a staging verb: read states of keys, change the batch, commit with `-m`.
 
-Without a workspace there is no batch: then `-m` is needed, and the operations are committed directly.
+Without a workspace there is no batch. Then `-m` is required, and the operations are committed
+directly.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +32,7 @@ from nessie_cli.workspace.batch import BatchFile
 from nessie_cli.workspace.staging import StagedList, State, renames
 
 _SHOWN = 3
-"""How many names of other staged keys an error shows."""
+"""The number of other staged keys that an error lists."""
 
 
 class Step(NamedTuple):
@@ -51,9 +52,9 @@ class _Place(NamedTuple):
 
 
 def stage(app: Invocation, step: Step, options: CommitOptions) -> Batch | Committed:
-    """Stages the operations of a step, or with `-m` commits them.
+    """Stages the operations of a step, or commits them with `-m`.
 
-    One lock is held meanwhile, so no other operations can be staged between staging and committing.
+    Holds one lock, so that no other operations can be staged between staging and committing.
     """
     branch = app.reference_name()
     submission = None
@@ -61,7 +62,7 @@ def stage(app: Invocation, step: Step, options: CommitOptions) -> Batch | Commit
         message = message_of_paragraphs(options.message)
         submission = Submission(branch, meta_of(app, message, authors=options.author))
     elif options.author:
-        raise InvalidInput("--author needs -m: operations that are only staged have no author yet")
+        raise InvalidInput("--author needs -m: staged operations have no author")
     if app.store.workspace is None and submission is not None:
         return Committed.of(_commit_directly(app, step, submission))
     with app.batch_file().changing() as file:
@@ -105,12 +106,13 @@ def _place(app: Invocation, step: Step, branch: str) -> _Place:
 
 
 def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> workspace.Batch | None:
-    """Writes the batch with the operations of the step; None if nothing is staged then."""
+    """Writes the batch with the operations of the step. Returns None if it is then empty."""
     place = _place(app, step, branch)
     batch, done = settle(app, file)
     if done is not None:
         app.output.note(
-            f"the batch was committed already, as {done.reference.hash} on {done.reference.name}; a new one begins"
+            f"the batch was committed already, as {done.reference.hash} on {done.reference.name};"
+            " a new one begins"
         )
     if batch is not None:
         refuse_elsewhere(app, batch, branch)
@@ -123,24 +125,24 @@ def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> worksp
 
 
 def _refuse_other_keys(step: Step, file: BatchFile) -> None:
-    """Raises `InvalidInput` if keys are staged that `-m` would commit along with those of the step."""
+    """Raises `InvalidInput` if `-m` would commit other staged keys along with those of the step."""
     batch = file.read()
     meant = set(step.keys)
     for pair in renames(batch.staged).items() if batch else ():
-        # Both keys of a rename are one change.
+        # A rename is one change of two keys.
         meant |= set(pair) if meant & set(pair) else set()
     others = [str(key) for key in batch.keys if key not in meant] if batch else []
     if others:
         more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         raise InvalidInput(
             f"-m: other keys are staged too: {', '.join(others[:_SHOWN])}{more}. "
-            "Hint: stage this one without -m and commit all by `nessie commit`, "
-            "or put the others aside by `nessie stash`"
+            "Hint: omit -m and commit all keys with `nessie commit`, or stash the others with"
+            " `nessie stash`"
         )
 
 
 def _without_unchanged(staged: StagedList, keys: Iterable[ContentKey]) -> StagedList:
-    """The operations without those Puts of some keys that change nothing."""
+    """Returns the operations without Puts of some keys that change nothing."""
     same = {
         item.key
         for item in staged
@@ -161,5 +163,5 @@ def _commit_directly(app: Invocation, step: Step, submission: Submission) -> Sub
 def _nothing_to_commit(step: Step) -> InvalidInput:
     names = ", ".join(map(str, step.keys))
     return InvalidInput(
-        f"nothing to commit: this changes nothing{f' for {names}' if names else ''}"
+        f"nothing to commit: the operation has no effect{f' for {names}' if names else ''}"
     )

@@ -1,8 +1,10 @@
-"""From the staged batch to a commit, so that nothing is committed twice and nothing staged is lost.
+"""Commits the staged batch: never twice, and without losing staged changes.
 
-Each staged operation carries the state of its key that it was staged on. That state is compared with HEAD here, all keys at once; what agrees is
-submitted with HEAD as the expected hash, so the repository notices whoever is faster from then on. A request id goes into the batch file before the
-submission, and the file goes away only after the store has answered: whoever finds a request id asks the store what became of it first.
+Each staged operation records the state of its key on which it was staged. This module compares that
+state with HEAD, for all keys at once. If they agree, it submits the operations with HEAD as the
+expected hash, so that the repository detects later changes. The batch file receives a request id
+before the submission, and is deleted only after the store has responded. A batch with a request id
+may be committed already, so the store is asked about the request first.
 """
 
 from __future__ import annotations
@@ -33,11 +35,13 @@ if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
     from nessie_cli.workspace.batch import Batch, BatchFile, Staged
 
-NOTHING_STAGED = "nothing is staged; `nessie content put KEY ...` and its like stage operations"
+NOTHING_STAGED = (
+    "nothing is staged. Hint: commands such as `nessie content put KEY ...` stage operations"
+)
 
 
 class Submission(NamedTuple):
-    """What to do with a batch: where, with which metadata; `expected_hash` replaces HEAD as the state that the repository compares with."""
+    """How to submit a batch: the branch and the metadata. `expected_hash` replaces HEAD."""
 
     branch: str
     meta: CommitMeta
@@ -46,7 +50,7 @@ class Submission(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """What became of it. `repeated`: the commit existed already, from an earlier try whose answer never came."""
+    """The commit. `repeated` is true if an earlier attempt without a response had created it."""
 
     result: CommitResult
     operations: int
@@ -54,22 +58,29 @@ class Submitted(NamedTuple):
 
 
 def head_of_branch(repository: Repository, name: str) -> str:
-    """The hash of a branch; raises `InvalidInput` for a tag, which takes no commits."""
+    """Returns the hash of a branch.
+
+    Raises `InvalidInput` for a tag, which cannot be committed to.
+    """
     reference = repository.reference(name)
     if reference.type is not ReferenceType.BRANCH:
         raise InvalidInput(
-            f"{name} is a tag, and tags take no commits; `nessie switch BRANCH` or --ref BRANCH"
+            f"{name} is a tag, and commits need a branch. Hint: `nessie switch BRANCH` or --ref"
+            " BRANCH"
         )
     return reference.hash
 
 
 def new_request_id() -> str:
-    """An id that no other submission has."""
+    """Returns a new, unique request id."""
     return os.urandom(16).hex()
 
 
 def settle(call: Invocation, file: BatchFile) -> tuple[Batch | None, CommitResult | None]:
-    """The batch as it truly is, and the commit that an earlier, unanswered submission has made of it. To be called under the workspace's lock."""
+    """Returns the batch, and the commit if a submission without a response has succeeded.
+
+    The caller holds the workspace lock.
+    """
     batch = file.read()
     if batch is None or batch.request_id is None or batch.store not in (None, call.store.name()):
         return batch, None
@@ -81,18 +92,18 @@ def settle(call: Invocation, file: BatchFile) -> tuple[Batch | None, CommitResul
 
 
 def refuse_elsewhere(call: Invocation, batch: Batch, branch: str) -> None:
-    """Raises `InvalidInput` if a batch is for another store or another branch than this invocation."""
+    """Raises `InvalidInput` if a batch is for another store or branch than this invocation."""
     store = call.store.name()
     if batch.store is not None and batch.store != store:
         raise InvalidInput(
             f"the staged batch is for the store {batch.store}, not for {store}. "
-            f"Hint: `{commit_there(call, batch)}` commits it there; `nessie stash` puts it aside"
+            f"Hint: `{commit_there(call, batch)}` commits it there; `nessie stash` stashes it"
         )
     if batch.branch is not None and batch.branch != branch:
         raise InvalidInput(
             f"the staged batch is for '{batch.branch}', not for '{branch}'. "
             f"Hint: `{commit_there(call, batch)}` commits it there; "
-            f"`{command_line('switch', branch)}` takes it along; `nessie stash` puts it aside"
+            f"`{command_line('switch', branch)}` moves it along; `nessie stash` stashes it"
         )
 
 
@@ -110,13 +121,16 @@ def is_for(batch: Batch, store: str, branch: str) -> bool:
 
 
 def submit_staged(call: Invocation, submission: Submission) -> Submitted:
-    """Commit the workspace's batch. Raises `ReferenceConflict` with every conflict; whatever is raised, the batch stays."""
+    """Commits the workspace's batch. Raises `ReferenceConflict` with every conflict.
+
+    The batch is kept if an error is raised.
+    """
     with call.batch_file().changing() as file:
         return submit_file(call, file, submission)
 
 
 def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Submitted:
-    """As `submit_staged`, for a caller that holds the workspace's lock already."""
+    """Commits the batch as `submit_staged` does. The caller holds the workspace lock."""
     count = len(before.keys) if (before := file.read()) else 0
     batch, done = settle(call, file)
     if done is not None:
@@ -124,7 +138,7 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
     if batch is None:
         raise InvalidInput(NOTHING_STAGED)
     refuse_elsewhere(call, batch, submission.branch)
-    # A store that cannot be opened has been sent nothing.
+    # If the store cannot be opened, nothing was submitted.
     call.repository()
     if submission.dry_run:
         return Submitted(submit(call, batch, submission), count)
@@ -137,7 +151,10 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
 
 
 def submit(call: Invocation, batch: Batch, submission: Submission) -> CommitResult:
-    """Commits the operations of a batch. Raises `ReferenceConflict` with every conflict and its resolutions."""
+    """Commits the operations of a batch.
+
+    Raises `ReferenceConflict` with every conflict and its resolutions.
+    """
     try:
         return _submit(call.repository(), batch, submission)
     except ReferenceConflict as error:
@@ -168,13 +185,13 @@ def _submit(repository: Repository, batch: Batch, submission: Submission) -> Com
 
 
 def changed_since(repository: Repository, staged: Sequence[Staged], head: str) -> list[Conflict]:
-    """The keys whose state at `head` is not the one that their operation was staged on."""
+    """Returns the keys whose state at `head` differs from the one on which they were staged."""
     states = repository.contents(head, dict.fromkeys(item.key for item in staged))
     found: list[Conflict] = []
     recreated = set()
     for item in staged:
         actual = states.get(item.key)
-        # The Put that follows a Delete of the same key builds on that Delete, not on the store.
+        # A Put after a Delete of the same key builds on that Delete, not on the store.
         if item.key not in recreated and actual != item.seen:
             found.append(_conflict(repository, item, actual, head))
         recreated.add(item.key)
@@ -211,7 +228,7 @@ def _difference(expected: Content | None, actual: Content | None) -> ConflictTyp
 def _other_conflicts(
     repository: Repository, batch: Batch, submission: Submission, head: str, found: list[Conflict]
 ) -> list[Conflict]:
-    """What the repository holds against the remaining operations, so that all conflicts are told at once."""
+    """Returns the repository's conflicts of the other operations, to report all together."""
     rest = without(batch.staged, [conflict.key for conflict in found if conflict.key])
     if not any(isinstance(item.operation, Put) or item.seen for item in rest):
         return []

@@ -19,8 +19,8 @@ EXAMPLES = ("nessie store backup lake.backup", "nessie store backup /srv/lake.ba
 class Options:
     """Write one consistent state of the store to a new SQLite file.
 
-    Others can read and write the store meanwhile. FILE appears when it is complete, and is a store
-    itself: --store FILE works on it. Stops at the first damaged object.
+    The store can be read and written meanwhile. FILE appears when it is complete, and is a store
+    itself: open it with --store FILE. Stops at the first damaged object.
     """
 
     file: Annotated[

@@ -1,4 +1,4 @@
-"""What `nessie store backup` and `nessie store load` share: the store itself, and their result."""
+"""Shared parts of `nessie store backup` and `nessie store load`."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -13,7 +13,7 @@ from nessie_cli.wire.shapes import Count
 
 @dataclass(frozen=True)
 class StoreCopy(Result):
-    """A store and a file, and how much of the one was written to the other."""
+    """A store and a file, and how much was copied between them."""
 
     store: str
     file: str
@@ -45,6 +45,7 @@ def local_store_url(app: Invocation) -> str:
     url = app.store_url()
     if url.startswith(("http://", "https://")):
         raise InvalidInput(
-            f"{url}: is a server, and this command needs the store itself. Hint: name it by --store, where it is"
+            f"{url}: is a server, but this command needs direct access to the store. Hint: run it"
+            " where the store is, with --store"
         )
     return url

@@ -37,7 +37,10 @@ class Checked(Listing):
 
 
 def run(options: Options, app: Invocation) -> Checked:  # noqa: ARG001 - the shape of a command
-    """Verifies the store until the first problem; the others follow as they are read."""
+    """Verifies the store until the first problem.
+
+    The others are found while the result is printed.
+    """
     problems = app.repository().check()
     first = list(islice(problems, 1))
     return Checked(clean=not first, problems=chain(first, problems))
@@ -46,6 +49,6 @@ def run(options: Options, app: Invocation) -> Checked:  # noqa: ARG001 - the sha
 def show(result: Checked, output: Output) -> None:
     """Prints a line for each problem."""
     if result.clean:
-        output.say("clean: every object, reference and link is as it should be")
+        output.say("clean: every object, reference and link is intact")
     else:
         print_problems(result.problems, output.out)

@@ -23,7 +23,7 @@ class Options:
     """Load a backup, or any SQLite store, into an empty store.
 
     The store can be SQLite or PostgreSQL (--store) and is created if it does not exist. A store
-    without commits, as `nessie init` creates it, counts as empty. All hashes stay equal. Either
+    without commits, as `nessie init` creates it, counts as empty. All hashes are kept. Either
     everything is loaded or nothing.
     """
 

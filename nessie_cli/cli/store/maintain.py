@@ -24,9 +24,9 @@ EXAMPLES = (
 class Options:
     """Delete unreachable objects, expired reflog entries and request ids.
 
-    Others can read and write the store meanwhile. The settings reflog-expiry (90d) and
-    request-expiry (7d) of the repository say when entries expire. Objects that the reflog needs are
-    kept, so `nessie undo` works until then.
+    The store can be read and written meanwhile. The repository settings reflog-expiry (90d) and
+    request-expiry (7d) control when entries expire. Objects that the reflog needs are kept, so
+    `nessie undo` works until then.
     """
 
     grace: Annotated[
@@ -44,14 +44,15 @@ class Options:
         bool,
         typer.Option(
             "--full",
-            help="Rewrite the store and return free space to the file system. Writers wait meanwhile.",
+            help="Rewrite the store and return free space to the file system. Writers wait "
+            "meanwhile.",
         ),
     ] = False
 
 
 @dataclass(frozen=True)
 class Maintenance(Result):
-    """What `nessie store maintain` did, or would do in a dry run."""
+    """The result of `nessie store maintain`, or the expected result in a dry run."""
 
     report: Annotated[MaintenanceReport, INLINE]
 
@@ -65,7 +66,7 @@ def run(options: Options, app: Invocation) -> Maintenance:
 
 
 def show(result: Maintenance, output: Output) -> None:
-    """Prints what was deleted, what was kept and the size of the store."""
+    """Prints what was deleted and kept, and the size of the store."""
     report = result.report
     would = "would be " if report.dry_run else ""
     entries = counted(report.moves, "reflog entry", "reflog entries")
@@ -77,5 +78,6 @@ def show(result: Maintenance, output: Output) -> None:
     output.say(f"size: {human_size(report.size_after)}, before: {human_size(report.size_before)}")
     if report.free:
         output.say(
-            f"free inside the store: {human_size(report.free)}; `nessie store maintain --full` returns them to the file system"
+            f"free inside the store: {human_size(report.free)}; `nessie store maintain --full`"
+            " returns them to the file system"
         )

@@ -39,7 +39,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class Reflog(Page):
-    """The moves of one reference, or of all, newest first."""
+    """The operations on one reference, or on all, newest first."""
 
     listing = "reflog_entries"
     reflog_entries: Iterator[ReflogEntry]
@@ -54,7 +54,7 @@ def run(options: Options, app: Invocation) -> Reflog:
     found = at_most(options.limit, app.repository().reflog(name))
     first = list(islice(found, 1))
     if not first and name and options.limit != 0:
-        raise ReferenceNotFound(f"no reference '{name}' was ever here", name)
+        raise ReferenceNotFound(f"no reference '{name}' has ever existed", name)
     return Reflog(reflog_entries=chain(first, found))
 
 

@@ -1,4 +1,4 @@
-"""What the reflog says about how to take the last move of a reference back. An undo is a move as well: undoing it is redoing."""
+"""How to undo an operation in the reflog. An undo is an operation too, so undoing it redoes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ RENAME = "rename"
 
 
 class Step(NamedTuple):
-    """One way to undo: what it does in words, the reference as it will be (hash None: it will not exist), and the call that does it.
+    """An undo: its description, the resulting reference, and the call.
 
-    `renamed` is the name that it has now, where the step renames it.
+    `after` is None if the reference is deleted. `renamed` is its current name if the undo renames
+    it.
     """
 
     verb: str
@@ -30,18 +31,19 @@ class Step(NamedTuple):
 
 
 def plan(repository: Repository, name: str, to: int | None = None) -> Step:
-    """How to bring a reference to where it was before its last move, or right after the move number `to`.
+    """Returns the step that undoes the last operation on a reference, or all after number `to`.
 
-    Raises `ReferenceNotFound` for a name that never was one, `InvalidInput` where there is nothing to undo.
+    Raises `ReferenceNotFound` for a name without a reflog, `InvalidInput` if there is nothing to
+    undo.
     """
     last = next(repository.reflog(name), None)
     if last is None:
-        raise ReferenceNotFound(f"no reference '{name}' was ever here", name)
+        raise ReferenceNotFound(f"no reference '{name}' has ever existed", name)
     if to is None and last.operation == RENAME:
         return _rename_back(repository, last)
     target = last.before if to is None else _position(repository, name, to)
     if target == last.after:
-        raise InvalidInput(f"'{name}' is there already: nothing to undo")
+        raise InvalidInput(f"'{name}' is at this hash already: nothing to undo")
     return _step(repository, last, target)
 
 
@@ -70,7 +72,8 @@ def _position(repository: Repository, name: str, to: int) -> str | None:
         if entry.number == to:
             return entry.after
     raise InvalidInput(
-        f"--to {to}: the reflog of '{name}' has no such move; `nessie reflog {name}` lists them"
+        f"--to {to}: the reflog of '{name}' has no such operation; `nessie reflog {name}` lists"
+        " them"
     )
 
 
@@ -120,7 +123,7 @@ def _message_before_deletion(repository: Repository, deletion: ReflogEntry) -> s
 
 
 def _rename_back(repository: Repository, last: ReflogEntry) -> Step:
-    """A rename is two neighbours in the reflog: first the new name appears, then the old one goes."""
+    """Returns the undo of a rename: two entries in the reflog, a creation and a deletion."""
     wanted = last.number + (1 if last.before is None else -1)
     other = next((entry for entry in repository.reflog() if entry.number <= wanted), None)
     if other is None or other.number != wanted or other.operation != RENAME:
@@ -145,7 +148,10 @@ def _rename_back(repository: Repository, last: ReflogEntry) -> Step:
 
 
 def has_expired(repository: Repository, step: Step, now: datetime) -> bool:
-    """Whether a step leads where no move leads that the reflog still has to keep: `nessie gc` may have deleted table files of that commit."""
+    """Whether the step's commit has left the reflog.
+
+    Then `nessie gc` may have deleted its table files.
+    """
     if step.after is None or step.renamed:
         return False
     limit = expiry(repository.config().settings).moves

@@ -27,17 +27,24 @@ EXAMPLES = (
     "nessie undo --dry-run",
 )
 
+_PREVIEWS = {
+    "deleted": "would delete",
+    "moved": "would move",
+    "renamed": "would rename",
+    "restored": "would restore",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """Undo your last operation on the store, or the last operation on a reference.
 
-    Prints the operation first. Without REF, the operation is your own last one, whatever reference
-    it moved: a commit, a merge, a deletion, ... A second undo redoes it. If the reference has moved
-    since, the command exits with 5: `nessie revert` undoes older commits. With REF, an operation of
-    somebody else needs confirmation.
+    Prints the operation first. Without REF, undoes your own last operation on any reference: a
+    commit, a merge, a deletion, ... A second undo redoes it. If the reference has moved since, the
+    command exits with 5: `nessie revert` undoes older commits. With REF, an operation of another
+    user needs confirmation.
 
-    Commits and table files stay until the operation has left the reflog (90 days, setting
+    Commits and table files are kept until the operation has left the reflog (90 days, setting
     reflog-expiry).
     """
 
@@ -55,9 +62,7 @@ class Options:
     ] = None
     yes: Annotated[
         bool,
-        typer.Option(
-            "--yes", "-y", help="Undo an operation of somebody else without confirmation."
-        ),
+        typer.Option("--yes", "-y", help="Undo an operation of another user without confirmation."),
     ] = False
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be undone, and do nothing.")
@@ -66,7 +71,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Undone(Result):
-    """A reference, and the move that was taken back: from `before` to `after`, null where it does not exist."""
+    """A reference and its undone operation: from `before` to `after`, null if nonexistent."""
 
     reference: Reference
     was_applied: bool
@@ -85,7 +90,8 @@ def run(options: Options, app: Invocation) -> Undone:
     step = plan(repository, entry.reference, options.to)
     if step.after is None and app.workspace and app.workspace.current_reference() == step.name:
         raise InvalidInput(
-            f"this would delete '{step.name}', the current reference of this workspace. Hint: `nessie switch` to another one first"
+            f"this would delete '{step.name}', the current reference of this workspace. Hint:"
+            " `nessie switch` to another one first"
         )
     if not (options.dry_run or options.yes or entry.who in callers):
         _confirm(entry, app.output)
@@ -95,36 +101,39 @@ def run(options: Options, app: Invocation) -> Undone:
         follow_rename(app, step.renamed, step.name)
     if expired:
         app.output.note(
-            "table files of this commit may be gone: it is older than the reflog's expiry, "
-            f"so `nessie gc` does not keep them; `nessie audit {step.name}` checks"
+            "table files of this commit may be deleted, because `nessie gc` keeps only those within"
+            f" the reflog's expiry. Hint: `nessie audit {step.name}` checks them"
         )
     return Undone(done, not options.dry_run, step.before, step.after, step)
 
 
 def show(result: Undone, output: Output) -> None:
-    """Prints the reference before and after."""
+    """Prints the reference with its hash, or its hashes before and after a move."""
     step = result.step
-    words: list[Span | str] = [f"{'' if result.was_applied else 'would be '}{step.verb}: "]
+    action = step.verb if result.was_applied else _PREVIEWS[step.verb]
+    words: list[Span | str] = [
+        f"{action} {step.type.lower()} ",
+        Span(step.renamed or step.name, "name"),
+    ]
     if step.renamed:
-        words += [Span(step.renamed, "name"), " to ", Span(step.name, "name")]
+        words += [" to ", Span(step.name, "name")]
+    elif step.before and step.after:
+        before, after = (output.out.hash(hash_) for hash_ in (step.before, step.after))
+        words += [" from ", Span(before, "hash"), " to ", Span(after, "hash")]
     else:
-        before, after = (
-            Span(output.out.hash(side), "hash") if side else Span("nothing", "label")
-            for side in (step.before, step.after)
-        )
-        words += [Span(step.name, "name"), ": ", before, " -> ", after]
+        words += [" at ", Span(output.out.hash(step.before or step.after or ""), "hash")]
     output.say(*words)
     if result.was_applied:
         output.note("`nessie undo` again redoes it")
 
 
 def _operation(options: Options, repository: Repository, callers: set[str]) -> ReflogEntry:
-    """The operation to undo. Raises `ReferenceMoved` if it is not the last one of its reference."""
+    """Returns the operation. Raises `ReferenceMoved` if it is not the last one of its reference."""
     if options.reference is not None:
         last = next(repository.reflog(options.reference), None)
         if last is None:
             name = options.reference
-            raise ReferenceNotFound(f"no reference '{name}' was ever here", name)
+            raise ReferenceNotFound(f"no reference '{name}' has ever existed", name)
         return last
     if options.to is not None:
         return operation_number(repository, options.to)
@@ -132,20 +141,22 @@ def _operation(options: Options, repository: Repository, callers: set[str]) -> R
     if entry is None:
         names = " or ".join(sorted(callers)) or "this user"
         raise InvalidInput(
-            f"the reflog has no operation of {names}. Hint: `nessie reflog --all` lists all operations; `nessie undo REF` undoes the last one of REF"
+            f"the reflog has no operation of {names}. Hint: `nessie reflog --all` lists all"
+            " operations; `nessie undo REF` undoes the last one of REF"
         )
     last = next(repository.reflog(entry.reference), entry)
     if last.number != entry.number:
         raise ReferenceMoved(
             f"your last operation was {entry.operation} on '{entry.reference}', "
-            f"and '{entry.reference}' has moved since ({last.operation} by {last.who or 'somebody'}). "
-            "Hint: `nessie revert` takes a commit back by a new commit"
+            f"and '{entry.reference}' has moved since ({last.operation} by"
+            f" {last.who or 'an unknown caller'}). "
+            "Hint: `nessie revert` reverts a commit by a new commit"
         )
     return entry
 
 
 def _announce(entry: ReflogEntry, repository: Repository, output: Output) -> None:
-    """Prints the operation that is about to be undone, on stderr."""
+    """Prints the operation to undo on stderr."""
     meta = _commit(entry, repository)
     subject = f' "{meta.subject}"' if meta else ""
     hash_ = entry.after or entry.before or ""
@@ -169,8 +180,8 @@ def _confirm(entry: ReflogEntry, output: Output) -> None:
     """Asks on a terminal. Raises `InvalidInput` if the answer is no, or if there is no terminal."""
     who = entry.who or "an unknown caller"
     if output.is_json or not sys.stdin.isatty():
-        raise InvalidInput(f"this operation is not yours but of {who}. Hint: --yes undoes it")
-    output.err.prompt(f"This operation is of {who}. Undo it? [y/N]")
+        raise InvalidInput(f"this operation is by {who}, not by you. Hint: --yes undoes it")
+    output.err.prompt(f"This operation is by {who}. Undo it? [y/N]")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InvalidInput("nothing was done; --yes answers yes")
 

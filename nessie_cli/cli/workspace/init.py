@@ -35,8 +35,8 @@ EXAMPLES = (
 class Options:
     """Create a workspace, and its store if there is none.
 
-    With --store the workspace uses that store. Repeating the command is harmless: it changes
-    nothing that exists.
+    With --store the workspace uses that store. Repeating the command is safe: it changes nothing
+    that exists.
     """
 
     directory: Annotated[
@@ -60,7 +60,7 @@ class Initialised(Result):
 
 
 def run(options: Options, app: Invocation) -> Initialised:
-    """Creates what is missing."""
+    """Creates the workspace and the store, if they are missing."""
     root = Path(options.directory).absolute()
     if root.exists() and not root.is_dir():
         raise InvalidInput(f"{options.directory}: is a file, not a folder")
@@ -71,10 +71,11 @@ def run(options: Options, app: Invocation) -> Initialised:
     elsewhere = absolute_store(app.options.store, working_folder()) if app.options.store else None
     if existing and elsewhere and existing.named_store() != elsewhere:
         raise InvalidInput(
-            f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: its config.toml names the store"
+            f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: its"
+            " config.toml names the store"
         )
     if elsewhere:
-        # First, so that no workspace is left with a store that could not be created.
+        # The store first, so that no workspace refers to a store that could not be created.
         refuse_secret("--store", elsewhere)
         _open_or_create(app, elsewhere, options.default_branch, existing)
         _trust_server(app, elsewhere)
@@ -98,18 +99,19 @@ def show(result: Initialised, output: Output) -> None:
 
 
 def _trust_server(app: Invocation, url: str) -> None:
-    """Records the server that the user named, for later commands in this workspace."""
+    """Trusts the server that the user named, for later commands in this workspace."""
     server = endpoint(url) or url
     if url.startswith((*WEB, *DATABASE)) and not record_server(server):
         app.output.note(
-            f"hint: your state folder is not writable, so later commands need NESSIE_TRUSTED_ENDPOINTS to name {server}"
+            "hint: your state folder is not writable, so later commands need"
+            f" NESSIE_TRUSTED_ENDPOINTS to name {server}"
         )
 
 
 def _open_or_create(
     app: Invocation, url: str, default_branch: str, workspace: Workspace | None
 ) -> str:
-    """Returns the default branch of a store, which is created if it does not exist."""
+    """Returns the default branch of a store. Creates the store if it does not exist."""
     try:
         repository = connect(url, who=app.who(), access=app.store.access(url, workspace))
     except StoreNotFound:

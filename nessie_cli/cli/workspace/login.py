@@ -34,11 +34,11 @@ _LONGEST_TOKEN = 64 * 1024
 class Options:
     """Trust a server with credentials, and store a token for it.
 
-    A server is a scheme, a host and a port. Credentials go only to servers that you named on the
-    command line, in the environment, in your own configuration, or with this command. A workspace
-    alone cannot name one. On a terminal the command asks for a token if no other credentials are
-    configured; an empty answer stores none. The token is checked with the server, then stored in a
-    file that only you can read.
+    A server is a scheme, a host and a port. Credentials are sent only to servers that you named on
+    the command line, in the environment, in your own configuration, or with this command. A
+    workspace alone cannot name one. On a terminal the command asks for a token if no other
+    credentials are configured; an empty answer stores none. The token is checked with the server,
+    then stored in a file that only you can read.
     """
 
     url: Annotated[
@@ -57,7 +57,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptedServer(Result):
-    """A server, whether credentials may go to it, and whether a token is stored for it."""
+    """A server, whether it may receive credentials, and whether a token is stored for it."""
 
     server: str
     token: bool
@@ -82,7 +82,7 @@ def run(options: Options, app: Invocation) -> AcceptedServer:
 
 
 def show(result: AcceptedServer, output: Output) -> None:
-    """Prints what was accepted or forgotten."""
+    """Prints which server was trusted or forgotten."""
     if result.accepted:
         output.say(f"accepted {result.server}{', and kept its token' if result.token else ''}")
     else:
@@ -90,7 +90,7 @@ def show(result: AcceptedServer, output: Output) -> None:
 
 
 def _server(url: str) -> str:
-    """The server of a URL, or the whole URL of a database."""
+    """Returns the server of a URL, or the whole URL of a database."""
     refuse_secret("URL", url)
     if url.startswith(WEB):
         checked_url(url)
@@ -106,12 +106,12 @@ def _forget(server: str, url: str) -> AcceptedServer:
     had_token = file.read() is not None
     file.write(None)
     if not forget_server(server) and not had_token:
-        raise NotFound(f"{url}: no such server was accepted")
+        raise NotFound(f"{url}: this server was not trusted")
     return AcceptedServer(server=server, token=False, accepted=False, had_token=had_token)
 
 
 def _token(app: Invocation, options: Options) -> Secret | None:
-    """The token to store, after the server has accepted it. Raises `NotAllowed` without TLS."""
+    """Returns the token to store, accepted by the server. Raises `NotAllowed` without TLS."""
     url = options.url
     if refusal := consent().refusal(url, named=True):
         raise NotAllowed(refusal)
@@ -128,7 +128,7 @@ def _token(app: Invocation, options: Options) -> Secret | None:
 
 
 def _read_token(url: str, *, stdin: bool, ask: bool) -> Secret | None:
-    """The token from stdin or from the terminal; None if there is none."""
+    """Reads the token from stdin or from the terminal. Returns None if there is none."""
     if stdin:
         text = sys.stdin.read(_LONGEST_TOKEN).strip("\r\n")
     elif ask and sys.stdin.isatty() and sys.stderr.isatty():
@@ -149,5 +149,6 @@ def _accept(server: str, token: Secret | None) -> None:
             file.write(token.reveal())
     if not record_server(server):
         raise StoreUnavailable(
-            f"{server}: cannot be recorded, because your state folder is not writable. Hint: NESSIE_TRUSTED_ENDPOINTS can name it"
+            f"{server}: cannot be recorded, because your state folder is not writable. Hint:"
+            " NESSIE_TRUSTED_ENDPOINTS can name it"
         )
