@@ -185,7 +185,7 @@ def test_a_copy_starts_at_the_head_of_the_old_branch(nessie, catalog, option) ->
     [
         (["-c"], 2, "expected: -c [OLD] NEW"),
         (["-c", "a", "b", "c"], 2, "expected: -c [OLD] NEW"),
-        (["-c", "main", ""], 2, "empty word"),
+        (["-c", "main", ""], 2, "an argument is empty"),
         (["-c", "-l", "a"], 2, "-l and -c exclude each other"),
         (["-c", "v1", "new"], 2, "`nessie branch new v1` creates a branch there"),
         (["-c", "nowhere", "new"], 4, "nowhere"),
@@ -315,7 +315,7 @@ def test_assigning_forwards_is_quiet_and_backwards_says_how_to_take_it_back(
     )
     ran = nessie("branch", "-f", "feature", "v1")
     assert ran.code == 0
-    assert "`nessie undo feature` takes it back" in ran.err
+    assert "`nessie undo feature` restores it at " in ran.err
     assert catalog.head("feature") == catalog.head("v1")
 
 

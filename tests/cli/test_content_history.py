@@ -129,7 +129,7 @@ def test_the_document_holds_commits_and_both_states(nessie, catalog) -> None:
         (["db.order"], 4, "Did you mean 'db.orders'?"),
         (["db.orders", "nowhere"], 4, "nowhere"),
         (["db..orders"], 2, "empty"),
-        (["db.orders", ""], 2, "empty word"),
+        (["db.orders", ""], 2, "an argument is empty"),
         (["db.orders", "-n", "x"], 2, "'x'"),
     ],
 )

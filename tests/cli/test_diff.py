@@ -120,8 +120,8 @@ def test_json_has_the_shape_of_rest(nessie, sides) -> None:
     ("argv", "code", "said"),
     [
         ([], 2, "diff needs a revision"),
-        (["main", ""], 2, "empty word"),
-        (["a", "b", "c"], 2, "'c' is one word too many"),
+        (["main", ""], 2, "an argument is empty"),
+        (["a", "b", "c"], 2, "too many arguments: 'c'"),
         (["v1", "futur"], 4, "Did you mean 'feature'?"),
         (["v1", "--", "a..b"], 2, "empty"),
     ],

@@ -103,7 +103,7 @@ def test_a_glob_that_matches_nothing_is_an_error(nessie, wide, argv, said) -> No
 
 def test_takes_what_matches_out_of_the_batch(nessie, wide) -> None:
     nessie("content", "delete", "db.sales.*", "db.orders")
-    assert nessie("reset", "db.sales.*").out == "3 operations taken out, 1 still staged\n"
+    assert nessie("reset", "db.sales.*").out == "unstaged 3 operations, 1 still staged\n"
     assert staged(nessie) == ["db.orders"]
 
 
@@ -111,7 +111,7 @@ def test_puts_what_matches_aside_and_takes_it_up_again(nessie, wide) -> None:
     nessie("content", "delete", "db.sales.*", "db.orders")
     assert (
         nessie("stash", "push", "db.sales.*", "-m", "sales").out
-        == "put aside: 3 keys; 1 operation still staged\n"
+        == "stashed: 3 keys; 1 operation still staged\n"
     )
     assert staged(nessie) == ["db.orders"]
     assert nessie("commit", "-m", "drop orders").code == 0
@@ -122,9 +122,7 @@ def test_puts_what_matches_aside_and_takes_it_up_again(nessie, wide) -> None:
 def test_both_keys_of_a_rename_go_aside(nessie, catalog) -> None:
     nessie("content", "rename", "db.orders", "db.sales")
     nessie("content", "delete", "db.items")
-    assert (
-        nessie("stash", "push", "db.orders").out == "put aside: 2 keys; 1 operation still staged\n"
-    )
+    assert nessie("stash", "push", "db.orders").out == "stashed: 2 keys; 1 operation still staged\n"
     assert staged(nessie) == ["db.items"]
 
 

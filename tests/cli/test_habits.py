@@ -16,7 +16,7 @@ def test_pynessie_s_configuration_is_named_where_no_store_is_found(nessie, tmp_p
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text("endpoint: http://x\n")
     ran = nessie("log")
-    assert (ran.code, f"{folder / 'config.yaml'} is pynessie's" in ran.err) == (4, True)
+    assert (ran.code, f"{folder / 'config.yaml'} belongs to pynessie" in ran.err) == (4, True)
 
 
 TYPED = {
@@ -39,10 +39,10 @@ TYPED = {
     "merge --no-edit feature": "db.ahead",
     "reflog show": "main\t",
     "reflog show main": "main\t",
-    "reset --hard": "1 operation taken out",
-    "reset --hard HEAD": "1 operation taken out",
-    "reset HEAD": "1 operation taken out",
-    "reset HEAD db.staged": "1 operation taken out",
+    "reset --hard": "unstaged 1 operation",
+    "reset --hard HEAD": "unstaged 1 operation",
+    "reset HEAD": "unstaged 1 operation",
+    "reset HEAD db.staged": "unstaged 1 operation",
     "revert HEAD --no-edit": "main ",
     "show -p": "commit ",
     "show HEAD~1": "commit ",
@@ -109,9 +109,9 @@ TOLD = {
     "checkout -- db.orders": "nessie reset KEY",
     "rev-parse HEAD": "nessie log -n 1 --format %H REV",
     "rev-parse --abbrev-ref HEAD": "nessie log -n 1 --format %H REV",
-    "fetch": "a catalog is not copied",
-    "pull --rebase": "a catalog is not copied",
-    "push origin main": "a catalog is not copied",
+    "fetch": "a catalog is not cloned",
+    "pull --rebase": "a catalog is not cloned",
+    "push origin main": "a catalog is not cloned",
     "clone http://x": "nessie init --store",
     "ls-tree -r HEAD": "nessie content list --at REV",
     "rebase -i main": "nessie transplant main..BRANCH --onto NEW",
@@ -119,11 +119,11 @@ TOLD = {
     "rm db.orders": "nessie content delete",
     "mv a b": "nessie content rename",
     "branch -M a b": "nessie branch -m OLD NEW",
-    "branch -u origin/main": "nothing is tracked",
+    "branch -u origin/main": "no remote-tracking branches",
     "commit --amend": "nessie undo",
     "cherry-pick --abort": "a command with conflicts changes nothing",
     "cherry-pick --continue": "a command with conflicts changes nothing",
-    "config --global user.name Ada": "'author' is what is meant",
+    "config --global user.name Ada": "here it is called 'author'",
     "init --bare": "nessie init --store URL",
     "log --follow db.orders": "nessie content history KEY",
     "log --pretty=short": "write oneline, or a template",
@@ -140,7 +140,7 @@ TOLD = {
     "log -n": "`nessie log --help` shows",
     "log -n -1": "-1 must be 0 or more",
     "log --onelin": "; did you mean --jsonl or --oneline?",
-    "log main@{1}": "`nessie reflog REF` lists where a reference was",
+    "log main@{1}": "`nessie reflog REF` lists earlier hashes of a reference",
     "tag -f v1": "1 name given",
     "switch --detach main~1": "nessie switch -c NAME REV",
     "switch main~1": "nessie switch -c NAME 'main~1'",
@@ -169,7 +169,7 @@ def test_a_key_in_the_place_of_a_revision_is_told_where_keys_stand(daily) -> Non
 
 def test_a_branch_of_a_remote_is_told_what_it_is_called_here(daily) -> None:
     ran = daily("log", "origin/feature")
-    assert (ran.code, ran.err.splitlines()[1].startswith("'feature' is what it is called")) == (
+    assert (ran.code, ran.err.splitlines()[1].startswith("'feature' is its name here")) == (
         4,
         True,
     ), ran
@@ -186,7 +186,7 @@ def test_the_parent_that_git_wants_to_know_for_a_merge_is_no_message(daily) -> N
     assert daily("reset").code == daily("merge", "feature").code == 0
     before = daily("log", "--json").out
     ran = daily("revert", "-m", "1", "HEAD")
-    assert (ran.code, "-m gives the message here" in ran.err, daily("log", "--json").out) == (
+    assert (ran.code, "-m sets the message here" in ran.err, daily("log", "--json").out) == (
         2,
         True,
         before,

@@ -151,7 +151,7 @@ def test_a_resolution_from_a_file(nessie, conflict, tmp_path) -> None:
         ("db.orders=none.json", "none.json"),
         ("db.orders=bad.json", "bad.json"),
         ("db.orders=view.json", "view.json"),
-        ("db.nothing=ok.json", "'main' has no such content"),
+        ("db.nothing=ok.json", "'main' has no content with this key"),
     ],
 )
 def test_a_resolution_that_cannot_work_is_refused_before_anything_happens(
@@ -257,9 +257,9 @@ def test_the_expected_hash_must_be_on_the_branch(nessie, feature) -> None:
     [
         ([], 2, "FROM"),
         (["nowhere"], 4, "nowhere"),
-        ([""], 2, "empty word"),
-        (["feature", "--into", ""], 2, "empty word"),
-        (["feature", "-c", ""], 2, "empty word"),
+        ([""], 2, "an argument is empty"),
+        (["feature", "--into", ""], 2, "an argument is empty"),
+        (["feature", "-c", ""], 2, "an argument is empty"),
         (["feature", "--into", "v1"], 2, "must be a branch"),
         (["feature", "--into", "mian"], 4, "Did you mean 'main'?"),
         (["feature", "--behavior", "maybe"], 2, "maybe"),

@@ -109,7 +109,7 @@ def test_without_a_terminal_the_way_out_is_told(nessie, merging, argv) -> None:
     merging.update("main", "db.orders", 31)
     ran = nessie("resolve", *argv)
     assert (ran.code, ran.out) == (2, "")
-    assert "no terminal" in ran.err
+    assert "stdin is not a terminal" in ran.err
     assert ("--ours KEY" if argv else "--current KEY, --proposed KEY") in ran.err
     assert staged(nessie) == ["db.orders"]
 
@@ -201,7 +201,7 @@ def test_either_side_settles_every_conflict_of_a_batch(nessie, catalog, make, si
     [
         (["merge"], "not understood"),
         (["mrge", "feature"], "not understood"),
-        (["merge", ""], "empty word"),
+        (["merge", ""], "an argument is empty"),
         (["--into", "main"], "belong to"),
         (["merge", "feature", "--ours", "db.new"], "not in conflict"),
         (["merge", "feature", "--ours", "db.orders", "--theirs", "db.orders"], "named twice"),
@@ -326,7 +326,7 @@ def test_current_and_proposed_belong_to_a_batch(nessie, merging) -> None:
 def test_giving_up_changes_nothing(nessie, merging) -> None:
     head = merging.head("main")
     code, seen = answering("t\na\n", "resolve", "merge", "feature")
-    assert (code, "given up" in seen) == (2, True)
+    assert (code, "aborted" in seen) == (2, True)
     assert merging.head("main") == head
 
 

@@ -84,7 +84,7 @@ def test_a_replaced_content_comes_back_under_its_own_id(nessie, catalog) -> None
 def test_restoring_what_is_there_takes_the_operation_out_of_the_batch(nessie, catalog) -> None:
     nessie("content", "delete", "db.orders")
     ran = nessie("restore", "db.orders", "-s", "HEAD")
-    assert (ran.code, "db.orders is the same now as at HEAD" in ran.err) == (0, True)
+    assert (ran.code, "db.orders is the same on the branch as at HEAD" in ran.err) == (0, True)
     assert staged(nessie) == []
 
 
@@ -103,9 +103,9 @@ def test_recursive_restores_all_below_namespaces_included(nessie, catalog) -> No
     [
         (["db.orders"], 2, "--source"),
         (["-s", "v1"], 2, "KEY"),
-        (["db.nope", "-s", "v1"], 4, "neither now nor at v1"),
+        (["db.nope", "-s", "v1"], 4, "neither on the branch nor at v1"),
         (["db.order", "-s", "v1"], 4, "Did you mean 'db.orders'?"),
-        (["nope", "-r", "-s", "v1"], 4, "neither now nor then"),
+        (["nope", "-r", "-s", "v1"], 4, "neither on the branch nor at the revision"),
         (["db.orders", "-s", "v9"], 4, "v9"),
         (["db..x", "-s", "v1"], 2, "empty"),
     ],
@@ -282,11 +282,11 @@ def test_a_rename_is_taken_back_regardless_of_what_became_of_it(
     [
         ([], 2, "REV|RANGE"),
         (["nowhere"], 4, "nowhere"),
-        ([""], 2, "empty word"),
+        ([""], 2, "an argument is empty"),
         (["main", "-m", " "], 2, "message is empty"),
         (["main", "--ours", "db.else"], 2, "--ours db.else: the commit did not change this key"),
         (["main", "--theirs", "db..x"], 2, "empty"),
-        (["main", "--ours", "db.orders", "--ours", "db.items"], 2, "nothing to take back"),
+        (["main", "--ours", "db.orders", "--ours", "db.items"], 2, "nothing to revert"),
         (["empty"], 4, "there is no commit"),
         (["main", "--ref", "v1"], 2, "tag"),
     ],

@@ -59,7 +59,7 @@ def test_json_is_a_log_entry_with_differences(nessie, changed) -> None:
     ("argv", "code", "said"),
     [
         (["nowhere"], 4, "nowhere"),
-        (["main", "v1"], 2, "'v1' is one word too many"),
+        (["main", "v1"], 2, "too many arguments: 'v1'"),
         (["main~99"], 4, "is beyond the beginning of the history"),
         (["--", '"open'], 2, "quote"),
     ],

@@ -15,7 +15,7 @@ def test_a_batch_put_aside_comes_back_as_it_was(nessie, catalog, tmp_path) -> No
     nessie("content", "rename", "db.orders", "db.sales")
     before = (tmp_path / ".nessie" / "batch.json").read_bytes()
 
-    assert nessie("stash").out == "put aside: 3 keys; nothing is staged\n"
+    assert nessie("stash").out == "stashed: 3 keys; nothing is staged\n"
     assert staged(nessie) == []
     assert nessie("stash", "pop").code == 0
 

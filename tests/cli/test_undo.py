@@ -44,7 +44,7 @@ def test_the_operation_of_somebody_else_needs_yes(nessie, catalog) -> None:
 
     for words in (["undo", "main"], ["undo", "main", "--json"]):
         ran = nessie(*words)
-        assert (ran.code, "not yours but of etl" in ran.err, "--yes" in ran.err) == (2, True, True)
+        assert (ran.code, "by etl, not by you" in ran.err, "--yes" in ran.err) == (2, True, True)
     assert catalog.head("main") == head
     assert nessie("undo", "main", "--yes").code == 0
 
@@ -145,7 +145,7 @@ def test_to_goes_where_a_move_of_the_reflog_led(nessie, catalog) -> None:
 
 def test_a_dry_run_moves_nothing(nessie, catalog) -> None:
     head = catalog.update("main", "db.orders", 2)
-    assert nessie("undo", "main", "--dry-run").out.startswith("would be moved: main:")
+    assert nessie("undo", "main", "--dry-run").out.startswith("would move branch main from ")
     assert nessie("undo", "main", "--dry-run", "--json").json["wasApplied"] is False
     assert catalog.head("main") == head
 
@@ -186,7 +186,7 @@ def test_undoing_the_creation_of_the_current_reference_is_refused(nessie, catalo
     assert nessie("switch", "dev").code == 0
 
 
-GONE = "may be gone"
+GONE = "may be deleted"
 
 
 def days_ago(catalog, days: float) -> Catalog:

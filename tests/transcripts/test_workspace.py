@@ -257,7 +257,7 @@ def test_a_staged_batch_comes_along_and_is_judged_there(catalog):
     catalog.table("db.orders", 2)
 
     outcome = catalog.ok("switch", "dev")
-    assert "1 staged operation comes along" in outcome.out
+    assert "1 staged operation moved to " in outcome.out
     assert [c["conflictType"] for c in catalog.ok("status", "--json").json["conflicts"]] == [
         "VALUE_DIFFERS"
     ]
