@@ -207,7 +207,7 @@ def test_reading_at_a_commit_without_a_name(catalog):
     assert catalog.snapshot("db.orders", "--ref", "main~1") == 1
     outcome = catalog("content", "delete", "db.orders", "--ref", "main~1")
     assert outcome.code == 2
-    assert "not a commit" in outcome.err
+    assert "is a commit, but this command needs a branch" in outcome.err
 
 
 def test_a_broken_head_file_is_named(catalog):
