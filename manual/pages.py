@@ -23,7 +23,7 @@ from nessie_cli.workspace.known import KNOWN, REPOSITORY
 TEXTS = Path(__file__).with_name("texts")
 CONCEPTS = ("revisions", "filters", "conflicts", "stores", "access", "json", "exit-status")
 """The pages of section 7."""
-_GLOBAL_ELSEWHERE = "Global options, such as `--store`, `--ref` and `--json`, work before and after the command. nessie(1) lists them."
+_GLOBAL_ELSEWHERE = "Global options, such as `--store`, `--ref` and `--json`, work before or after the command. nessie(1) lists them."
 
 
 def every_page(tree: Command) -> list[Page]:
@@ -71,7 +71,7 @@ def _command_page(command: Command, tree: Command) -> Page:
         ),
         Section(
             "EXIT STATUS",
-            (Paragraph("0 if the command succeeds. nessie-exit-status(7) lists all others."),),
+            (Paragraph("0 if the command succeeds. nessie-exit-status(7) lists the other exit codes."),),
         ),
         Section("SEE ALSO", (Paragraph(_see_also(command, tree)),)),
     ]
