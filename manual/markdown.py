@@ -36,7 +36,7 @@ def index(pages: Sequence[Page]) -> str:
         NOTE,
         "# Commands",
         "",
-        "Every page is also a manual page: `nessie help log`, `nessie help revisions`, `man nessie-log`.",
+        "Every page is also a manual page: `nessie help log`, `man nessie-log`.",
         "",
         "```{toctree}",
         ":hidden:",

@@ -23,7 +23,10 @@ from nessie_cli.workspace.known import KNOWN, REPOSITORY
 TEXTS = Path(__file__).with_name("texts")
 CONCEPTS = ("revisions", "filters", "conflicts", "stores", "access", "json", "exit-status")
 """The pages of section 7."""
-_GLOBAL_ELSEWHERE = "Global options, such as `--store`, `--ref` and `--json`, work before or after the command. nessie(1) lists them."
+_GLOBAL_ELSEWHERE = (
+    "Global options, such as `--store`, `--ref` and `--json`, work before or after the command."
+    " nessie(1) lists them."
+)
 
 
 def every_page(tree: Command) -> list[Page]:
@@ -71,7 +74,11 @@ def _command_page(command: Command, tree: Command) -> Page:
         ),
         Section(
             "EXIT STATUS",
-            (Paragraph("0 if the command succeeds. nessie-exit-status(7) lists the other exit codes."),),
+            (
+                Paragraph(
+                    "0 if the command succeeds. nessie-exit-status(7) lists the other exit codes."
+                ),
+            ),
         ),
         Section("SEE ALSO", (Paragraph(_see_also(command, tree)),)),
     ]
@@ -249,4 +256,7 @@ def _overview(tree: Command) -> Page:
     return Page("nessie", 1, _summary("Git for a data lake's catalog"), tuple(parts))
 
 
-_GLOBAL = "They stand before the command or behind it and mean the same in both places; of an option that is given twice the last one counts."
+_GLOBAL = (
+    "They stand before the command or behind it and mean the same in both places; of an option"
+    " that is given twice the last one counts."
+)

@@ -174,7 +174,8 @@ def _written(value: Any, depth: int) -> str:
 
 def _page() -> str:
     rows = "\n".join(
-        f"| `nessie {name}` | [{name.replace(' ', '-')}.json]({name.replace(' ', '-')}.json) | {_words(answer)} |"
+        f"| `nessie {name}` | [{name.replace(' ', '-')}.json]({name.replace(' ', '-')}.json) |"
+        f" {_words(answer)} |"
         for name, answer in ANSWERS.items()
     )
     return f"""# JSON of the commands

@@ -35,7 +35,7 @@ VERSION = Option(
     "",
     (),
     many=False,
-    help="Print the versions of nessie, of Python and of the store's format, and end.",
+    help="Print the versions of nessie and Python, and the newest store format that nessie supports, and end.",
     default="",
 )
 """Options that the parser has no line for: the first one stands behind every command, the other one behind `nessie` alone."""

@@ -201,7 +201,10 @@ class _Check:
                 )
             else:
                 if manifest.length not in (0, size):
-                    why = f"has {size:,} bytes instead of the {manifest.length:,} in {shown(named_by)}"
+                    why = (
+                        f"has {size:,} bytes instead of the {manifest.length:,} in"
+                        f" {shown(named_by)}"
+                    )
                     bad.setdefault(FindingKind.MANIFEST_DAMAGED, []).append((manifest.where, why))
         for kind, found in bad.items():
             where, why = found[0]

@@ -169,11 +169,12 @@ STORE_COMMANDS: Mapping[str, CommandEntry] = {
 
 COMMANDS: Mapping[str, CommandEntry] = {
     "init": CommandEntry(
-        "workspace.init", "Create a workspace, and its store if there is none.", WORKSPACE
+        "workspace.init", "Create a workspace, and its store if it does not exist.", WORKSPACE
     ),
     "status": CommandEntry(
         "staging.status",
-        "Show the current reference, the staged batch, and the conflicts that a commit would have.",
+        "Show the current reference, the staged batch, and the conflicts that a commit would"
+        " cause.",
         WORKSPACE,
     ),
     "switch": CommandEntry(
@@ -215,7 +216,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "revert": CommandEntry(
         "merge.revert",
-        "Commit the inverse of a commit; keys that have changed since conflict.",
+        "Commit the inverse of a commit.",
         CONTENT,
     ),
     "stash": CommandEntry(
@@ -267,7 +268,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "serve": CommandEntry(
         "serve.serve",
-        "Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.",
+        "Serve the store over Nessie's REST API, v2 and v1, until the process is stopped.",
         CARE,
     ),
     "token": CommandEntry(
@@ -323,7 +324,10 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "completion.completion", "Print the completion script of a shell.", CARE
     ),
     "version": CommandEntry(
-        "help.version", "Print the versions of nessie, of Python and of the store's format.", CARE
+        "help.version",
+        "Print the versions of nessie and Python, and the newest store format that nessie"
+        " supports.",
+        CARE,
     ),
 }
 """Every command, in the order of `nessie --help`."""

@@ -15,7 +15,10 @@ from nessie_cli.model.durations import LONGEST, find_duration, parse_duration
 from nessie_cli.wire.repository_config import GARBAGE_COLLECTOR
 
 _MOST_DIGITS = 9
-_RULE = "write a number of commits (10), a duration (P30D, PT36H, 30d, 36h), an instant (2026-01-31T12:00:00Z) or NONE"
+_RULE = (
+    "write a number of commits (10), a duration (P30D, PT36H, 30d, 36h), an instant"
+    " (2026-01-31T12:00:00Z) or NONE"
+)
 _SETTING = f"repository-config.{GARBAGE_COLLECTOR}"
 """The setting of the repository with the defaults of its garbage collection."""
 
@@ -73,7 +76,8 @@ def policy(text: str, reference_time: datetime) -> Policy:
     if back is not None:
         if not timedelta(0) <= back <= LONGEST:
             raise InvalidInput(
-                f"cut-off {text!r}: a duration must not be negative or longer than {LONGEST.days} days"
+                f"cut-off {text!r}: a duration must not be negative or longer than {LONGEST.days}"
+                " days"
             )
         return Policy(
             given,

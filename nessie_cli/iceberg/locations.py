@@ -62,7 +62,7 @@ def is_inside(location: str, base: str) -> bool:
 
 
 class LocationSet:
-    """A set of base locations. A base inside another one belongs to that. Lookups cost O(log n)."""
+    """A set of base locations, without those inside another base. Lookups cost O(log n)."""
 
     def __init__(self, bases: Iterable[str]) -> None:
         """Takes normal locations."""

@@ -58,9 +58,9 @@ def merge_headline(result: MergeResult, verb: str, source: str, terminal: Termin
         ]
     if result.resultant_hash:
         return [
-            Span("nothing to do: "),
+            Span("already up to date: "),
             Span(result.target_branch, "name"),
-            Span(" has everything of "),
+            Span(" contains "),
             Span(source, "name"),
         ]
     return [

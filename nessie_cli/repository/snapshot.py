@@ -1,4 +1,4 @@
-"""A snapshot: the view of a store on which verbs draft."""
+"""A snapshot: a view of the store on which changes are drafted."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ class Call:
         if not (
             digits.isascii() and digits.isdigit() and len(digits) < _DIGITS and int(text) in _INT32
         ):
-            raise UnreadableParameter(f"{name}: must be a whole number of 32 bits, not {text!r}")
+            raise UnreadableParameter(f"{name}: must be a 32-bit integer, not {text!r}")
         return int(text)
 
     def flag(self, name: str) -> bool:

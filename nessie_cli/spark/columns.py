@@ -51,7 +51,10 @@ CONTENT = StructType(
         column(
             "type",
             TEXT,
-            "ICEBERG_TABLE, ICEBERG_VIEW, DELTA_LAKE_TABLE, NAMESPACE, UDF, or a type that this version does not know",
+            (
+                "ICEBERG_TABLE, ICEBERG_VIEW, DELTA_LAKE_TABLE, NAMESPACE, UDF, or a type that"
+                " this version does not know"
+            ),
         ),
         column("id", TEXT, "The content id: constant, through renames and merges"),
         column(

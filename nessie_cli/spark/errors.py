@@ -43,7 +43,10 @@ def _message(error: NessieError) -> str:
         return error.message
     named = "; ".join(_named(conflict) for conflict in conflicts[:_MOST_CONFLICTS])
     more = len(conflicts) - _MOST_CONFLICTS
-    return f"{len(conflicts)} of its keys in conflict: {named}{f'; and {more} more' if more > 0 else ''}"
+    return (
+        f"{len(conflicts)} of its keys in conflict:"
+        f" {named}{f'; and {more} more' if more > 0 else ''}"
+    )
 
 
 def _named(conflict: Conflict) -> str:

@@ -43,7 +43,10 @@ LOG_SCHEMA = StructType(
         column(
             "height",
             LONG,
-            "The number of first parents, from the empty history on; null if the server does not return it",
+            (
+                "The number of first parents, from the empty history on; null if the server does"
+                " not return it"
+            ),
         ),
         column("commit_time", TIME, "The time of the commit", nullable=False),
         column("author_time", TIME, "The author's time, from the client"),

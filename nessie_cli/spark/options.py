@@ -153,7 +153,8 @@ def _refuse_secrets(given: Mapping[str, str]) -> None:
         if re.search(_SECRET, name) and name != "author":
             raise InvalidInput(
                 f"option {name}: secrets are not options, because options are in Spark's plans. "
-                "Hint: set NESSIE_AUTH_TOKEN in the environment of the driver, and of the executors "
+                "Hint: set NESSIE_AUTH_TOKEN in the environment of the driver, and of the"
+                " executors "
                 "by the setting spark.executorEnv.NESSIE_AUTH_TOKEN"
             )
 

@@ -50,13 +50,17 @@ def opened_by_worker(url: str, created: datetime | None) -> Iterator[Repository]
     with found as repository:
         if repository.config().created != created:
             raise StoreNotFound(
-                f"on the worker {socket.gethostname()} this file is another repository than the driver's; {_ADVICE}",
+                f"on the worker {socket.gethostname()} this file is another repository than the"
+                f" driver's; {_ADVICE}",
                 url,
             )
         yield repository
 
 
-_ADVICE = "on a cluster every worker has to reach the store: serve it (nessie serve) and give the server's URL"
+_ADVICE = (
+    "on a cluster every worker has to reach the store: serve it (nessie serve) and give the"
+    " server's URL"
+)
 
 
 @contextmanager
@@ -69,5 +73,6 @@ def _named_to_server(url: str) -> Iterator[None]:
             raise
         given = "the setting spark.executorEnv.NESSIE_AUTH_TOKEN gives it a token"
         raise NotAllowed(
-            f"{error.message}. The worker {socket.gethostname()} has no credentials in its environment; {given}"
+            f"{error.message}. The worker {socket.gethostname()} has no credentials in its"
+            f" environment; {given}"
         ) from None

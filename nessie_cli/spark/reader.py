@@ -29,7 +29,8 @@ class Batches:
         for field in schema.fields:
             if field.name not in own:
                 raise InvalidInput(
-                    f"column {field.name}: table {table.name} has no such column. Hint: it has {', '.join(own)}"
+                    f"column {field.name}: table {table.name} has no such column. Hint: it has"
+                    f" {', '.join(own)}"
                 )
             wanted, there = (
                 field.dataType.simpleString(),

@@ -38,7 +38,10 @@ REFERENCES_SCHEMA = StructType(
         column(
             "ahead",
             LONG,
-            "Commits that the default branch does not contain; null for the default branch and tags",
+            (
+                "Commits that the default branch does not contain; null for the default branch"
+                " and tags"
+            ),
         ),
         column("behind", LONG, "Commits of the default branch that this branch does not contain"),
         column("common_ancestor", TEXT, "The newest common commit"),

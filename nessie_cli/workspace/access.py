@@ -48,8 +48,12 @@ HELP = {
     "username": "The user of auth-type basic.",
     "password-file": "A file with the password of auth-type basic, that only you can read.",
     "token-file": "A file with the token of auth-type bearer, that only you can read.",
-    "issuer-url": "The OpenID Connect issuer of auth-type oauth2, whose document lists the endpoints.",
-    "token-endpoint": "The endpoint that issues tokens for auth-type oauth2, without an issuer-url.",
+    "issuer-url": (
+        "The OpenID Connect issuer of auth-type oauth2, whose document lists the endpoints."
+    ),
+    "token-endpoint": (
+        "The endpoint that issues tokens for auth-type oauth2, without an issuer-url."
+    ),
     "device-auth-endpoint": "The endpoint where a sign-in begins, without an issuer-url.",
     "grant-type": "The grant of auth-type oauth2: client_credentials or device_code.",
     "client-id": "The client of auth-type oauth2.",

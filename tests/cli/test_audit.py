@@ -50,13 +50,14 @@ def test_what_is_wrong_is_a_list_and_exit_code_1(nessie, broken) -> None:
 
     (found,) = nessie("audit", "--prefix", "db.broken", "--json").json["findings"]
     assert found["key"] == {"elements": ["db", "broken"]}
-    assert found["advice"].startswith("put the file back, or go back to a state")
+    assert found["advice"].startswith("restore the file, or restore an earlier content")
 
 
-def test_a_state_before_that_is_clean(nessie, broken) -> None:
-    ran = nessie("audit", "HEAD~2", "--prefix", "db.broken")
-    assert (ran.code, ran.out) == (0, "clean: 0 of 0 contents have files, 0 files were checked\n")
-    assert nessie("audit", "HEAD~2", "--prefix", "db.broken", "--jsonl").out == ""
+def test_a_prefix_without_keys_is_an_error_also_at_an_earlier_state(nessie, broken) -> None:
+    for form in ((), ("--jsonl",)):
+        ran = nessie("audit", "HEAD~2", "--prefix", "db.broken", *form)
+        assert (ran.code, ran.out) == (4, "")
+        assert ran.err.startswith("nessie: no key is db.broken or below it\n")
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_pynessies_forms_work(nessie, catalog) -> None:
         (["set", "athor", "x"], 2, "did you mean 'author'"),
         (["unset", "alias.none"], 4, "not set"),
         (["get", "protect.main", "--repository"], 4, "`nessie config list --repository`"),
-        (["set", "endpoint", "http://h"], 2, "'store' is what is meant"),
+        (["set", "endpoint", "http://h"], 2, "here it is called 'store'"),
         (["set", "protect.main", "no-delete"], 2, "--repository"),
         (["set", "store", "x", "--user"], 2, "use --workspace"),
         (["set", "author", "x", "--user", "--workspace"], 2, "only one of"),
@@ -131,14 +131,14 @@ def test_pynessies_forms_work(nessie, catalog) -> None:
         (["set", "author", "a\nb"], 2, "one line"),
         (["set", "profile..store", "x"], 2, "write NAME"),
         (["set", "profile.work.ref", "no name"], 2, "Reference name"),
-        (["set", "alias.log", "diff"], 2, "never hide commands"),
-        (["set", "alias.lg", "lgg"], 2, "does not begin with a command"),
-        (["set", "alias.lg", "log 'x"], 2, "cannot be split into words"),
-        (["set", "alias.--lg", "log"], 2, "never be typed as a command"),
+        (["set", "alias.log", "diff"], 2, "an alias cannot override a command"),
+        (["set", "alias.lg", "lgg"], 2, "does not begin with a nessie command"),
+        (["set", "alias.lg", "log 'x"], 2, "is not a valid command line"),
+        (["set", "alias.--lg", "log"], 2, "is not a valid command name"),
         (["set", "protect.main", "no-rules", "--repository"], 2, "no-rules"),
         (["set", "protct.main", "no-delete", "--repository"], 2, "did you mean"),
-        (["set", "require-expected-content", "yes", "--repository"], 2, "neither true nor false"),
-        (["set", "namespace-validation", "off", "--repository"], 2, "neither true nor false"),
+        (["set", "require-expected-content", "yes", "--repository"], 2, "must be true or false"),
+        (["set", "namespace-validation", "off", "--repository"], 2, "must be true or false"),
     ],
 )
 def test_wrong_input_is_one_line_and_changes_nothing(nessie, settings, argv, code, said) -> None:
@@ -272,7 +272,7 @@ def test_an_alias_that_a_file_gives_never_hides_a_command_and_never_leads_to_ano
     settings.write_text('[alias]\nlog = "branch"\nlg = "lgg"\nlgg = "log"\n')
     assert nessie("log", "--oneline").lines[0].endswith("tables")
     ran = nessie("lg")
-    assert (ran.code, "does not begin with a command" in ran.err) == (2, True)
+    assert (ran.code, "does not begin with a nessie command" in ran.err) == (2, True)
     assert nessie("lgg").code == 0
 
 

@@ -38,7 +38,7 @@ def test_the_newest_is_number_0_and_each_can_be_named(nessie, catalog) -> None:
     assert nessie("stash", "show", "1", "--json").json["batch"]["operations"][0]["key"] == {
         "elements": ["db", "items"]
     }
-    assert nessie("stash", "drop", "1").out == "forgotten: first\n"
+    assert nessie("stash", "drop", "1").out == "dropped: first\n"
     assert [item["message"] for item in nessie("stash", "list", "--json").json["stashes"]] == [
         "second"
     ]

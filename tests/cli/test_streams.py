@@ -52,7 +52,7 @@ def test_of_very_many_conflicts_people_are_shown_some_and_told_how_many_there_ar
 
     assert ran.code == 3
     assert lines[0].endswith(": 120 conflicts, of which 50 are shown")
-    assert len([line for line in lines if line.startswith(" key ")]) == 50
+    assert len([line for line in lines if line.startswith("conflict: ")]) == 50
     assert lines[-1] == "... and 70 more conflicts; --json prints all of them"
     assert max(map(len, lines)) < 300
 
@@ -73,4 +73,4 @@ def test_a_few_conflicts_are_all_told(nessie, catalog) -> None:
     ran = nessie("merge", "dev")
 
     assert (ran.code, "more conflicts" in ran.err) == (3, False)
-    assert ran.err.count(" key ") == 2
+    assert ran.err.count("\nconflict: ") == 2

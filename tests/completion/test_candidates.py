@@ -119,7 +119,7 @@ def test_a_value_that_may_be_left_out(here, words):
 
 
 def test_pages_of_the_manual(here, said):
-    assert said("help", "rev")["revisions"] == "how commits, ranges and keys are named"
+    assert said("help", "rev")["revisions"] == "syntax of revisions, ranges, times and keys"
     assert {"merge", "content", "exit-status"} <= said("help", "").keys()
     assert {"put", "delete"} <= said("help", "content", "").keys()
     assert said("help", "merge", "") == said("help", "no-such", "") == {}

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("NESSIE_CONFORMANCE") or ROOT.parent / "shared" / "conformance")
 FILES = sorted((FOLDER / "exchanges").glob("*.jsonl*"))
 EXCEPTIONS = json.loads((Path(__file__).parent / "exceptions.json").read_text(encoding="utf-8"))
-DIFFERENCES = ROOT / "docs" / "differences.md"
+DIFFERENCES = ROOT / "docs" / "reference" / "differences.md"
 
 
 @cache

@@ -55,7 +55,7 @@ def test_output_that_is_not_as_shown_is_found() -> None:
     page = "```console\n$ nessie init\nsomething else\n$ nessie log nowhere\n```\n"
 
     assert console.run(page).text == (
-        "```console\n$ nessie init\nmade workspace /home/ann/lake/.nessie on"
+        "```console\n$ nessie init\ncreated workspace /home/ann/lake/.nessie on"
         " /home/ann/lake/.nessie/store.sqlite, default branch main\n"
         "$ nessie log nowhere\nnessie: Named reference 'nowhere' not found\n[exit code 4]\n```\n"
     )

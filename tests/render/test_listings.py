@@ -149,7 +149,7 @@ def test_a_person_is_shown_conflicts_of_a_merge_only_where_there_are_some(
     ("state", "line"),
     [
         ({}, "merged dev into main: now at 8f31c0de8f31"),
-        ({"applied": False}, "nothing to do: main has everything of dev"),
+        ({"applied": False}, "already up to date: main contains dev"),
         (
             {"applied": False, "hash_": None},
             "dry run, no conflicts: nothing was written; would have merged dev into main",

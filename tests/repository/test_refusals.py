@@ -21,7 +21,9 @@ def test_a_put_never_turns_an_unknown_type_into_another() -> None:
         other = UnknownContent(
             id=content_id, foreign_type="HUDI_TABLE", foreign_attributes={"a": 1}
         )
-        with pytest.raises(InvalidInput, match="'k' already exists with another type"):
+        with pytest.raises(
+            InvalidInput, match="Key 'k' already exists with a different type than the content"
+        ):
             catalog.commit("main", put("k", other))
         with pytest.raises(InvalidInput, match="the types are different"):
             catalog.commit("main", delete("k"), put("moved", other))

@@ -1,4 +1,4 @@
-"""Iceberg's NessieCatalog, by both versions of the API, and its RESTCatalog in Spark SQL against `nessie serve`."""
+"""NessieCatalog, by both versions of the API, and RESTCatalog in Spark SQL, on `nessie serve`."""
 
 from __future__ import annotations
 

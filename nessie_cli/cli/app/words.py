@@ -82,4 +82,4 @@ def confirm(call: Invocation, question: str, *, yes: bool) -> None:
         return
     call.err.prompt(f"{question} [y/N]")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InvalidInput("nothing was done; --yes answers yes")
+        raise InvalidInput("not confirmed, so nothing was done. Hint: --yes skips the question")

@@ -14,7 +14,10 @@ from nessie_cli.cli.completion.request import Request, request_of_kind
 HELP = (("-h", "--help"), "Show the command's options and examples, and exit.")
 VERSION = (
     ("--version",),
-    "Print the versions of nessie, of Python and of the store's format, and exit.",
+    (
+        "Print the versions of nessie and Python, and the newest store format that nessie"
+        " supports, and exit."
+    ),
 )
 
 

@@ -36,18 +36,19 @@ class Options:
         str | None,
         typer.Argument(
             metavar="[PREFIX]",
-            help="Only this key and the keys below it, or those that match a glob such as 'db.*'.",
+            help="List only this key and the keys below it, or keys that match a glob such as 'db.*'.",
         ),
     ] = None
     type_: Annotated[
-        str | None, typer.Option("--type", "-t", metavar="TYPE", help="Only contents of this type.")
+        str | None,
+        typer.Option("--type", "-t", metavar="TYPE", help="List only contents of this type."),
     ] = None
     filter_: Annotated[
         str | None,
         typer.Option(
             "--filter",
             metavar="CEL",
-            help="Only keys for which this expression on `entry` is true.",
+            help="List only keys for which this expression over `entry` is true.",
         ),
     ] = None
     tree: Annotated[bool, typer.Option("--tree", help="Show the keys as a tree.")] = False

@@ -54,7 +54,8 @@ class RunOptions(FolderOptions):
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN]", help="The run, or its first letters. Default: the newest run."
+            metavar="[RUN]",
+            help="The name of the run, or a unique prefix of it. Default: the newest run.",
         ),
     ] = None
 

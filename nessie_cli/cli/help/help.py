@@ -38,7 +38,7 @@ class Options:
         list[str] | None,
         typer.Argument(
             metavar="[COMMAND|TOPIC...]",
-            help="A command, or revisions, filters, conflicts, stores, json or exit-status.",
+            help="A command, or a topic: access, conflicts, exit-status, filters, json, revisions or stores.",
         ),
     ] = None
 

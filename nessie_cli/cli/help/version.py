@@ -14,7 +14,7 @@ EXAMPLES = ("nessie version", "nessie version --json")
 
 @dataclass(frozen=True)
 class Options:
-    """Print the versions of nessie, of Python and of the store's format."""
+    """Print the versions of nessie and Python, and the newest store format that nessie supports."""
 
 
 @dataclass(frozen=True)

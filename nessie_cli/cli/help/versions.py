@@ -41,7 +41,7 @@ def version_line() -> str:
 
 
 def current_versions() -> tuple[str, str, int]:
-    """Returns the versions of nessie, of Python and of the store's format."""
+    """Returns the versions of nessie, Python and the newest store format."""
     return __version__, _python(), _store_format()
 
 

@@ -35,7 +35,8 @@ class Options:
     """
 
     prefix: Annotated[
-        str | None, typer.Argument(metavar="[PREFIX]", help="Only this key and the keys below it.")
+        str | None,
+        typer.Argument(metavar="[PREFIX]", help="Show only this key and the keys below it."),
     ] = None
     at: Annotated[
         str | None, typer.Option(metavar="REV", help="The revision to read. Default: HEAD.")

@@ -71,14 +71,15 @@ class Options:
         ),
     ] = False
     name_only: Annotated[
-        bool, typer.Option("--name-only", help="Show only keys, the new one of a rename.")
+        bool,
+        typer.Option(
+            "--name-only", help="Show only keys. A renamed content is listed under its new key."
+        ),
     ] = False
     deep: DeepOption = False
     exit_code: Annotated[
         bool,
-        typer.Option(
-            "--exit-code", help="Exit with 1 if there are differences; with -q print nothing."
-        ),
+        typer.Option("--exit-code", help="Exit with 1 if there are differences, otherwise with 0."),
     ] = False
 
     @property

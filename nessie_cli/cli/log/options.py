@@ -6,7 +6,5 @@ import typer
 
 DeepOption = Annotated[
     bool,
-    typer.Option(
-        "--deep", help="Compare the metadata files of Iceberg contents too: columns, rows, files."
-    ),
+    typer.Option("--deep", help="Also compare the Iceberg metadata files: columns, rows, files."),
 ]

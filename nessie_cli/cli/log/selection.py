@@ -47,13 +47,19 @@ class SelectionOptions:
     since: Annotated[
         str | None,
         typer.Option(
-            "--since", "--after", metavar="T", help="Show commits made at this time or later."
+            "--since",
+            "--after",
+            metavar="T",
+            help="Show commits with a commit time at or after this time.",
         ),
     ] = None
     until: Annotated[
         str | None,
         typer.Option(
-            "--until", "--before", metavar="T", help="Show commits made at this time or earlier."
+            "--until",
+            "--before",
+            metavar="T",
+            help="Show commits with a commit time at or before this time.",
         ),
     ] = None
     author: Annotated[
@@ -101,7 +107,9 @@ class SelectionOptions:
     ] = False
     extended: Annotated[
         bool,
-        typer.Option("-x", "--extended", help="Include the operations of each commit in the JSON."),
+        typer.Option(
+            "-x", "--extended", help="With --json: include the operations of each commit."
+        ),
     ] = False
     revision: Annotated[
         str | None, typer.Option("-r", "--revision-range", metavar="REV|RANGE", hidden=True)

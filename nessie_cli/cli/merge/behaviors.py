@@ -49,7 +49,7 @@ def merge_options(
 
 def is_empty(repository: Repository, branch: str) -> bool:
     """Returns whether a branch has no commits. A merge into it needs no common history."""
-    return repository.resolve(branch).hash == NO_ANCESTOR
+    return repository.reference(branch).hash == NO_ANCESTOR
 
 
 # -- commit metadata -------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(SideOptions):
-    """Commit the inverse of a commit; keys that have changed since conflict.
+    """Commit the inverse of a commit.
 
     A..B is reverted by one commit, all or nothing. Ours is the current state of a key, theirs the
     state before the reverted commit. Staged changes stay staged and are not committed. `nessie

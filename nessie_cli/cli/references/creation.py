@@ -66,7 +66,7 @@ def create_at(
     except AlreadyExists:
         if not options.if_not_exists:
             raise
-        return SingleReference(existing(app, wanted.type, wanted.name), "exists already:")
+        return SingleReference(existing(app, wanted.type, wanted.name), "already exists:")
     return SingleReference(created, "created")
 
 

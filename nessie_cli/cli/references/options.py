@@ -23,7 +23,11 @@ class ReferenceOptions:
     ] = None
     list_: Annotated[
         bool,
-        typer.Option("-l", "--list", help="List all, or those with these names or glob patterns."),
+        typer.Option(
+            "-l",
+            "--list",
+            help="List all references, or those that match the given names or glob patterns.",
+        ),
     ] = False
     contains: Annotated[
         str | None,
@@ -70,7 +74,7 @@ class ReferenceOptions:
         typer.Option(
             "--sort",
             metavar="KEY",
-            help="List by name, time, ahead or behind; -time: newest first.",
+            help="Sort by name, time, ahead or behind. A leading - reverses: -time lists the newest first.",
         ),
     ] = None
     show_current: Annotated[
@@ -82,7 +86,7 @@ class ReferenceOptions:
         typer.Option(
             "-x",
             "--extended",
-            help="List with ahead, behind and last commit, as -v does.",
+            help="Include ahead, behind and last commit in the list, as -v does.",
         ),
     ] = False
     delete: Annotated[
@@ -96,7 +100,7 @@ class ReferenceOptions:
     rename: Annotated[bool, typer.Option("--move", help="Rename: [OLD] NEW.")] = False
     assign: Annotated[
         bool,
-        typer.Option("-f", "--force", help="Move a reference: NAME TARGET."),
+        typer.Option("-f", "--force", help="Make NAME point at the revision TARGET."),
     ] = False
     if_exists: Annotated[
         bool,
@@ -104,7 +108,7 @@ class ReferenceOptions:
     ] = False
     if_not_exists: Annotated[
         bool,
-        typer.Option("--if-not-exists", help="Do nothing if the name exists already."),
+        typer.Option("--if-not-exists", help="Do nothing if the name already exists."),
     ] = False
     expected_hash: Annotated[
         str | None,

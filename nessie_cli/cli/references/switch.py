@@ -47,7 +47,7 @@ class Options:
         list[str] | None,
         typer.Argument(
             metavar="REF | - | -c NAME [START]",
-            help="The reference; - is the previous one.",
+            help="The reference to switch to; - is the previous one.",
         ),
     ] = None
     create: Annotated[

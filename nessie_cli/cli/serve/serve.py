@@ -29,7 +29,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Serve the store by Nessie's REST API, v2 and v1, until the process is stopped.
+    """Serve the store over Nessie's REST API, v2 and v1, until the process is stopped.
 
     The store must exist; `memory:` is a new, empty one that lasts as long as the server. When the
     server stops, it finishes the requests that it has accepted.
@@ -38,7 +38,9 @@ class Options:
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1"
     port: Annotated[
         int,
-        typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 takes a free one."),
+        typer.Option(
+            "--port", min=0, max=65535, help="The port to listen on; 0 selects a free port."
+        ),
     ] = 19120
     insecure: Annotated[
         bool,
@@ -75,7 +77,7 @@ class Options:
         typer.Option(
             "--jwt-issuer",
             metavar="NAME",
-            help="Accept JSON Web Tokens of this issuer (claim iss).",
+            help="Accept JSON Web Tokens from this issuer (claim iss).",
         ),
     ] = None
     jwt_audience: Annotated[
@@ -91,8 +93,7 @@ class Options:
         typer.Option(
             "--jwt-keys",
             metavar="FILE",
-            help="The issuer's public keys, a file or URL. Default: the keys that its "
-            "OpenID document names.",
+            help="The issuer's public keys, as a file or URL. Default: the keys from its OpenID configuration.",
         ),
     ] = None
     jwt_roles: Annotated[
@@ -100,11 +101,14 @@ class Options:
         typer.Option(
             "--jwt-roles",
             metavar="NAME",
-            help="The claim with the roles, possibly nested: realm_access.roles.",
+            help="The claim that contains the roles. It may be nested, such as realm_access.roles.",
         ),
     ] = "roles"
     jwt_name: Annotated[
-        str, typer.Option("--jwt-name", metavar="NAME", help="The claim with the caller's name.")
+        str,
+        typer.Option(
+            "--jwt-name", metavar="NAME", help="The claim that contains the caller's name."
+        ),
     ] = "sub"
     rules: Annotated[
         Path | None,
@@ -144,7 +148,7 @@ class Options:
         typer.Option(
             "--tls-client-ca",
             metavar="FILE",
-            help="Accept only clients whose certificate this CA has signed.",
+            help="Accept only clients with a certificate signed by this CA.",
         ),
     ] = None
     warehouse: Annotated[
@@ -152,8 +156,7 @@ class Options:
         typer.Option(
             "--warehouse",
             metavar="[NAME=]URI",
-            help="Serve Iceberg REST below /iceberg too, with tables at this location; "
-            "repeatable. The first is the default.",
+            help="Also serve Iceberg REST under /iceberg, with tables at this location; repeatable. The first warehouse is the default.",
         ),
     ] = None
     allow_location: Annotated[
@@ -169,7 +172,7 @@ class Options:
         typer.Option(
             "--warehouses",
             metavar="FILE",
-            help="A TOML file with warehouses: names, locations, settings of their storage.",
+            help="A TOML file that defines warehouses: names, locations and storage settings.",
         ),
     ] = None
     access_log: Annotated[
@@ -185,14 +188,16 @@ def run(options: Options, app: Invocation) -> None:
     url = app.store_url()
     if url.startswith(("http://", "https://")):
         raise InvalidInput(
-            f"{url} is a server already. Hint: clients can use it directly; or serve the store"
-            " behind it"
+            f"{url} is already a server. Hint: clients can use it directly. To serve its store,"
+            " name the store"
         )
     warehouses = _warehouses(options)
     stream = sys.stdout.buffer if options.access_log else sys.stderr.buffer
 
     def started(address: str) -> None:
-        app.output.note(f"serving {url} at {address}/api/v2, described at {address}/api/docs")
+        app.output.note(
+            f"serving {url} at {address}/api/v2, API documentation at {address}/api/docs"
+        )
         if warehouses is not None:
             names = ", ".join(f"{one.name} ({one.location})" for one in warehouses.all)
             app.output.note(f"Iceberg REST at {address}/iceberg; warehouses: {names}")

@@ -39,7 +39,7 @@ class Options:
     If any operation conflicts, nothing is committed and the batch stays staged. Without a message,
     your editor opens if there is a terminal (NESSIE_EDITOR, VISUAL, EDITOR); an empty message
     aborts. --batch reads REST JSON ({"commitMeta": ..., "operations": [...]} or a list) or JSON
-    lines, one operation a line.
+    lines, one operation per line.
     """
 
     message: Annotated[
@@ -53,7 +53,7 @@ class Options:
     batch: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|-", help="Commit the operations of a file instead of the staged ones."
+            metavar="FILE|-", help="Commit the operations in FILE instead of the staged batch."
         ),
     ] = None
     author: Annotated[

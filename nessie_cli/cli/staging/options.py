@@ -16,8 +16,7 @@ class CommitOptions:
             "-m",
             "--message",
             metavar="MSG",
-            help="Commit at once with this message; repeat for paragraphs. Refused while "
-            "other keys are staged.",
+            help="Commit immediately with this message; repeat for paragraphs. Fails if other keys are staged.",
         ),
     ] = None
     author: Annotated[

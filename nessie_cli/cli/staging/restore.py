@@ -44,7 +44,7 @@ class Options(CommitOptions):
         typer.Option("--at", "--source", "-s", metavar="REV", help="The revision to restore from."),
     ]
     recursive: Annotated[
-        bool, typer.Option("--recursive", "-r", help="Also restore all keys below them.")
+        bool, typer.Option("--recursive", "-r", help="Also restore all keys below each KEY.")
     ] = False
 
 

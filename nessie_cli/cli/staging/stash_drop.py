@@ -27,4 +27,4 @@ def run(options: Options, app: Invocation) -> Stash:
 def show(result: Stash, output: Output) -> None:
     """Prints the message of the batch."""
     unnamed = f"batch of {counted(result.keys, 'key')}"
-    output.say(f"forgotten: {result.message or unnamed}")
+    output.say(f"dropped: {result.message or unnamed}")

@@ -24,7 +24,9 @@ class NumberOptions:
 
     number: Annotated[
         int,
-        typer.Argument(metavar="[N]", help="The number in `nessie stash list`; 0 is the newest."),
+        typer.Argument(
+            metavar="[N]", help="The number from `nessie stash list`. Default: 0, the newest."
+        ),
     ] = 0
 
 

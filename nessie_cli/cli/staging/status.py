@@ -28,7 +28,7 @@ EXAMPLES = ("nessie status", "nessie status --short --branch", "nessie status --
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Show the current reference, the staged batch, and the conflicts that a commit would have.
+    """Show the current reference, the staged batch, and the conflicts that a commit would cause.
 
     The letters of --short are A created, M updated or replaced, D deleted, R renamed and
     = unmodified.
@@ -40,7 +40,7 @@ class Options:
             "-s",
             "--short",
             "--porcelain",
-            help="Show one line for each staged key: its letter, C for a conflict, and the key.",
+            help="Show one line per staged key: its letter, C or a space, and the key. C is a conflict.",
         ),
     ] = False
     branch: Annotated[

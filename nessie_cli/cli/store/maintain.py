@@ -34,7 +34,7 @@ class Options:
         typer.Option(
             "--grace",
             metavar="DURATION",
-            help="Keep objects written within this time. It must be longer than the longest load.",
+            help="Keep objects that were written within this time. Choose a time longer than the longest load.",
         ),
     ] = "1d"
     dry_run: Annotated[

@@ -33,7 +33,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Create a workspace, and its store if there is none.
+    """Create a workspace, and its store if it does not exist.
 
     With --store the workspace uses that store. Repeating the command is safe: it changes nothing
     that exists.
@@ -41,7 +41,9 @@ class Options:
 
     directory: Annotated[
         str,
-        typer.Argument(metavar="[DIR]", help="The folder of the workspace. Default: this folder."),
+        typer.Argument(
+            metavar="[DIR]", help="The folder of the workspace. Default: the current folder."
+        ),
     ] = "."
     default_branch: Annotated[
         str,
@@ -91,7 +93,7 @@ def run(options: Options, app: Invocation) -> Initialised:
 
 def show(result: Initialised, output: Output) -> None:
     """Prints the workspace, its store and the default branch."""
-    verb = "made" if result.created else "already there:"
+    verb = "created" if result.created else "already exists:"
     folder = Path(result.workspace) / FOLDER
     output.say(
         f"{verb} workspace {folder} on {result.store}, default branch {result.default_branch}"

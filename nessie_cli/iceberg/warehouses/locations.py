@@ -75,7 +75,8 @@ def parse(location: str) -> Place:
     scheme = SCHEMES.get(given or LOCAL)
     if scheme is None:
         raise LocationRefused(
-            f"location {location}: {given}: is not a scheme of a warehouse. Schemes: {', '.join(SCHEMES)}"
+            f"location {location}: {given}: is not a scheme of a warehouse. Schemes:"
+            f" {', '.join(SCHEMES)}"
         )
     rest = location[len(given) + 1 :] if given else location
     authority = ""

@@ -249,7 +249,8 @@ def _vending(entry: _Entry) -> Vending:
 def _check_delegation(made: Warehouse, where: str) -> None:
     if unknown := made.delegation - set(DELEGATIONS):
         raise InvalidInput(
-            f"{where}.access-delegation: '{min(unknown)}' is unknown; write {' or '.join(DELEGATIONS)}"
+            f"{where}.access-delegation: '{min(unknown)}' is unknown; write"
+            f" {' or '.join(DELEGATIONS)}"
         )
     if made.delegation and not made.is_s3:
         raise InvalidInput(f"{where}.access-delegation: works for locations in S3 only")

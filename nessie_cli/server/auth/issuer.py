@@ -49,7 +49,8 @@ class JwtSettings(NamedTuple):
         """Raises `InvalidInput` for settings that cannot work."""
         if not self.audience:
             raise InvalidInput(
-                "--jwt-issuer needs --jwt-audience: otherwise tokens for other services would be valid here"
+                "--jwt-issuer needs --jwt-audience: otherwise tokens for other services would be"
+                " valid here"
             )
         try:
             from nessie_cli.server.auth.jwt_keys import check_url

@@ -1,4 +1,4 @@
-"""The catalog as a part of the server: from a request to its endpoint, on threads of its own.
+"""The Iceberg REST catalog: finds the endpoint of a request and runs it on the catalog's threads.
 
 Requests read and write metadata files, so they run on neither the event loop nor the writing
 thread. While one waits for its commit, its thread waits with it.
@@ -49,7 +49,7 @@ from nessie_cli.server.runtime.writer import Writer
 WRITERS = 16
 """Threads for requests that write. They wait for their commits, so that many share one."""
 LOCAL_READERS, REMOTE_READERS = 2, 16
-"""Threads for requests that read, if all warehouses are local, and otherwise: those wait for object stores.
+"""Reading threads if all warehouses are local, and otherwise, when threads wait for object stores.
 
 Python runs one thread at a time. More of them only hinder each other unless they wait.
 """
@@ -83,7 +83,7 @@ class NoWarehouse(errors.Refused):
 
 
 class IcebergRest:
-    """Answers requests below `/iceberg`. Without warehouses it tells that they are missing."""
+    """Answers requests below `/iceberg`. Without warehouses, every request fails with `NoWarehouse`."""
 
     def __init__(self, warehouses: Warehouses | None, shared: Shared) -> None:
         self._shared = shared
@@ -100,14 +100,14 @@ class IcebergRest:
         self._writers.close()
 
     async def reply(self, exchange: Exchange, headers: Headers, receive: Receive) -> Reply:
-        """Returns the answer of a request. Raises what `failure` makes an answer of."""
+        """Returns the answer of a request. `failure` converts the errors that it raises."""
         scope = exchange.scope
         self._shared.hosts.check(exchange.method, scope["raw_path"], headers)
         if self._services is None:
             raise NoWarehouse
         match = routes.match(exchange.method, scope["raw_path"].decode("latin-1"))
         exchange.route = BELOW + match.endpoint.path
-        # A grant of remote signing.
+        # The query contains the grant of remote signing, so it is not logged.
         exchange.hides_query = match.endpoint is SIGN
         if match.endpoint.handler is None:
             body = await self._body(exchange, headers, receive)

@@ -52,7 +52,7 @@ class Bodies:
 
 
 def stamp_of(files: MetadataFiles, location: str) -> Stamp | None:
-    """Returns what tells a local metadata file from another one; None if it is missing or remote.
+    """Returns the identity of a local metadata file, or None if it is missing or remote.
 
     Raises `LocationRefused`.
     """

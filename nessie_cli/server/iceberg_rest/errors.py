@@ -43,7 +43,10 @@ REMEMBERED = frozenset({400, 403, 404, 406, 409, 422})
 """Statuses of refusals that a repetition of the same request gets again."""
 _CLOSING = frozenset({408, 413})
 """Statuses after which the connection is closed: the rest of the request is still under way."""
-_UNKNOWN_STATE = "The connection to the store was lost while it was written; load the table to see whether the commit was carried out"
+_UNKNOWN_STATE = (
+    "The connection to the store was lost while it was written; load the table to see whether the"
+    " commit was carried out"
+)
 
 
 _INTERNAL, _FORBIDDEN = "InternalServerError", "ForbiddenException"

@@ -37,7 +37,8 @@ def namespace_of(body: dict[str, Any], where: str) -> ContentKey:
     levels = values.texts(body, "namespace", where)
     if not levels:
         raise InvalidInput(
-            f"{where}: namespace is empty. Contents at the root have no namespace; Iceberg REST cannot address them"
+            f"{where}: namespace is empty. Contents at the root have no namespace; Iceberg REST"
+            " cannot address them"
         )
     return ContentKey(tuple(levels))
 

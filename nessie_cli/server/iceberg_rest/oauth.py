@@ -38,7 +38,8 @@ async def token(gate: Gate | None, headers: Headers, body: bytes) -> Reply:
     if gate is None or not gate.knows_tokens:
         return _error(
             "unauthorized_client",
-            "this server issues no tokens; leave the credential out, or name your issuer as oauth2-server-uri",
+            "this server issues no tokens; leave the credential out, or name your issuer as"
+            " oauth2-server-uri",
         )
     if grant == "client_credentials":
         candidate = _from_client(form, headers)
@@ -47,7 +48,8 @@ async def token(gate: Gate | None, headers: Headers, body: bytes) -> Reply:
         if not is_ours(candidate):
             return _error(
                 "invalid_grant",
-                "only tokens of this server are exchanged; others are renewed by their issuer, oauth2-server-uri",
+                "only tokens of this server are exchanged; others are renewed by their issuer,"
+                " oauth2-server-uri",
             )
     else:
         return _error(

@@ -81,7 +81,8 @@ def _matched(endpoint: Endpoint, front: str | None, bound: Mapping[str, str]) ->
     for name, text in segments.items():
         if not text:
             raise InvalidInput(
-                f"{name}: is empty. Tables and views at the root have no namespace; Iceberg REST cannot address them"
+                f"{name}: is empty. Tables and views at the root have no namespace; Iceberg REST"
+                " cannot address them"
             )
     return Match(endpoint, prefix, segments)
 

@@ -228,7 +228,7 @@ def _created_by(
     issued = issued_location(session, key, namespace, own_uuid)
     if asked is not None and session.has_issued(str(asked), key):
         staged = issued_location(session, key, namespace, str(asked))
-        # One that was created and dropped since has the UUID for good.
+        # If a table was already created with the staged UUID, the new table gets another one.
         if not session.files.has_any(staged):
             own_uuid, issued = str(asked), staged
     defaults: list[Document] = [

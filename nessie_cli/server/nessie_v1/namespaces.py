@@ -112,7 +112,7 @@ def namespaces_of(entries: Iterable[Entry], shortest: int) -> Iterator[Namespace
     An implied one has at least `depth` elements, and contains a key.
     """
     above: list[tuple[str, ...]] = []
-    """Those told of that the last key lies in: what follows it may lie in them as well."""
+    """The reported namespaces that contain the last key. The next key may be in them as well."""
     for entry in entries:
         elements = entry.key.elements
         while above and elements[: len(above[-1])] != above[-1]:

@@ -121,17 +121,16 @@ def check_address(settings: Settings) -> None:
     ):
         return
     raise NotAllowed(
-        f"{settings.host} is reached by other machines, and nobody would be asked who they are;"
-        " --tokens asks, --allowed-host NAME or --insecure"
-        " says that this is meant"
+        f"{settings.host}: other machines can reach this address, and authentication is off. Hint:"
+        " require tokens with --tokens FILE, or allow it with --allowed-host NAME or --insecure"
     )
 
 
 def cannot_listen(settings: Settings) -> StoreUnavailable:
     """Returns the error for an address that cannot be used for listening."""
     return StoreUnavailable(
-        f"cannot listen on {settings.host}:{settings.port}; is the port taken, or the address not"
-        " this machine's?"
+        f"cannot listen on {settings.host}:{settings.port}. Hint: check that the port is free and"
+        " that the address belongs to this machine"
     )
 
 

@@ -250,7 +250,8 @@ def _operation(method: str, key: str, query: Mapping[str, str]) -> Operation:
             return operation
     names = ", ".join(sorted(query)) or "none"
     raise NotAllowed(
-        f"{method}: is not signed for {'an object' if key else 'a bucket'} with the parameters: {names}"
+        f"{method}: is not signed for {'an object' if key else 'a bucket'} with the parameters:"
+        f" {names}"
     )
 
 
