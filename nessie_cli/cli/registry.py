@@ -268,7 +268,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "serve": CommandEntry(
         "serve.serve",
-        "Serve the store over Nessie's REST API, v2 and v1, until the process is stopped.",
+        "Serve the store over Nessie's REST API and, with --warehouse, Iceberg REST.",
         CARE,
     ),
     "token": CommandEntry(

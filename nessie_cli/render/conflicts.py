@@ -250,7 +250,7 @@ def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[lis
 
 def _resolve_lines(commands: Sequence[str], resolver: str, terminal: Terminal) -> Iterator[Line]:
     """Returns the command lines, never shortened, because people paste them."""
-    one_by_one = [Span("   (one by one)", "label")] if terminal.is_terminal else []
+    one_by_one = [Span("   # one by one", "label")] if terminal.is_terminal else []
     lines = [[Span(resolver, "command"), *one_by_one]] if resolver else []
     lines += [[Span(command, "command")] for command in commands]
     for number, spans in enumerate(lines):

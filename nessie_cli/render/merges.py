@@ -8,6 +8,7 @@ from nessie_cli.model import (
     Content,
     IcebergTable,
     IcebergView,
+    MergeBehavior,
     MergeDetail,
     MergeResult,
     type_label,
@@ -55,6 +56,17 @@ def merge_headline(result: MergeResult, verb: str, source: str, terminal: Termin
             Span(source, "name"),
             Span(" conflicts with "),
             Span(result.target_branch, "name"),
+        ]
+    if result.resultant_hash and any(
+        detail.behavior is MergeBehavior.DROP and detail.source != detail.target
+        for detail in result.details
+    ):
+        return [
+            Span("no commit was written: "),
+            Span(result.target_branch, "name"),
+            Span(" keeps its contents; the next merge of "),
+            Span(source, "name"),
+            Span(" compares them again"),
         ]
     if result.resultant_hash:
         return [

@@ -279,7 +279,10 @@ def test_on_a_terminal_losing_commits_needs_a_yes(nessie, catalog) -> None:
         refused = answered(b"n\n", "branch", *argv)
         assert refused.returncode == 2
         assert refused.stderr.startswith("Some commits are reachable only from feature")
-        assert "[y/N] nessie: nothing was done; --yes answers yes" in refused.stderr
+        assert (
+            "[y/N] nessie: not confirmed, so nothing was done. Hint: --yes skips the question"
+            in refused.stderr
+        )
         assert catalog.head("feature") == kept
     assert answered(b"", "branch", "-d", "feature", "--yes").returncode == 0
     nessie("undo", "feature")

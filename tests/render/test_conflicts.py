@@ -81,7 +81,7 @@ def test_a_conflict_of_a_merge_shows_what_differs_who_changed_it_and_the_way_out
         "  column zoe                                         string",
         "  metadata-location  …/00012-a.json  …/00013-f.json  …/00013-b.json",
         '  changed by         000400040004 "nightly load" etl@example.org, 4 minutes ago',
-        "  resolve            nessie resolve merge nightly   (one by one)",
+        "  resolve            nessie resolve merge nightly   # one by one",
         "  or                 nessie merge nightly --theirs db.sales.orders",
         "  or                 nessie merge nightly --ours db.sales.orders",
     ]

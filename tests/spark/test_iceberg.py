@@ -1,4 +1,4 @@
-"""NessieCatalog, by both versions of the API, and RESTCatalog in Spark SQL, on `nessie serve`."""
+"""NessieCatalog by both versions of the API, and RESTCatalog, in Spark SQL on `nessie serve`."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_switching_takes_the_batch_along_within_the_store_only(catalog, tmp_path
     catalog.ok("branch", "hk")
     catalog.table("db.a", 1)
 
-    assert "now for hk" in catalog.ok("switch", "hk").out
+    assert "moved to hk" in catalog.ok("switch", "hk").out
     other = str(tmp_path / "other.sqlite")
     catalog.ok("store", "load", ".nessie/store.sqlite", "--store", other)
     assert catalog("switch", "main", "--store", other).code == 2

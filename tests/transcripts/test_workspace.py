@@ -324,8 +324,8 @@ def test_status_shows_each_change_once_renames_as_one(catalog):
     [
         ("", "is empty"),
         ("{", "is not JSON"),
-        ("[]", "no batch file"),
-        ('{"version": 2}', "no batch file of version 1"),
+        ("[]", "is not a batch file"),
+        ('{"version": 2}', "is not a batch file of version 1"),
         ('{"version": 1, "begunAt": "x"}', "operations"),
         ('{"version": 1, "begunAt": "x", "operations": [{"type": "PUT"}]}', "operations[0]"),
     ],

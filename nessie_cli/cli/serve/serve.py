@@ -29,10 +29,11 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Serve the store over Nessie's REST API, v2 and v1, until the process is stopped.
+    """Serve the store over Nessie's REST API and, with --warehouse, Iceberg REST.
 
-    The store must exist; `memory:` is a new, empty one that lasts as long as the server. When the
-    server stops, it finishes the requests that it has accepted.
+    Nessie's API is served in v2 and v1, until the process is stopped. The store must exist;
+    `memory:` is a new, empty one that lasts as long as the server. When the server stops, it
+    finishes the requests that it has accepted.
     """
 
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1"
