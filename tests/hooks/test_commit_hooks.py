@@ -150,8 +150,8 @@ def test_the_hook_after_gets_the_result_and_its_failure_changes_nothing(catalog,
         "result": given["result"],
     }
     assert (
-        "broken pipe to the bot\nnessie: the hook post-commit failed: exit code 9; what was done"
-        " stays" in done.err
+        "broken pipe to the bot\nnessie: the hook post-commit failed: exit code 9; the change"
+        " is kept" in done.err
     )
     assert hooks.ran == ["pre-commit", "post-commit"]
 

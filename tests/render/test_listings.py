@@ -103,7 +103,13 @@ def test_a_person_reads_where_the_reference_came_to(screen) -> None:
 
 
 def result(
-    table, key, *, applied: bool = True, successful: bool = True, hash_: str | None = H
+    table,
+    key,
+    *,
+    applied: bool = True,
+    successful: bool = True,
+    hash_: str | None = H,
+    dropped: bool = True,
 ) -> MergeResult:
     conflict = None if successful else Conflict(ConflictType.VALUE_DIFFERS, key("a"), "differs")
     details = (
@@ -118,7 +124,7 @@ def result(
         expected_hash=None,
         applied=applied,
         successful=successful,
-        details=details,
+        details=details if dropped else details[:1],
     )
 
 
@@ -149,7 +155,12 @@ def test_a_person_is_shown_conflicts_of_a_merge_only_where_there_are_some(
     ("state", "line"),
     [
         ({}, "merged dev into main: now at 8f31c0de8f31"),
-        ({"applied": False}, "already up to date: main contains dev"),
+        (
+            {"applied": False},
+            "no commit was written: main keeps its contents; the next merge of dev compares them"
+            " again",
+        ),
+        ({"applied": False, "dropped": False}, "already up to date: main contains dev"),
         (
             {"applied": False, "hash_": None},
             "dry run, no conflicts: nothing was written; would have merged dev into main",

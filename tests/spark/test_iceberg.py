@@ -1,4 +1,4 @@
-"""NessieCatalog by both versions of the API, and RESTCatalog, in Spark SQL on `nessie serve`."""
+"""Spark SQL on `nessie serve`, by NessieCatalog (both API versions) and by RESTCatalog."""
 
 from __future__ import annotations
 
