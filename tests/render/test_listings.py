@@ -157,8 +157,10 @@ def test_a_person_is_shown_conflicts_of_a_merge_only_where_there_are_some(
         ({}, "merged dev into main: now at 8f31c0de8f31"),
         (
             {"applied": False},
-            "no commit was written: main keeps its contents; the next merge of dev compares them"
-            " again",
+            (
+                "no commit was written: main keeps its contents; the next merge of dev compares"
+                " them again"
+            ),
         ),
         ({"applied": False, "dropped": False}, "already up to date: main contains dev"),
         (
