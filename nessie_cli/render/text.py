@@ -17,7 +17,10 @@ _BEFORE = 3
 # Control characters, line and paragraph separators, direction marks, invisible fillers, tag
 # characters, halves of surrogate pairs. The joiners U+200C and U+200D stay: Persian, Indic scripts
 # and emoji need them.
-_HIDDEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+_HIDDEN = (
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _BYTE = 0x100
 _PLANE = 0x10000

@@ -198,7 +198,7 @@ KEY_COLUMNS = [
     column(
         "key",
         TEXT,
-        'The content key, its elements joined with dots; elements with dots are quoted (db."order.lines")',
+        'The content key, elements joined with dots; those with dots are quoted (db."order.lines")',
         nullable=False,
     ),
     column("elements", TEXTS, "The elements of the key", nullable=False),

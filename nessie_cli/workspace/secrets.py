@@ -6,7 +6,10 @@ import re
 
 from nessie_cli.errors import InvalidInput
 
-_NAMES = r"(?i)(^|[^a-z])(auth|token|password|passwd|pwd|secret|credentials?|api[-_]?key|access[-_]?key)([^a-z]|$)"
+_NAMES = (
+    r"(?i)(^|[^a-z])(auth|token|password|passwd|pwd|secret|credentials?|api[-_]?key|"
+    r"access[-_]?key)([^a-z]|$)"
+)
 _USER_INFO = r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s@]*:[^/?#\s@]+@"
 _PARAMETER = (
     r"(?i)[?&;]([a-z_.-]*(?:token|password|passwd|pwd|secret|api[-_]?key|access[-_]?key))=[^&;\s]"

@@ -36,7 +36,7 @@ class Options:
         str | None,
         typer.Argument(
             metavar="[PREFIX]",
-            help="List only this key and the keys below it, or keys that match a glob such as 'db.*'.",
+            help="List only this key and those below it, or keys that match a glob such as 'db.*'.",
         ),
     ] = None
     type_: Annotated[

@@ -38,7 +38,8 @@ class Options:
         list[str] | None,
         typer.Argument(
             metavar="[COMMAND|TOPIC...]",
-            help="A command, or a topic: access, conflicts, exit-status, filters, json, revisions or stores.",
+            help="A command, or a topic: access, conflicts, exit-status, filters, json, revisions,"
+            " stores.",
         ),
     ] = None
 

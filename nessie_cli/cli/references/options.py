@@ -74,7 +74,7 @@ class ReferenceOptions:
         typer.Option(
             "--sort",
             metavar="KEY",
-            help="Sort by name, time, ahead or behind. A leading - reverses: -time lists the newest first.",
+            help="Sort by name, time, ahead or behind. A leading - reverses, as in -time.",
         ),
     ] = None
     show_current: Annotated[

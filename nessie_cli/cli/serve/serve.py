@@ -94,7 +94,7 @@ class Options:
         typer.Option(
             "--jwt-keys",
             metavar="FILE",
-            help="The issuer's public keys, as a file or URL. Default: the keys from its OpenID configuration.",
+            help="The issuer's public keys, a file or URL. Default: from its OpenID configuration.",
         ),
     ] = None
     jwt_roles: Annotated[
@@ -157,7 +157,8 @@ class Options:
         typer.Option(
             "--warehouse",
             metavar="[NAME=]URI",
-            help="Also serve Iceberg REST under /iceberg, with tables at this location; repeatable. The first warehouse is the default.",
+            help="Also serve Iceberg REST under /iceberg, with tables at this location; repeatable."
+            " The first warehouse is the default.",
         ),
     ] = None
     allow_location: Annotated[

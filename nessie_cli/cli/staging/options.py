@@ -16,7 +16,8 @@ class CommitOptions:
             "-m",
             "--message",
             metavar="MSG",
-            help="Commit immediately with this message; repeat for paragraphs. Fails if other keys are staged.",
+            help="Commit immediately with this message; repeat for paragraphs. Fails if other keys "
+            "are staged.",
         ),
     ] = None
     author: Annotated[

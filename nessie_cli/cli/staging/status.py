@@ -40,7 +40,7 @@ class Options:
             "-s",
             "--short",
             "--porcelain",
-            help="Show one line per staged key: its letter, C or a space, and the key. C is a conflict.",
+            help="Show one line per staged key: its letter, C if it conflicts, and the key.",
         ),
     ] = False
     branch: Annotated[

@@ -34,7 +34,7 @@ class Options:
         typer.Option(
             "--grace",
             metavar="DURATION",
-            help="Keep objects that were written within this time. Choose a time longer than the longest load.",
+            help="Keep objects written within this time. Choose more than the longest load takes.",
         ),
     ] = "1d"
     dry_run: Annotated[

@@ -27,8 +27,12 @@ _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 _SECRET = re.compile(r"secret|token|password|credential|access-key|account-key|connection-string")
 _SHORTEST_SECRET = 32
 _FOR_CLIENTS = (
-    "s3.endpoint", "s3.region", "s3.path-style-access", "client.region", "s3.force-virtual-addressing",
-)  # fmt: skip
+    "s3.endpoint",
+    "s3.region",
+    "s3.path-style-access",
+    "s3.force-virtual-addressing",
+    "client.region",
+)
 """Settings of the server that clients receive too, unless the file has others for them."""
 _OPEN_SETTINGS = frozenset(
     {*_FOR_CLIENTS, "s3.connect-timeout", "s3.request-timeout", "s3.role-arn", "client.role-arn"}

@@ -1,4 +1,4 @@
-"""The Iceberg REST catalog below `/iceberg`: tables, views and namespaces on branches, tags and commits.
+"""The Iceberg REST catalog below `/iceberg`: tables, views and namespaces of each revision.
 
 Specification: https://github.com/apache/iceberg/blob/main/open-api/rest-catalog-open-api.yaml
 """

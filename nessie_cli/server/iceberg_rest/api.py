@@ -83,7 +83,7 @@ class NoWarehouse(errors.Refused):
 
 
 class IcebergRest:
-    """Answers requests below `/iceberg`. Without warehouses, every request fails with `NoWarehouse`."""
+    """Answers requests below `/iceberg`; every request fails if there are no warehouses."""
 
     def __init__(self, warehouses: Warehouses | None, shared: Shared) -> None:
         self._shared = shared
@@ -144,7 +144,7 @@ class IcebergRest:
     async def _read(
         self, exchange: Exchange, headers: Headers, callers: Hashable, run: Callable[[], Reply]
     ) -> Reply:
-        """Returns an answer that depends on the request and the store alone. It is cached until the store changes.
+        """Returns an answer that depends only on request and store; it is cached until a change.
 
         One with an ETag depends on a file too.
         """

@@ -1,4 +1,4 @@
-"""The configuration that clients ask for first: the prefix of their paths, and what the server can do."""
+"""The configuration that clients load first: path prefix and capabilities of the server."""
 
 from __future__ import annotations
 

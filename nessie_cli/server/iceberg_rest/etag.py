@@ -1,4 +1,4 @@
-"""ETags of tables: what an answer depends on, so that a conditional load is answered without reading a file.
+"""ETags of tables. A conditional load with a current ETag is answered without reading a file.
 
 An ETag is a digest, and behind a dot the second until which a client can go on with the credentials
 that it got with it.
@@ -36,7 +36,7 @@ def etag(digest: str, expires: int | None) -> bytes:
 
 
 def known_to(header: str | None, digest: str, *, delegated: bool = False) -> bytes | None:
-    """Returns the ETag of the answer, if a header `If-None-Match` says that the client has it and can go on with it."""
+    """Returns the ETag of the answer if `If-None-Match` says that the client has this answer."""
     if header is None:
         return None
     if header.strip() == "*":

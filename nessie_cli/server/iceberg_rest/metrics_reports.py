@@ -1,4 +1,4 @@
-"""Reports of engines about scans and commits. They are counted by their route in `/q/metrics`, not kept."""
+"""Reports of engines about scans and commits: counted in `/q/metrics`, not stored."""
 
 from __future__ import annotations
 

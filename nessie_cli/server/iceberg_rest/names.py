@@ -1,4 +1,4 @@
-"""What names in requests stand for: namespaces, tables and views as keys, and the contents under them."""
+"""Names in requests: namespaces, tables and views as keys, and their contents."""
 
 from __future__ import annotations
 
@@ -94,7 +94,10 @@ def need_free_for(state: State, old: ContentKey, new: ContentKey) -> None:
 
 
 def _with_parent(state: State, key: ContentKey) -> tuple[Content | None, Namespace]:
-    """Returns the content of a key and its namespace. Raises `NoSuchNamespace` if both are missing."""
+    """Returns the content of a key and its namespace.
+
+    Raises `NoSuchNamespace` if both are missing.
+    """
     assert key.parent is not None, "names at the root are refused before"
     contents = state.contents([key, key.parent])
     there, parent = contents.get(key), contents.get(key.parent)

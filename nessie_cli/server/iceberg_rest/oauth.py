@@ -1,7 +1,7 @@
-"""Tokens by OAuth: client credentials, and the exchange of a token for itself with a new time to live.
+"""OAuth tokens: client credentials, and the exchange of a token for a new time to live.
 
-The catalog issues no tokens of its own. A client gets the token of `nessie token` that its
-credentials are: the secret is the whole token and the id is free, or the id is the first part of the
+The catalog issues no tokens of its own. A client's credentials are a token of `nessie token`, which
+it gets back: the secret is the whole token and the id is free, or the id is the first part of the
 token and the secret the rest.
 """
 

@@ -21,7 +21,7 @@ _WHOLE_HASH = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class Prefix(NamedTuple):
-    """The reference as text (a name, `name@hash` or `@hash`) and the name of the warehouse; None is the default."""
+    """The reference (a name, `name@hash` or `@hash`) and the warehouse; None is the default."""
 
     reference: str | None = None
     warehouse: str | None = None
@@ -60,8 +60,8 @@ def _parsed(text: str | None) -> Prefix:
 def client_uri(scheme: str, header: Callable[[bytes], str | None]) -> str:
     """Returns the URI of the catalog as the client names it; empty if a proxy may have another one.
 
-    Clients use their own URI then. A proxy that tells how it is reached is believed: the answer goes
-    to nobody but its client.
+    Clients use their own URI then. Headers of a proxy are trusted, because the answer goes only to
+    its client.
     """
     host = header(b"x-forwarded-host") or header(b"host") or ""
     known = header(b"x-forwarded-proto")

@@ -26,7 +26,7 @@ for _one in _ALL:
 
 
 class Match(NamedTuple):
-    """The endpoint of a request, the reference and warehouse that it names, and the segments of its path."""
+    """The endpoint of a request, its reference and warehouse, and its path segments."""
 
     endpoint: Endpoint
     prefix: Prefix

@@ -114,7 +114,7 @@ class IcebergCall(Call):
 
     @cached_property
     def submission(self) -> Submission:
-        """The submission of the write. The names of metadata files are random, so it is known by its request."""
+        """The submission of the write, known by its request: names of metadata files are random."""
         return Submission(self.request_id, self.digest)
 
     @cached_property
@@ -170,7 +170,7 @@ class Session:
 
     @property
     def _named_warehouse(self) -> str | None:
-        """The warehouse in the prefix, or the parameter of a client that asks for the configuration."""
+        """The warehouse in the prefix, or in the parameter of a request for the configuration."""
         return self._prefix.warehouse or self.call.text("warehouse")
 
     def header(self, name: bytes) -> str | None:
@@ -189,7 +189,7 @@ class Session:
         return self.target.name or ""
 
     def may_write_to(self, reference: Reference) -> bool:
-        """Whether requests with this prefix can change the reference: it is a branch and no commit is named."""
+        """Whether requests with this prefix can change the reference: a branch without a hash."""
         return self.target.is_plain and reference.type is ReferenceType.BRANCH
 
     # -- reading -----------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class Session:
         return State(reading, Reference(kind, name, hash_))
 
     def read(self, location: str) -> Document:
-        """Returns the document of a metadata file. One that this request has written is not read again.
+        """Returns the document of a metadata file, from memory if this request has written it.
 
         Raises what `MetadataFiles.read` raises, and `NoSuchFile`.
         """
@@ -229,7 +229,10 @@ class Session:
     def access_to(
         self, key: ContentKey, content_id: str | None, location: str, mode: str | None = None
     ) -> FileAccess:
-        """Returns how the client gets to the files of a table. `content_id` is None if the server issued the location just now."""
+        """Returns how the client accesses the files of a table.
+
+        `content_id` is None if the server has just issued the location.
+        """
         mode = self.delegation_mode if mode is None else mode
         if not mode:
             return FileAccess()
@@ -282,7 +285,7 @@ class Session:
     # -- changing ----------------------------------------------------------------------------------
 
     def change(self, make: Callable[[State], Proposal]) -> Changed:
-        """Commits what `make` proposes on the state of the branch, and returns the states around it.
+        """Commits what `make` proposes on the state of the branch; returns the states around it.
 
         `make` raises refusals for the client. It is called again after a lost race.
         """
@@ -328,7 +331,7 @@ class Session:
         )
 
     def _check_rights(self, change: Commit) -> None:
-        """Raises `NotAllowed` if the caller may not ask for a change: before any file is written."""
+        """Raises `NotAllowed` if the caller may not change this, before any file is written."""
         policy = self._open().policy
         if policy is not None:
             policy.before(change)

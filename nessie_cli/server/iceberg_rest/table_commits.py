@@ -95,7 +95,7 @@ def issued_location(session: Session, key: ContentKey, namespace: Namespace, own
 def register_table(session: Session) -> Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/register`.
 
-    With `overwrite`, another state of the same table keeps its content id; another table gets a new one.
+    With `overwrite`, the same table keeps its content id; another table gets a new one.
     """
     body = session.body(_REGISTER)
     key = child(
@@ -153,7 +153,7 @@ def _uuid_of(session: Session, content: IcebergTable) -> object:
 
 
 class Made(NamedTuple):
-    """A table as a commit makes it: its content and metadata before, its metadata after, and the message.
+    """A table in a commit: content and metadata before, metadata after, and the message.
 
     A new table has a content id that the server has chosen.
     """
@@ -199,7 +199,7 @@ def commit_table(session: Session) -> Reply:
 
 
 def made_by(session: Session, state: State, key: ContentKey, several: Sequence[Changes]) -> Made:
-    """Returns a table with changes made in order. Each one's requirements are checked on what those before it made.
+    """Returns a table with changes made in order; each requirement is checked on their result.
 
     Raises `CommitFailed`, `NoSuchTable`, `InvalidInput`.
     """
@@ -216,7 +216,7 @@ def made_by(session: Session, state: State, key: ContentKey, several: Sequence[C
 def _created_by(
     session: Session, state: State, key: ContentKey, several: Sequence[Changes]
 ) -> Made:
-    """Returns a table that the changes create. It gets a UUID, a location and defaults if they name none."""
+    """Returns a table that the changes create, with a UUID, a location and defaults."""
     there = state.content(key)
     if isinstance(there, IcebergTable):
         requirements.check(several[0].requirements, read_table(session, there))
@@ -281,7 +281,7 @@ def paths_of(document: Mapping[str, Any]) -> list[Any]:
 
 
 def proposal_of(several: Sequence[Made], message: str) -> Proposal:
-    """Returns the commit of several tables: one new metadata file and one Put for each that changes."""
+    """Returns the commit of several tables: one metadata file and one Put per changed table."""
     puts, files, new_ids = [], [], {}
     for made in several:
         if not made.changes:

@@ -88,7 +88,7 @@ def drop_table(session: Session) -> Reply:
 
 
 def rename_table(session: Session) -> Reply:
-    """`POST /v1/{prefix}/tables/rename`. The table keeps its content id, so a merge knows it again."""
+    """`POST /v1/{prefix}/tables/rename`. The table keeps its content id."""
     body = session.body(_RENAME)
     old = identifier_of(body, "source", _RENAME)
     new = identifier_of(body, "destination", _RENAME)

@@ -16,7 +16,7 @@ _REQUEST = "CommitTransactionRequest"
 
 
 def commit(session: Session) -> Reply:
-    """`POST /v1/{prefix}/transactions/commit`. Changes of one table are made in order and put once."""
+    """`POST /v1/{prefix}/transactions/commit`. Each table is put once."""
     by_key: dict[ContentKey, list[Changes]] = {}
     for number, body in enumerate(
         values.objects(session.body(_REQUEST), "table-changes", _REQUEST)

@@ -109,5 +109,7 @@ def _reason(error: ssl.SSLError, *, encrypted: bool, given: bool) -> str:
     if "MISMATCH" in (error.reason or ""):
         return "the key is not that of the certificate"
     if encrypted:
-        return f"the key is encrypted, and {'the password in ' + PASSWORD + ' does not open it' if given else PASSWORD + ' holds no password'}"
+        if given:
+            return f"the key is encrypted, and the password in {PASSWORD} does not open it"
+        return f"the key is encrypted, and {PASSWORD} holds no password"
     return "they cannot be used; both have to be PEM files"
