@@ -332,7 +332,7 @@ def test_a_question_is_not_asked_for_ever(nessie: Nessie) -> None:
 def test_a_server_is_not_served_once_more(nessie: Nessie, server: str) -> None:
     outcome = nessie("serve", "--store", server, "--port", "0")
     assert outcome.code == 2
-    assert "is a server already" in outcome.err
+    assert "is already a server" in outcome.err
 
 
 def test_init_says_that_no_nessie_answers_and_makes_nothing(nessie: Nessie) -> None:
