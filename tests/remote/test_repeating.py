@@ -84,7 +84,7 @@ def test_a_repetition_does_nothing_twice(
     if name == "transplant" and "others" in request.node.name:
         # Its copies have the metadata of their sources: on a server of others the request leaves no
         # trace.
-        assert "look before you repeat the command" in lost.err
+        assert "before you repeat the command" in lost.err
         return
     assert "Repeat the command: it asks the store" in lost.err
     head = repository.reference("main").hash
@@ -114,4 +114,4 @@ def test_without_a_workspace_one_has_to_look(at_server: Nessie, line: Line) -> N
     line.breaking = True
     lost = at_server("merge", "work", "--into", "main", "--store", url, cwd=elsewhere)
     assert lost.code == 7
-    assert "look before you repeat the command" in lost.err
+    assert "before you repeat the command" in lost.err
