@@ -352,7 +352,7 @@ class Session:
         except OutcomeUnknown:
             raise
         except NessieError:
-            # All other errors that nobody expected may come after the commit.
+            # Unexpected errors are not handled: they may occur after the commit.
             self._remove_written()
             raise
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.warehouse import VENDED_CREDENTIALS
-from nessie_cli.model import ContentKey, Delete, IcebergTable, Put
+from nessie_cli.model import ContentKey, IcebergTable
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import NO_CONTENT, answer
+from nessie_cli.server.iceberg_rest.drop_rename import drop, rename
 from nessie_cli.server.iceberg_rest.etag import known_to
 from nessie_cli.server.iceberg_rest.listing import identifiers
 from nessie_cli.server.iceberg_rest.loading import (
@@ -19,14 +19,10 @@ from nessie_cli.server.iceberg_rest.loading import (
 )
 from nessie_cli.server.iceberg_rest.names import (
     child,
-    identifier_of,
     namespace_in,
-    need_free_for,
     need_table,
 )
-from nessie_cli.server.iceberg_rest.session import Proposal, Session
-
-_RENAME = "RenameTableRequest"
+from nessie_cli.server.iceberg_rest.session import Session
 
 
 def key_in_path(session: Session) -> ContentKey:
@@ -77,28 +73,9 @@ def drop_table(session: Session) -> Reply:
     No file is deleted, even if the client asks for it: other branches, tags and older commits may
     need them. Garbage collection deletes those that nothing needs.
     """
-    key = key_in_path(session)
-
-    def make(state: State) -> Proposal:
-        need_table(state, key)
-        return Proposal(f"drop table {key}", [Delete(key)])
-
-    session.change(make)
-    return NO_CONTENT
+    return drop(session, key_in_path(session), need_table, "table")
 
 
 def rename_table(session: Session) -> Reply:
     """`POST /v1/{prefix}/tables/rename`. The table keeps its content id."""
-    body = session.body(_RENAME)
-    old = identifier_of(body, "source", _RENAME)
-    new = identifier_of(body, "destination", _RENAME)
-
-    def make(state: State) -> Proposal:
-        there = need_table(state, old)
-        if old == new:
-            return Proposal()
-        need_free_for(state, old, new)
-        return Proposal(f"rename table {old} to {new}", [Delete(old), Put(new, there)])
-
-    session.change(make)
-    return NO_CONTENT
+    return rename(session, need_table, "table")

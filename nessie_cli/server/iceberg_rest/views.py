@@ -9,19 +9,18 @@ from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.locations import next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations
-from nessie_cli.model import ContentKey, Delete, IcebergView, Put
+from nessie_cli.model import ContentKey, IcebergView, Put
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import NO_CONTENT
+from nessie_cli.server.iceberg_rest.drop_rename import drop, rename
 from nessie_cli.server.iceberg_rest.errors import illegal_arguments
 from nessie_cli.server.iceberg_rest.listing import identifiers
 from nessie_cli.server.iceberg_rest.loading import read_view, view_answer
 from nessie_cli.server.iceberg_rest.names import (
     VIEW,
     child,
-    identifier_of,
     namespace_in,
     need_free,
-    need_free_for,
     need_view,
 )
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
@@ -34,7 +33,7 @@ from nessie_cli.server.iceberg_rest.table_commits import (
 )
 
 _CREATE, _REGISTER = "CreateViewRequest", "RegisterViewRequest"
-_COMMIT, _RENAME = "CommitViewRequest", "RenameTableRequest"
+_COMMIT = "CommitViewRequest"
 
 
 def _key_in_path(session: Session) -> ContentKey:
@@ -133,28 +132,9 @@ def replace_view(session: Session) -> Reply:
 
 def drop_view(session: Session) -> Reply:
     """`DELETE /v1/{prefix}/namespaces/{namespace}/views/{view}`."""
-    key = _key_in_path(session)
-
-    def make(state: State) -> Proposal:
-        need_view(state, key)
-        return Proposal(f"drop view {key}", [Delete(key)])
-
-    session.change(make)
-    return NO_CONTENT
+    return drop(session, _key_in_path(session), need_view, "view")
 
 
 def rename_view(session: Session) -> Reply:
     """`POST /v1/{prefix}/views/rename`. The view keeps its content id."""
-    body = session.body(_RENAME)
-    old = identifier_of(body, "source", _RENAME)
-    new = identifier_of(body, "destination", _RENAME)
-
-    def make(state: State) -> Proposal:
-        there = need_view(state, old)
-        if old == new:
-            return Proposal()
-        need_free_for(state, old, new)
-        return Proposal(f"rename view {old} to {new}", [Delete(old), Put(new, there)])
-
-    session.change(make)
-    return NO_CONTENT
+    return rename(session, need_view, "view")
