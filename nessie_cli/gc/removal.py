@@ -145,7 +145,7 @@ def _remove_local(candidate: Candidate) -> Removed:
 
 def _remove_below(root: str, name: str, candidate: Candidate) -> Removed:
     below, _, name = name.rpartition("/")
-    # All steps use the open folder, so that nobody can replace it by a link meanwhile.
+    # All steps use the open folder, so that it cannot be replaced by a link meanwhile.
     descriptor = os.open(f"{root}{below}", os.O_RDONLY | os.O_DIRECTORY)
     try:
         plain = f"{os.path.realpath(root)}{below}"

@@ -303,7 +303,7 @@ def _interrupts_left_to_the_pager() -> Iterator[list[Popen[str]]]:
     started: list[Popen[str]] = []
 
     def interrupted(_number: int, _frame: object) -> None:
-        # The pager has exited while the next line is read: nobody else can be interrupted.
+        # Only the pager can have exited here, while the next line is read.
         if started and started[0].poll() is not None:
             raise KeyboardInterrupt
 

@@ -63,7 +63,7 @@ class Unavailable(NessieError):
 
 
 class ClientGone(NessieError):
-    """The client has closed the connection, so nobody gets the answer. nginx logs this status."""
+    """The client has closed the connection, so the answer is not sent. nginx logs this status."""
 
     code: ClassVar[str] = "UNKNOWN"
     status: ClassVar[int] = 499

@@ -15,7 +15,7 @@ import apsw
 from nessie_cli.store.base import LEASE
 
 _LONGEST = 60.0
-"""The longest queue in seconds; nobody joins a longer one.
+"""The longest queue in seconds; a longer one is not joined.
 
 A later end comes from a clock that was set back since, and is ignored.
 """

@@ -73,7 +73,7 @@ def with_details(
 def with_namespaces(
     conflicts: Iterable[Conflict], actual: State, changed_by: Changes
 ) -> tuple[Conflict, ...]:
-    """The conflicts of namespaces with what is at their keys: nobody proposes anything for them."""
+    """Adds the current contents to conflicts of namespaces, which have no proposed content."""
 
     def completed(conflict: Conflict, key: ContentKey) -> Conflict:
         current = actual.get(key)

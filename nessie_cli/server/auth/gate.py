@@ -68,8 +68,8 @@ class Security(NamedTuple):
         """Raises `InvalidInput` for settings that contradict each other."""
         if self.rules is not None and not self.asks and not self.anonymous:
             raise InvalidInput(
-                "--rules needs callers: --tokens or --jwt-issuer says who they are, or"
-                " --anonymous that they are nobody"
+                "--rules requires authentication. Hint: identify callers with --tokens or"
+                " --jwt-issuer, or allow anonymous callers with --anonymous"
             )
 
 

@@ -70,5 +70,5 @@ class AccessLog:
             try:
                 self._write(b"".join(line + b"\n" for line in lines))
             except OSError:
-                # Nobody reads the log any more; requests continue.
+                # The reader of the log has exited; requests continue.
                 ended = True

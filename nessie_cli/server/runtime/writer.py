@@ -112,7 +112,7 @@ class Writer:
     def _take(self, first: _Waiting | None) -> list[_Waiting | None]:
         """Returns everything in the queue, or waits for the first; None is the end."""
         taken = [first]
-        # Nobody else takes from the queue: if it is not empty now, there is something in it.
+        # This is the only consumer of the queue, so a queue that is not empty stays so.
         while (
             taken[-1] is not None and len(taken) < self._most_together and not self._queue.empty()
         ):
