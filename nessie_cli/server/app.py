@@ -42,7 +42,7 @@ from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.answers import Answers, Versions
 from nessie_cli.server.runtime.memory import give_back
 from nessie_cli.server.runtime.metrics import Metrics
-from nessie_cli.server.runtime.readers import Readers
+from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.server.runtime.writer import Write, Writer
 from nessie_cli.server.table import Match, RouteTable
 from nessie_cli.wire.extensions import HEADER
@@ -116,12 +116,12 @@ class Server:
         self._giving_back: asyncio.TimerHandle | None = None
         self._answers = Answers(catalog.repository)
         self._versions = Versions(catalog.repository) if catalog.repository.version_waits else None
-        self._readers = Readers(READERS, most_waiting=parts.limits.reads)
-        self._long_readers = Readers(
+        self._readers = ThreadPool(READERS, most_waiting=parts.limits.reads)
+        self._long_readers = ThreadPool(
             LONG_READERS, name="long-reader", most_waiting=parts.limits.long_reads
         )
-        self._checkers = Readers(1, name="checker")
-        self._unpackers = Readers(UNPACKERS, name="unpacker")
+        self._checkers = ThreadPool(1, name="checker")
+        self._unpackers = ThreadPool(UNPACKERS, name="unpacker")
         self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
         self._warehouses = parts.warehouses
         self._iceberg: IcebergRest | None = None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _HOME = {
     "register": "nessie_cli.spark.source",
     "NessieDataSource": "nessie_cli.spark.source",
-    "told_plainly": "nessie_cli.spark.errors",
+    "nessie_errors": "nessie_cli.spark.errors",
     "failure_of": "nessie_cli.spark.errors",
     "session": "nessie_cli.spark.engine",
     "java_home": "nessie_cli.workspace.java",

@@ -104,10 +104,10 @@ def failure_of(error: BaseException) -> NessieError | None:
 
 
 @contextmanager
-def told_plainly() -> Iterator[None]:
+def nessie_errors() -> Iterator[None]:
     """Raises our errors in Spark's processes as their own classes.
 
-    Use it as `with told_plainly(): frame.count()`. The message is one line that begins with
+    Use it as `with nessie_errors(): frame.count()`. The message is one line that begins with
     `nessie:`. Other exceptions pass through.
     """
     try:

@@ -46,13 +46,18 @@ def proposed(item: Staged) -> Content | None:
 
 
 def put(
-    staged: StagedList, key: ContentKey, content: Content, state: State, *, afresh: bool = False
+    staged: StagedList,
+    key: ContentKey,
+    content: Content,
+    state: State,
+    *,
+    discard_staged: bool = False,
 ) -> StagedList:
     """Stages a put. `content.id` is replaced by the key's id.
 
-    `afresh` drops what was staged for the key before.
+    `discard_staged` drops what was staged for the key before.
     """
-    if afresh:
+    if discard_staged:
         staged = without(staged, [key])
     old = _put_of(staged, key)
     if old is not None and (before := proposed(old)) is not None:
@@ -77,13 +82,13 @@ def replace(
     state: State,
     new_id: str,
     *,
-    afresh: bool = False,
+    discard_staged: bool = False,
 ) -> StagedList:
     """Stages a replacement: drops the content of a key and creates another one.
 
     Raises `ContentNotFound` if there is nothing to drop.
     """
-    if afresh:
+    if discard_staged:
         staged = without(staged, [key])
     if effective(staged, key, state) is None:
         raise _missing(key)
@@ -96,10 +101,10 @@ def replace(
 
 
 def delete(
-    staged: StagedList, key: ContentKey, state: State, *, afresh: bool = False
+    staged: StagedList, key: ContentKey, state: State, *, discard_staged: bool = False
 ) -> StagedList:
     """Stages a deletion. Raises `ContentNotFound` if the key does not exist."""
-    if afresh:
+    if discard_staged:
         staged = without(staged, [key])
     if effective(staged, key, state) is None:
         raise _missing(key)
@@ -113,7 +118,7 @@ def delete(
 
 
 def delete_all(
-    staged: StagedList, keys: Iterable[ContentKey], state: State, *, afresh: bool = False
+    staged: StagedList, keys: Iterable[ContentKey], state: State, *, discard_staged: bool = False
 ) -> StagedList:
     """Stages several deletions. A key without staged operations costs O(1)."""
     before = {item.key for item in staged}
@@ -121,7 +126,7 @@ def delete_all(
     for key in keys:
         seen = state(key)
         if key in before or key in added or seen is None:
-            staged = delete((*staged, *added.values()), key, state, afresh=afresh)
+            staged = delete((*staged, *added.values()), key, state, discard_staged=discard_staged)
             before, added = {item.key for item in staged}, {}
         else:
             added[key] = Staged(Delete(key), seen)
@@ -134,10 +139,10 @@ def rename(
     new_key: ContentKey,
     state: State,
     *,
-    afresh: bool = False,
+    discard_staged: bool = False,
 ) -> StagedList:
     """Stages a rename with the same content id. Raises `ContentNotFound` or `AlreadyExists`."""
-    if afresh:
+    if discard_staged:
         staged = without(staged, [old_key, new_key])
     content = effective(staged, old_key, state)
     if content is None:
@@ -187,13 +192,13 @@ def restore(
 
 
 def unmodified(
-    staged: StagedList, key: ContentKey, state: State, *, afresh: bool = False
+    staged: StagedList, key: ContentKey, state: State, *, discard_staged: bool = False
 ) -> StagedList:
     """Stages the requirement that a key stays unmodified.
 
     Raises `ContentNotFound`, and `InvalidInput` if the batch changes the key itself.
     """
-    if afresh:
+    if discard_staged:
         staged = without(staged, [key])
     if any(item.key == key and not isinstance(item.operation, Unchanged) for item in staged):
         raise InvalidInput(

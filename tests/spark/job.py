@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from nessie_cli import NessieError, connect
-from nessie_cli.spark import history_of, register, told_plainly
+from nessie_cli.spark import history_of, nessie_errors, register
 from tests.spark.sessions import session
 
 
@@ -73,7 +73,7 @@ def main(master: str, folder: Path, server: str, store: str) -> dict[str, object
         for file in Path(store.removeprefix("sqlite:///")).parent.glob("catalog.sqlite*"):
             file.rename(file.with_name(f"away-{file.name}"))
         try:
-            with told_plainly():
+            with nessie_errors():
                 from_file.foreach(print)
         except NessieError as error:
             answer["no file"] = error.message

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 
 from nessie_cli import NessieError, connect, create
 from nessie_cli.errors import NotFound, StoreUnavailable
-from nessie_cli.spark import failure_of, told_plainly
+from nessie_cli.spark import failure_of, nessie_errors
 from nessie_cli.spark.errors import Refused, SparkFailure
 from nessie_cli.spark.source import NessieDataSource
 from tests.repository.servers import Servers
@@ -189,13 +189,13 @@ def test_an_exception_of_spark_becomes_our_error() -> None:
     found = failure_of(PySparkException(TRACEBACK))
     assert type(found) is NotFound
     assert found.message == "nessie: http://h/api/v2, table log: Named reference 'gone' not found"
-    with pytest.raises(NotFound, match=r"^nessie: http"), told_plainly():
+    with pytest.raises(NotFound, match=r"^nessie: http"), nessie_errors():
         raise PySparkException(TRACEBACK)
 
 
 def test_other_exceptions_pass_through() -> None:
     assert failure_of(ValueError("nessie is nice")) is None
-    with pytest.raises(ZeroDivisionError), told_plainly():
+    with pytest.raises(ZeroDivisionError), nessie_errors():
         raise ZeroDivisionError
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nessie_cli import NessieError, connect
-from nessie_cli.spark import register, told_plainly
+from nessie_cli.spark import nessie_errors, register
 from nessie_cli.spark.tables import TABLES
 from tests.repository.vocabulary import Catalog
 
@@ -83,7 +83,7 @@ def test_errors_reach_the_driver_as_one_line(spark: SparkSession, store: str) ->
         pytest.raises(
             NessieError, match=r"^nessie: sqlite:.*, table log: Named reference 'gone' not found$"
         ),
-        told_plainly(),
+        nessie_errors(),
     ):
         nessie(spark, store, table="log", ref="gone")
     frame = nessie(spark, store, table="conflicts", from_="dev", to="late")
@@ -93,7 +93,7 @@ def test_errors_reach_the_driver_as_one_line(spark: SparkSession, store: str) ->
         pytest.raises(
             NessieError, match=r"^nessie: sqlite:.*, table conflicts: .*late.* not found$"
         ),
-        told_plainly(),
+        nessie_errors(),
     ):
         frame.collect()
 
@@ -109,7 +109,7 @@ def test_a_task_that_fails_leaves_no_commit(spark: SparkSession, store: str) -> 
             NessieError,
             match=r"row db.t11: operation 'DROP' is unknown. Hint: use PUT, DELETE, UNCHANGED$",
         ),
-        told_plainly(),
+        nessie_errors(),
     ):
         frame.write.format("nessie").mode("append").options(url=store, message="half").save()
     with connect(store) as repository:

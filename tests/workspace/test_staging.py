@@ -191,7 +191,7 @@ def test_staging_afresh_forgets_what_was_staged_and_expects_the_state_of_now():
     staged = put((), KEYS[0], table(10), START.get)
     now = table(99, IDS[KEYS[0]])
 
-    [again] = put(staged, KEYS[0], table(11), {KEYS[0]: now}.get, afresh=True)
+    [again] = put(staged, KEYS[0], table(11), {KEYS[0]: now}.get, discard_staged=True)
 
     assert again == Staged(Put(KEYS[0], table(11, IDS[KEYS[0]]), now), now)
 

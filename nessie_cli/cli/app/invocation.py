@@ -122,7 +122,7 @@ class Invocation:
 
         The block may report its progress. The context manager can be entered repeatedly.
         """
-        return self._busy.at_work(what) if self._busy else nullcontext(_unheard)
+        return self._busy.at_work(what) if self._busy else nullcontext(_ignore_progress)
 
     def batch_file(self) -> BatchFile:
         """The batch file of the workspace. Raises `StoreNotFound` if there is no workspace."""
@@ -326,5 +326,5 @@ class Invocation:
         self.output.print_listing(name, documents, **more)
 
 
-def _unheard(_done: int, _total: int | None) -> None:
+def _ignore_progress(_done: int, _total: int | None) -> None:
     """Does nothing."""

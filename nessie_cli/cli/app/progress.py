@@ -14,12 +14,12 @@ from nessie_cli.model.progress import Progress
 PACE = 15.0
 """Seconds between two progress lines."""
 
-Told = Callable[[str, int, int | None], None]
+Report = Callable[[str, int, int | None], None]
 """Progress callback: the current activity, the amount done, and the total (None if unknown)."""
 
 
 @contextmanager
-def heard(call: Invocation, what: str) -> Iterator[Told]:
+def reporting(call: Invocation, what: str) -> Iterator[Report]:
     """Reports progress on `what` while the block runs, as a bar on a terminal, else as lines.
 
     Does nothing with `--quiet`.
@@ -30,28 +30,28 @@ def heard(call: Invocation, what: str) -> Iterator[Told]:
         return
     last = time.monotonic()
 
-    def tell(words: str, done: int, total: int | None) -> None:
+    def report(words: str, done: int, total: int | None) -> None:
         nonlocal last
         if time.monotonic() - last >= PACE:
             last = time.monotonic()
             of = f" of {total:,}" if total else ""
             call.err.print_line(f"{words}: {done:,}{of}")
 
-    yield tell
+    yield report
 
 
 @contextmanager
 def progress_of(call: Invocation, what: str) -> Iterator[Progress]:
     """Reports the progress of work that has a single activity."""
-    with heard(call, what) as tell:
-        yield partial(tell, what)
+    with reporting(call, what) as report:
+        yield partial(report, what)
 
 
-def _shown(progress: Callable[[int, int | None], None]) -> Told:
-    def tell(words: str, done: int, total: int | None) -> None:
+def _shown(progress: Callable[[int, int | None], None]) -> Report:
+    def report(words: str, done: int, total: int | None) -> None:
         # The bar on a terminal has its own description.
         if hasattr(progress, "what"):
             progress.what = words
         progress(done, total)
 
-    return tell
+    return report

@@ -60,11 +60,11 @@ def read(words: Sequence[str]) -> Request | Candidates:
     return base._replace(kind=kind, word=last, words=given)
 
 
-class _Unheard:
+class _IgnoredOptions:
     """Receives global options while a line is parsed. `request_of_kind` reads them instead."""
 
     @property
-    def options(self) -> _Unheard:
+    def options(self) -> _IgnoredOptions:
         """The attribute that the parser's callbacks use."""
         return self
 
@@ -75,7 +75,7 @@ class _Unheard:
 def _context(words: Sequence[str]) -> tuple[Any, list[str]]:
     """Returns the context of the innermost command in the words, and the remaining words."""
     command: Any = root()
-    ctx = command.make_context("nessie", list(words), obj=_Unheard(), resilient_parsing=True)
+    ctx = command.make_context("nessie", list(words), obj=_IgnoredOptions(), resilient_parsing=True)
     rest = [*ctx._protected_args, *ctx.args]  # noqa: SLF001 - Click has no public name for the words of a group
     while rest and isinstance(ctx.command, LazyGroup):
         if rest[0] not in ctx.command.table:

@@ -35,7 +35,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     keys = existing_keys(app, options.keys, options.expected_hash)
 
     def change(staged: StagedList, state: State) -> StagedList:
-        return delete_all(staged, keys, state, afresh=bool(options.expected_hash))
+        return delete_all(staged, keys, state, discard_staged=bool(options.expected_hash))
 
     return stage(app, Step(change, keys, options.expected_hash), options)
 

@@ -33,7 +33,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     old, new = ContentKey.parse(options.old), ContentKey.parse(options.new)
 
     def change(staged: StagedList, state: State) -> StagedList:
-        return rename(staged, old, new, state, afresh=bool(options.expected_hash))
+        return rename(staged, old, new, state, discard_staged=bool(options.expected_hash))
 
     return stage(app, Step(change, (old, new), options.expected_hash), options)
 

@@ -43,7 +43,9 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     new_id = content.id or str(uuid.uuid4())
 
     def change(staged: StagedList, state: State) -> StagedList:
-        return replace(staged, key, content, state, new_id, afresh=bool(options.expected_hash))
+        return replace(
+            staged, key, content, state, new_id, discard_staged=bool(options.expected_hash)
+        )
 
     return stage(app, Step(change, (key,), options.expected_hash), options)
 

@@ -35,7 +35,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
 
     def change(staged: StagedList, state: State) -> StagedList:
         for key in keys:
-            staged = unmodified(staged, key, state, afresh=bool(options.expected_hash))
+            staged = unmodified(staged, key, state, discard_staged=bool(options.expected_hash))
         return staged
 
     return stage(app, Step(change, keys, options.expected_hash), options)

@@ -9,7 +9,7 @@ import typer
 from nessie_cli.cli.app.engines import EngineOption
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.progress import heard
+from nessie_cli.cli.app.progress import reporting
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunOptions
 from nessie_cli.cli.gc.worker import Worker
@@ -51,7 +51,7 @@ class CollectorRehearsal(CollectorRun):
 def run(options: Options, app: Invocation) -> CollectorRun | CollectorRehearsal:
     """Deletes the approved files, or counts them in a dry run."""
     run = options.run(app)
-    with run.changing(), heard(app, "marking again") as progress:
+    with run.changing(), reporting(app, "marking again") as progress:
         if run.info.state is State.APPLIED and not options.dry_run:
             app.output.note(f"run {run.id} has been applied already")
             return finished(run)

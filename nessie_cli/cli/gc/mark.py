@@ -8,7 +8,7 @@ import typer
 
 from nessie_cli.cli.app.engines import EngineOption, chosen
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.progress import heard
+from nessie_cli.cli.app.progress import reporting
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import FolderOptions
 from nessie_cli.cli.gc.worker import Worker, need_packages
@@ -99,7 +99,7 @@ class Options(FolderOptions):
 def run(options: Options, app: Invocation) -> CollectorRun:
     """Marks a new run, or resumes one."""
     run = _resumed(options, app) if options.resume is not None else _new(options, app)
-    with run.changing(), heard(app, "marking") as progress:
+    with run.changing(), reporting(app, "marking") as progress:
         phases.mark(run, Worker(app, run, options.engine, progress).mark, clock)
     return finished(run)
 

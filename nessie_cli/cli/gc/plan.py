@@ -7,7 +7,7 @@ import typer
 
 from nessie_cli.cli.app.engines import EngineOption
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.progress import heard
+from nessie_cli.cli.app.progress import reporting
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunOptions
 from nessie_cli.cli.gc.worker import Worker
@@ -61,7 +61,7 @@ class Options(RunOptions):
 def run(options: Options, app: Invocation) -> CollectorRun:
     """Plans the run."""
     run = options.run(app)
-    with run.changing(), heard(app, "planning") as progress:
+    with run.changing(), reporting(app, "planning") as progress:
         allowed = options.warehouses or run.info.settings.warehouse
         if not allowed:
             raise InvalidInput(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.engines import Engine, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.progress import Told
+from nessie_cli.cli.app.progress import Report
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc.apply import Revived
 from nessie_cli.gc.run import Marks, Run, Settings
@@ -38,7 +38,7 @@ class Worker:
     Raises `InvalidInput` if the run belongs to another store than that of the invocation.
     """
 
-    def __init__(self, app: Invocation, run: Run, engine: Engine | None, progress: Told) -> None:
+    def __init__(self, app: Invocation, run: Run, engine: Engine | None, progress: Report) -> None:
         self._app = app
         self._run = run
         self._progress = progress
@@ -76,7 +76,7 @@ class Worker:
         settings: Settings,
         marks: Marks,
         properties: Mapping[str, str],
-        progress: Told,
+        progress: Report,
     ) -> "Marked":
         if not self._spark:
             from nessie_cli.gc.mark import mark

@@ -43,7 +43,7 @@ from nessie_cli.server.iceberg_rest.idempotency import Idempotency
 from nessie_cli.server.iceberg_rest.prefix import BELOW
 from nessie_cli.server.iceberg_rest.session import DELEGATION, IcebergCall, Services, Session
 from nessie_cli.server.runtime.answers import Answers, Versions
-from nessie_cli.server.runtime.readers import Readers
+from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.server.runtime.writer import Writer
 
 WRITERS = 16
@@ -87,10 +87,12 @@ class IcebergRest:
 
     def __init__(self, warehouses: Warehouses | None, shared: Shared) -> None:
         self._shared = shared
-        self._readers = Readers(
+        self._readers = ThreadPool(
             _readers_for(warehouses), name="iceberg-reader", most_waiting=shared.limits.reads
         )
-        self._writers = Readers(WRITERS, name="iceberg-writer", most_waiting=shared.limits.writes)
+        self._writers = ThreadPool(
+            WRITERS, name="iceberg-writer", most_waiting=shared.limits.writes
+        )
         self._answers = Answers(shared.catalog.repository)
         self._services = None if warehouses is None else _services(warehouses, shared.writer)
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.http import Reply
-from nessie_cli.server.runtime.readers import Readers
+from nessie_cli.server.runtime.thread_pool import ThreadPool
 
 MOST_BYTES = 64 << 20
 """Bytes of all cached answers and their requests."""
@@ -31,7 +31,7 @@ class Versions:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._thread = Readers(1, name="version")
+        self._thread = ThreadPool(1, name="version")
         self._waiting: list[asyncio.Future[Hashable | None]] = []
         self._asked: list[asyncio.Future[Hashable | None]] = []
 

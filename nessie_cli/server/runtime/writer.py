@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.writing import Lease, Planned
 from nessie_cli.server.failures import Unavailable
-from nessie_cli.server.runtime.readers import Outcome, Waiter, deliver
+from nessie_cli.server.runtime.thread_pool import Outcome, Waiter, deliver
 
 MOST_TOGETHER = 64
 """The most writes in one transaction, which bounds the time until each is durable."""

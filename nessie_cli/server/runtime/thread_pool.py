@@ -1,6 +1,6 @@
-"""The reading threads, which read the store so that the event loop never waits for it.
+"""Thread pools for blocking work, so that the event loop never waits for it.
 
-Each thread has its own connection to the store; decoded objects are shared.
+Threads that read the store have a connection each; decoded objects are shared.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Job(NamedTuple):
     lost: Callable[[], bool] | None
 
 
-class Readers:
+class ThreadPool:
     """A few threads with one first-in, first-out queue of functions.
 
     `name` is the name of the threads. At most `most_waiting` functions wait, if it is given.
