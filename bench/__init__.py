@@ -1,2 +1,4 @@
-"""Speed and size, as ratios measured in one run with the goal beside each; `make bench` prints
-them, `docs/reference/performance.md` explains them."""
+"""Benchmarks: ratios measured in one run, each with its goal; `make bench` prints them.
+
+`docs/reference/performance.md` explains them.
+"""

@@ -1,4 +1,4 @@
-"""Run the measurements: all of them, or those named (`python -m bench startup load`)."""
+"""Runs the benchmarks: all of them, or those named (`python -m bench startup load`)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ Measurement = Callable[[Path], Iterator[Line]]
 
 
 def measurements(how: How) -> Mapping[str, Measurement]:
-    """Measures in this order: `merging` uses the large store that `load` leaves behind.
+    """Returns the benchmarks by name, in the order in which they run.
 
-    If there is none, it creates one. `completion`, `reading` and `spark` share a repository in the
-    same way. `how` is for those that measure command lines. `spark` needs PySpark and a Java.
+    `merging` uses the large store that `load` creates, or creates one itself. `completion`,
+    `reading` and `spark` share a repository in the same way. `how` is for the benchmarks of
+    commands. `spark` needs PySpark and a Java.
     """
     found: dict[str, Measurement] = {
         "startup": partial(startup.measure, how=how),
@@ -58,11 +59,11 @@ def measurements(how: How) -> Mapping[str, Measurement]:
 
 
 WHEN_NAMED = frozenset({"serving", "iceberg"})
-"""Minutes long: measured only when it is named."""
+"""Takes minutes, so it runs only if it is named."""
 
 
 def main() -> None:
-    """Print one line per goal."""
+    """Prints one line per goal."""
     names = list(measurements(How()))
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(

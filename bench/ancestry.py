@@ -14,16 +14,17 @@ from nessie_cli.store.sqlite import SQLiteStore
 
 FAR, NEAR = 100_000, 10
 STARTS = 40
-"""Neighbouring commits to start at: how many steps the jump pointers take depends on the exact
-height."""
+"""Neighbouring commits to start at: the height decides how many jump pointers are followed."""
 
 BLOCK = 2000
 GOAL = 3.0
 
 
 def measure(scratch: Path) -> Iterator[Line]:
-    """Medians over the starts: opening the repository included, in one that runs on, and the walk
-    alone where nothing was read before."""
+    """Returns the medians over the starts.
+
+    Measures a fresh repository, a long-lived one, and the walk alone with empty caches.
+    """
     repository, store = _long_history(scratch / "history.sqlite")
 
     def opened(revision: str) -> Callable[[], object]:
@@ -60,7 +61,7 @@ def _open_and_resolve(url: str, revision: str) -> None:
 
 
 def _long_history(path: Path) -> tuple[LocalRepository, SQLiteStore]:
-    """Commits of one table, many to a transaction, and branches at the newest ones."""
+    """Writes commits of one table, many per transaction, and branches at the newest ones."""
     corpus.load(path, 1)
     repository, store = corpus.open_repository(path)
     key = ContentKey(("events",))

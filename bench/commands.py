@@ -1,9 +1,9 @@
-"""Times command lines until their first page, relative to Python's own start.
+"""Times command lines until their first page, relative to Python's own start-up.
 
-`startup`, `completion` and `reading` share this module. Wall times are those of the fastest of
+`startup`, `completion` and `reading` share this module. The wall time is that of the fastest of
 interleaved runs, because disturbances only make a run slower. On a busy machine, `--by processor`
-takes the processor time of each run instead, and `--by instructions` counts the instructions that
-valgrind sees, once; that is repeatable, but neither includes waiting for the disk.
+measures the processor time of each run instead. `--by instructions` counts instructions with
+valgrind, in one run; the result is repeatable. Neither includes waiting for the disk.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from bench.report import MILLI, Line
 
 SCRIPT = str(Path(sys.executable).with_name("nessie"))
 PAGE = 8192
-"""Bytes of output that are a first page: what a pipe gets at once, and more than a terminal shows.
-"""
+"""Bytes of the first page: one write to a pipe, more than a terminal shows."""
 
 _MILLION = 1_000_000
 _VALGRIND = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
 _COLLECTED = re.compile(r"Collected : ([0-9]+)")
 _NOT_FOR_COMMANDS = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONPATH")
-"""Variables that make every start slower, or let it find other modules."""
+"""Variables that slow down every start, or make it find other modules."""
 
 
 class Measured(NamedTuple):
-    """A command line (the words behind `nessie`), and at most how many times as long as `python -c
-    pass` it may take."""
+    """A command line without `nessie`, and its limit as a multiple of `python -c pass`."""
 
     words: Sequence[str]
     goal: float
 
 
 class How(NamedTuple):
-    """How the lines are measured: by what, in how many interleaved runs, `only` those with this
-    text in their name, in which repository."""
+    """How to measure: the unit, the number of interleaved runs, the lines, and the repository.
+
+    `only` selects the lines with this text in their names.
+    """
 
     by: str = "clock"
     rounds: int = 21
@@ -54,14 +54,14 @@ class How(NamedTuple):
 
 
 def workspace(folder: Path) -> Path:
-    """Make a workspace; answers the path of its store."""
+    """Creates a workspace and returns the path of its store."""
     folder.mkdir(parents=True)
     run(folder, "init")
     return folder / ".nessie" / "store.sqlite"
 
 
 def run(folder: Path, *words: str) -> None:
-    """Run a command to its end; raises where it fails."""
+    """Runs a command to its end. Raises an error if it fails."""
     subprocess.run(
         [SCRIPT, *words],
         cwd=folder,
@@ -73,7 +73,7 @@ def run(folder: Path, *words: str) -> None:
 
 
 def ratios(folder: Path, lines: Mapping[str, Measured], how: How) -> Iterator[Line]:
-    """What each command line takes, as a ratio to `python -c pass`."""
+    """Returns the cost of each command line as a ratio to `python -c pass`."""
     compiled()
     chosen = {name: line for name, line in lines.items() if how.only in name}
     commands = [
@@ -100,8 +100,10 @@ def _made_of(found: float, bare: float, how: How) -> str:
 
 
 def compiled() -> None:
-    """Compile our modules, as an installation does: the first start would do it, or every start
-    where bytecode may not be written."""
+    """Compiles our modules, as an installation does.
+
+    Otherwise the first start compiles them, or every start if bytecode cannot be written.
+    """
     folder = str(Path(nessie_cli.__file__).parent)
     subprocess.run(
         [sys.executable, "-m", "compileall", "-q", folder], env=_environment(), check=True
@@ -109,8 +111,7 @@ def compiled() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of the process without what would change how a command starts or where it
-    works."""
+    """Returns the environment of the process, without variables that affect a command."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -135,27 +136,29 @@ def _processor_time(command: Sequence[str], folder: Path) -> float:
 def _instructions(command: Sequence[str], folder: Path) -> float:
     if shutil.which(_VALGRIND[0]) is None:
         raise SystemExit("--by instructions: there is no valgrind here")
-    told = _first_page([*_VALGRIND, *command], folder, lambda: None)
-    found = _COLLECTED.search(told)
+    errors = _first_page([*_VALGRIND, *command], folder, lambda: None)
+    found = _COLLECTED.search(errors)
     if found is None:
-        raise SystemExit(f"{' '.join(command)}: {told}")
+        raise SystemExit(f"{' '.join(command)}: {errors}")
     return float(found[1])
 
 
-def _first_page(command: Sequence[str], folder: Path, there: Callable[[], None]) -> str:
-    """Read a page, tell that it is `there`, and end the command as Ctrl-C in a pager does; answers
-    what was said on stderr."""
+def _first_page(command: Sequence[str], folder: Path, page_read: Callable[[], None]) -> str:
+    """Reads a page, calls `page_read`, and ends the command as Ctrl-C in a pager does.
+
+    Returns the text on stderr.
+    """
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=folder, env=_environment(), **pipes) as process:  # type: ignore[call-overload]
         page = process.stdout.read(PAGE)
-        there()
+        page_read()
         if len(page) == PAGE:
             process.terminate()
         process.stdout.close()
-        told: str = process.stderr.read().decode()
+        errors: str = process.stderr.read().decode()
     if process.returncode not in (0, 141, -signal.SIGTERM):
-        raise SystemExit(f"{' '.join(command)}: ended with {process.returncode}: {told}")
-    return told
+        raise SystemExit(f"{' '.join(command)}: ended with {process.returncode}: {errors}")
+    return errors
 
 
 WAYS: Mapping[str, tuple[Callable[[Sequence[str], Path], float], int]] = {
@@ -163,4 +166,4 @@ WAYS: Mapping[str, tuple[Callable[[Sequence[str], Path], float], int]] = {
     "processor": (_processor_time, 0),
     "instructions": (_instructions, 1),
 }
-"""How a command can be measured, and the number of runs where it is fixed."""
+"""The ways to measure a command, each with its fixed number of runs, if any."""

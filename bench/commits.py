@@ -1,4 +1,4 @@
-"""Commits of one key into a large catalog, relative to a loop that only writes the same rows.
+"""Commits of one key into a large catalog, relative to a loop that writes the same rows.
 
 Our commits run on one file, the bare loop on a copy made before them. The loop inserts the same
 rows with the same bytes in the same transactions, with the same tables, indexes, pragmas and
@@ -47,7 +47,7 @@ class Written(NamedTuple):
 
 
 def measure(scratch: Path) -> Iterator[Line]:
-    """The rate of our commits as a share of the bare loop's rate."""
+    """Returns the rate of our commits as a share of the bare loop's rate."""
     path = scratch / "commits.sqlite"
     corpus.load(path, KEYS)
     picker = random.Random(SEED)
@@ -64,7 +64,7 @@ def measure(scratch: Path) -> Iterator[Line]:
 
 
 def _race(path: Path, copy: Path, picker: random.Random, *, forget: bool) -> tuple[float, float]:
-    """Seconds of all our commits, and of the bare loop that writes the same."""
+    """Returns the seconds of all our commits, and of the bare loop that writes the same rows."""
     shutil.copyfile(path, copy)
     repository, store = corpus.open_repository(path)
     loop = apsw.Connection(str(copy))
@@ -117,9 +117,9 @@ def mark_of(watcher: apsw.Connection) -> tuple[int, int]:
 
 
 def written_since(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[Written]:
-    """Returns the rows of each commit since then; the objects of a commit end with kind 3.
+    """Returns the rows of each commit since the mark; the objects of a commit end with kind 3.
 
-    Numbers are the same on the copy, because the same rows were inserted there in the same order.
+    Row numbers are the same in the copy, because the same rows were inserted in the same order.
     """
     moves = watcher.execute(
         "SELECT * FROM reflog WHERE number > ? ORDER BY number", (mark[1],)

@@ -1,5 +1,7 @@
-"""What a keystroke of completion costs beside Python's own start, in the repository that `reading`
-is measured on."""
+"""The cost of one completion, relative to Python's own start-up.
+
+It shares the repository of `reading`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ KEYSTROKES = {
 
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
-    """The ratios to `python -c pass`."""
+    """Returns the ratios to `python -c pass`."""
     lines = {
         f"TAB for {name}": Measured(("__complete", "--kind", kind, "--", *typed), GOAL)
         for name, (kind, typed) in KEYSTROKES.items()

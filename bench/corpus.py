@@ -1,5 +1,4 @@
-"""The catalog that is measured: Iceberg tables in namespaces of a thousand, with locations as long
-as real ones are."""
+"""The measured catalog: tables with realistic locations, in namespaces of a thousand."""
 
 from __future__ import annotations
 
@@ -29,13 +28,13 @@ _CONTEXT = Context(AUTHOR, lambda: time.time_ns() // 1000, os.urandom)
 
 
 def table_key(number: int) -> ContentKey:
-    """The key of the table with this number."""
+    """Returns the key of the table with this number."""
     return ContentKey((f"area_{number // PER_NAMESPACE:04d}", f"table_{number:07d}"))
 
 
 def table(number: int, version: int = 0) -> IcebergTable:
-    """A state of that table; versions differ in location and snapshot."""
-    # Like the UUIDs in real file names these digits do not compress.
+    """Returns a state of this table; versions differ in location and snapshot."""
+    # Like the UUIDs in real file names, these digits do not compress.
     noise = (
         number * 0x9E3779B97F4A7C15F39CC0605CEDC835 + version * 0xC2B2AE3D27D4EB4F165667B19E3779F9
     ) % 2**122
@@ -44,7 +43,7 @@ def table(number: int, version: int = 0) -> IcebergTable:
 
 
 def first_load(tables: int) -> Iterator[Operation]:
-    """The operations that create so many tables and their namespaces."""
+    """Yields the operations that create this many tables and their namespaces."""
     for number in range(tables):
         if number % PER_NAMESPACE == 0:
             namespace = (f"area_{number // PER_NAMESPACE:04d}",)
@@ -53,18 +52,18 @@ def first_load(tables: int) -> Iterator[Operation]:
 
 
 def meta(message: str) -> CommitMeta:
-    """Metadata as a job writes it."""
+    """Returns metadata as a job writes it."""
     return CommitMeta(message, authors=(AUTHOR,))
 
 
 def load(path: Path, tables: int) -> None:
-    """Make a store with so many tables on `main`."""
+    """Creates a store with this many tables on `main`."""
     with create(f"sqlite:///{path}", who=AUTHOR) as repository:
         repository.commit("main", first_load(tables), meta("first load"))
 
 
 def open_repository(path: Path) -> tuple[LocalRepository, SQLiteStore]:
-    """A repository and its store."""
+    """Returns a repository and its store."""
     store = open_sqlite(str(path))
     return forgetful(store), store
 
@@ -76,7 +75,7 @@ def forgetful(store: SQLiteStore) -> LocalRepository:
 
 @contextmanager
 def without_waiting(store: SQLiteStore) -> Iterator[None]:
-    """Let this thread's commits not wait for the disk: for making what is measured later."""
+    """Commits of this thread do not wait for the disk: for preparing data, not for measuring."""
 
     def synchronous(word: str) -> None:
         with store._session() as session:  # noqa: SLF001 - no program has a use for it
@@ -90,7 +89,9 @@ def without_waiting(store: SQLiteStore) -> Iterator[None]:
 
 
 def update(repository: LocalRepository, branch: str, number: int, version: int) -> Put:
-    """The operation of an ordinary writer: read the table, write its next state, and say which
-    state it replaces."""
+    """Returns the operation of a typical writer.
+
+    It reads the table, and writes its next state with the previous one as expected content.
+    """
     found: Content = repository.content(branch, table_key(number))
     return Put(table_key(number), table(number, version).with_id(found.id), found)

@@ -1,5 +1,7 @@
-"""Garbage collection of table files: history that fifty branches share is walked about once, and a
-million files are compared in bounded memory."""
+"""Garbage collection: shared history is walked once, and a plan has bounded memory.
+
+Fifty branches share the history; the plan compares a million files.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,13 @@ FILES = 1_000_000
 ORPHANS = 1_000
 _PIECE = 50_000
 MEMORY_GOAL = 500
-"""Megabytes of the process that plans; PyArrow takes about 100 of them before anything is read."""
+"""Megabytes of the planning process; PyArrow alone takes about 100 of them."""
 _TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _BASE = "/lake/events"
 
 
 def measure(scratch: Path) -> Iterator[Line]:
-    """Mark, then plan."""
+    """Measures mark and plan."""
     yield _marking(scratch)
     yield _planning(scratch)
 
@@ -71,11 +73,11 @@ def _mark(repository: LocalRepository, runs: Runs) -> None:
 
 
 def _silent(what: str, done: int, total: int | None) -> None:
-    """Nobody is told."""
+    """Ignores progress."""
 
 
 def _history(path: Path, branches: int) -> LocalRepository:
-    """Updates of some tables, one commit each, and branches that leave at equal distances."""
+    """Writes updates of some tables, one commit each, and branches at equal distances."""
     corpus.load(path, 1)
     repository, store = corpus.open_repository(path)
     keys = [ContentKey((f"t{number}",)) for number in range(TABLES)]
@@ -129,7 +131,7 @@ def _planning(scratch: Path) -> Line:
 
 
 def _lake(run: Run) -> None:
-    """What a mark and a listing of so many files would have written."""
+    """Writes the files that a mark and a listing of this many files produce."""
     marks = run.marks()
     with marks.live.writing(LIVE) as live, run.dataset("listed").writing(LISTED) as listed:
         for first in range(0, FILES, _PIECE):
@@ -140,7 +142,7 @@ def _lake(run: Run) -> None:
     with marks.bases.writing(BASES) as write:
         write(pa.table([[_BASE], ["an id"], ["events"]], schema=BASES))
     with marks.findings.writing(FINDINGS):
-        """None."""
+        """Empty."""
 
 
 def _path(number: int) -> str:
@@ -153,7 +155,7 @@ def _rows(paths: list[str]) -> pa.Table:
 
 
 def main() -> None:
-    """Plan the run in a folder, in a process of its own: its memory is what is measured."""
+    """Plans the run in a folder, in its own process, whose memory is measured."""
     folder = Path(sys.argv[1])
     run = Runs(folder.parent).open(folder.name)
     scope = scope_of(run, run.info.settings, lambda _: None)

@@ -1,9 +1,9 @@
 """The Iceberg REST catalog beside Iceberg's reference server and the original server.
 
-The reference server keeps its tables in a folder. The original needs an object store, so it is
+The reference server stores its tables in a folder. The original needs an object store, so it is
 compared with ours on the S3 of a moto server. All servers run at once, each in its own process; the
-rows are measured in turns. The catalogs of the reference server and of ours are SQLite files, that
-of the original is RocksDB.
+rows are measured in turns. The reference server and ours store their catalogs in SQLite files, the
+original in RocksDB.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Body = dict[str, Any]
 
 
 class _Scale(NamedTuple):
-    """Tables in the listing, snapshots of the table that is loaded, seconds of turn and warm-up."""
+    """Listed tables, snapshots of the loaded table, seconds of a turn and of the warm-up."""
 
     tables: int = 1_000
     snapshots: int = 50
@@ -59,7 +59,7 @@ class _Row(NamedTuple):
 
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
-    """Rates as ratios."""
+    """Returns rates as ratios."""
     scale = _SMALL if how.small else _Scale()
     with ExitStack() as stack:
         for ours, other, name in _pairs(scratch, stack):
@@ -91,11 +91,11 @@ def _line(row: _Row, clients: int, catalogs: dict[str, Catalog], scale: _Scale) 
     return Line(what, rates[0] / rates[1], "x", row.goal, made_of, at_least=True)
 
 
-# -- what clients do --------------------------------------------------------------------------------
+# -- clients ---------------------------------------------------------------------------------------
 
 
 class Catalog:
-    """An Iceberg REST catalog at a URL below which `namespaces` is, and its tables."""
+    """An Iceberg REST catalog and its tables; the URL is the parent of `namespaces`."""
 
     def __init__(self, url: str) -> None:
         self.server = Server(url)
@@ -131,14 +131,14 @@ class Catalog:
         return [_reader(asked, seconds, OK) for _ in range(clients)]
 
     def conditional(self, seconds: float, clients: int) -> list[Script]:
-        """Clients that load a table which they know already."""
+        """Clients that load a table whose ETag they have."""
         asked = self.request(
             "GET", "namespaces/one/tables/t", more=f"if-none-match: {self._tag()}\r\n"
         )
         return [_reader(asked, seconds, OK, NOT_MODIFIED) for _ in range(clients)]
 
     def _tag(self) -> str:
-        """Returns the ETag of the table, or one that nobody knows."""
+        """Returns the ETag of the table, or one that never matches."""
         with socket.create_connection(self.server.address) as connection:
             connection.sendall(
                 self.request("GET", "namespaces/one/tables/t", more="connection: close\r\n")
@@ -155,7 +155,7 @@ class Catalog:
         return [_reader(asked, seconds, OK) for _ in range(clients)]
 
     def appends(self, seconds: float, clients: int) -> list[Script]:
-        """Clients that append to tables of their own."""
+        """Clients that each append to their own table."""
         until = time.perf_counter() + seconds
         return [self._appender(until) for _ in range(clients)]
 
@@ -186,7 +186,7 @@ def table(name: str) -> Body:
         for number in range(1, FIELDS + 1)
     ]
     schema = {"type": "struct", "schema-id": 0, "fields": fields}
-    # The original wants to know whether it is staged.
+    # The original requires the attribute for staged creation.
     return {"name": name, "schema": schema, "stage-create": False}
 
 
@@ -235,11 +235,11 @@ def _checked(answer: Answer) -> Answer:
     return answer
 
 
-# -- servers ----------------------------------------------------------------------------------------
+# -- servers ---------------------------------------------------------------------------------------
 
 
 def _pairs(scratch: Path, stack: ExitStack) -> Iterator[tuple[Catalog, Catalog, str]]:
-    """Yields ours and another server on warehouses of the same kind."""
+    """Yields our server and another one on warehouses of the same kind."""
     for name, pair in (("the reference server", _in_folders), ("the original", _in_s3)):
         folder = scratch / f"iceberg-{name.replace(' ', '-')}"
         folder.mkdir()
@@ -315,7 +315,7 @@ def _ours(folder: Path, *options: str) -> Iterator[str]:
 
 @contextmanager
 def _moto() -> Iterator[str]:
-    """The URL of an S3 with the bucket `lake`."""
+    """Yields the URL of an S3 with the bucket `lake`."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     process = subprocess.Popen(

@@ -1,7 +1,7 @@
 """The repository for measuring commands: 100,000 commits, 10,000 tables, 1,000 branches.
 
-Half of the branches are merged. Commits are ten minutes apart, so that filters by time find the
-same in every run.
+Half of the branches are merged. Commits are ten minutes apart, so that filters by time select the
+same commits in every run.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ ON_BRANCH = 10
 """Commits of each branch."""
 WRITERS = 20
 RARE = 1000
-"""One commit in so many is a backfill."""
+"""One of this many commits is a backfill."""
 _BLOCK = 2000
 _BEGUN = datetime(2024, 1, 1, tzinfo=UTC)
 _STEP = timedelta(minutes=5)
-"""The clock is asked twice for each commit."""
+"""Each commit reads the clock twice."""
 
 
 class Size(NamedTuple):
-    """How many of everything."""
+    """The size of the repository."""
 
     commits: int = 100_000
     tables: int = 10_000
@@ -44,7 +44,7 @@ SMALL = Size(5_000, 500, 50, 10)
 
 
 def lake(scratch: Path, *, small: bool) -> Path:
-    """The workspace of this repository, made when it is not there yet."""
+    """Returns the workspace of this repository, and creates it if it does not exist."""
     folder = scratch / ("lake-small" if small else "lake")
     if not (folder / "made").exists():
         _make(folder, SMALL if small else Size())
@@ -53,7 +53,7 @@ def lake(scratch: Path, *, small: bool) -> Path:
 
 
 def moment(share: float, *, small: bool) -> str:
-    """The time when this share of all commits had been made."""
+    """Returns the time at which this share of all commits existed."""
     size = SMALL if small else Size()
     return (_BEGUN + 2 * _STEP * int(share * size.commits)).isoformat()
 
@@ -72,7 +72,7 @@ def _make(folder: Path, size: Size) -> None:
 
 
 class _Writing:
-    """The history, written some thousand commits to a transaction."""
+    """Writes the history, thousands of commits per transaction."""
 
     def __init__(self, repository: LocalRepository, store: SQLiteStore, size: Size) -> None:
         self._repository = repository
@@ -81,8 +81,7 @@ class _Writing:
         self._numbers = count()
 
     def all(self) -> None:
-        """Branches leave `main` at equal distances; every second one is merged when `main` has gone
-        on."""
+        """Creates branches of `main` at equal distances, and merges every second one later."""
         size = self._size
         added = self._repository.commit(
             "main", corpus.first_load(size.tables), corpus.meta("first load")
@@ -110,8 +109,10 @@ class _Writing:
             self._update(_name(number), (2 * step + 1) % size.tables, step)
 
     def _update(self, branch: str, number: int, version: int) -> None:
-        """A new state of one table; branches and `main` write different tables, so that merges do
-        not conflict."""
+        """Returns a new state of one table.
+
+        Branches and `main` write different tables, so that merges do not conflict.
+        """
         message = f"backfill of table {number}" if version % RARE == 0 else f"load {version}"
         put = Put(
             corpus.table_key(number), corpus.table(number, version + 1).with_id(self._ids[number])

@@ -1,5 +1,7 @@
-"""The first load of a million keys through the Python API, and listing them: each in a process of
-its own, so that its memory is its own."""
+"""The first load of a million keys through the Python API, and listing them.
+
+Each runs in its own process, so that its memory can be measured.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,13 @@ from bench.report import Line
 KEYS = 1_000_000
 GIGABYTE = 1e9
 SETTLED = KEYS // 2
-"""Entries after which the cache of nodes (at most 16,384) is full; from there on the memory must
-not grow."""
+"""Entries after which the cache of nodes (at most 16,384) is full and memory must not grow."""
 
 STORE = "million.sqlite"
 
 
 def measure(scratch: Path) -> Iterator[Line]:
-    """Seconds and bytes of the load; growth of the memory while listing."""
+    """Measures seconds and bytes of the load, and the growth of memory while listing."""
     path = scratch / STORE
     done = _in_new_process("load", path)
     size = path.stat().st_size / KEYS
@@ -49,10 +50,10 @@ def measure(scratch: Path) -> Iterator[Line]:
 
 
 def peak() -> float:
-    """Bytes of memory that this process has had at most."""
+    """Returns the most bytes of memory that this process has had."""
     status = Path("/proc/self/status")
     if status.exists():
-        # Linux lets the other counter begin with what the parent process had.
+        # On Linux, the other counter starts with the memory of the parent process.
         return float(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1]) * 1024  # type: ignore[index]
     unit = 1 if sys.platform == "darwin" else 1024
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)

@@ -1,4 +1,4 @@
-"""Diff and merge of ten changes must not depend on how many keys the catalog has."""
+"""The cost of diff and merge of ten changes must not depend on the number of keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEED = 20_260_102
 
 
 class _Catalog:
-    """One of the two catalogs, and the times taken on it."""
+    """One of the two catalogs, and the times measured on it."""
 
     def __init__(self, path: Path, keys: int) -> None:
         self.path = path
@@ -36,8 +36,7 @@ class _Catalog:
         self.repository, self.store = corpus.open_repository(path)
 
     def round(self, number: int, picker: random.Random) -> None:
-        """Two branches with ten changes each, compared and merged; first by a repository that knows
-        nothing of them."""
+        """Compares and merges two branches with ten changes each, first with empty caches."""
         repository = self.repository
         fresh = corpus.forgetful(self.store)
         head = repository.reference("main").hash
@@ -64,7 +63,7 @@ class _Catalog:
 
 
 def measure(scratch: Path) -> Iterator[Line]:
-    """The ratios of the medians, large to small."""
+    """Returns the ratios of the medians, large to small."""
     large, small = _Catalog(scratch / STORE, KEYS), _Catalog(scratch / "thousand.sqlite", FEW)
     picker = random.Random(SEED)
     for number in range(ROUNDS):

@@ -1,5 +1,7 @@
-"""The first page of every command that reads, in a repository of a hundred thousand commits, ten
-thousand tables and a thousand branches."""
+"""The first page of every reading command, in a large repository.
+
+It has a hundred thousand commits, ten thousand tables and a thousand branches.
+"""
 
 from __future__ import annotations
 
@@ -88,12 +90,12 @@ log --help
 
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
-    """The ratios to `python -c pass`."""
+    """Returns the ratios to `python -c pass`."""
     return ratios(lake(scratch, small=how.small), dict(_lines(how)), how)
 
 
 def _lines(how: How) -> Iterator[tuple[str, Measured]]:
-    """The command lines. BRANCH is one that has not been merged, half a history away."""
+    """Returns the command lines. BRANCH is an unmerged branch that leaves half-way in history."""
     stands_for: Mapping[str, str] = {
         "SINCE": moment(0.5, small=how.small),
         "UNTIL": moment(0.6, small=how.small),

@@ -1,5 +1,7 @@
-"""What a command that asks a server costs the caller's processor beside Python's own start; most of
-it is importing requests."""
+"""The processor time of commands that call a server, relative to Python's own start-up.
+
+Most of it is the import of requests.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ LINES = {
 
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
-    """The ratios to `python -c pass`, by processor time: the server is another process."""
+    """Returns the ratios to `python -c pass`, by processor time: the server is another process."""
     served = startup.workspace_with_tables(scratch / "startup")
     with _serving(served) as url:
         folder = scratch / "remote"

@@ -1,4 +1,4 @@
-"""One line of the report, and how times become a ratio."""
+"""One line of the report, and the computation of ratios from times."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MILLI = 1000
 
 @dataclass(frozen=True)
 class Line:
-    """A measured value, its goal (None: for information), and what it was made of.
+    """A measured value, its goal (None: for information), and the figures it was computed from.
 
-    `at_least` tells which side of the goal is good.
+    `at_least`: whether the goal is a minimum.
     """
 
     what: str
@@ -47,7 +47,7 @@ class Line:
 
 
 def machine() -> str:
-    """Where this was measured."""
+    """Returns a description of this machine."""
     return (
         f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, {os.cpu_count()}"
         f" processors, {platform.system()}"
@@ -55,15 +55,17 @@ def machine() -> str:
 
 
 def seconds(do: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """Returns the duration of one call."""
     begun = time.perf_counter()
     do()
     return time.perf_counter() - begun
 
 
 def interleaved(rounds: int, *contestants: Callable[[], object]) -> list[list[float]]:
-    """The seconds of each contestant, all of them run in turn, so that a disturbance of the machine
-    meets all alike."""
+    """Returns the seconds of each contestant.
+
+    They run in turn, so that a disturbance of the machine affects all alike.
+    """
     times: list[list[float]] = [[] for _ in contestants]
     for _ in range(rounds):
         for taken, contestant in zip(times, contestants, strict=True):
@@ -72,10 +74,10 @@ def interleaved(rounds: int, *contestants: Callable[[], object]) -> list[list[fl
 
 
 def ratio_of_medians(above: Sequence[float], below: Sequence[float]) -> float:
-    """How many times as long the first takes."""
+    """Returns the median of the first times divided by that of the second ones."""
     return median(above) / median(below)
 
 
 def milliseconds(times: Sequence[float]) -> str:
-    """The median as text."""
+    """Returns the median as text."""
     return f"{MILLI * median(times):.3g} ms"

@@ -1,5 +1,7 @@
-"""A catalog on a server, made by its REST API, and what the clients of `serving` do with it; the
-same for our server and the original."""
+"""A catalog on a server, created by its REST API, and the clients of `serving`.
+
+The same code drives our server and the original.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ MOST_TRIES = 200
 
 
 def put(number: int, version: int, content_id: str | None = None) -> dict[str, Any]:
-    """The operation that writes a state of a table."""
+    """Returns the operation that writes a state of a table."""
     found = table(number, version)
     content = {
         "type": "ICEBERG_TABLE",
@@ -36,7 +38,7 @@ def put(number: int, version: int, content_id: str | None = None) -> dict[str, A
 
 
 class Served:
-    """A server with branches of so many tables."""
+    """A server with branches that have this many tables."""
 
     def __init__(self, url: str, sizes: list[int], log: int) -> None:
         self.server = Server(url)
@@ -51,7 +53,7 @@ class Served:
 
     # -- preparing --------------------------------------------------------------------------------
     def branch(self, of: int | None = None) -> tuple[str, str]:
-        """A new branch, empty or at the tables of another one, and its hash."""
+        """Creates a branch, empty or at the tables of another one; returns its name and hash."""
         self._made += 1
         name, source = f"b{self._made}", "main" if of is None else f"n{of}"
         hash_ = self._root if of is None else self.server.head(source)
@@ -111,9 +113,9 @@ class Served:
                 ].body
             )["targetBranch"]["hash"]
 
-    # -- what clients do --------------------------------------------------------------------------
+    # -- clients ----------------------------------------------------------------------------------
     def commits(self, size: int, writers: int, branches: int, seconds: float) -> list[Script]:
-        """Writers that update tables of their own, on one branch or on several."""
+        """Writers that each update their own tables, on one branch or on several."""
         made = [self.branch(size) for _ in range(branches)]
         until = time.perf_counter() + seconds
         return [
@@ -133,14 +135,14 @@ class Served:
                 )
                 if answer.status == OK:
                     break
-                # The original gives up after some lost races; whoever writes asks where the branch
-                # is and tries again. That is one commit, and slow.
+                # The original gives up after some lost races. The client then reads the HEAD of the
+                # branch and tries again, which is one slow commit.
                 where = yield Request(self.server.get(f"/trees/{branch}"), counts=False, again=True)
                 hash_ = json.loads(where.body)["reference"]["hash"]
             hash_ = json.loads(checked(answer).body)["targetBranch"]["hash"]
 
     def contents(self, size: int, clients: int, seconds: float) -> list[Script]:
-        """Clients that read one content after the other at HEAD."""
+        """Clients that read one content after another at HEAD."""
         picker = random.Random(size)
         wanted = [
             self.server.get(
@@ -166,7 +168,7 @@ class Served:
         ]
 
     def entries(self, size: int, clients: int, seconds: float) -> list[Script]:
-        """Clients that walk through all pages of the keys, round and round."""
+        """Clients that read all pages of the keys, again and again."""
         return [self._pages(size, time.perf_counter() + seconds) for _ in range(clients)]
 
     def _pages(self, size: int, until: float) -> Script:
@@ -175,8 +177,8 @@ class Served:
             answer = yield Request(
                 self.server.get(f"/trees/n{size}/entries?max-records={ENTRIES_PAGE}{token}")
             )
-            # Cheaper than reading the whole page as JSON, which would slow this client down; both
-            # servers write the attribute once.
+            # Cheaper than parsing the whole page, which would slow this client down. Both servers
+            # write the attribute once.
             found = answer.body.find(b'"token"')
             text = answer.body[found + 7 : found + 2000].lstrip(b" :")
             following = text.split(b'"', 2)[1] if found >= 0 and text.startswith(b'"') else b""
@@ -195,8 +197,8 @@ class Served:
         return [_reader(lambda _: request, b'"key"', CHANGES, seconds) for _ in range(clients)]
 
     def merges(self, size: int, clients: int, seconds: float) -> list[Script]:
-        """Clients that merge a branch with ten changes into one with ten others, each time new
-        ones."""
+        """Clients that merge a branch with ten changes into a branch with ten other changes; each
+        merge has its own branches."""
         head = self.server.head(f"n{size}")
         return [
             self._merger(size, head, random.Random(size + client), time.perf_counter() + seconds)
@@ -238,7 +240,7 @@ def _reader(request: Callable[[int], bytes], what: bytes, count: int, seconds: f
 
 
 def checked(answer: Answer) -> Answer:
-    """The answer; raises for one that is refused."""
+    """Returns the answer. Raises an error if it is a refusal."""
     if answer.status != OK:
         raise RuntimeError(f"{answer.status} {answer.body[:300]!r}")
     return answer

@@ -1,10 +1,10 @@
-"""`nessie serve` relative to the released original on RocksDB, an echo route, and a bare loop.
+"""`nessie serve` relative to the original on RocksDB, an echo route, and a bare loop.
 
-The bare loop only writes the same rows. All servers run at once, each in its own process, and each
-is warmed up for a minute, mostly by commits, because the original compiles its machine code while
-it runs. Then each row is measured in turns of a few seconds, so that disturbances affect all alike.
-The first half second of a turn does not count. A commit that is sent again counts once, with all of
-its time. The original does not force its commits to the disk; ours does. Without a Java or the
+The bare loop only writes the same rows. All servers run at once, each in its own process. Each is
+warmed up for a minute, mostly by commits, because the original compiles its code while it runs.
+Then each row is measured in turns of a few seconds, so that disturbances affect all alike. The
+first half second of a turn does not count. A commit that is retried counts once, with its total
+time. The original does not force its commits to the disk; ours does. Without a Java or the
 original's jar, only the lower bounds are compared.
 """
 
@@ -36,14 +36,14 @@ COMMITS_REPLAYED = 300
 OF_COMMITS = 2 / 3
 """The share of commits in the warm-up."""
 HEAP = "4g"
-"""What the original may take for itself; it took as much when it was measured alone."""
+"""The original's memory limit; it used as much when it was measured alone."""
 
 
 class _Scale(NamedTuple):
-    """How much is measured.
+    """The amount of data and time.
 
-    Tables of the small catalogs and of the large ones, commits in the log; seconds of each turn, of
-    its beginning that does not count, and of the warm-up of each server.
+    Tables of the small and the large catalogs, commits in the log; seconds of each turn, of its
+    uncounted beginning, and of the warm-up of each server.
     """
 
     few: int = 500
@@ -60,8 +60,7 @@ _SMALL = _Scale(50, 300, (100, 300), 120, 0.3, 0.3, 0.05, 1.0)
 
 
 class _Row(NamedTuple):
-    """One kind of load: what it is, what the clients do on a catalog, and whether the goal is about
-    its rate or its time."""
+    """One kind of load: its description, its clients, and whether the goal is a rate or a time."""
 
     what: str
     scripts: Callable[[Served, float], list[Script]]
@@ -71,7 +70,7 @@ class _Row(NamedTuple):
 
 
 class _Contestant(NamedTuple):
-    """A server that is measured, and the processes that it is made of."""
+    """A measured server, and its processes."""
 
     name: str
     served: Served
@@ -79,7 +78,7 @@ class _Contestant(NamedTuple):
 
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
-    """Rates (and times of diff and merge) as ratios; resident memory at the end."""
+    """Returns rates (and times of diff and merge) as ratios, and resident memory at the end."""
     scale = _SMALL if how.small else _Scale()
     with ExitStack() as stack:
         ours = stack.enter_context(_ours(scratch / "one.sqlite", scale, 1))
@@ -177,7 +176,7 @@ def _warm(served: Served, scale: _Scale) -> None:
 
 # -- lines ---------------------------------------------------------------------------------------
 class _Times(NamedTuple):
-    """What a load has given: answers in a second, and the seconds of each, sorted."""
+    """The result of a load: answers per second, and the seconds of each, sorted."""
 
     rate: float
     sorted: list[float]
@@ -194,7 +193,7 @@ class _Times(NamedTuple):
 
 def _lines(row: _Row, contestants: list[_Contestant], echo: _Echo, scale: _Scale) -> Iterator[Line]:
     if row.clients == 1:
-        # Several processes are for several clients.
+        # Several processes serve several clients.
         contestants = [contestant for contestant in contestants if contestant.name != "two workers"]
     taken: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
     spent = dict.fromkeys(taken, 0.0)
@@ -206,8 +205,8 @@ def _lines(row: _Row, contestants: list[_Contestant], echo: _Echo, scale: _Scale
             begun = time.perf_counter()
             taken[contestant.name] += drive(contestant.served.server, scripts)
             spent[contestant.name] += time.perf_counter() - begun
-    # The time of one client's merge is without that of the commits which it needs; the rate of
-    # several clients' merges is with it.
+    # The time of one client's merge excludes the commits that prepare it; the rate of several
+    # clients' merges includes them.
     times = {
         name: _Times(len(found) / (sum(found) if row.timed else spent[name]), sorted(found))
         for name, found in taken.items()
@@ -247,8 +246,10 @@ def _goal(name: str) -> float | None:
 
 
 def _durable(ours: _Contestant, scratch: Path, scale: _Scale) -> Iterator[Line]:
-    """Commits of one writer over REST beside a loop that writes the same rows into a copy of the
-    same file, as durably."""
+    """Compares commits of one writer over REST with a loop that writes the same rows.
+
+    The loop writes into a copy of the file, with the same durability.
+    """
     served = ours.served
     watcher = apsw.Connection(str(scratch / "one.sqlite"), flags=apsw.SQLITE_OPEN_READONLY)
     scripts = [_limited(script, COMMITS_REPLAYED) for script in served.commits(scale.few, 1, 1, 60)]
@@ -262,8 +263,8 @@ def _durable(ours: _Contestant, scratch: Path, scale: _Scale) -> Iterator[Line]:
     copy.execute(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000"
     ).fetchall()
-    # The server's log has its full length already and is written over; a log that still grows costs
-    # the disk more.
+    # The server's log has its full length already and is overwritten; a growing log costs the disk
+    # more.
     copy.execute(
         "CREATE TABLE growth (x); INSERT INTO growth VALUES (zeroblob(8000000)); DROP TABLE"
         " growth; PRAGMA wal_checkpoint(RESTART)"
@@ -297,7 +298,7 @@ def _limited(script: Script, most: int) -> Script:
 
 # -- servers -------------------------------------------------------------------------------------
 class _Echo:
-    """The route that echoes, in a process of its own."""
+    """The echo route, in its own process."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -307,8 +308,8 @@ class _Echo:
         self._server = Server(f"http://127.0.0.1:{self._process.stdout.readline().strip()}")
 
     def rate(self, row: _Row, contestant: _Contestant, scale: _Scale) -> _Times:
-        """How often the answer of a row's first counted request (or, for one that writes, its body)
-        goes there and back."""
+        """Returns how often the answer of a row's first counted request (or the body of a request
+        that writes) is echoed per second."""
         data = self._server.post("/echo", _body(contestant, row), api="")
         until = time.perf_counter() + scale.seconds
 
@@ -329,7 +330,7 @@ class _Echo:
 
 
 def _body(contestant: _Contestant, row: _Row) -> bytes:
-    """The larger one of a request's body and its answer's."""
+    """Returns the larger one of a request's body and its answer's."""
     script = row.scripts(contestant.served, 60)[0]
     request = next(script)
     while True:
@@ -342,7 +343,7 @@ def _body(contestant: _Contestant, row: _Row) -> bytes:
 
 @contextmanager
 def _ours(path: Path, scale: _Scale, workers: int) -> Iterator[_Contestant]:
-    """Our server over a new store, as a process; the catalog is made by its REST API."""
+    """Starts our server over a new store, as a process; its REST API creates the catalog."""
     create(f"sqlite:///{path}").close()
     words = [
         sys.executable,
@@ -372,8 +373,7 @@ def _ours(path: Path, scale: _Scale, workers: int) -> Iterator[_Contestant]:
 
 
 def _resident(pid: int) -> int:
-    """MiB of a process and its children that are in memory; pages that they share count once for
-    each."""
+    """Returns the resident MiB of a process and its children; shared pages count for each."""
     children = [
         int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     ]

@@ -1,5 +1,4 @@
-"""How much the store grows by a commit of one key, everything counted: objects, indexes, reflog,
-pages that are not full."""
+"""Growth of the store per commit of one key: objects, indexes, reflog, partly filled pages."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ SEED = 20_260_103
 
 
 def measure(scratch: Path) -> Iterator[Line]:
-    """Bytes of file per commit after the store has been closed, in units of 1,024."""
+    """Measures bytes of file per commit after the store was closed, in units of 1,024."""
     path = scratch / "size.sqlite"
     corpus.load(path, TABLES)
     before = _bytes(path)
@@ -41,5 +40,5 @@ def _commit_many(repository: LocalRepository) -> None:
 
 
 def _bytes(path: Path) -> int:
-    """The file and what SQLite keeps beside it."""
+    """Returns the size of the file and of SQLite's files beside it."""
     return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))

@@ -25,13 +25,13 @@ from tests.spark.sessions import session
 
 ROUNDS = 5
 WARMING_UP = 3
-"""So many readings come before those that count: Java is slow at first."""
+"""The number of uncounted reads at the start, because Java is slow at first."""
 _DONE = "read\n"
 ROOT = Path(__file__).parents[1]
 
 
 def available() -> bool:
-    """Whether there are PySpark and a Java for it."""
+    """Whether PySpark and a suitable Java are installed."""
     return find_spec("pyspark") is not None and java_home() is not None
 
 
@@ -65,21 +65,21 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
 
 
 class Reading:
-    """A Spark that reads the history whenever it is asked."""
+    """A Spark driver that reads the history on request."""
 
     def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
         self._process = process
         self._log = log
 
     def read(self) -> None:
-        """Read it once."""
+        """Reads it once."""
         assert self._process.stdin
         self._process.stdin.write("\n")
         self._process.stdin.flush()
         self.wait()
 
     def wait(self) -> None:
-        """Until it says that it has read."""
+        """Waits until the driver reports that it has read."""
         assert self._process.stdout
         while (said := self._process.stdout.readline()) != _DONE:
             if not said:
@@ -88,7 +88,7 @@ class Reading:
 
 @contextmanager
 def reading(master: str, url: str, folder: Path, cores: int) -> Iterator[Reading]:
-    """Such a Spark, warmed up; it ends with the block."""
+    """Yields a warmed-up driver, which ends with the block."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "bench.spark", master, url, str(folder), str(cores)]
     log = folder / "spark.log"
@@ -106,16 +106,15 @@ def reading(master: str, url: str, folder: Path, cores: int) -> Iterator[Reading
 
 @contextmanager
 def on_a_cluster(url: str, folder: Path, cores: int) -> Iterator[Reading]:
-    """Such a Spark on a cluster of its own, of whose two workers with one core each it takes as
-    many as it needs for these cores."""
+    """Yields such a driver on its own cluster of two workers with one core each; it uses as many
+    workers as it needs for this many cores."""
     folder.mkdir(parents=True, exist_ok=True)
     with cluster(folder) as master, reading(master, url, folder, cores) as found:
         yield found
 
 
 def serve(master: str, url: str, folder: Path, cores: str) -> None:
-    """Read the log of `main`, all of its columns, and throw the rows away, once for each line of
-    the input."""
+    """Reads all columns of the log of `main`, and discards the rows, once per line of input."""
     from nessie_cli.spark import register
 
     more = {

@@ -1,5 +1,7 @@
-"""What a command costs beside Python's own start: a prompt, a completion and a CI loop call
-`nessie` thousands of times."""
+"""The cost of a command beside Python's own start-up.
+
+A prompt, a completion or a CI loop runs `nessie` thousands of times.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ LINES = {
 
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
-    """The ratios to `python -c pass`."""
+    """Returns the ratios to `python -c pass`."""
     return ratios(workspace_with_tables(scratch / "startup"), LINES, how)
 
 
 def workspace_with_tables(folder: Path) -> Path:
-    """A workspace with some hundred tables and a history."""
+    """Creates a workspace with some hundred tables and a history."""
     if folder.exists():
         return folder
     repository, store = corpus.open_repository(workspace(folder))

@@ -1,6 +1,6 @@
-"""Requests to a server, from many clients at once, and how long each answer took.
+"""Sends requests to a server, from many clients at once, and times the answers.
 
-One thread: it has to be cheaper than the server that it measures.
+One thread: it has to be cheaper than the measured server.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ OK = 200
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     body: bytes
 
 
 class Request(NamedTuple):
-    """What is sent, and whether its time counts (not, where it only prepares another one).
+    """A request, and whether its time counts (not if it only prepares another one).
 
-    One that goes on with what the request before could not do (`again`) is no new one: its time
-    begins with the first of them, and they count once.
+    One with `again` retries the request before it: both count once, and the time begins with the
+    first one.
     """
 
     data: bytes
@@ -36,7 +36,7 @@ class Request(NamedTuple):
 
 
 Script = Generator[Request, Answer, None]
-"""What one client does: yields requests and is sent their answers."""
+"""The script of one client: yields requests and receives their answers."""
 
 
 class Server:
@@ -48,11 +48,11 @@ class Server:
         self._head = f"host: {parts.hostname}\r\naccept: application/json\r\n"
 
     def get(self, path: str) -> bytes:
-        """A GET below `/api/v2`."""
+        """Returns a GET below `/api/v2`."""
         return f"GET /api/v2{path} HTTP/1.1\r\n{self._head}\r\n".encode()
 
     def post(self, path: str, body: Any, *, method: str = "POST", api: str = "/api/v2") -> bytes:
-        """A request with a JSON body (bytes are sent as they are)."""
+        """Returns a request with a JSON body (bytes are sent unchanged)."""
         data = body if isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()
         return (
             f"{method} {api}{path} HTTP/1.1\r\n{self._head}content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n".encode()
@@ -60,7 +60,7 @@ class Server:
         )
 
     def ask(self, *requests: bytes) -> list[Answer]:
-        """The answers to some requests, one after the other; raises for any that is refused."""
+        """Returns the answers to requests, sent in turn. Raises an error for a refusal."""
         answers: list[Answer] = []
 
         def script() -> Script:
@@ -75,7 +75,7 @@ class Server:
         return answers
 
     def head(self, branch: str) -> str:
-        """Where a branch is."""
+        """Returns the hash of a branch."""
         hash_: str = json.loads(self.ask(self.get(f"/trees/{quote(branch)}"))[0].body)["reference"][
             "hash"
         ]
@@ -83,7 +83,7 @@ class Server:
 
 
 class _Client:
-    """One connection and its script."""
+    """A connection and its script."""
 
     def __init__(self, server: Server, script: Script) -> None:
         self.socket = socket.create_connection(server.address)
@@ -103,8 +103,8 @@ class _Client:
         self._counts, self._counted = request.counts, False
         self.socket.sendall(request.data)
 
-    def hear(self) -> Answer | None:
-        """Read what is there; the answer when it is complete."""
+    def receive(self) -> Answer | None:
+        """Reads the received bytes; returns the answer if it is complete."""
         data = self.socket.recv(1 << 18)
         if not data:
             raise ConnectionError("the server has hung up")
@@ -147,8 +147,10 @@ def _chunks(data: bytearray, at: int) -> Iterator[bytes]:
 
 
 def drive(server: Server, scripts: Sequence[Script]) -> list[float]:
-    """Run each script over a connection of its own, all at once, to their ends; the seconds of
-    every request that counts."""
+    """Runs all scripts at once, each over its own connection, to their ends.
+
+    Returns the seconds of every request that counts.
+    """
     clients = [_Client(server, script) for script in scripts]
     with selectors.DefaultSelector() as selector:
         for client in clients:
@@ -157,7 +159,7 @@ def drive(server: Server, scripts: Sequence[Script]) -> list[float]:
         while selector.get_map():
             for key, _ in selector.select():
                 client = key.data
-                answer = client.hear()
+                answer = client.receive()
                 if answer is None:
                     continue
                 try:

@@ -1,1 +1,4 @@
-"""The main job, start to end, on real Iceberg tables; `make demo` runs it, and the transcript in README.md is generated from it."""
+"""The main workflow, start to end, on real Iceberg tables.
+
+`make demo` runs it. The transcript in README.md is generated from it.
+"""

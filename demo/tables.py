@@ -1,7 +1,9 @@
-"""Write real Iceberg tables into folders, without a catalog: who holds the newest metadata file is somebody else's business.
+"""Writes real Iceberg tables into folders, without a catalog.
 
-tables.py create FOLDER COLUMN...      a new table; prints its metadata file
-tables.py append METADATA_FILE ROW...  adds rows (values separated by commas); prints the new metadata file
+The caller keeps track of the newest metadata file.
+
+tables.py create FOLDER COLUMN...      creates a table; prints its metadata file
+tables.py append METADATA_FILE ROW...  adds rows (values separated by commas); prints the new file
 tables.py reload METADATA_FILE ROW...  replaces all rows; prints the new metadata file
 """
 
@@ -19,19 +21,19 @@ from pyiceberg.table import CommitTableResponse, Table
 
 
 class Folders(MetastoreCatalog, NoopCatalog):
-    """What PyIceberg calls a catalog, reduced to writing the next metadata file of a table."""
+    """A PyIceberg catalog that only writes the next metadata file of a table."""
 
     def __init__(self) -> None:
         super().__init__("folders")
 
     def make(self, folder: Path, schema: pa.Schema) -> Table:
-        """Write the first metadata file of a table below a folder."""
+        """Writes the first metadata file of a table below a folder."""
         staged = self._create_staged_table((folder.parent.name, folder.name), schema, str(folder))
         self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
         return self.open(staged.metadata_location)
 
     def open(self, metadata_file: str) -> Table:
-        """The table in the state of a metadata file."""
+        """Returns the table in the state of a metadata file."""
         name = Path(metadata_file).parent.parent
         file_io = self._load_file_io(location=metadata_file)
         metadata = FromInputFile.table_metadata(file_io.new_input(metadata_file))
@@ -40,7 +42,7 @@ class Folders(MetastoreCatalog, NoopCatalog):
     def commit_table(
         self, table: Table, requirements: tuple[Any, ...], updates: tuple[Any, ...]
     ) -> CommitTableResponse:
-        """Write the next metadata file beside the one that the table was opened from; nobody's pointer moves."""
+        """Writes the next metadata file beside the current one; no catalog is updated."""
         staged = self._update_and_stage_table(table, table.name(), requirements, updates)
         self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
         return CommitTableResponse(
@@ -49,20 +51,20 @@ class Folders(MetastoreCatalog, NoopCatalog):
 
 
 def create(folder: str, *columns: str) -> str:
-    """Make a table with text columns."""
+    """Creates a table with text columns."""
     schema = pa.schema([(column, pa.string()) for column in columns])
     return Folders().make(Path(folder).absolute(), schema).metadata_location
 
 
 def append(metadata_file: str, *rows: str) -> str:
-    """Add rows to the state that a metadata file describes."""
+    """Adds rows to the state that a metadata file describes."""
     table = Folders().open(str(Path(metadata_file).absolute()))
     table.append(_rows(table, rows))
     return table.metadata_location
 
 
 def reload(metadata_file: str, *rows: str) -> str:
-    """Replace the rows of the state that a metadata file describes."""
+    """Replaces the rows of the state that a metadata file describes."""
     table = Folders().open(str(Path(metadata_file).absolute()))
     table.overwrite(_rows(table, rows))
     return table.metadata_location

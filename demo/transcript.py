@@ -1,7 +1,7 @@
-"""Writes the transcript of a demo run into a page of `docs/`. A test compares the page with a fresh run.
+"""Writes the transcript of a demo run into a page of `docs/`.
 
-Hashes, snapshots and times differ from run to run. `normalised` removes them, so the page is only
-rewritten if anything else has changed.
+A test compares the page with a new run. Hashes, snapshots and times differ from run to run.
+`normalised` removes them, so the page is only rewritten if anything else has changed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CHANGING = re.compile(r"\S*(?:…|[0-9a-f]{8}|\d{8})\S*")
 
 
 def run() -> str:
-    """What a demo prints on a terminal without colours; raises `RuntimeError` when it fails."""
+    """Returns the output of a demo on a terminal without colours. Raises `RuntimeError`."""
     process, terminal = pty.fork()
     if process == 0:
         _become_the_demo()
@@ -59,12 +59,15 @@ def _become_the_demo() -> None:
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
-    except OSError:  # Linux says so when the other side has been closed
+    except OSError:  # On Linux, the error means that the other side was closed.
         return b""
 
 
 def normalised(transcript: str) -> list[str]:
-    """The lines without what differs from run to run: ids, cut texts, times, widths of columns."""
+    """Returns the lines without text that differs from run to run.
+
+    These are ids, cut texts, times and widths of columns.
+    """
     return [
         " ".join(_CHANGING.sub("<id>", _WHEN.sub("<when>", line)).split())
         for line in transcript.splitlines()
@@ -72,12 +75,12 @@ def normalised(transcript: str) -> list[str]:
 
 
 def in_page(page: str) -> str:
-    """The transcript that a page shows."""
+    """Returns the transcript in a page."""
     return page.partition(BEGIN)[2].partition(END)[0]
 
 
 def main() -> None:
-    """Bring the page up to date."""
+    """Updates the page."""
     page = PAGE.read_text(encoding="utf-8")
     found = run()
     if normalised(found) == normalised(in_page(page)):

@@ -1,5 +1,6 @@
-"""Writes what is made from the command tree: manual pages, the reference, completion scripts and the table that completion reads. `make docs`.
+"""Generates files from the command tree, for `make docs`.
 
-Nothing of this is loaded by `nessie` itself. `tree` reads the commands, `texts/` holds what is written by hand, `pages` puts both together,
-`roff` and `markdown` give them their form, `completions` writes the table.
+They are manual pages, the command reference, completion scripts and their table. `nessie` itself
+loads none of these modules. `tree` reads the commands, `texts/` contains the hand-written parts,
+`pages` joins both, `roff` and `markdown` format them, `completion_scripts` writes the scripts.
 """

@@ -1,4 +1,7 @@
-"""`python -m manual` writes every generated file; with `--check` it only tells which ones are not up to date, and ends with 1."""
+"""`python -m manual` writes all generated files.
+
+With `--check` it only lists those that are out of date, and exits with 1 if there are any.
+"""
 
 from __future__ import annotations
 

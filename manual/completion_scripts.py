@@ -21,17 +21,17 @@ from nessie_cli.cli.completion.scripts import FILE_NAMES
 
 TEMPLATES = Path(__file__).parent / "completions"
 FREE = frozenset({
-    "CEL", "DIGEST", "DURATION", "HOST", "ID", "K=V", "MSG", "N", "NAME", "NEW", "OLD", "P", "PATTERN=POLICY", "POLICY", "PORT", "S", "SQL", "T",
-    "TEMPLATE", "TIME", "UUID", "VALUE",
+    "CEL", "DIGEST", "DURATION", "HOST", "ID", "K=V", "MSG", "N", "NAME", "NEW", "OLD", "P",
+    "PATTERN=POLICY", "POLICY", "PORT", "S", "SQL", "T", "TEMPLATE", "TIME", "UUID", "VALUE",
 })  # fmt: skip
-"""Metavars of texts that nothing completes."""
+"""Metavars of texts without completion."""
 
 
 class Entry(NamedTuple):
-    """What a script knows of a command.
+    """A command as a completion script sees it.
 
-    `values` are the options with a value, each with its kind; `?` behind it says that the value may
-    be left out. `repeatable` are the options that may be given again.
+    `values` are the options with a value, each with its kind; `?` after it means that the value is
+    optional. `repeatable` are the options that may be repeated.
     """
 
     path: str
@@ -53,7 +53,7 @@ def scripts(tree: Command) -> dict[str, str]:
 
 
 def unknown_words(tree: Command) -> list[str]:
-    """Returns the metavars that no table knows."""
+    """Returns the metavars that no table contains."""
     return sorted(
         {
             f"{command.name}: {word}"
@@ -96,7 +96,7 @@ def _value(option: Option, path: str) -> str:
 
 
 def _text(kind: Kind) -> str:
-    """A kind as a script passes it on; `-` for a text that nothing completes."""
+    """Returns a kind as a script passes it on; `-` for a text without completion."""
     return "=" + ",".join(kind) if isinstance(kind, tuple) else kind or "-"
 
 

@@ -1,7 +1,8 @@
-"""A page as data, and the small part of Markdown that hand-written texts use.
+"""A page as data, and the subset of Markdown that hand-written texts use.
 
-Headings (`#` the title line, `##` sections), paragraphs, fenced code, lists; an item that begins with code and a colon defines a term. Anything
-else is refused: what is written has to look right in roff as well.
+It has headings (`#` the title line, `##` sections), paragraphs, fenced code and lists. A list item
+that begins with code and a colon defines a term. Anything else is refused, because it must also
+look right in roff.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ class Paragraph(NamedTuple):
 
 
 class Code(NamedTuple):
-    """Lines that stay as they are; `language` is `console` for what can be typed."""
+    """Verbatim lines; `language` is `console` for commands."""
 
     language: str
     lines: tuple[str, ...]
 
 
 class Item(NamedTuple):
-    """One item of a list; with a term it is a definition. `blocks` follow its text."""
+    """An item of a list; with a term it is a definition. `blocks` follow its text."""
 
     term: str
     text: str
@@ -44,14 +45,14 @@ Block = Paragraph | Code | Items
 
 
 class Section(NamedTuple):
-    """A part of a page; the part before the first heading has no title."""
+    """A section of a page; the text before the first heading has no title."""
 
     title: str
     blocks: tuple[Block, ...]
 
 
 class Page(NamedTuple):
-    """One manual page: `nessie-log`, 1, its line in lists of pages, its parts, other names that lead to it."""
+    """A manual page: name, number (of its section), summary, sections, and other names for it."""
 
     name: str
     number: int
@@ -66,11 +67,11 @@ class Page(NamedTuple):
 
 
 class Malformed(ValueError):
-    """A text uses what this part of Markdown does not have."""
+    """A text uses unsupported Markdown."""
 
 
 def read_page(text: str) -> Page:
-    """A page that begins with the line `# nessie-x(7) - summary`."""
+    """Parses a page that begins with the line `# nessie-x(7) - summary`."""
     first, _, rest = text.partition("\n")
     found = re.fullmatch(r"# ([a-z-]+)\((\d)\) - (.+)", first)
     if not found:
@@ -79,7 +80,7 @@ def read_page(text: str) -> Page:
 
 
 def sections(text: str) -> Iterator[Section]:
-    """The parts of a text by its `##` headings."""
+    """Returns the sections of a text, by its `##` headings."""
     for part in re.split(r"^(?=## )", text, flags=re.MULTILINE):
         title, _, body = part.partition("\n") if part.startswith("## ") else ("", "", part)
         if body.strip() or title:
@@ -87,7 +88,7 @@ def sections(text: str) -> Iterator[Section]:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a part."""
+    """Returns the blocks of a section."""
     lines = text.splitlines()
     position = 0
     while position < len(lines):
@@ -162,4 +163,4 @@ INLINE = re.compile(
     | \[(?P<link>[^\]]+)\]\((?P<url>[^)]+)\)""",
     re.VERBOSE,
 )
-"""What stands out in a text: code, bold, emphasis, another page, a link."""
+"""The inline markup of a text: code, bold, emphasis, another page, a link."""

@@ -11,7 +11,7 @@ NOTE = "<!-- Written by `make docs`; the texts are in manual/ and in the command
 
 
 def page(of: Page) -> str:
-    """The whole file."""
+    """Returns the whole file."""
     lines = [
         NOTE,
         f"# {of.title}",
@@ -31,7 +31,7 @@ def page(of: Page) -> str:
 
 
 def index(pages: Sequence[Page]) -> str:
-    """The list of all pages, with the table of contents of the site."""
+    """Returns the list of all pages, with the table of contents of the site."""
     lines = [
         NOTE,
         "# Commands",
@@ -79,7 +79,7 @@ def _code(block: Code, indent: str) -> Iterator[str]:
 
 
 def linked(text: str) -> str:
-    """A text whose mentions of pages are links; words in capitals and angles stay what they are."""
+    """Returns a text with links to the pages it mentions; words in angle brackets are unchanged."""
     return (
         INLINE.sub(_link, text).replace("<", "&lt;")
         if "<" in re.sub(r"`[^`]*`", "", text)

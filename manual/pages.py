@@ -1,4 +1,4 @@
-"""The pages: one for each command, from the command tree and `texts/`, and those that are written by hand."""
+"""All pages: those of the commands, from the command tree and `texts/`, and others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GLOBAL_ELSEWHERE = (
 
 
 def every_page(tree: Command) -> list[Page]:
-    """All pages: `nessie`, its commands in the order of help, the concepts."""
+    """Returns all pages: `nessie`, its commands in the order of help, the concepts."""
     commands = [
         command
         for command in every(tree)
@@ -40,18 +40,18 @@ def every_page(tree: Command) -> list[Page]:
 
 
 def concepts() -> list[Page]:
-    """The pages of section 7."""
+    """Returns the pages of section 7."""
     return [
         read_page((TEXTS / f"nessie-{name}.md").read_text(encoding="utf-8")) for name in CONCEPTS
     ]
 
 
 def page_name(path: Iterable[str]) -> str:
-    """The name of a command's page."""
+    """Returns the name of a command's page."""
     return "-".join(("nessie", *path))
 
 
-# -- one command --------------------------------------------------------------------------------------------------------------------
+# -- one command -----------------------------------------------------------------------------------
 
 
 def _command_page(command: Command, tree: Command) -> Page:
@@ -89,7 +89,10 @@ def _command_page(command: Command, tree: Command) -> Page:
 
 
 def _written(command: Command) -> dict[str, tuple[Block, ...]]:
-    """What is written by hand for a command, by section; the part without a title belongs to the description."""
+    """Returns the hand-written text of a command, by section.
+
+    The part without a title belongs to the description.
+    """
     file = TEXTS / f"{page_name(command.path)}.md"
     return (
         {part.title: part.blocks for part in sections(file.read_text(encoding="utf-8"))}
@@ -99,7 +102,7 @@ def _written(command: Command) -> dict[str, tuple[Block, ...]]:
 
 
 def _summary(sentence: str) -> str:
-    """A sentence as the line of a list of pages."""
+    """Returns a sentence as the summary of a page."""
     words = sentence.rstrip(".")
     return words[:1].lower() + words[1:] if not words[:2].isupper() else words
 
@@ -220,7 +223,7 @@ _CONCEPTS_OF: dict[str, tuple[str, ...]] = {
 }
 
 
-# -- nessie itself --------------------------------------------------------------------------------------------------------------------
+# -- nessie itself ---------------------------------------------------------------------------------
 
 
 def _overview(tree: Command) -> Page:

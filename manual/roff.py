@@ -1,7 +1,9 @@
-r"""Pages as roff for `man`. Few requests are used, and only these: `nessie help` reads the same files (render/manual.py).
+r"""Pages as roff for `man`.
 
-`.TH`, `.SH`, `.PP`, `.TP`, `.IP \(bu 2`, `.EX` and `.EE`, `.RS 4` and `.RE`, `.so`; in a line `\fB`, `\fI`, `\fR`, `\-`, `\e`, `\&`, `\%`, `\(aq`,
-`\(ga`, `\(ha`, `\(ti`.
+They use only these few requests, because `nessie help` parses the same files (render/manual.py):
+
+`.TH`, `.SH`, `.PP`, `.TP`, `.IP \(bu 2`, `.EX` and `.EE`, `.RS 4` and `.RE`, `.so`; in a line
+`\fB`, `\fI`, `\fR`, `\-`, `\e`, `\&`, `\%`, `\(aq`, `\(ga`, `\(ha`, `\(ti`.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ _LITERAL = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "
 
 
 def page(of: Page) -> str:
-    """The whole file."""
+    """Returns the whole file."""
+    title = of.name.upper().replace("-", "\\-")
     lines = [
         '.\\" Written by `make docs`; the texts are in manual/ and in the commands.',
-        f'.TH {of.name.upper().replace("-", chr(92) + "-")} {of.number} "" "nessie" "Manual of nessie"',
+        f'.TH {title} {of.number} "" "nessie" "Manual of nessie"',
         ".SH NAME",
         f"{_literal(of.name)} \\- {inline(of.summary)}",
     ]
@@ -28,7 +31,7 @@ def page(of: Page) -> str:
 
 
 def alias(of: Page) -> str:
-    """The file of another name for a page."""
+    """Returns the file for another name of a page."""
     return f".so man{of.number}/{of.name}.{of.number}\n"
 
 
@@ -69,7 +72,7 @@ def _items(block: Items) -> Iterator[str]:
 
 
 def inline(text: str) -> str:
-    """A text with its marks as fonts."""
+    """Returns a text with its markup as fonts."""
     found = []
     position = 0
     for mark in INLINE.finditer(text):
@@ -91,12 +94,12 @@ def _marked(mark: re.Match[str]) -> str:
 
 
 def _unbroken(code: str) -> str:
-    """What is to be typed is never hyphenated."""
+    """Returns code without hyphenation, because readers copy it."""
     return " ".join(f"\\%{_literal(word)}" for word in code.split(" "))
 
 
 def _literal(text: str) -> str:
-    """Text to be typed: every character comes out as it is, so that it can be pasted."""
+    """Returns a text with every character printed unchanged, so that it can be pasted."""
     return "".join(_LITERAL.get(c, c) for c in text)
 
 

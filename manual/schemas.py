@@ -1,6 +1,7 @@
-"""JSON Schemas (2020-12) of what every command answers with `--json`, made of the results that the commands return.
+"""JSON Schemas (2020-12) of the output of `--json`, generated from the commands' results.
 
-The published schemas let attributes pass that they do not know, for attributes are added; `closed` gives the strict form that the tests use.
+The published schemas allow unknown attributes, because later versions add some. `closed` returns
+the strict form for the tests.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ WIDTH = 150
 DEFINITIONS = "definitions.json"
 """The file of the definitions that all schemas share."""
 LINE = "line"
-"""The definition of what `--jsonl` prints on one line."""
+"""The definition of one line of `--jsonl`."""
 
 
 class Answer(NamedTuple):
-    """The documents that a command can print, and if one is a listing, what `--jsonl` can print on a line."""
+    """The documents that a command can print, and for a listing the records of `--jsonl`."""
 
     documents: tuple[Any, ...]
     records: tuple[Any, ...] = ()
@@ -54,7 +55,7 @@ def _answer(module: Any) -> Answer:
 
 
 def _line_of(kind: Any) -> Any:
-    """Returns what `--jsonl` prints on a line: a record of a listing, or the whole result."""
+    """Returns the type of one line of `--jsonl`: a record of a listing, or the whole result."""
     listed = (get_args(one.type)[0] for one in attributes(kind) if kind.listing == one.source)
     return next(listed, kind)
 
@@ -64,7 +65,7 @@ ANSWERS: Mapping[str, Answer] = dict(_answers(COMMANDS))
 
 
 def schema_of(name: str, answer: Answer) -> Schema:
-    """The schema of one command: what it answers, its help, or an error."""
+    """Returns the schema of one command: its result, its help, or an error."""
     head: Schema = {"$schema": DIALECT, "title": f"nessie {name} --json"}
     body = _any_of(*answer.documents, Text, ErrorAnswer)
     lines: Schema = {}
@@ -82,7 +83,7 @@ def _any_of(*documents: Any) -> Schema:
 
 @cache
 def definitions() -> Schema:
-    """The schema of every document, by its name."""
+    """Returns the schema of every document, by its name."""
     documents = [
         document for answer in ANSWERS.values() for document in (*answer.documents, *answer.records)
     ]
@@ -90,7 +91,7 @@ def definitions() -> Schema:
 
 
 def _needed(schema: Schema) -> Schema:
-    """The definitions that a schema refers to, directly or not."""
+    """Returns the definitions that a schema refers to, directly or indirectly."""
     found: Schema = {}
     todo = list(_references(schema))
     while todo:
@@ -112,12 +113,12 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 def schemas() -> dict[str, Schema]:
-    """The schema of every command by its name."""
+    """Returns the schema of every command by its name."""
     return {name: schema_of(name, answer) for name, answer in ANSWERS.items()}
 
 
 def files() -> dict[str, str]:
-    """The generated files by their paths. The schemas of the commands refer to one file of definitions."""
+    """Returns the generated files by path. The schemas of the commands share one of definitions."""
     found = {
         f"{FOLDER}/{name.replace(' ', '-')}.json": written(_shared(schema))
         for name, schema in schemas().items()
@@ -152,7 +153,7 @@ def _referring(value: Any) -> Any:
 
 
 def written(document: Any) -> str:
-    """A JSON text in which whatever fits on a line stands on one."""
+    """Returns a JSON text that puts a value on one line if it fits."""
     return _written(document, 0) + "\n"
 
 
@@ -180,18 +181,21 @@ def _page() -> str:
     )
     return f"""# JSON of the commands
 
-With `--json` stdout holds exactly one document, whatever happens: the result, or `{{"error": ...}}`. Every command has a JSON Schema (2020-12)
-here; the schemas share [definitions.json](definitions.json).
-The shapes are those of Nessie's REST API v2; attributes are added, never renamed or removed, so a reader ignores those that it does not know.
+With `--json`, a command always prints exactly one document: its result, or `{{"error": ...}}`.
+Every command has a JSON Schema (2020-12) here.
+The schemas share [definitions.json](definitions.json).
+The shapes are those of Nessie's REST API v2.
+Later versions may add attributes, but never rename or remove one, so ignore unknown attributes.
 
-With `--jsonl` a listing prints one record per line as it is read, however long it is; a failure on the way is a last line `{{"error": ...}}`. Other
-commands print their document on one line.
+With `--jsonl`, a listing of any length prints one record per line as it is read.
+If it fails on the way, the last line is `{{"error": ...}}`.
+Other commands print their document on one line.
 
 | command | schema | document |
 |---|---|---|
 {rows}
 
-`--help` and `nessie help` answer a text under `text`.
+`--help` and `nessie help` print an object with the attribute `text`.
 """
 
 
@@ -201,11 +205,14 @@ def _words(answer: Answer) -> str:
     return (names or "only errors") + (f"; per line {records}" if records else "")
 
 
-# -- the list of attributes ---------------------------------------------------------------------------------------------------------------
+# -- the list of attributes ------------------------------------------------------------------------
 
 
 def fields() -> list[str]:
-    """Every attribute of every document: `Document.attribute: type`, with `?` where it may be missing. What is listed once stays."""
+    """Returns every attribute of every document, as `Document.attribute: type`.
+
+    A `?` marks optional attributes. A listed attribute is never removed.
+    """
     return sorted(
         line for name, definition in definitions().items() for line in _attributes(name, definition)
     )
@@ -231,11 +238,11 @@ def _type(schema: Schema) -> str:
     return str(schema["type"])
 
 
-# -- the strict form ----------------------------------------------------------------------------------------------------------------------
+# -- the strict form -------------------------------------------------------------------------------
 
 
 def closed(schema: Any) -> Any:
-    """The same schema, refusing attributes that it does not know, except where it says that any may come."""
+    """Returns the same schema without unknown attributes, except where it allows any explicitly."""
     if isinstance(schema, list):
         return [closed(item) for item in schema]
     if not isinstance(schema, Mapping):

@@ -1,4 +1,4 @@
-"""The command tree as plain data: what the parser knows of each command, its options and words."""
+"""The command tree as plain data: the options and arguments that the parser has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nessie_cli.cli.registry import COMMANDS, CommandEntry
 
 
 class Option(NamedTuple):
-    """One option: its names, what it takes (empty for a flag), the values there are to choose from, whether it can be repeated, its help."""
+    """An option: its names, metavar (empty for a flag), choices, repetition, and help."""
 
     names: tuple[str, ...]
     metavar: str
@@ -35,23 +35,24 @@ VERSION = Option(
     "",
     (),
     many=False,
-    help="Print the versions of nessie and Python, and the newest store format that nessie supports, and end.",
+    help="Print the versions of nessie and Python, and the newest store format that nessie supports"
+    ", and end.",
     default="",
 )
-"""Options that the parser has no line for: the first one stands behind every command, the other one behind `nessie` alone."""
+"""Options outside of the parser: the first for every command, the second for `nessie`."""
 
 
 class Word(NamedTuple):
-    """A word that is no option."""
+    """An argument that is not an option."""
 
     metavar: str
     help: str
 
 
 class Command(NamedTuple):
-    """One command. `path` is what stands behind `nessie`, `text` what the docstring says below its first line.
+    """A command. `path` follows `nessie`, `text` is its docstring without the first line.
 
-    `alias_of` is the path of the command that does the same, where that is listed first.
+    `alias_of` is the path of the same command that is listed earlier.
     """
 
     path: tuple[str, ...]
@@ -67,12 +68,12 @@ class Command(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name as one writes it: `nessie content put`."""
+        """The name as users type it: `nessie content put`."""
         return " ".join(("nessie", *self.path))
 
 
 def read() -> Command:
-    """The command `nessie` with all others below it."""
+    """Returns the command `nessie` with all others below it."""
     group = root()
     children = tuple(_below(group, COMMANDS, ()))
     options = tuple(_options(group, shared=True))
@@ -80,7 +81,7 @@ def read() -> Command:
 
 
 def every(command: Command) -> Iterator[Command]:
-    """The command and all below it, in the order of the registry."""
+    """Yields the command and all below it, in the order of the registry."""
     yield command
     for child in command.children:
         yield from every(child)

@@ -1,4 +1,4 @@
-"""All generated files: what is in them, which are out of date, writing them."""
+"""All generated files: their contents, which ones are out of date, writing them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from manual.pages import every_page
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("completions", "man", "docs/reference/commands", "docs/reference/json")
-"""Folders that hold nothing but generated files; what does not belong there any more is removed."""
+"""Folders that contain only generated files; other files are removed."""
 
 
 def files() -> dict[str, str]:
-    """Every generated file by its path."""
+    """Returns every generated file by its path."""
     commands = tree.read()
     pages = every_page(commands)
     found = {**completion_scripts.scripts(commands), **schemas.files()}
@@ -27,14 +27,14 @@ def files() -> dict[str, str]:
 
 
 def outdated() -> list[str]:
-    """Paths of files that are missing, not what they have to be, or left over."""
+    """Returns the paths of files that are missing, out of date, or left over."""
     wanted = files()
     changed = [name for name, text in wanted.items() if _text(ROOT / name) != text]
     return sorted(changed + [name for name in _present() if name not in wanted])
 
 
 def write() -> list[str]:
-    """Write what is out of date; answers the paths."""
+    """Writes the files that are out of date; returns their paths."""
     wanted = files()
     found = outdated()
     for name in found:

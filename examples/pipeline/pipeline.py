@@ -1,11 +1,10 @@
-"""Ingest on a branch, check with Spark, merge what passes, tag the release.
+"""Ingest on a branch, validate with Spark, merge the valid deliveries, tag the release.
 
     pipeline.py FOLDER FILE...
 
-FOLDER is where the catalog and the tables lie; a catalog that is not there yet is made. Each FILE
-is one delivery of orders (CSV: id, client, cents), and one release when it passes. Ends with 1 when
-a file did not pass: its branch stays, for a look at what is wrong, and nobody who reads `main` has
-seen any of it.
+FOLDER holds the catalog, which is created if it does not exist, and the tables. Each FILE is one
+delivery of orders (CSV: id, client, cents), and one release if it is valid. Exits with 1 if a file
+is invalid: its branch remains for inspection, and no reader of `main` sees its rows.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ CHECKS = {
     "an order is there once": "SELECT id FROM {orders} GROUP BY id HAVING count(*) > 1",
     "no order has gone": "SELECT id FROM {before} EXCEPT SELECT id FROM {orders}",
 }
-"""What has to hold, and the query that finds the orders for which it does not."""
+"""The rules, each with a query that returns the orders that violate it."""
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address of a `nessie serve` over the catalog of a folder, on a free port.
+    """Yields the address of a `nessie serve` over the catalog of a folder, on a free port.
 
-    Yours runs somewhere already.
+    In production, the server is running already.
     """
     store = f"sqlite:///{folder.absolute()}/catalog.sqlite"
     command = [sys.executable, "-m", "nessie_cli", "--store", store, "serve", "--port", "0"]
@@ -57,7 +56,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def session(address: str, warehouse: Path) -> SparkSession:
-    """A Spark that knows the server as the catalog `lake`."""
+    """Returns a Spark session with the server as the catalog `lake`."""
     settings = {
         "spark.jars.packages": ICEBERG,
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -65,7 +64,7 @@ def session(address: str, warehouse: Path) -> SparkSession:
         "spark.sql.catalog.lake.type": "nessie",
         "spark.sql.catalog.lake.uri": f"{address}/api/v2",
         "spark.sql.catalog.lake.warehouse": str(warehouse.absolute()),
-        # Branches are merged beside Spark: each query asks anew what a table is.
+        # Branches are merged outside of Spark, so each query must load the table again.
         "spark.sql.catalog.lake.cache-enabled": "false",
         "spark.ui.enabled": "false",
     }
@@ -76,7 +75,7 @@ def session(address: str, warehouse: Path) -> SparkSession:
 
 
 def load(spark: SparkSession, file: Path, orders: str) -> None:
-    """Bring a delivery into the table: new orders, and new values of those that are there."""
+    """Loads a delivery into the table: inserts new orders, and updates existing ones."""
     spark.read.csv(str(file), schema=ORDERS, header=True, mode="FAILFAST").createOrReplaceTempView(
         "delivery"
     )
@@ -87,7 +86,7 @@ def load(spark: SparkSession, file: Path, orders: str) -> None:
 
 
 def faults(spark: SparkSession, orders: str, before: str) -> list[str]:
-    """What does not hold, and for which orders."""
+    """Returns the violated rules, each with the ids of its orders."""
     found = {
         check: spark.sql(query.format(orders=orders, before=before)).limit(10).collect()
         for check, query in CHECKS.items()
@@ -100,7 +99,7 @@ def faults(spark: SparkSession, orders: str, before: str) -> list[str]:
 
 
 def release(spark: SparkSession, catalog: Repository, file: Path) -> bool:
-    """One delivery: on a branch of its own, and in `main` when all checks pass."""
+    """Loads one delivery on its own branch, and merges it into `main` if all checks pass."""
     branch = f"ingest-{file.stem}"
     catalog.create_reference(ReferenceType.BRANCH, branch, catalog.reference("main").hash)
     orders = f"lake.shop.`orders@{branch}`"
@@ -126,7 +125,7 @@ def release(spark: SparkSession, catalog: Repository, file: Path) -> bool:
 
 
 def main(folder: Path, files: list[Path]) -> int:
-    """Release files, one after the other; the exit code."""
+    """Releases files, one after another; returns the exit code."""
     for file in files:
         if not file.is_file():
             sys.exit(f"pipeline: {file}: there is no such file")

@@ -1,4 +1,4 @@
-"""The REST server, without rules of a catalog: HTTP -> wire -> Repository -> wire.
+"""The REST server: HTTP -> wire -> Repository -> wire, without rules of its own.
 
 `serve` runs it until it is stopped.
 """

@@ -16,8 +16,8 @@ from nessie_cli.server.failures import (
     HttpFault,
     InternalFault,
     Unavailable,
+    client_error,
     error_body,
-    told,
 )
 from nessie_cli.server.http import JSON, Headers, Reply, compressed, header
 from nessie_cli.server.streams import Listing, encoded
@@ -72,7 +72,7 @@ def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:
     """Returns the answer for a failure. Details that clients must not see go into the log."""
     if isinstance(error, NoRoute):
         return no_route(error, headers, exchange)
-    shown = told(error)
+    shown = client_error(error)
     if isinstance(shown, InternalFault | Unavailable):
         exchange.error = (
             error.message

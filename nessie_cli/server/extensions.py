@@ -20,11 +20,11 @@ from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, SETTINGS, 
 from nessie_cli.wire.guards import Guard, check
 
 LARGEST_REFLOG_PAGE = 20_000
-"""Each page of a reflog reads those before it again."""
+"""The limit of a page, because each page of a reflog reads those before it again."""
 
 
 def is_ours(call: Call) -> bool:
-    """Whether the client requests the extensions."""
+    """Returns whether the client requests the extensions."""
     return call.is_ours
 
 

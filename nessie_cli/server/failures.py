@@ -72,7 +72,7 @@ class ClientGone(NessieError):
         super().__init__("The client has hung up")
 
 
-def told(error: Exception) -> NessieError:
+def client_error(error: Exception) -> NessieError:
     """Returns the error for the client."""
     if isinstance(error, ReferenceConflict) and not isinstance(error, MergeConflict):
         return _namespaces_first(error)

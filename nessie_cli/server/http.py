@@ -22,7 +22,7 @@ LOST = "lost"
 """A key of the state: a function that returns whether the client has closed the connection."""
 
 JSON = b"application/json"
-HEARD_FOR, SILENCE = 20.0, 2.0
+DRAIN_SECONDS, SILENCE = 20.0, 2.0
 """Seconds for which a refused request is read at most, and seconds of silence that end it."""
 COMPRESSED_FROM = 2048
 """The size in bytes from which answers are compressed for clients that accept gzip."""
@@ -56,7 +56,7 @@ class Limits(NamedTuple):
     filter_seconds: float = 10.0
 
     @property
-    def heard(self) -> int:
+    def most_drained(self) -> int:
         """The most bytes of a refused request that are read."""
         return 4 * self.body
 
@@ -125,10 +125,10 @@ def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
     """Returns the reply, compressed if that pays and the client accepts it."""
     if (len(reply.body) < COMPRESSED_FROM and reply.pieces is None) or not takes_gzip(headers):
         return reply
-    told = [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
+    headers_out = [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
     if reply.pieces is not None:
-        return Reply(reply.status, told, pieces=packed(reply.pieces))
-    return Reply(reply.status, told, gzip.compress(reply.body, 1))
+        return Reply(reply.status, headers_out, pieces=packed(reply.pieces))
+    return Reply(reply.status, headers_out, gzip.compress(reply.body, 1))
 
 
 def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limits) -> bytes:
@@ -213,8 +213,8 @@ async def drain(headers: Headers, receive: Receive, limits: Limits) -> None:
         return
     size = 0
     with suppress(TimeoutError):
-        async with asyncio.timeout(HEARD_FOR):
-            while size <= limits.heard:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while size <= limits.most_drained:
                 async with asyncio.timeout(SILENCE):
                     message = await receive()
                 size += len(message.get("body", b""))

@@ -9,16 +9,20 @@ from typing import Any
 from nessie_cli.wire.encode import Json
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
+       max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 code, .method { font-family: ui-monospace, monospace; font-size: .92em }
 details { border: 1px solid #d5d5d5; border-radius: 6px; margin: .4rem 0; padding: .4rem .8rem }
 summary { cursor: pointer } .method { display: inline-block; min-width: 4.5rem; font-weight: 700 }
 .GET { color: #0b6e4f } .POST { color: #1d4ed8 } .PUT { color: #a15c00 } .DELETE { color: #b91c1c }
 table { border-collapse: collapse; margin: .5rem 0 }
-td { border-bottom: 1px solid #e5e5e5; padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top }
+td { border-bottom: 1px solid #e5e5e5; padding: .15rem .8rem .15rem 0;
+     text-align: left; vertical-align: top }
 @media (prefers-color-scheme: dark) {
-  body { background: #161616; color: #e6e6e6 } details, td { border-color: #3a3a3a } a { color: #8ab4ff }
-  .GET { color: #4ade80 } .POST { color: #8ab4ff } .PUT { color: #fbbf24 } .DELETE { color: #f87171 }
+  body { background: #161616; color: #e6e6e6 }
+  details, td { border-color: #3a3a3a }
+  a, .POST { color: #8ab4ff } .GET { color: #4ade80 } .PUT { color: #fbbf24 }
+  .DELETE { color: #f87171 }
 }
 """
 
@@ -52,14 +56,14 @@ def manual(document: Json) -> str:
 def _ways_in(document: Json) -> Iterator[str]:
     """Describes the ways to authenticate, any one of which is enough."""
     ways, schemes = document["security"], document["components"]["securitySchemes"]
-    told = ", or ".join(
+    credentials = ", or ".join(
         " and ".join(f"<code>{escape(name)}</code>" for name in way) or "nothing" for way in ways
     )
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code></td><td>{escape(found['description'])}</td></tr>"
         for name, found in schemes.items()
     )
-    yield f"<h2>Who asks</h2><p>A request shows {told}.</p><table>{rows}</table>"
+    yield f"<h2>Authentication</h2><p>A request needs {credentials}.</p><table>{rows}</table>"
 
 
 def _operations(document: Json, tag: str) -> Iterator[str]:
@@ -87,7 +91,10 @@ def _operation(method: str, path: str, operation: Json) -> str:
 
 def _parameter(found: Json) -> str:
     needed = ", required" if found["required"] else ""
-    return f"<tr><td><code>{escape(found['name'])}</code></td><td>{found['in']}{needed}</td><td>{escape(found['description'])}</td></tr>"
+    return (
+        f"<tr><td><code>{escape(found['name'])}</code></td><td>{found['in']}{needed}</td>"
+        f"<td>{escape(found['description'])}</td></tr>"
+    )
 
 
 def _answer(found: Json) -> str:
@@ -99,7 +106,8 @@ def _answer(found: Json) -> str:
 def _shape(name: str, schema: Json) -> str:
     required = schema.get("required", ())
     rows = "".join(
-        f"<tr><td><code>{escape(attribute)}</code></td><td>{_type(value)}{'' if attribute in required else ', optional'}</td></tr>"
+        f"<tr><td><code>{escape(attribute)}</code></td>"
+        f"<td>{_type(value)}{'' if attribute in required else ', optional'}</td></tr>"
         for attribute, value in schema.get("properties", {}).items()
     )
     body = f"<table>{rows}</table>" if rows else f"<p>{_type(schema)}</p>"

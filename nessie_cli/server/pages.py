@@ -93,7 +93,7 @@ def _ways(server: Server) -> list[Json]:
     """Returns the ways in which callers of a server authenticate."""
     gate, tls = server.gate, server.tls
     return security(
-        credentials=gate is not None and gate.asks,
+        credentials=gate is not None and gate.authenticates,
         anonymous=gate is None or gate.anonymous,
         certificates=tls is not None and tls.verify_mode is CERT_REQUIRED,
     )

@@ -148,7 +148,7 @@ def test_the_description_says_how_callers_show_who_they_are(tmp_path, anonymous,
         shown = (
             "nothing, or <code>bearer</code>"
             if anonymous
-            else "A request shows <code>bearer</code>, or <code>basic</code>."
+            else "A request needs <code>bearer</code>, or <code>basic</code>."
         )
         assert shown in nobody.get("/api/docs", accept="text/html").raw.decode()
 

@@ -28,7 +28,13 @@ from nessie_cli.server.auth.rules import Rules, read_rules
 from nessie_cli.server.auth.tokens import WHAT, is_ours, read_tokens
 from nessie_cli.server.call import Access, Catalog
 from nessie_cli.server.http import Headers, header
-from nessie_cli.server.runtime.watched_files import SECRET, TRUSTED, Tell, WatchedFile, tell_stderr
+from nessie_cli.server.runtime.watched_files import (
+    SECRET,
+    TRUSTED,
+    Report,
+    WatchedFile,
+    report_on_stderr,
+)
 
 _V1 = b"/api/v1"
 _WHO = "Authentication is required: send a bearer token in the header Authorization"
@@ -50,23 +56,23 @@ class Security(NamedTuple):
     jwt: JwtSettings | None = None
 
     @property
-    def asks(self) -> bool:
-        """Whether callers are authenticated at all."""
+    def authenticates(self) -> bool:
+        """Whether callers can authenticate."""
         return self.tokens is not None or self.jwt is not None
 
     @property
-    def is_on(self) -> bool:
-        """Whether there is anything to protect."""
-        return self.asks or self.rules is not None
+    def is_enabled(self) -> bool:
+        """Whether any setting restricts callers."""
+        return self.authenticates or self.rules is not None
 
     @property
-    def keeps_strangers_out(self) -> bool:
-        """Whether anonymous callers can do no more than the rules allow."""
-        return self.is_on and (self.rules is not None or not self.anonymous)
+    def restricts_anonymous(self) -> bool:
+        """Whether rules or required credentials restrict anonymous callers."""
+        return self.is_enabled and (self.rules is not None or not self.anonymous)
 
     def check(self) -> None:
         """Raises `InvalidInput` for settings that contradict each other."""
-        if self.rules is not None and not self.asks and not self.anonymous:
+        if self.rules is not None and not self.authenticates and not self.anonymous:
             raise InvalidInput(
                 "--rules requires authentication. Hint: identify callers with --tokens or"
                 " --jwt-issuer, or allow anonymous callers with --anonymous"
@@ -107,18 +113,18 @@ class Admission(NamedTuple):
 class Gate:
     """Authenticates requests. Its files are read again when they change."""
 
-    def __init__(self, security: Security, tell: Tell = tell_stderr) -> None:
+    def __init__(self, security: Security, report: Report = report_on_stderr) -> None:
         security.check()
-        self.asks, self.anonymous = security.asks, security.anonymous
-        self.open_metrics = security.open_metrics or not security.asks
+        self.authenticates, self.anonymous = security.authenticates, security.anonymous
+        self.open_metrics = security.open_metrics or not security.authenticates
         self._tokens = (
-            WatchedFile(security.tokens, SECRET, WHAT, read_tokens, tell)
+            WatchedFile(security.tokens, SECRET, WHAT, read_tokens, report)
             if security.tokens
             else None
         )
-        self._issuer = Issuer(security.jwt, tell) if security.jwt else None
+        self._issuer = Issuer(security.jwt, report) if security.jwt else None
         self._rules = (
-            WatchedFile(security.rules, TRUSTED, "rules file", read_rules, tell)
+            WatchedFile(security.rules, TRUSTED, "rules file", read_rules, report)
             if security.rules
             else None
         )
@@ -161,17 +167,19 @@ class Gate:
         return found
 
 
-def open_gate(security: Security, repository: Repository, tell: Tell = tell_stderr) -> Gate | None:
+def open_gate(
+    security: Security, repository: Repository, report: Report = report_on_stderr
+) -> Gate | None:
     """Returns the gate of a server over a repository; None if everything is allowed.
 
     Raises `InvalidInput` and `NotAllowed` for unusable files, and for a repository that cannot
     distinguish its callers.
     """
-    if not security.is_on:
+    if not security.is_enabled:
         return None
     if not repository.knows_callers:
         raise InvalidInput(
             f"{repository.url}: a server in front of another server cannot write in the names of"
             " its callers; serve the store itself"
         )
-    return Gate(security, tell)
+    return Gate(security, report)

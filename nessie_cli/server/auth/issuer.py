@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.auth.identity import Caller, check_name
-from nessie_cli.server.runtime.watched_files import Tell
+from nessie_cli.server.runtime.watched_files import Report
 
 if TYPE_CHECKING:
     from nessie_cli.server.auth.identity import Credentials
@@ -61,24 +61,24 @@ class JwtSettings(NamedTuple):
         elif "://" in self.keys:
             check_url(self.keys, "--jwt-keys")
 
-    def source(self, tell: Tell) -> Keys:
+    def source(self, report: Report) -> Keys:
         """Returns the source of the keys."""
         from nessie_cli.server.auth.jwt_keys import KeyFile, KeyUrl
 
         if self.keys is not None and "://" not in self.keys:
-            return KeyFile(Path(self.keys), tell)
-        return KeyUrl(self.issuer, self.keys, tell)
+            return KeyFile(Path(self.keys), report)
+        return KeyUrl(self.issuer, self.keys, report)
 
 
 class Issuer:
     """Maps tokens of an issuer to callers. `clock` returns seconds since 1970."""
 
     def __init__(
-        self, settings: JwtSettings, tell: Tell, clock: Callable[[], float] = time.time
+        self, settings: JwtSettings, report: Report, clock: Callable[[], float] = time.time
     ) -> None:
         settings.check()
         self._settings = settings
-        self._keys = settings.source(tell)
+        self._keys = settings.source(report)
         self._clock = clock
         self._known: dict[bytes, tuple[Caller, float]] = {}
 

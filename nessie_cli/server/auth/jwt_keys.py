@@ -19,7 +19,7 @@ from msgspec import DecodeError, json
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.auth.identity import KeysUnavailable
-from nessie_cli.server.runtime.watched_files import TRUSTED, Tell, WatchedFile
+from nessie_cli.server.runtime.watched_files import TRUSTED, Report, WatchedFile
 
 LIFETIME = 3600.0
 """Seconds after which fetched keys are fetched again."""
@@ -99,8 +99,8 @@ def _find(keys: PyJWKSet, id_: str | None, algorithm: str) -> list[PyJWK]:
 class KeyFile:
     """Keys of a file, which is read again when it changes."""
 
-    def __init__(self, path: Path, tell: Tell) -> None:
-        self._file = WatchedFile(path, TRUSTED, "key file", read_keys, tell)
+    def __init__(self, path: Path, report: Report) -> None:
+        self._file = WatchedFile(path, TRUSTED, "key file", read_keys, report)
 
     def find(self, id_: str | None, algorithm: str) -> Sequence[PyJWK]:
         """See `Keys`."""
@@ -118,7 +118,7 @@ class KeyUrl(PyJWKClient):
         self,
         issuer: str,
         url: str | None,
-        tell: Tell,
+        report: Report,
         *,
         lifetime: float = LIFETIME,
         pause: float = PAUSE,
@@ -126,7 +126,7 @@ class KeyUrl(PyJWKClient):
     ) -> None:
         super().__init__(url or issuer, lifespan=lifetime, timeout=TIMEOUT, cooldown_duration=pause)
         self._issuer, self._discovers = issuer, url is None
-        self._tell = tell
+        self._report = report
         self._retry = retry
         self._lock = threading.RLock()
         self._last: PyJWKSet | None = None
@@ -153,7 +153,9 @@ class KeyUrl(PyJWKClient):
                 except (PyJWTError, InvalidInput, OSError, ValueError) as error:
                     self._failed = time.monotonic()
                     reason = f"keys of {self._issuer} ({self.uri}): {error}"
-                    self._tell(reason + ("; those before stay in force" if self._last else ""))
+                    self._report(
+                        reason + ("; the previous keys stay in force" if self._last else "")
+                    )
             if self._last is None:
                 raise KeysUnavailable(
                     "The keys of the issuer cannot be had at the moment; try again"

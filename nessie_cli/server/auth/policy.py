@@ -1,8 +1,8 @@
 """The authorization policy of writes.
 
 A policy decides twice. `before` decides on the change alone, before anything is looked up, so that
-a refusal reveals nothing. `on` decides on the draft, before its conflicts are reported: what is
-checked is exactly what is committed, including the commits that become reachable. The operations
+a refusal reveals nothing. `on` decides on the draft, before its conflicts are reported: exactly the
+checked draft is committed, including the commits that become reachable. The operations
 have the original server's names.
 """
 
@@ -121,7 +121,7 @@ class Policy:
             needed, name, key, content_type
         )
 
-    # -- what is asked ----------------------------------------------------------------------------
+    # -- checks ----------------------------------------------------------------------------
     def _name(self, name: str) -> str:
         """Returns the name for rules: `-` is the default branch."""
         return self._default_branch if name == "-" else name

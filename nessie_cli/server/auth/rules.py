@@ -1,9 +1,9 @@
 """Authorization rules: named CEL expressions, each of which may allow an operation.
 
-What no rule allows is forbidden. The variables are the original server's: `op`, `ref`, `path`,
-`role`, `roles`, `contentType`, `type`, `api`, `actions` (always empty here); and `user`, the
-caller's name. A rule is evaluated once for each role of the caller. Without roles, `role` is the
-name, as it always is in the original server.
+Operations that no rule allows are forbidden. The variables are the original server's: `op`, `ref`,
+`path`, `role`, `roles`, `contentType`, `type`, `api`, `actions` (always empty here); and `user`,
+the caller's name. A rule is evaluated once for each role of the caller. Without roles, `role` is
+the name, as it always is in the original server.
 """
 
 from __future__ import annotations

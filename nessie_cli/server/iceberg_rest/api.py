@@ -1,4 +1,4 @@
-"""The Iceberg REST catalog: finds the endpoint of a request and runs it on the catalog's threads.
+"""The Iceberg REST catalog: runs the endpoint of each request on the catalog's threads.
 
 Requests read and write metadata files, so they run on neither the event loop nor the writing
 thread. While one waits for its commit, its thread waits with it.
@@ -49,7 +49,7 @@ from nessie_cli.server.runtime.writer import Writer
 WRITERS = 16
 """Threads for requests that write. They wait for their commits, so that many share one."""
 LOCAL_READERS, REMOTE_READERS = 2, 16
-"""Reading threads if all warehouses are local, and otherwise, when threads wait for object stores.
+"""Reading threads if all warehouses are local, and if threads wait for object stores.
 
 Python runs one thread at a time. More of them only hinder each other unless they wait.
 """

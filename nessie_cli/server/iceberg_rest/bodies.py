@@ -1,7 +1,7 @@
 """Encoded answers that load tables, by the digest of all that they depend on.
 
-A metadata file is never overwritten, so an answer is as good as its file. The file is looked at
-nevertheless, because another program may have deleted it.
+A metadata file is never overwritten, so an answer is valid as long as its file exists. Each use
+checks the file, because another program may have deleted it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Stamp = tuple[int, int, int]
 
 
 class Bodies:
-    """The answers that were sent last. Threads may share it."""
+    """The most recent answers. Threads may share it."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
@@ -30,7 +30,7 @@ class Bodies:
         self._kept: OrderedDict[str, tuple[Stamp, bytes]] = OrderedDict()
 
     def find(self, digest: str, stamp: Stamp | None) -> bytes | None:
-        """Returns the answer of a digest, if its file is still what it was."""
+        """Returns the answer of a digest, if its file is unchanged."""
         with self._lock:
             known = self._kept.get(digest)
             if known is None or known[0] != stamp:

@@ -26,7 +26,7 @@ _VIEW = f"{_NAMESPACE}/views/{{view}}"
 class Endpoint(NamedTuple):
     """One line of the table, with the path of the specification.
 
-    `writes`: it changes the branch, so it is neither offered nor taken on a tag or a commit.
+    `writes`: it changes the branch, so it is not available on a tag or a commit.
     `lasts`: the answer depends on the request and the store alone, not on the time of day. The
     endpoint for tokens has no handler, because its callers have no session yet.
     """

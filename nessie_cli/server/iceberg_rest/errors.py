@@ -31,7 +31,7 @@ from nessie_cli.server.failures import (
     HttpFault,
     InternalFault,
     Unavailable,
-    told,
+    client_error,
 )
 from nessie_cli.server.http import JSON, Headers, Reply
 from nessie_cli.server.table import NoRoute
@@ -40,9 +40,9 @@ _READS = frozenset({"GET", "HEAD"})
 _TOO_MANY = 429
 _UNAVAILABLE = 503
 REMEMBERED = frozenset({400, 403, 404, 406, 409, 422})
-"""Statuses of refusals that a repetition of the same request gets again."""
+"""Statuses of refusals that are remembered for repetitions of the same request."""
 _CLOSING = frozenset({408, 413})
-"""Statuses after which the connection is closed: the rest of the request is still under way."""
+"""Statuses after which the connection is closed: the client may still be sending."""
 _UNKNOWN_STATE = (
     "The connection to the store was lost while it was written; load the table to see whether the"
     " commit was carried out"
@@ -91,7 +91,7 @@ class NoSuchFile(Refused):
 
 
 class Exists(Refused):
-    """A content has this name already, of whatever type."""
+    """A content of any type already has this name."""
 
     status = 409
     type = "AlreadyExistsException"
@@ -112,7 +112,7 @@ class CommitFailed(Refused):
 
 
 class IllegalArgument(Refused):
-    """What Java's library refuses as an illegal argument, so that its clients raise it as one."""
+    """An illegal argument in Java's library, so that Java clients raise the same exception."""
 
     type = "IllegalArgumentException"
 
@@ -161,7 +161,7 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
         headers.append((b"www-authenticate", error.challenge))
     if status in _CLOSING:
         headers.append((b"connection", b"close"))
-    # With its frames an error holds what they held, such as a body.
+    # The frames of an error refer to large objects, such as a body.
     error.__traceback__ = error.__context__ = None
     return error_reply(status, type_, message, headers)
 
@@ -193,7 +193,7 @@ def _described(error: Exception, *, writes: bool) -> tuple[int, str, str]:
         return error.status, error.type, error.message
     if isinstance(error, OutcomeUnknown):
         return 500, "CommitStateUnknownException", _UNKNOWN_STATE
-    shown = told(error)
+    shown = client_error(error)
     if shown.status == _UNAVAILABLE:
         if writes or isinstance(error, Unavailable):
             return _TOO_MANY, "TooManyRequestsException", shown.message

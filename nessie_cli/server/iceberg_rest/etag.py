@@ -1,4 +1,4 @@
-"""ETags of tables. A conditional load with a current ETag is answered without reading a file.
+"""ETags of tables. A conditional load with a current ETag reads no file.
 
 An ETag is a digest, and behind a dot the second until which a client can go on with the credentials
 that it got with it.
@@ -16,7 +16,7 @@ from msgspec import msgpack, structs
 from nessie_cli.model import IcebergTable
 
 MARGIN = 300
-"""Seconds before the expiry of its credentials in which a client gets new ones instead of a 304."""
+"""Before credentials expire, the seconds in which a client gets new ones instead of a 304."""
 _ONE = re.compile(r'\s*(?:W/)?"([^"]*)"\s*(?:,|$)')
 _DIGITS = 32
 _encode = msgpack.Encoder(order="sorted").encode

@@ -1,8 +1,8 @@
-"""The header `Idempotency-Key`: a request that is repeated happens once.
+"""The header `Idempotency-Key`: a repeated request is carried out once.
 
 The key of a request that commits is its request id, so the store knows its outcome, on every server
-and after a restart. This module remembers what a store does not: refusals, for the time that the
-configuration announces, and which requests are under way, so that a repetition waits for the first.
+and after a restart. This module remembers what the store does not: refusals, for the time that the
+configuration announces, and the running requests, so that a repetition waits for the first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Listings, in pages only if the client asks for pages. All pages of a listing show one commit."""
+"""Listings, in pages if the client asks for them. All pages of a listing show one commit."""
 
 from __future__ import annotations
 

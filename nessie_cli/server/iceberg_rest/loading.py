@@ -1,4 +1,4 @@
-"""Answers that load a table or view, and the state of its metadata that a content names."""
+"""Answers that load a table or view, and the metadata that its content refers to."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def digest_for(session: Session, content: IcebergTable, snapshots: str) -> str:
 
 
 def for_client(session: Session, access: FileAccess) -> dict[str, Any]:
-    """Returns the members of an answer by which a client gets to the files of a table."""
+    """Returns the members of an answer that give a client access to the files of a table."""
     config = {**session.warehouse.client_config, **access.config}
     if not access.credentials:
         return {"config": config}

@@ -1,8 +1,8 @@
 """OAuth tokens: client credentials, and the exchange of a token for a new time to live.
 
 The catalog issues no tokens of its own. A client's credentials are a token of `nessie token`, which
-it gets back: the secret is the whole token and the id is free, or the id is the first part of the
-token and the secret the rest.
+it gets back: either the secret is the whole token and the id is arbitrary, or the id is the first
+part of the token and the secret the rest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nessie_cli.server.auth.tokens import is_ours
 from nessie_cli.server.http import JSON, Headers, Reply, header
 
 LIFETIME = 3600
-"""Seconds after which a client asks again, if its token does not expire before."""
+"""Seconds after which a client renews its token, if it does not expire before."""
 _ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a type
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _PREFIX = "nessie_"

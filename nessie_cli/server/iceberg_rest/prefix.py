@@ -1,4 +1,4 @@
-"""The reference and the warehouse of a request, from its path: `/iceberg/{ref}/v1/{prefix}/...`.
+"""The reference and warehouse of a request, from its path: `/iceberg/{ref}/v1/{prefix}/...`.
 
 The prefix is `ref` or `ref|warehouse`. The server announces it percent-encoded once. Some clients
 encode it again and some decode it, so it is read in all these forms.
@@ -58,10 +58,10 @@ def _parsed(text: str | None) -> Prefix:
 
 
 def client_uri(scheme: str, header: Callable[[bytes], str | None]) -> str:
-    """Returns the URI of the catalog as the client names it; empty if a proxy may have another one.
+    """Returns the URI of the catalog that the client uses; empty if it is uncertain.
 
-    Clients use their own URI then. Headers of a proxy are trusted, because the answer goes only to
-    its client.
+    A proxy may have another URI; clients then use the one that they know. Headers of a proxy are
+    trusted, because the answer goes only to its client.
     """
     host = header(b"x-forwarded-host") or header(b"host") or ""
     known = header(b"x-forwarded-proto")

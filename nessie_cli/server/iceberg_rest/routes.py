@@ -19,7 +19,7 @@ from nessie_cli.server.table import NoRoute, check_escapes
 CONFIG = Endpoint("GET", "/v1/config", configuration, lasts=True)
 _ALL = (CONFIG, Endpoint("POST", "/v1/oauth/tokens", None), *ENDPOINTS, SIGN)
 _PATTERNS: dict[int, list[tuple[Endpoint, tuple[str, ...]]]] = {}
-"""Each endpoint with the segments behind `v1`, by their number."""
+"""The endpoints by their number of segments after `v1`."""
 for _one in _ALL:
     _pattern = tuple(_one.path.split("/")[2:])
     _PATTERNS.setdefault(len(_pattern), []).append((_one, _pattern))

@@ -1,9 +1,9 @@
-"""One request of one caller on one reference: what it reads, and how it changes the branch.
+"""One request of one caller on one reference: its reads, and its change of the branch.
 
-A change is worked out on a state that was read once. Its metadata files are written before the
+A change is computed on a state that was read once. Its metadata files are written before the
 commit is drafted, on the thread of the request and never under a transaction of the store. If
-another writer has changed the same key meanwhile, the files are removed and the change is worked
-out again, so requirements are checked on the current content.
+another writer has changed the same key meanwhile, the files are removed and the change is
+computed again, so requirements are checked on the current content.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from nessie_cli.server.iceberg_rest.prefix import Prefix, announced, client_uri
 from nessie_cli.server.runtime.writer import Write, Writer
 
 MOST_TRIES = 20
-"""How often a change is worked out again after lost races."""
+"""How often a change is computed again after lost races."""
 _APPLICATION = {"application-type": ("iceberg",)}
 """A property of each commit, as Iceberg's own catalogs for Nessie write it."""
 _DIGEST = 16
@@ -95,16 +95,16 @@ class Changed(NamedTuple):
 
 
 class IcebergCall(Call):
-    """A request as the catalog reads it. Its idempotency key is the request id of its write."""
+    """A request to the catalog. Its idempotency key is the request id of its write."""
 
     who = ""
     """The caller."""
     scheme = "http"
-    """`http` or `https`, as the connection has it."""
+    """`http` or `https`, of the connection."""
     target = ""
-    """The method, path and query as they were sent."""
+    """The method, path and query as the client sent them."""
     sent = b""
-    """The body as it was sent."""
+    """The body as the client sent it."""
 
     @cached_property
     def request_id(self) -> str | None:
@@ -119,7 +119,7 @@ class IcebergCall(Call):
 
     @cached_property
     def digest(self) -> bytes | None:
-        """What a repetition has in common with the first request; None without a key."""
+        """A digest of everything that a repetition must have in common; None without a key."""
         if self.request_id is None:
             return None
         hasher = hashlib.sha256(f"{self.who}\0{self.target}\0".encode())
@@ -128,7 +128,7 @@ class IcebergCall(Call):
 
 
 class Session:
-    """One request: what its caller may read, and how it changes the branch."""
+    """One request: reads with the rights of its caller, and changes of the branch."""
 
     def __init__(
         self, call: IcebergCall, catalog: Catalog, prefix: Prefix, services: Services
@@ -139,7 +139,7 @@ class Session:
         self._prefix = prefix
         self._written: dict[str, Document] = {}
 
-    # -- what the request names --------------------------------------------------------------------
+    # -- the names in the request ------------------------------------------------------------------
 
     @cached_property
     def warehouse(self) -> Warehouse:
@@ -260,7 +260,7 @@ class Session:
         return self.services.issuer.issue(self._branch, key)
 
     def has_issued(self, own_uuid: str, key: ContentKey) -> bool:
-        """Whether `new_uuid` has made a UUID for a key on this branch."""
+        """Whether `new_uuid` created a UUID for a key on this branch."""
         return self.services.issuer.has_issued(own_uuid, self._branch, key)
 
     def may_choose_location(self, key: ContentKey, type_: str) -> bool:

@@ -142,7 +142,7 @@ def registered(
 
 
 def _uuid_of(session: Session, content: IcebergTable) -> object:
-    """Returns the UUID of a table. That of a table whose file cannot be read equals nothing."""
+    """Returns the UUID of a table. The result for an unreadable file never equals another UUID."""
     try:
         return session.read(content.metadata_location).get("table-uuid")
     except (InvalidInput, NoSuchFile):

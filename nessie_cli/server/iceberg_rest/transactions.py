@@ -1,4 +1,4 @@
-"""Commits of several tables at once: one commit of the branch, or none."""
+"""Commits of several tables at once: all or none, in one commit of the branch."""
 
 from __future__ import annotations
 

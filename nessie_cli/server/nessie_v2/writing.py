@@ -167,7 +167,7 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
 def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: str) -> list[str]:
     """Returns the keys to drop that neither the source nor the merge base has.
 
-    For a repository they are done; for the API they are an error.
+    A repository ignores them; for the API they are an error.
     """
     asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
     if not asked or is_ours(call):

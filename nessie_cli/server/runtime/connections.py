@@ -22,7 +22,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from nessie_cli.server.app import Server
-from nessie_cli.server.http import ARRIVED, AT_ONCE, HEARD_FOR, LOST, SILENCE, Limits
+from nessie_cli.server.http import ARRIVED, AT_ONCE, DRAIN_SECONDS, LOST, SILENCE, Limits
 from nessie_cli.server.runtime.replies import TOO_MANY, refusal, refusing, send_at_once
 
 GRACE = 30
@@ -83,7 +83,7 @@ class Connection(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._refusal: tuple[int, str] | None = None
-        self._heard_until, self._heard = 0.0, 0
+        self._drain_until, self._drained = 0.0, 0
         self._half_closed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -137,7 +137,7 @@ class Connection(HttpToolsProtocol):
         """See the base class; limits heads without end."""
         self._chunk = len(data)
         if self._refusal is not None:
-            self._hear()
+            self._drain()
             return
         self._head_bytes += self._chunk
         self._unset_keepalive_if_required()
@@ -277,7 +277,7 @@ class Connection(HttpToolsProtocol):
         self._timer = None
         if self.transport.is_closing():
             return
-        # No byte has come since the last request.
+        # No byte has arrived since the last request.
         if self.headers is not None:
             self._refuse(
                 _TOO_SLOW,
@@ -306,7 +306,7 @@ class Connection(HttpToolsProtocol):
             self._answer_refusal()
 
     def _answer_refusal(self) -> None:
-        if self._refusal is None or self._heard_until or self.transport.is_closing():
+        if self._refusal is None or self._drain_until or self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete:
             self._send_refusal(*self._refusal)
@@ -318,17 +318,17 @@ class Connection(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         if self.transport.can_write_eof():
             self.transport.write_eof()
-        self._heard_until = self.loop.time() + HEARD_FOR
+        self._drain_until = self.loop.time() + DRAIN_SECONDS
         self._chunk = 0
-        self._hear()
+        self._drain()
 
-    def _hear(self) -> None:
+    def _drain(self) -> None:
         """Discards what a refused client sends, and disconnects after a while."""
-        if not self._heard_until:
+        if not self._drain_until:
             return
         self._stop_timer()
-        self._heard += self._chunk
-        if self._heard > self.limits.heard or self.loop.time() > self._heard_until:
+        self._drained += self._chunk
+        if self._drained > self.limits.most_drained or self.loop.time() > self._drain_until:
             self.transport.close()
         else:
             self._timer = self.loop.call_later(SILENCE, self.transport.close)

@@ -34,7 +34,7 @@ from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.connections import configuration
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.tls import RenewedContext, Tls
-from nessie_cli.server.runtime.watched_files import tell_stderr
+from nessie_cli.server.runtime.watched_files import report_on_stderr
 from nessie_cli.server.runtime.workers import HEALTHCHECK, SharedLog, Workers, listen, set_ready
 from nessie_cli.server.table import RouteTable
 
@@ -62,7 +62,9 @@ class Settings(NamedTuple):
         if is_loopback(self.host):
             return Hosts(self.allowed_hosts)
         # With required tokens, a page cannot act for a user, under whatever name.
-        every = self.security.asks and not self.security.anonymous and not self.allowed_hosts
+        every = (
+            self.security.authenticates and not self.security.anonymous and not self.allowed_hosts
+        )
         wildcard = self.host in ("", "0", "0.0.0.0", "::")  # noqa: S104 - compared, not listened on
         return Hosts(
             self.allowed_hosts if wildcard else (*self.allowed_hosts, self.host),
@@ -116,7 +118,7 @@ def check_address(settings: Settings) -> None:
     if (
         settings.insecure
         or settings.allowed_hosts
-        or settings.security.keeps_strangers_out
+        or settings.security.restricts_anonymous
         or is_loopback(settings.host)
     ):
         return
@@ -148,8 +150,8 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
     `InvalidInput` for several processes over a store in memory.
     """
     check_address(settings)
-    if settings.security.asks and settings.tls is None and not is_loopback(settings.host):
-        tell_stderr(
+    if settings.security.authenticates and settings.tls is None and not is_loopback(settings.host):
+        report_on_stderr(
             f"tokens for {settings.host} travel unencrypted; --tls-cert, or a proxy in front that"
             " speaks TLS, protects them"
         )
@@ -229,7 +231,7 @@ class Work:
         try:
             repository = self.opened()
         except NessieError as error:
-            tell_stderr(error.message)
+            report_on_stderr(error.message)
             raise SystemExit(1) from None
         log = self.listeners.log and SharedLog(self.listeners.log, self.folder)
         parts = _parts(self.settings, self.listeners._replace(log=log), repository)
@@ -264,9 +266,9 @@ class _WorkerServer(Server):
 class Uvicorn(uvicorn.Server):
     """uvicorn that reports when it listens, and only stops at a signal."""
 
-    def __init__(self, config: uvicorn.Config, told: Callable[[str], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_listening: Callable[[str], None]) -> None:
         super().__init__(config)
-        self._told = told
+        self._on_listening = on_listening
 
     def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ARG002 - the interface of signal handlers
         """Stops when all requests are answered; at a second signal at once."""
@@ -278,6 +280,6 @@ class Uvicorn(uvicorn.Server):
         """See the base class."""
         await super().startup(sockets)
         if self.started:
-            self._told(
+            self._on_listening(
                 url_of(self.servers[0].sockets[0].getsockname(), tls=self.config.ssl is not None)
             )

@@ -93,15 +93,15 @@ class ThreadPool:
 
 def deliver(outcomes: list[Outcome]) -> None:
     """Delivers results to their waiters, from another thread."""
-    _tell([one for one in outcomes if isinstance(one[0], Future)])
+    _resolve([one for one in outcomes if isinstance(one[0], Future)])
     on_loop = [one for one in outcomes if isinstance(one[0], asyncio.Future)]
     # The event loop was closed, and its waiters with it.
     with suppress(RuntimeError):
         if on_loop:
-            on_loop[0][0].get_loop().call_soon_threadsafe(_tell, on_loop)  # type: ignore[union-attr]
+            on_loop[0][0].get_loop().call_soon_threadsafe(_resolve, on_loop)  # type: ignore[union-attr]
 
 
-def _tell(outcomes: list[Outcome]) -> None:
+def _resolve(outcomes: list[Outcome]) -> None:
     for future, result, error in outcomes:
         if future.done():
             continue

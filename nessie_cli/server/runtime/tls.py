@@ -11,7 +11,13 @@ from typing import NamedTuple, Self
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Secret
-from nessie_cli.server.runtime.watched_files import SECRET, Tell, Watched, read_guarded, tell_stderr
+from nessie_cli.server.runtime.watched_files import (
+    SECRET,
+    Report,
+    Watched,
+    read_guarded,
+    report_on_stderr,
+)
 
 PASSWORD = "NESSIE_TLS_KEY_PASSWORD"  # noqa: S105 - the name of a variable
 """The environment variable with the password of an encrypted key; messages name it."""
@@ -81,13 +87,13 @@ class RenewedContext(ssl.SSLContext):
     Existing connections continue; older sessions are not resumed, so clients authenticate again.
     """
 
-    def __new__(cls, tls: Tls, tell: Tell = tell_stderr) -> Self:  # noqa: ARG004 - those of __init__
+    def __new__(cls, tls: Tls, report: Report = report_on_stderr) -> Self:  # noqa: ARG004 - those of __init__
         """Made as every context for servers."""
         return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
 
-    def __init__(self, tls: Tls, tell: Tell = tell_stderr) -> None:
+    def __init__(self, tls: Tls, report: Report = report_on_stderr) -> None:
         """Raises the errors of `Tls.context`."""
-        self._current = Watched(tls.files, tls.context, tell)
+        self._current = Watched(tls.files, tls.context, report)
         self.verify_mode = self._current.value().verify_mode
 
     def wrap_bio(

@@ -17,8 +17,8 @@ from nessie_cli.errors import InvalidInput, NessieError, NotAllowed
 
 T = TypeVar("T")
 Stamp = tuple[int, int, int, int, int]
-Tell = Callable[[str], None]
-"""A function that reports a line to the operator of the server."""
+Report = Callable[[str], None]
+"""A function that shows a line to the operator of the server."""
 
 SECRET = stat.S_IROTH | stat.S_IWOTH | stat.S_IXOTH | stat.S_IWGRP
 """Mode bits that a file with secrets must not have: any for others, write for the group."""
@@ -27,7 +27,7 @@ TRUSTED = stat.S_IWOTH
 _MOST_BYTES = 64 * 1024 * 1024
 
 
-def tell_stderr(line: str) -> None:
+def report_on_stderr(line: str) -> None:
     """Writes a line to stderr."""
     sys.stderr.write(f"nessie: {line}\n")
     sys.stderr.flush()
@@ -64,14 +64,14 @@ def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
 class Watched(Generic[T]):
     """A value made from files, and made again when one of them changes.
 
-    `make` raises a `NessieError` for invalid files: the first time to the creator, later it is
-    reported by `tell`.
+    `make` raises a `NessieError` for invalid files: the first time to the caller, later the message
+    goes to `report`.
     """
 
     def __init__(
-        self, paths: Sequence[Path], make: Callable[[], T], tell: Tell = tell_stderr
+        self, paths: Sequence[Path], make: Callable[[], T], report: Report = report_on_stderr
     ) -> None:
-        self._paths, self._make, self._tell = paths, make, tell
+        self._paths, self._make, self._report = paths, make, report
         self._lock = threading.Lock()
         # Checked before they are read: later changes are read again.
         self._seen = self._stamps()
@@ -95,7 +95,7 @@ class Watched(Generic[T]):
         try:
             self._value = self._make()
         except NessieError as error:
-            self._tell(f"{error.message}; what it said before stays in force")
+            self._report(f"{error.message}; its last valid state stays in force")
 
 
 class WatchedFile(Watched[T]):
@@ -110,7 +110,7 @@ class WatchedFile(Watched[T]):
         forbidden: int,
         what: str,
         read: Callable[[bytes], T],
-        tell: Tell = tell_stderr,
+        report: Report = report_on_stderr,
     ) -> None:
         def make() -> T:
             data = read_guarded(path, forbidden, what)
@@ -119,7 +119,7 @@ class WatchedFile(Watched[T]):
             except InvalidInput as error:
                 raise InvalidInput(f"{what} {path}: {error.message}") from None
 
-        super().__init__([path], make, tell)
+        super().__init__([path], make, report)
 
 
 def _stamp(path: Path) -> Stamp | None:

@@ -177,8 +177,8 @@ BEGIN
         END IF;
     END IF;
 
-    -- The references as they are. One that somebody creates from here on is met by the unique
-    -- index when this transaction creates it, too.
+    -- Lock the references and read their current state. If another transaction creates one of
+    -- them later, the unique index prevents this transaction from creating it again.
     IF moves > 0 THEN
         WITH locked AS MATERIALIZED (
             SELECT r.name, r.kind, r.target FROM refs r

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from nessie_cli.errors import InvalidInput, NotAllowed
 
 MOST_KEYS = 1000
-"""S3 takes no more."""
+"""The limit of S3."""
 _MOST_CHARACTERS = 2 * 2**20
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
 _ENCODING = re.compile(r"encoding\s*=\s*[\"']utf-8[\"']", re.IGNORECASE)
@@ -24,7 +24,7 @@ def deleted_keys(body: str) -> Iterator[str]:
         raise InvalidInput("body: is too large")
     declaration = _DECLARATION.match(body)
     other = declaration and "encoding" in declaration[0] and not _ENCODING.search(declaration[0])
-    # Entities and encodings could make S3 read other keys than this program.
+    # Entities and encodings could make S3 read different keys than this program.
     if "<!" in body or other:
         raise InvalidInput("body: must be plain XML in UTF-8")
     try:

@@ -24,7 +24,7 @@ _PURPOSE = b"nessie remote signing 1"
 
 
 class Grant(NamedTuple):
-    """What a grant gives: requests in a location, until a second, with or without writing."""
+    """The content of a grant: the location, the second of its expiry, and whether it may write."""
 
     location: str
     expires: int
@@ -32,7 +32,7 @@ class Grant(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """To whom and for which table a grant was given."""
+    """The caller and the table of a grant."""
 
     warehouse: str
     ref: str
@@ -47,15 +47,15 @@ class Grants:
         self._secret, self._clock = secret, clock
 
     def issue(self, holder: Holder, location: str, *, writable: bool) -> tuple[str, Grant]:
-        """Returns a new grant as text and as it is read."""
+        """Returns a new grant as text and in parsed form."""
         grant = Grant(location, int(self._clock()) + LIFETIME, writable)
         payload = msgpack.encode(grant)
         return f"{_text(payload)}.{_text(self._mac(holder, payload))}", grant
 
     def read(self, text: str, holder: Holder) -> Grant:
-        """Returns what a grant gives to this holder.
+        """Returns the parsed grant of this holder.
 
-        Raises `NotAllowed` if it is another's, wrong, or expired.
+        Raises `NotAllowed` if it belongs to another holder, is invalid, or has expired.
         """
         payload, _, mac = text.partition(".")
         try:

@@ -14,7 +14,7 @@ from nessie_cli.iceberg.warehouses.locations import LocationRefused, is_inside, 
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 
 _NOT_DELEGATED = re.compile(r"[*?$%\\]")
-"""In a policy `*`, `?` and `$` mean more than themselves.
+"""In a policy, `*`, `?` and `$` are special characters.
 
 Programs differ in how they read the others.
 """
@@ -42,7 +42,7 @@ class Folder(NamedTuple):
         return cls(place.authority, prefix)
 
     def holds(self, key: str) -> bool:
-        """Whether an object with this key lies in the folder, however a program reads the key."""
+        """Whether an object with this key is in the folder, even if a program decodes the key."""
         return (
             _is_plain(key)
             and key != self.prefix
@@ -50,7 +50,7 @@ class Folder(NamedTuple):
         )
 
     def holds_prefix(self, prefix: str) -> bool:
-        """Whether all keys with a prefix lie in the folder."""
+        """Whether all keys with a prefix are in the folder."""
         folder = prefix.removesuffix("/")
         return prefix.startswith(f"{self.prefix}/") and (
             folder == self.prefix or self.holds(folder)
@@ -91,12 +91,12 @@ class Account:
 
     @property
     def region(self) -> str | None:
-        """The region that is configured."""
+        """The configured region."""
         settings = self.warehouse.storage
         return settings.get("s3.region") or settings.get("client.region")
 
     def credentials(self) -> Any:
-        """The server's credentials, as botocore has them, at this moment.
+        """The server's credentials, as botocore has them now.
 
         Raises `StoreUnavailable` if there are none.
         """

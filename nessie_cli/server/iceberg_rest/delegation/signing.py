@@ -67,7 +67,7 @@ class Operation(NamedTuple):
     writes: bool = False
 
     def takes(self, method: str, key: str, query: Mapping[str, str]) -> bool:
-        """Whether a request is one of these."""
+        """Whether a request is of this kind."""
         same = method == self.method and bool(key) == self.on_object
         return same and self.required <= query.keys() <= self.required | self.allowed | {"x-id"}
 
@@ -93,7 +93,7 @@ OPERATIONS = (
     Operation("DELETE", on_object=True, allowed=_names("uploadId"), writes=True),
     DELETE_OBJECTS,
 )
-"""Subresources such as `acl` and `policy` are in none of them."""
+"""Subresources such as `acl` and `policy` are not included."""
 
 
 class Signer:
@@ -105,7 +105,7 @@ class Signer:
     def sign(self, request: SignRequest, folder: Folder, *, writable: bool) -> Signed:
         """Returns a signed request within a table's folder.
 
-        Raises `NotAllowed` and `InvalidInput` for what is not signed.
+        Raises `NotAllowed` and `InvalidInput` for requests that are not signed.
         """
         if request.provider not in (None, "s3"):
             raise InvalidInput("provider: must be s3")
@@ -143,7 +143,7 @@ class Signer:
 
 @cache
 def _auth() -> Any:
-    """The class of botocore that signs, for payloads that are not at hand."""
+    """The class of botocore that signs, for payloads that the server does not have."""
     from botocore.auth import S3SigV4Auth
 
     class Auth(S3SigV4Auth):  # type: ignore[misc]
@@ -153,7 +153,7 @@ def _auth() -> Any:
     return Auth
 
 
-# -- what a request is -----------------------------------------------------------------------------
+# -- parsing a request -----------------------------------------------------------------------------
 
 
 def _split(uri: str) -> SplitResult:
@@ -255,7 +255,7 @@ def _operation(method: str, key: str, query: Mapping[str, str]) -> Operation:
     )
 
 
-# -- what it may name ------------------------------------------------------------------------------
+# -- checking its names ----------------------------------------------------------------------------
 
 
 def _check_keys(

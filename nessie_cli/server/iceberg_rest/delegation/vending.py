@@ -1,4 +1,4 @@
-"""Vended credentials: temporary ones of STS that open exactly one table's folder."""
+"""Vended credentials: temporary ones of STS for exactly one table's folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nessie_cli.errors import StoreUnavailable
 from nessie_cli.iceberg.files import first_line
 from nessie_cli.iceberg.warehouses.warehouse import Vending
 from nessie_cli.server.iceberg_rest.delegation.s3 import Account, Folder
-from nessie_cli.server.runtime.watched_files import tell_stderr
+from nessie_cli.server.runtime.watched_files import report_on_stderr
 
 EXPIRES = "s3.session-token-expires-at-ms"
 LONGEST_POLICY = 2048
@@ -37,7 +37,7 @@ class Credentials(NamedTuple):
 def policy(folder: Folder, *, partition: str, writable: bool) -> str:
     """Returns the session policy for a table's folder.
 
-    It never allows to delete, or to write metadata files.
+    It never allows deletes, or writes of metadata files.
     """
     bucket = f"arn:{partition}:s3:::{folder.bucket}"
     below = f"{bucket}/{folder.prefix}/*"
@@ -58,7 +58,7 @@ def policy(folder: Folder, *, partition: str, writable: bool) -> str:
 
 
 class Vendor:
-    """Gets credentials from STS, and hands each out until half of its time is over."""
+    """Gets credentials from STS, and reuses each until half of its lifetime is over."""
 
     def __init__(
         self, account: Account, vending: Vending, clock: Callable[[], float] = time.time
@@ -71,7 +71,7 @@ class Vendor:
     def credentials(self, folder: Folder, caller: str, *, writable: bool) -> Credentials | None:
         """Returns a caller's credentials for a table's folder; None if the policy is too long.
 
-        Raises `StoreUnavailable` if STS gives none. Cost: one request, unless there are some.
+        Raises `StoreUnavailable` if STS issues none. Cost: one request, unless some are cached.
         """
         text = policy(folder, partition=self._partition, writable=writable)
         if len(text) > LONGEST_POLICY:
@@ -89,7 +89,7 @@ class Vendor:
 
     @property
     def _partition(self) -> str:
-        """That of AWS itself, of AWS in China, ...; the role knows it."""
+        """The partition of AWS (`aws`, `aws-cn`, ...), from the ARN of the role."""
         return (self._vending.role_arn.split(":") + ["aws"] * 2)[1] or "aws"
 
     def _assumed(self, text: str, caller: str) -> Credentials:
@@ -107,7 +107,7 @@ class Vendor:
             given = self._client().assume_role(**request)["Credentials"]
         except Exception as error:  # noqa: BLE001 - botocore's errors share no base with those of its transports
             name = self._account.warehouse.name
-            tell_stderr(f"warehouse '{name}': STS gives no credentials: {first_line(error)}")
+            report_on_stderr(f"warehouse '{name}': STS gives no credentials: {first_line(error)}")
             raise StoreUnavailable(
                 f"warehouse '{name}': no credentials for the table now; the server's log says why"
             ) from None
