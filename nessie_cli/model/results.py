@@ -1,4 +1,4 @@
-"""Arguments and results of the verbs of a repository."""
+"""Arguments and results of the methods of a repository."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`Repository`: the verbs of a catalog, for an embedded store and for a remote server.
+"""`Repository`: the operations of a catalog, for an embedded store and for a remote server.
 
 Revisions are text (`main`, `main@2e1c~1`; `HEAD` is unknown here) or a `Revision`; hashes are
-hexadecimal text. Listings are iterators that read while they are consumed. A verb that writes does
-everything or raises.
+hexadecimal text. Listings are iterators that read while they are consumed. A method that writes
+does everything or raises.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class Repository(ABC):
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
         """Returns the distance of `of` from `base` along first parents."""
 
-    # -- reading that follows from the verbs above ------------------------------------------------
+    # -- reading that follows from the methods above -----------------------------------------------
     def filtered_log(
         self, walk: Walk, wanted: LogFilter, *, operations: bool = False
     ) -> Iterator[LogEntry | None]:

@@ -14,7 +14,7 @@ class Context(Struct, frozen=True):
     """The committer, the clock and the randomness that a repository uses.
 
     `committer` is a name, or a function that returns it. `clock` returns microseconds since 1970.
-    `progress` is called during long verbs. `fact_cache` is the on-disk cache of facts about
+    `progress` is called during long operations. `fact_cache` is the on-disk cache of facts about
     commits.
     """
 

@@ -1,8 +1,8 @@
-"""The embedded repository: every verb over a store in this process."""
+"""The embedded repository: a store in this process, and the rules of version control."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -43,7 +43,18 @@ from nessie_cli.model import (
 from nessie_cli.model.progress import with_progress
 from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Check, Repository, describe_settings
-from nessie_cli.repository.changes import AnyRevision, Change
+from nessie_cli.repository.changes import (
+    AnyRevision,
+    AssignReference,
+    Change,
+    Commit,
+    CreateReference,
+    DeleteReference,
+    Merge,
+    PutSettings,
+    RenameReference,
+    Transplant,
+)
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.log_filter import LogFilter, Walk
@@ -51,7 +62,6 @@ from nessie_cli.repository.recent import Recent
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import Snapshot
-from nessie_cli.repository.verbs import verb_of
 from nessie_cli.repository.writing import (
     DecodedObjects,
     Lease,
@@ -88,7 +98,7 @@ def _hex(ids: Iterable[Id]) -> set[str]:
 
 
 class LocalRepository(Repository):
-    """A `Repository` over a `Store`. Long verbs are in modules named for them."""
+    """A `Repository` over a `Store`. Long methods are in modules named for them."""
 
     def __init__(self, store: Store, context: Context) -> None:
         self._store = store
@@ -402,7 +412,7 @@ class LocalRepository(Repository):
     # -- writing ----------------------------------------------------------------------------------
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
         """See `Repository`."""
-        draft = verb_of(change)(self._snapshot, change, submission or Submission())
+        draft = _drafting(change)(self._snapshot, change, submission or Submission())
         draft.open_view = self._as_drafted
         return draft
 
@@ -526,3 +536,32 @@ class LocalRepository(Repository):
     def close(self) -> None:
         """See `Repository`."""
         self._store.close()
+
+
+def _drafting(change: Change) -> Callable[[Snapshot, Any, Submission], Draft[Any]]:
+    """Returns the function that drafts a change. Its module is loaded on first use."""
+    if isinstance(change, Commit):
+        from nessie_cli.repository.commits import commit
+
+        return commit
+    if isinstance(change, Merge):
+        from nessie_cli.repository.merges import merge
+
+        return merge
+    if isinstance(change, Transplant):
+        from nessie_cli.repository.transplants import transplant
+
+        return transplant
+    if isinstance(change, PutSettings):
+        from nessie_cli.repository.settings import put_settings
+
+        return put_settings
+    from nessie_cli.repository import references
+
+    functions = {
+        CreateReference: references.create,
+        AssignReference: references.assign,
+        RenameReference: references.rename,
+        DeleteReference: references.delete,
+    }
+    return functions[type(change)]

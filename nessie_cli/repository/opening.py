@@ -47,7 +47,7 @@ def connect(
     `access` describes.
 
     `who` is the committer, or a function that returns it at the first write (a server determines it
-    itself). `progress` is called during long verbs with the amount done and the total, None if
+    itself). `progress` is called during long operations with the amount done and the total, None if
     unknown; a server reports none. `fact_cache` is the on-disk cache of facts about commits. A
     store of an older format is migrated, or refused without `migrate`. `clock` returns microseconds
     since 1970 and `random` random bytes, for tests that need equal hashes.

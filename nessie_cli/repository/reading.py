@@ -1,4 +1,4 @@
-"""The reading verbs of the embedded repository."""
+"""The reading methods of the embedded repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs that create, assign, rename and delete references of the embedded repository."""
+"""Drafts the changes that create, assign, rename and delete references."""
 
 from __future__ import annotations
 

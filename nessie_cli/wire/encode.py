@@ -254,7 +254,7 @@ def encode_page(
 
 
 def encode_single_reference(reference: Reference) -> Json:
-    """Encodes the answer of the verbs that get, create, assign or delete a reference."""
+    """Encodes the answer of the requests that get, create, assign or delete a reference."""
     return assembled(shapes.SingleReference, reference=reference)
 
 

@@ -1,4 +1,4 @@
-"""The verbs that differ on a server without our extensions, in plain REST v2.
+"""The methods that differ on a server without our extensions, in plain REST v2.
 
 The commit rules are checked here, because each version of the original server has other ones. A
 request id is a property of the commit, and after a lost answer the log of the branch is searched.

@@ -1,9 +1,9 @@
 """The repository on a server that speaks REST v2, ours or another.
 
-Each verb resolves its revisions here; the modules beside this one work on whole hashes. Our own
-servers announce the extensions of `wire.extensions`; on others `plain` has the verbs that differ,
-and `key_history` searches. What only writing needs is imported by the verbs that write: the rules
-of the kernel would cost every reading command 10 ms.
+Each method resolves its revisions here. The modules beside this one work on whole hashes. Our own
+servers announce the extensions of `wire.extensions`. For others, `plain` has the methods that
+differ, and `key_history` searches. Methods that write import the rules of the kernel when they are
+called, which saves every reading command 10 ms.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def require_config(repository: Repository, type_: str) -> None:
 
 
 class AuthorizedRepository(Repository):
-    """The reading verbs for one request of one caller.
+    """The reading methods for one request of one caller.
 
     Each verb checks permissions first. Listings leave out what the caller may not see.
     """
