@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -558,7 +558,7 @@ def _drafting(change: Change) -> Callable[[Snapshot, Any, Submission], Draft[Any
         return put_settings
     from nessie_cli.repository import references
 
-    functions = {
+    functions: Mapping[type, Callable[[Snapshot, Any, Submission], Draft[Any]]] = {
         CreateReference: references.create,
         AssignReference: references.assign,
         RenameReference: references.rename,
