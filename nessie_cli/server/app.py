@@ -79,6 +79,8 @@ _NOTHING: dict[str, Any] = {}
 _NO_CONTENT = 204
 _WITHOUT_BODY = frozenset({_NO_CONTENT, 304})
 _OK = 200
+_AT_ONCE = frozenset({_OK, 304})
+"""The statuses of frequent answers, which are sent in one piece."""
 _TOO_LARGE = 413
 
 
@@ -256,10 +258,10 @@ class Server:
             sent.append((b"content-length", b"%d" % len(reply.body)))
         at_once = (
             exchange.scope.get("state", _NOTHING).get(AT_ONCE)
-            if reply.status == _OK and exchange.method != "HEAD"
+            if reply.status in _AT_ONCE and exchange.method != "HEAD"
             else None
         )
-        if at_once is None or not at_once(sent, reply.body):
+        if at_once is None or not at_once(reply.status, sent, reply.body):
             await send({"type": "http.response.start", "status": reply.status, "headers": sent})
             await send(
                 {

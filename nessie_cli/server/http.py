@@ -17,7 +17,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 ARRIVED = "arrived"
 """A key of the state of a request's scope, present if the whole body has arrived."""
 AT_ONCE = "at once"
-"""A key of the state: a function that sends headers and body of an answer 200 in one piece."""
+"""A key of the state: a function that sends status, headers and body in one piece."""
 LOST = "lost"
 """A key of the state: a function that returns whether the client has closed the connection."""
 

@@ -7,6 +7,7 @@ clients encode names as forms do, a `+` is a space.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -18,6 +19,8 @@ from nessie_cli.server.table import NoRoute, check_escapes
 
 CONFIG = Endpoint("GET", "/v1/config", configuration, lasts=True)
 _ALL = (CONFIG, Endpoint("POST", "/v1/oauth/tokens", None), *ENDPOINTS, SIGN)
+_CACHED, _LONGEST_CACHED = 1024, 512
+"""The number of paths whose endpoints are cached, and their most characters."""
 _PATTERNS: dict[int, list[tuple[Endpoint, tuple[str, ...]]]] = {}
 """The endpoints by their number of segments after `v1`."""
 for _one in _ALL:
@@ -35,6 +38,11 @@ class Match(NamedTuple):
 
 def match(method: str, raw_path: str) -> Match:
     """Returns the endpoint of a request. Raises `NoRoute`, and `InvalidInput` for a wrong path."""
+    find = _find_cached if len(raw_path) <= _LONGEST_CACHED else _find
+    return find(method, raw_path)
+
+
+def _find(method: str, raw_path: str) -> Match:
     segments = raw_path.removeprefix(BELOW).strip("/").split("/")
     allowed: set[str] = set()
     for front, rest in _splits(segments):
@@ -47,6 +55,9 @@ def match(method: str, raw_path: str) -> Match:
         if allowed:
             break
     raise NoRoute(allowed)
+
+
+_find_cached = lru_cache(_CACHED)(_find)
 
 
 def _splits(segments: Sequence[str]) -> Iterator[tuple[str | None, list[str]]]:

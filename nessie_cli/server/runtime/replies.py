@@ -13,11 +13,12 @@ from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body
 from nessie_cli.server.http import Headers, Limits, Receive, drain
 
 TOO_MANY = 503
-_OK = 200
 
 
-def send_at_once(answered: ref[RequestResponseCycle], headers: Headers, body: bytes) -> bool:
-    """Sends an answer 200 in one piece. Returns whether that was possible.
+def send_at_once(
+    answered: ref[RequestResponseCycle], status: int, headers: Headers, body: bytes
+) -> bool:
+    """Sends an answer in one piece. Returns whether that was possible.
 
     The base class would handle two messages and check each header: a third of its time for a
     request. The request refers to this function, so a strong reference back would keep it until the
@@ -33,7 +34,7 @@ def send_at_once(answered: ref[RequestResponseCycle], headers: Headers, body: by
     ):
         return False
     lines = [b"%s: %s\r\n" % header for header in (*cycle.default_headers, *headers)]
-    cycle.transport.write(b"".join((STATUS_LINE[_OK], *lines, b"\r\n", body)))
+    cycle.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
     cycle.waiting_for_100_continue = False
     cycle.response_started = cycle.response_complete = True
     cycle.message_event.set()
