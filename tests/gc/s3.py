@@ -24,6 +24,8 @@ class Store:
         self.url = ""
         self.refused: set[tuple[str, str]] = set()
         self.held: set[tuple[str, str]] = set()
+        self.requests: list[tuple[str, str]] = []
+        """The method and path of each request."""
         self.waits = threading.Event()
         """Set when a request is held back."""
         self.go = threading.Event()
@@ -87,6 +89,7 @@ def s3() -> Iterator[Store]:
     moto = DomainDispatcherApplication(create_backend_app)
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        store.requests.append((environ["REQUEST_METHOD"], environ["PATH_INFO"]))
         store.hold(environ)
         if store.refuses(environ):
             start_response(

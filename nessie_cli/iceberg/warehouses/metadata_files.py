@@ -1,6 +1,11 @@
 """Metadata files of a warehouse: read, written once, removed.
 
 The only place where a server opens a file that a client named.
+
+A metadata file never changes once it is written, and its name contains a random UUID. So the files
+of an object store that were read or written last are cached, and files that a commit names come
+from there. Local files are always read: that is cheap, and shows at once if another program has
+deleted one.
 """
 
 from __future__ import annotations
@@ -19,7 +24,8 @@ import msgspec
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile, is_no_answer
-from nessie_cli.iceberg.filesystems import filesystem
+from nessie_cli.iceberg.filesystems import filesystem, upload_small_files_at_once
+from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefused, Place
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 
@@ -39,6 +45,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+Stamp = tuple[int, int, int] | str
 logger = logging.getLogger(__name__)
 
 
@@ -52,6 +59,8 @@ class MetadataFiles:
         self.warehouse = warehouse
         self._allowed = Allowed(warehouse.allowed)
         self._remote: dict[str, Any] = {}
+        self._recent = ByteCache()
+        """Remote files by location."""
 
     def check(self, location: str) -> str:
         """Returns the normal form of a location, with symbolic links resolved.
@@ -60,26 +69,43 @@ class MetadataFiles:
         """
         return self._allowed.find(location)[0].normal
 
-    def read(self, location: str) -> dict[str, Any]:
+    def stamp(self, location: str) -> Stamp | None:
+        """Returns the identity of a file, or None if it is missing; a remote one is not looked for.
+
+        Raises `LocationRefused`.
+        """
+        place, _ = self._allowed.find(location)
+        if place.scheme != LOCAL:
+            return self.warehouse.name
+        try:
+            found = os.stat(place.path)  # noqa: PTH116 - a third of the time
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def read(self, location: str, *, committed: bool = False) -> dict[str, Any]:
         """Returns the parsed metadata of a file, plain or compressed by gzip.
 
-        Raises `LocationRefused` before any I/O, `MissingFile`, `InvalidInput` for a file that is
-        not metadata or exceeds a limit, `StoreUnavailable`. Messages never quote the file.
-        Cost: one read.
+        A file that a commit names (`committed`) may come from memory. Raises `LocationRefused`
+        before any I/O, `MissingFile`, `InvalidInput` for a file that is not metadata or exceeds a
+        limit, `StoreUnavailable`. Messages never quote the file. Cost: at most one read.
         """
         place, _ = self._allowed.find(location)
         if place.scheme == LOCAL:
             data = _read_local(place.path, location)
         else:
-            data = self._read_remote(place.scheme, location)
+            data = (self._recent.find(location) if committed else None) or self._read_remote(
+                place.scheme, location
+            )
         if len(data) > MAX_BYTES:
             raise _too_large(location)
         return _parsed(data, location)
 
     def write(self, location: str, document: Mapping[str, Any]) -> None:
-        """Write a new file, durably.
+        """Write a new file, durably. Its name has to be new.
 
-        Raises `LocationRefused`, `StoreUnavailable`; never overwrites.
+        Raises `LocationRefused`, and `StoreUnavailable`, also for a local file that exists. Cost in
+        an object store: one request, as looking for the file first would cost two more.
         """
         place, base = self._allowed.find(location)
         data = _encode(document)
@@ -101,6 +127,7 @@ class MetadataFiles:
                 with _folder_of(place, base.resolved, create=False) as folder:
                     os.unlink(PurePosixPath(place.path).name, dir_fd=folder)
             else:
+                self._recent.drop(location)
                 self._file_io(place.scheme, location).delete(location)
         except Exception:  # noqa: BLE001 - each file system has its own errors; none may hide the commit's
             logger.warning("the metadata file %s could not be removed", location)
@@ -139,20 +166,25 @@ class MetadataFiles:
                     f"{location}: PyIceberg reads files in {scheme}:."
                     " Hint: `pip install 'nessie-cli[iceberg]'`"
                 ) from None
-            found = self._remote[scheme] = load_file_io(dict(self.warehouse.storage), location)
+            found = load_file_io(dict(self.warehouse.storage), location)
+            upload_small_files_at_once(found)
+            self._remote[scheme] = found
         return found
 
     def _read_remote(self, scheme: str, location: str) -> bytes:
         with _remote_errors(location, "read"):
             file_io = self._file_io(scheme, location)
             with file_io.new_input(location).open(seekable=False) as stream:
-                return bytes(stream.read(MAX_BYTES + 1))
+                data = bytes(stream.read(MAX_BYTES + 1))
+        self._recent.keep(location, data)
+        return data
 
     def _write_remote(self, scheme: str, location: str, data: bytes) -> None:
         with _remote_errors(location, "written"):
             file_io = self._file_io(scheme, location)
-            with file_io.new_output(location).create(overwrite=False) as stream:
+            with file_io.new_output(location).create(overwrite=True) as stream:
                 stream.write(data)
+        self._recent.keep(location, data)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from nessie_cli.iceberg.files import scheme_of
+from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
@@ -36,7 +37,6 @@ from nessie_cli.server.http import (
     takes_gzip,
 )
 from nessie_cli.server.iceberg_rest import errors, oauth, routes
-from nessie_cli.server.iceberg_rest.bodies import Bodies
 from nessie_cli.server.iceberg_rest.delegation import Delegation
 from nessie_cli.server.iceberg_rest.endpoints import SIGN, Endpoint
 from nessie_cli.server.iceberg_rest.idempotency import Idempotency
@@ -210,5 +210,5 @@ def _services(warehouses: Warehouses, writer: Writer) -> Services:
         Issuer(warehouses.secret),
         Delegation(warehouses),
         Idempotency(),
-        Bodies(),
+        ByteCache(),
     )

@@ -9,7 +9,6 @@ from nessie_cli.iceberg.metadata import in_state
 from nessie_cli.model import ContentKey, IcebergTable, IcebergView
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import answer, answer_with, encoded
-from nessie_cli.server.iceberg_rest.bodies import stamp_of
 from nessie_cli.server.iceberg_rest.delegation import Access as FileAccess
 from nessie_cli.server.iceberg_rest.etag import digest_of, etag
 from nessie_cli.server.iceberg_rest.session import Session
@@ -30,11 +29,12 @@ def table_answer(
     if session.delegation_mode:
         return _with_access(session, key, content, snapshots, digest)
     bodies = session.services.bodies
-    stamp = stamp_of(session.files, content.metadata_location)
-    body = bodies.find(digest, stamp)
+    stamp = session.files.stamp(content.metadata_location)
+    body = bodies.find((digest, stamp)) if stamp else None
     if body is None:
         body = encoded(_loaded(session, content, snapshots, FileAccess()))
-        bodies.keep(digest, stamp, body)
+        if stamp:
+            bodies.keep((digest, stamp), body)
     return answer_with(body, (b"etag", etag(digest, None)))
 
 

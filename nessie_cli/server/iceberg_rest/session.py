@@ -26,6 +26,7 @@ from nessie_cli.errors import (
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.state import State
+from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
@@ -47,7 +48,6 @@ from nessie_cli.server import targets
 from nessie_cli.server.call import Access, Call, Catalog
 from nessie_cli.server.commit_meta import merged_with_headers
 from nessie_cli.server.iceberg_rest import idempotency
-from nessie_cli.server.iceberg_rest.bodies import Bodies
 from nessie_cli.server.iceberg_rest.delegation import Access as FileAccess
 from nessie_cli.server.iceberg_rest.delegation import Delegation, Table
 from nessie_cli.server.iceberg_rest.errors import NoSuchFile
@@ -72,7 +72,8 @@ class Services(NamedTuple):
     issuer: Issuer
     delegation: Delegation
     idempotency: idempotency.Idempotency
-    bodies: Bodies
+    bodies: ByteCache
+    """Encoded answers that load tables, by all that they depend on."""
 
 
 class Proposal(NamedTuple):
@@ -210,12 +211,19 @@ class Session:
         return State(reading, Reference(kind, name, hash_))
 
     def read(self, location: str) -> Document:
-        """Returns the document of a metadata file, from memory if this request has written it.
+        """Returns the document of a metadata file that a commit names.
 
-        Raises what `MetadataFiles.read` raises, and `NoSuchFile`.
+        It may come from memory. Raises what `MetadataFiles.read` raises, and `NoSuchFile`.
         """
         try:
-            return self._written.get(location) or self.files.read(location)
+            return self._written.get(location) or self.files.read(location, committed=True)
+        except MissingFile:
+            raise NoSuchFile(location) from None
+
+    def read_foreign(self, location: str) -> Document:
+        """Returns the document of a metadata file that no commit names yet; see `read`."""
+        try:
+            return self.files.read(location)
         except MissingFile:
             raise NoSuchFile(location) from None
 

@@ -128,7 +128,7 @@ def registered(
     Raises `InvalidInput` if it holds metadata of another type, `NotAllowed` if the caller may not
     choose its location.
     """
-    document = session.read(location)
+    document = session.read_foreign(location)
     try:
         content = content_of(document, location)
     except InvalidInput as error:

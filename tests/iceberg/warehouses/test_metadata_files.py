@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -62,7 +62,8 @@ def test_a_file_is_read_as_it_was_written(files: MetadataFiles) -> None:
     assert files.read(place(files))["unknown"]["é"][1] == 2**63 - 1
 
 
-def test_a_file_is_never_overwritten(files: MetadataFiles) -> None:
+def test_a_local_file_is_never_overwritten(tmp_path: Path) -> None:
+    files = MetadataFiles(from_options([str(tmp_path)]).named(None))
     files.write(place(files), DOCUMENT)
     with pytest.raises(StoreUnavailable):
         files.write(place(files), {"format-version": 1})
@@ -75,6 +76,53 @@ def test_a_removed_file_is_missing(files: MetadataFiles) -> None:
     with pytest.raises(MissingFile):
         files.read(place(files))
     files.remove(place(files))
+
+
+def requests_to(store: Store, do: Callable[[], object]) -> list[tuple[str, str]]:
+    store.requests.clear()
+    do()
+    return list(store.requests)
+
+
+def test_a_file_is_written_to_an_object_store_by_one_request(tmp_path: Path, store: Store) -> None:
+    files = in_s3(store, f"s3://lake/{tmp_path.name}")
+    location = place(files)
+    path = location.removeprefix("s3:/")
+    assert requests_to(store, lambda: files.write(location, DOCUMENT)) == [("PUT", path)]
+    assert requests_to(store, lambda: files.read(location, committed=True)) == []
+    # A file that no commit names yet has to be in the store.
+    assert ("GET", path) in requests_to(store, lambda: files.read(location))
+
+
+def test_a_file_is_read_from_an_object_store_once(tmp_path: Path, store: Store) -> None:
+    writer = in_s3(store, f"s3://lake/{tmp_path.name}")
+    writer.write(place(writer), DOCUMENT)
+    reader = in_s3(store, f"s3://lake/{tmp_path.name}")
+    for expected in (True, False):
+        found = requests_to(store, lambda: reader.read(place(reader), committed=True))
+        assert bool(found) is expected
+    store.files.delete_file(place(reader).removeprefix("s3://"))
+    with pytest.raises(MissingFile):
+        reader.read(place(reader))
+
+
+def test_a_cached_file_is_for_allowed_locations_only(tmp_path: Path, store: Store) -> None:
+    files = in_s3(store, f"s3://lake/{tmp_path.name}")
+    files.write(place(files), DOCUMENT)
+    for location in (
+        f"s3://lake/{tmp_path.name}/../{tmp_path.name}x/a.metadata.json",
+        f"s3://other/{tmp_path.name}/db/t_1/metadata/a.metadata.json",
+    ):
+        with pytest.raises(LocationRefused):
+            files.read(location, committed=True)
+
+
+def test_the_file_of_a_refused_commit_is_forgotten(tmp_path: Path, store: Store) -> None:
+    files = in_s3(store, f"s3://lake/{tmp_path.name}")
+    files.write(place(files), DOCUMENT)
+    files.remove(place(files))
+    with pytest.raises(MissingFile):
+        files.read(place(files), committed=True)
 
 
 def test_compressed_files_are_read(files: MetadataFiles) -> None:
