@@ -95,10 +95,9 @@ def spec(given: Document, known: Iterable[Document], last_id: int) -> Document:
     return {**given, "fields": made}
 
 
-def check_spec(spec_: Document, schema: Document, version: int) -> None:
-    """Raises `InvalidInput` if the spec is invalid for a schema and format version."""
-    fields = schemas.fields(schema)
-    check_names(spec_, schema)
+def check_spec(spec_: Document, fields: Mapping[int, Field], version: int) -> None:
+    """Raises `InvalidInput` if the spec is invalid for a schema's fields and format version."""
+    check_names(spec_, fields)
     for number, one in enumerate(spec_["fields"]):
         where = f"partition spec: field {one['name']}"
         if version == 1 and one["field-id"] != FIRST_FIELD_ID + number:
@@ -115,12 +114,11 @@ def check_spec(spec_: Document, schema: Document, version: int) -> None:
             raise InvalidInput(f"{where}: the source {source.name} lies in a list or map")
 
 
-def check_names(spec_: Document, schema: Document) -> None:
+def check_names(spec_: Document, fields: Mapping[int, Field]) -> None:
     """Raises `InvalidInput` if a partition field has the name of a column other than its source.
 
     Iceberg's Java library does not load a table with such a spec, even if it is not the default.
     """
-    fields = schemas.fields(schema)
     ids = {field.name: field.id for field in fields.values()}
     for one in spec_["fields"]:
         source = one["source-id"]
@@ -173,9 +171,8 @@ def order(given: Document) -> Document:
     return {**given, "fields": made}
 
 
-def check_order(order_: Document, schema: Document) -> None:
-    """Raises `InvalidInput` if the sort order is invalid for a schema."""
-    fields = schemas.fields(schema)
+def check_order(order_: Document, fields: Mapping[int, Field]) -> None:
+    """Raises `InvalidInput` if the sort order is invalid for the fields of a schema."""
     for one in order_["fields"]:
         source = fields.get(one["source-id"])
         if source is None:

@@ -173,10 +173,11 @@ class TableBuilder:
             raise InvalidInput(
                 "table metadata: the default partition spec or sort order is missing"
             )
-        partitions.check_spec(specs[made["default-spec-id"]], schema, version=0)
-        partitions.check_order(orders[made["default-sort-order-id"]], schema)
+        fields = schemas.fields(schema)
+        partitions.check_spec(specs[made["default-spec-id"]], fields, version=0)
+        partitions.check_order(orders[made["default-sort-order-id"]], fields)
         for spec in made["partition-specs"]:
-            partitions.check_names(spec, schema)
+            partitions.check_names(spec, fields)
 
     def _current_schema(self) -> Document:
         found = by_id(self._made["schemas"], "schema-id").get(self._made["current-schema-id"])
@@ -303,7 +304,7 @@ class TableBuilder:
                 id_ if self._last_added["spec"] in self._added["spec"] else None
             )
             return
-        partitions.check_spec(spec, self._current_schema(), self._version)
+        partitions.check_spec(spec, schemas.fields(self._current_schema()), self._version)
         made["last-partition-id"] = max(made["last-partition-id"], partitions.last_field_id(spec))
         made["partition-specs"].append({**spec, "spec-id": id_})
         self._note_added("spec", id_)
@@ -329,7 +330,7 @@ class TableBuilder:
                 id_ if self._last_added["order"] in self._added["order"] else None
             )
             return
-        partitions.check_order(order, self._current_schema())
+        partitions.check_order(order, schemas.fields(self._current_schema()))
         made["sort-orders"].append({**order, "order-id": id_})
         self._note_added("order", id_)
         self._changed = True
