@@ -16,6 +16,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import count
+from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -33,6 +35,9 @@ from tests.original.server import original
 TURNS = 3
 AHEAD, CONDITIONAL = 1.0, 3.0
 NOT_MODIFIED = 304
+AGAIN = frozenset({409, 429, 500, 502, 503, 504})
+"""Statuses of a busy server or a contested branch, after which an append is sent again."""
+TRIES = 20
 HEAP = "-Xmx4g"
 FIELDS = 20
 Body = dict[str, Any]
@@ -61,33 +66,40 @@ class _Row(NamedTuple):
 def measure(scratch: Path, how: How) -> Iterator[Line]:
     """Returns rates as ratios."""
     scale = _SMALL if how.small else _Scale()
+    rows = [row for row in _ROWS if how.only in row.what]
+    if _LIST not in rows:
+        scale = scale._replace(tables=0)
     with ExitStack() as stack:
         for ours, other, name in _pairs(scratch, stack):
             for one in (ours, other):
                 one.fill(scale)
             for clients in (1, 8):
-                for row in _ROWS:
-                    if how.only in row.what:
-                        yield _line(row, clients, {"ours": ours, name: other}, scale)
+                for row in rows:
+                    yield _line(row, clients, {"ours": ours, name: other}, scale)
 
 
 def _line(row: _Row, clients: int, catalogs: dict[str, Catalog], scale: _Scale) -> Line:
-    for one in catalogs.values():
-        drive(one.server, row.scripts(one, scale.warm, clients))
+    """Returns the line of a row. If a server fails, it has the error instead of a value."""
+    many = f"{clients} client{'s' if clients > 1 else ''}"
+    what = f"{row.what}, {many}: {' : '.join(catalogs)}"
     taken: dict[str, list[float]] = {name: [] for name in catalogs}
     spent = dict.fromkeys(catalogs, 0.0)
-    for _ in range(TURNS):
+    for turn in range(TURNS + 1):
         for name, one in catalogs.items():
-            begun = time.perf_counter()
-            taken[name] += drive(one.server, row.scripts(one, scale.seconds, clients))
-            spent[name] += time.perf_counter() - begun
+            try:
+                scripts = row.scripts(one, scale.seconds if turn else scale.warm, clients)
+                begun = time.perf_counter()
+                times = drive(one.server, scripts)
+            except (RuntimeError, OSError) as error:
+                return Line(what, nan, "x", row.goal, f"given up: {name}: {error}", at_least=True)
+            if turn:
+                taken[name] += times
+                spent[name] += time.perf_counter() - begun
     rates = [len(taken[name]) / spent[name] for name in catalogs]
     medians = [MILLI * sorted(times)[len(times) // 2] for times in taken.values()]
     made_of = " : ".join(
         f"{rate:,.0f}/s, p50 {median:.2f} ms" for rate, median in zip(rates, medians, strict=True)
     )
-    many = f"{clients} client{'s' if clients > 1 else ''}"
-    what = f"{row.what}, {many}: {' : '.join(catalogs)}"
     return Line(what, rates[0] / rates[1], "x", row.goal, made_of, at_least=True)
 
 
@@ -156,25 +168,33 @@ class Catalog:
 
     def appends(self, seconds: float, clients: int) -> list[Script]:
         """Clients that each append to their own table."""
-        until = time.perf_counter() + seconds
-        return [self._appender(until) for _ in range(clients)]
+        return [self._appender(seconds) for _ in range(clients)]
 
-    def _appender(self, until: float) -> Script:
+    def _appender(self, seconds: float) -> Script:
         self._made += 1
         name = f"t{self._made}"
-        created = self.request("POST", "namespaces/written/tables", table(name))
-        made = json.loads(_checked((yield Request(created, counts=False))).body)["metadata"]
-        number = 0
-        while time.perf_counter() < until:
-            number += 1
+        made = self.ask("POST", "namespaces/written/tables", table(name))["metadata"]
+        return self._appends(name, made, seconds)
+
+    def _appends(self, name: str, made: Body, seconds: float) -> Script:
+        until = time.perf_counter() + seconds
+        for number in count(1):
             asked = self.request("POST", f"namespaces/written/tables/{name}", append(made, number))
-            _checked((yield Request(asked)))
+            answer = yield Request(asked)
+            for _ in range(TRIES):
+                if answer.status not in AGAIN:
+                    break
+                answer = yield Request(asked, again=True)
+            _check(answer, OK)
+            if time.perf_counter() >= until:
+                return
 
 
+_LIST = _Row("list 1,000 tables", Catalog.lists, AHEAD)
 _ROWS = (
     _Row("load a table", Catalog.loads, AHEAD),
     _Row("load with If-None-Match", Catalog.conditional, CONDITIONAL),
-    _Row("list 1,000 tables", Catalog.lists, AHEAD),
+    _LIST,
     _Row("commit an append", Catalog.appends, AHEAD),
 )
 
@@ -225,14 +245,12 @@ def _reader(asked: bytes, seconds: float, *statuses: int) -> Script:
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:
         answer = yield Request(asked)
-        if answer.status not in statuses:
-            raise RuntimeError(f"{answer.status} {answer.body[:300]!r}")
+        _check(answer, *statuses)
 
 
-def _checked(answer: Answer) -> Answer:
-    if answer.status != OK:
+def _check(answer: Answer, *statuses: int) -> None:
+    if answer.status not in statuses:
         raise RuntimeError(f"{answer.status} {answer.body[:300]!r}")
-    return answer
 
 
 # -- servers ---------------------------------------------------------------------------------------

@@ -10,10 +10,13 @@ import selectors
 import socket
 import time
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 OK = 200
+PATIENCE = 60.0
+"""Seconds without an answer until `drive` gives up."""
 
 
 class Answer(NamedTuple):
@@ -149,15 +152,20 @@ def _chunks(data: bytearray, at: int) -> Iterator[bytes]:
 def drive(server: Server, scripts: Sequence[Script]) -> list[float]:
     """Runs all scripts at once, each over its own connection, to their ends.
 
-    Returns the seconds of every request that counts.
+    Returns the seconds of every request that counts. Raises `TimeoutError` if no answer comes for
+    `PATIENCE` seconds.
     """
     clients = [_Client(server, script) for script in scripts]
-    with selectors.DefaultSelector() as selector:
+    with selectors.DefaultSelector() as selector, ExitStack() as stack:
         for client in clients:
+            stack.enter_context(client.socket)
             selector.register(client.socket, selectors.EVENT_READ, client)
             client.begin(next(client.script))
         while selector.get_map():
-            for key, _ in selector.select():
+            ready = selector.select(PATIENCE)
+            if not ready:
+                raise TimeoutError(f"no answer for {PATIENCE:g} seconds")
+            for key, _ in ready:
                 client = key.data
                 answer = client.receive()
                 if answer is None:
