@@ -109,7 +109,7 @@ def _summary(sentence: str) -> str:
 
 def _synopsis(command: Command) -> tuple[str, ...]:
     if command.children:
-        return (f"{command.name} COMMAND ...",)
+        return (f"{command.name} {'[COMMAND]' if command.has_default else 'COMMAND'} ...",)
     words = " ".join(word.metavar for word in command.words)
     return (
         " ".join(filter(None, (command.name, "[OPTION]..." if command.options else "", words))),

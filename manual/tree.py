@@ -65,6 +65,7 @@ class Command(NamedTuple):
     hidden: bool
     children: tuple[Command, ...]
     alias_of: tuple[str, ...] = ()
+    has_default: bool = False
 
     @property
     def name(self) -> str:
@@ -97,7 +98,16 @@ def _below(
         if entry.children is not None:
             children = tuple(_below(command, entry.children, path))
             yield Command(
-                path, entry.help, "", entry.section, (), (), entry.examples, entry.hidden, children
+                path,
+                entry.help,
+                entry.text,
+                entry.section,
+                (),
+                (),
+                entry.examples,
+                entry.hidden,
+                children,
+                has_default=bool(entry.default),
             )
             continue
         module = module_of(entry)

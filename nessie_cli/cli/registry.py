@@ -18,8 +18,8 @@ from typing import NamedTuple
 class CommandEntry(NamedTuple):
     """One command: its module below `nessie_cli.cli`, its first sentence of help, its section.
 
-    A group has no module. `children` is its own table, and `examples` are the command lines that
-    its `--help` shows.
+    A group has no module. `children` is its own table, `default` is the child that runs if no
+    command is given, and `examples` are the command lines that its `--help` shows.
     """
 
     module: str
@@ -28,13 +28,20 @@ class CommandEntry(NamedTuple):
     children: Mapping[str, "CommandEntry"] | None = None
     hidden: bool = False
     examples: tuple[str, ...] = ()
+    default: str = ""
+
+    @property
+    def text(self) -> str:
+        """The help of a group after its first sentence."""
+        return f"Without a command: {self.default}." if self.default else ""
 
 
 WORKSPACE = "Workspace"
 CONTENT = "Contents and commits"
 REFERENCES = "Branches and tags"
 HISTORY = "History"
-CARE = "Care"
+ADMINISTRATION = "Administration"
+HELP = "Help"
 STAGING = "Stage"
 READING = "Read"
 SETTINGS = "Settings"
@@ -162,7 +169,7 @@ STORE_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "maintain": CommandEntry(
         "store.maintain",
-        "Delete unreachable objects, expired reflog entries and request ids.",
+        "Delete unreachable objects, expired reflog entries, and expired request ids.",
         MAINTENANCE,
     ),
 }
@@ -221,10 +228,11 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "stash": CommandEntry(
         "",
-        "Stash the staged batch, and stage it again later.",
+        "Set the staged batch aside, and stage it again later.",
         CONTENT,
         STASH_COMMANDS,
         examples=("nessie stash", "nessie stash list", "nessie stash pop"),
+        default="push",
     ),
     "log": CommandEntry("log.log", "Show the history, newest commit first.", HISTORY),
     "show": CommandEntry("log.show", "Show a commit's metadata and changes.", HISTORY),
@@ -269,12 +277,12 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry(
         "serve.serve",
         "Serve the store over Nessie's REST API and, with --warehouse, Iceberg REST.",
-        CARE,
+        ADMINISTRATION,
     ),
     "token": CommandEntry(
         "",
-        "Create, list and revoke the tokens of the callers of `nessie serve`.",
-        CARE,
+        "Create, list and revoke access tokens for `nessie serve`.",
+        ADMINISTRATION,
         TOKEN_COMMANDS,
         examples=(
             "nessie token new ada --roles reader,writer --file tokens",
@@ -283,8 +291,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "gc": CommandEntry(
         "",
-        "Find the table files that no live commit can reach, and delete them after approval.",
-        CARE,
+        "Find table files that no live commit reaches (live: kept by a retention policy), and"
+        " delete them after approval.",
+        ADMINISTRATION,
         GC_COMMANDS,
         examples=(
             "nessie gc mark --default-cutoff P30D",
@@ -295,7 +304,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "store": CommandEntry(
         "",
         "Back up, load and maintain a store.",
-        CARE,
+        ADMINISTRATION,
         STORE_COMMANDS,
         examples=(
             "nessie store backup lake.backup",
@@ -304,30 +313,32 @@ COMMANDS: Mapping[str, CommandEntry] = {
         ),
     ),
     "fsck": CommandEntry(
-        "store.fsck", "Verify every object, reference and link of the store.", CARE
+        "store.fsck", "Verify every object, reference and link of the store.", ADMINISTRATION
     ),
     "audit": CommandEntry(
         "audit.audit",
         "Check the metadata files, manifest lists and manifests of every table and view.",
-        CARE,
+        ADMINISTRATION,
     ),
     "doctor": CommandEntry(
-        "doctor.doctor", "Check the installation, and the store that a command would use.", CARE
+        "doctor.doctor",
+        "Check the installation, and the store that a command would use.",
+        ADMINISTRATION,
     ),
     "stats": CommandEntry(
         "log.stats",
-        "Count commits by author, day and key, and show contents and tables per day.",
-        CARE,
+        "Count commits by author, day and key, and tables by day.",
+        ADMINISTRATION,
     ),
-    "help": CommandEntry("help.help", "Show the manual page of a command or topic.", CARE),
+    "help": CommandEntry("help.help", "Show the manual page of a command or topic.", HELP),
     "completion": CommandEntry(
-        "completion.completion", "Print the completion script of a shell.", CARE
+        "completion.completion", "Print the completion script of a shell.", HELP
     ),
     "version": CommandEntry(
         "help.version",
         "Print the versions of nessie and Python, and the newest store format that nessie"
         " supports.",
-        CARE,
+        HELP,
     ),
 }
 """Every command, in the order of `nessie --help`."""

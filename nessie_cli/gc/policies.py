@@ -68,16 +68,16 @@ def policy(text: str, reference_time: datetime) -> Policy:
     if given.isascii() and given.isdigit():
         if not given.strip("0") or len(given) > _MOST_DIGITS:
             raise InvalidInput(
-                f"cut-off {text!r}: the number of commits must be between 1 and 999999999. "
-                "The newest commit is always live"
+                f"retention policy {text!r}: the number of commits must be between 1 and 999999999."
+                " The newest commit is always live"
             )
         return Policy(given, commits=int(given))
     back = find_duration(given)
     if back is not None:
         if not timedelta(0) <= back <= LONGEST:
             raise InvalidInput(
-                f"cut-off {text!r}: a duration must not be negative or longer than {LONGEST.days}"
-                " days"
+                f"retention policy {text!r}: a duration must not be negative or longer than"
+                f" {LONGEST.days} days"
             )
         return Policy(
             given,
@@ -90,12 +90,12 @@ def _instant(text: str, given: str) -> datetime:
     try:
         since = datetime.fromisoformat(given)
     except ValueError:
-        raise InvalidInput(f"cut-off {text!r}: is not a policy. Hint: {_RULE}") from None
+        raise InvalidInput(f"retention policy {text!r}: is not valid. Hint: {_RULE}") from None
     if since.tzinfo is None:
         raise InvalidInput(
-            f"cut-off {text!r}: an instant needs a time zone. Hint: write {given}Z for UTC"
+            f"retention policy {text!r}: an instant needs a time zone. Hint: write {given}Z for UTC"
             if "T" in given
-            else f"cut-off {text!r}: is not a policy. Hint: {_RULE}"
+            else f"retention policy {text!r}: is not valid. Hint: {_RULE}"
         )
     return since.astimezone(UTC)
 
@@ -105,7 +105,7 @@ def _pattern(name: str) -> Pattern[str]:
         return re.compile(name)
     except re.error as error:
         raise InvalidInput(
-            f"cut-off pattern {name!r}: is not a regular expression: {error}"
+            f"pattern {name!r} of a retention policy: is not a regular expression: {error}"
         ) from None
 
 

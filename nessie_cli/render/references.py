@@ -17,7 +17,7 @@ _LONG = (
     Column("AUTHOR", "author", "spare"),
     Column("LAST COMMIT", room="cut"),
 )
-_LONG_OF_TAGS = (*_LONG[:-1], Column("MESSAGE", room="cut"))
+_LONG_OF_TAGS = (*_SHORT, *_LONG[4:-1], Column("MESSAGE", room="cut"))
 _REFLOG = (
     Column("NO", right=True),
     Column("REFERENCE", "name", "fold"),
@@ -42,26 +42,24 @@ def print_references(
     verbose: bool = False,
     tags: bool = False,
 ) -> None:
-    """Prints names and hashes; `verbose` adds ahead and behind counts, and the last commit.
+    """Prints names and hashes; `verbose` adds the last commit, and for branches ahead and behind.
 
     The message of a tag replaces that of its commit. On a terminal, a star marks the current
     reference.
     """
     long = _LONG_OF_TAGS if tags else _LONG
     columns = long if verbose else _SHORT
+
+    def rest(reference: Reference) -> tuple[str, ...]:
+        if not verbose:
+            return (terminal.hash(reference.hash),)
+        counts = () if tags else _counts(reference)
+        return terminal.hash(reference.hash), *counts, *_last_commit(reference, terminal)
+
     if not terminal.is_terminal:
-        terminal.print_table(
-            columns,
-            (
-                (reference.name, *_rest(reference, terminal, verbose=verbose))
-                for reference in references
-            ),
-        )
+        terminal.print_table(columns, ((one.name, *rest(one)) for one in references))
         return
-    rows = (
-        _marked(reference, current, _rest(reference, terminal, verbose=verbose))
-        for reference in references
-    )
+    rows = (_marked(one, current, rest(one)) for one in references)
     terminal.print_table((Column("", "current"), *columns), rows, paged=True)
 
 
@@ -71,22 +69,20 @@ def _marked(reference: Reference, current: str | None, rest: Sequence[str]) -> R
     return "", Span(reference.name, "tag" if reference.type is ReferenceType.TAG else "name"), *rest
 
 
-def _rest(reference: Reference, terminal: Terminal, *, verbose: bool) -> tuple[str, ...]:
-    hash_ = terminal.hash(reference.hash)
-    if not verbose:
-        return (hash_,)
+def _counts(reference: Reference) -> tuple[str, ...]:
     found = reference.metadata
-    head = found.head if found else None
-    ahead, behind = (
-        "" if count is None else str(count)
-        for count in ((found.ahead, found.behind) if found else (None, None))
-    )
+    counts = (found.ahead, found.behind) if found else (None, None)
+    return tuple("" if count is None else str(count) for count in counts)
+
+
+def _last_commit(reference: Reference, terminal: Terminal) -> tuple[str, str, str]:
+    head = reference.metadata.head if reference.metadata else None
     message = reference.message if isinstance(reference, Tag) else None
     subject = message.partition("\n")[0] if message else ""
     if head is None:
-        return hash_, ahead, behind, "", "", subject
+        return "", "", subject
     author = terminal.person(head.author or head.committer or "")
-    return hash_, ahead, behind, terminal.time(head.commit_time), author, subject or head.subject
+    return terminal.time(head.commit_time), author, subject or head.subject
 
 
 def print_reflog(entries: Iterable[ReflogEntry], terminal: Terminal) -> None:

@@ -44,11 +44,11 @@ class StashFile:
         """Returns one of them. Raises `InvalidInput` if there are not so many."""
         found = self.read()
         if not found:
-            raise InvalidInput("nothing was put aside; `nessie stash` puts the staged batch aside")
+            raise InvalidInput("the stash is empty. Hint: `nessie stash` stashes the staged batch")
         if not 0 <= number < len(found):
             raise InvalidInput(
-                f"{number}: {len(found)} {'batch was' if len(found) == 1 else 'batches were'} put"
-                " aside, numbered from 0"
+                f"{number}: the stash has {len(found)} batch{'' if len(found) == 1 else 'es'},"
+                " numbered from 0"
             )
         return found[number]
 

@@ -322,6 +322,12 @@ def test_assigning_forwards_is_quiet_and_backwards_says_how_to_take_it_back(
     assert catalog.head("feature") == catalog.head("v1")
 
 
+def test_renaming_needs_an_existing_branch(nessie, catalog) -> None:
+    assert nessie("branch", "-m", "nowhere", "new").code == 4
+    assert nessie("branch", "-m", "nowhere", "new", "--if-exists") == (0, "", "")
+    assert nessie("tag", "--move", "nowhere", "new", "--if-exists").code == 0
+
+
 def test_assigning_needs_an_existing_branch(nessie, catalog) -> None:
     assert nessie("branch", "-f", "nowhere", "main").code == 4
     assert nessie("branch", "-f", "nowhere", "main", "--if-exists") == (0, "", "")

@@ -177,7 +177,7 @@ def test_a_branch_of_a_remote_is_told_what_it_is_called_here(daily) -> None:
 
 def test_batches_that_are_put_aside_are_numbered_as_in_git_as_well(daily) -> None:
     assert daily("stash").code == 0
-    assert "1: 1 batch was put aside" in daily("stash", "pop", "stash@{1}").err
+    assert "1: the stash has 1 batch" in daily("stash", "pop", "stash@{1}").err
     assert daily("stash", "show", "stash@{0}").code == 0
     assert daily("stash", "pop", "stash@{0}").code == 0
 

@@ -34,6 +34,13 @@ def test_identical_content_is_not_staged(nessie, catalog) -> None:
     assert (ran.code, "has no effect" in ran.err) == (2, True)
 
 
+@pytest.mark.parametrize("argv", [["access", "--help"], ["exit-status"], ["revisions", "HEAD"]])
+def test_a_topic_of_the_manual_is_not_a_command(nessie, argv) -> None:
+    ran = nessie(*argv)
+    assert (ran.code, f"`nessie help {argv[0]}` shows it" in ran.err) == (2, True)
+    assert nessie("help", argv[0]).code == 0
+
+
 def test_a_mistyped_version_option_is_recognised(nessie) -> None:
     assert "did you mean --version?" in nessie("--verison").err
 

@@ -74,9 +74,9 @@ def test_nothing_is_put_over_a_staged_batch(nessie, catalog) -> None:
     ("argv", "code", "said"),
     [
         ([], 2, "nothing is staged"),
-        (["pop"], 2, "nothing was put aside"),
-        (["show"], 2, "nothing was put aside"),
-        (["drop"], 2, "nothing was put aside"),
+        (["pop"], 2, "the stash is empty"),
+        (["show"], 2, "the stash is empty"),
+        (["drop"], 2, "the stash is empty"),
         (["pop", "x"], 2, "'x'"),
         (["pp"], 2, "did you mean 'pop'"),
     ],
@@ -91,7 +91,7 @@ def test_a_number_that_there_is_not(nessie, catalog) -> None:
     nessie("content", "delete", "db.items")
     nessie("stash")
     ran = nessie("stash", "pop", "1")
-    assert (ran.code, "1 batch was put aside, numbered from 0" in ran.err) == (2, True)
+    assert (ran.code, "the stash has 1 batch, numbered from 0" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,15 @@ def test_tags_are_listed_apart_from_branches(nessie, catalog) -> None:
     assert nessie("tag", "--json").json["references"] == [
         {"type": "TAG", "name": "v1", "hash": catalog.head("v1")}
     ]
-    assert nessie("tag", "-v").rows[0][2:4] == ["", ""]
+
+
+def test_the_long_list_has_the_time_the_author_and_the_message(nessie, catalog) -> None:
+    name, hash_, time, author, message = nessie("tag", "-v").rows[0]
+    commit = nessie("log", "-n", "1", "v1", "--json").json["logEntries"][0]["commitMeta"]
+    assert (name, hash_, author) == ("v1", catalog.head("v1"), commit["authors"][0])
+    assert (time[:19], message) == (commit["commitTime"][:19], commit["message"].split("\n")[0])
+    assert nessie("tag", "-x").rows == nessie("tag", "-v").rows
+    assert nessie("tag", "-l", "v1", "-v").rows == nessie("tag", "-v").rows
 
 
 def test_a_tag_is_made_moved_renamed_and_deleted(nessie, catalog) -> None:

@@ -67,7 +67,7 @@ def test_a_policy_is_a_number_a_duration_an_instant_or_none(text: str, meant: Po
 def test_an_invalid_policy_is_quoted(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         policy(text, NOW)
-    assert f"cut-off {text!r}" in refused.value.message
+    assert f"retention policy {text!r}" in refused.value.message
 
 
 def test_the_first_pattern_that_matches_the_whole_name_decides() -> None:
@@ -84,7 +84,9 @@ def test_the_first_pattern_that_matches_the_whole_name_decides() -> None:
 
 
 def test_an_invalid_pattern_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"cut-off pattern '\(': is not a regular expression"):
+    with pytest.raises(
+        InvalidInput, match=r"pattern '\(' of a retention policy: is not a regular expression"
+    ):
         policies("NONE", [("(", "10")], NOW)
 
 

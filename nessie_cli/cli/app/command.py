@@ -3,6 +3,7 @@
 The module of a command has four parts:
 
 * `Options`, a frozen dataclass: the only declaration of the options. Its docstring is the help.
+  If commands share options, `WORDS` of the class replaces words in braces in their help texts.
 * `EXAMPLES`, the command lines that `--help` shows.
 * `run(options, app)`, which does the work and returns a `Result`, or None if there is nothing to
   print. It raises errors of `nessie_cli.errors`.
@@ -39,7 +40,11 @@ def command_of(module: CommandModule, name: str, kind: type[Any]) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     text = cleandoc(module.Options.__doc__ or "")
     single.command(name, cls=kind, help=text, epilog="\n".join(module.EXAMPLES))(module.Options)
-    return typer.main.get_command(single)
+    command: Any = typer.main.get_command(single)
+    if words := getattr(module.Options, "WORDS", None):
+        for parameter in command.params:
+            parameter.help = parameter.help and parameter.help.format_map(words)
+    return command
 
 
 def execute(options: Any, app: Invocation) -> None:

@@ -59,11 +59,15 @@ class ExampleCommand(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Returns the words of the usage line as in the manual, such as `FROM [REV]`.
 
-        The parser would put required arguments in braces.
+        The parser would add braces or brackets to metavars.
         """
-        return [
-            piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)
-        ]
+        metavars = {
+            f"{left}{one.metavar}{right}": one.metavar
+            for one in self.params
+            if one.param_type_name == "argument" and one.metavar
+            for left, right in ("{}", "[]")
+        }
+        return [metavars.get(piece, piece) for piece in super().collect_usage_pieces(ctx)]
 
     def get_help(self, ctx: Any) -> str:
         """Returns the help text, or a JSON document with `--json`."""
@@ -105,7 +109,7 @@ class LazyGroup(TyperGroup):
             return None
         command = nested(cmd_name, entry) if entry.children is not None else load(cmd_name, entry)
         if entry.module in RUN_HOOKS:
-            command.params.append(no_verify_parameter())
+            command.params.append(no_verify_parameter(entry.module))
         command.params.extend(global_parameters(hidden=True))
         return command
 
@@ -160,9 +164,10 @@ def nested(name: str, entry: CommandEntry) -> LazyGroup:
     """Returns a lazy group inside this group."""
     group = LazyGroup(
         name=name,
-        help=entry.help,
+        help=f"{entry.help}\n\n{entry.text}",
         epilog="\n".join(entry.examples),
         no_args_is_help=True,
+        subcommand_metavar="[COMMAND] [ARGS]..." if entry.default else None,
         rich_markup_mode=None,
     )
     group.table = entry.children or {}

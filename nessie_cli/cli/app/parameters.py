@@ -1,5 +1,6 @@
 """The global options as parameters of the parser."""
 
+from collections.abc import Mapping
 from copy import copy
 from functools import cache
 from typing import Annotated, Any
@@ -19,7 +20,8 @@ def _declared(
         typer.Option(
             "--store",
             metavar="URL",
-            help="The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.",
+            help="Use this store: sqlite:///path, a bare path, postgresql://..., or"
+            " http(s)://host/api/v2. Overrides NESSIE_STORE.",
         ),
     ] = None,
     global_profile: Annotated[
@@ -27,7 +29,7 @@ def _declared(
         typer.Option(
             "--profile",
             metavar="NAME",
-            help="The store and reference of this profile of your configuration.",
+            help="Use the store and reference of this profile.",
         ),
     ] = None,
     global_ref: Annotated[
@@ -59,9 +61,7 @@ def _declared(
     global_debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of a failure.")
     ] = False,
-    global_no_verify: Annotated[
-        bool, typer.Option("--no-verify", help="Do not run the hooks pre-commit and pre-merge.")
-    ] = False,
+    global_no_verify: Annotated[bool, typer.Option("--no-verify")] = False,
 ) -> None:
     """Declares the global options, and `--no-verify` for commands that run hooks."""
 
@@ -95,24 +95,28 @@ def global_parameters(*, hidden: bool) -> list[Any]:
     return found
 
 
-RUN_HOOKS = frozenset(
-    {
-        "content.delete",
-        "content.put",
-        "content.rename",
-        "content.replace",
-        "content.unmodified",
-        "merge.merge",
-        "merge.resolve",
-        "merge.revert",
-        "merge.transplant",
-        "staging.commit",
-        "staging.restore",
-    }
-)
-"""The modules of commands that commit or merge, and therefore accept `--no-verify`."""
+_STAGES = "With -m: skip the pre-commit hook."
+_COMMITS = "Skip the pre-commit hook."
+_MERGES = "Skip the pre-merge hook."
+
+RUN_HOOKS: Mapping[str, str] = {
+    "content.delete": _STAGES,
+    "content.put": _STAGES,
+    "content.rename": _STAGES,
+    "content.replace": _STAGES,
+    "content.unmodified": _STAGES,
+    "merge.merge": _MERGES,
+    "merge.resolve": "Skip the hooks pre-commit and pre-merge.",
+    "merge.revert": _COMMITS,
+    "merge.transplant": _MERGES,
+    "staging.commit": _COMMITS,
+    "staging.restore": _STAGES,
+}
+"""The modules of commands that commit or merge, each with its help for `--no-verify`."""
 
 
-def no_verify_parameter() -> Any:
+def no_verify_parameter(module: str) -> Any:
     """Returns the option `--no-verify`, which is set in the invocation like a global option."""
-    return next(copy(one) for one in _parameters() if one.name == _NO_VERIFY)
+    found = next(copy(one) for one in _parameters() if one.name == _NO_VERIFY)
+    found.help = RUN_HOOKS[module]
+    return found

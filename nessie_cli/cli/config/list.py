@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
+
+import typer
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -23,8 +26,22 @@ class Options(ScopeOptions):
     """List settings: name, value and scope.
 
     Without an option, lists the settings of this workspace and then your own. If both have a
-    setting, the workspace's value applies.
+    setting, the workspace's value applies. `nessie help config` lists all settings.
     """
+
+    user: Annotated[
+        bool,
+        typer.Option("--user", help="List your own settings, which apply in every workspace."),
+    ] = False
+    workspace: Annotated[
+        bool, typer.Option("--workspace", help="List the settings of this workspace.")
+    ] = False
+    repository: Annotated[
+        bool,
+        typer.Option(
+            "--repository", help="List the repository's settings, which apply to every client."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ EXAMPLES = ("nessie content rename db.orders db.sales.orders -m 'orders belong t
 class Options(StagingOptions):
     """Stage a rename: move a content to another key.
 
-    The content id is kept.
+    The content id is kept. The parent of NEW must be an existing namespace.
     """
 
     old: Annotated[str, typer.Argument(metavar="OLD", help="The current key.")]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.cli.git_habits import hint_for_command
+from nessie_cli.cli.help.pages import topics
 from nessie_cli.errors import NessieError
 
 
@@ -18,6 +19,10 @@ def unknown_command(words: Sequence[str], known: Sequence[str], path: str) -> st
     of_root = path == "nessie"
     if of_root and (hint := hint_for_command(words)):
         return f"no such command '{word}': {hint}"
+    if of_root and word in topics():
+        return (
+            f"no such command '{word}': it is a topic of the manual; `nessie help {word}` shows it"
+        )
     return (
         "no such command"
         f" '{word}'{did_you_mean(word, [*known, *(_own_words() if of_root else ())])}"

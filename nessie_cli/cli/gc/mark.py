@@ -37,10 +37,10 @@ class Snapshots(StrEnum):
 class Options(FolderOptions):
     """Begin a run: find every table file that a live commit can reach.
 
-    The HEAD of each reference is always live, and so is each commit that `nessie undo` can restore
-    (setting reflog-expiry, 90 days). Retention policies say how much of the history before them is
-    live. The contents that are staged or stashed in this workspace are live as well. Nothing is
-    deleted. Exits with 8 if a content could not be read; its files are kept.
+    The newest commit of each reference is always live. So is each commit that `nessie undo` can
+    restore (setting reflog-expiry, 90 days), and so are contents staged or stashed in this
+    workspace. Retention policies define how much older history is live. Nothing is deleted. Exits
+    with 8 if a content could not be read; its files are kept.
     """
 
     cutoffs: Annotated[
@@ -48,8 +48,9 @@ class Options(FolderOptions):
         typer.Option(
             "--cutoff",
             metavar="PATTERN=POLICY",
-            help="Retention policy for references whose full names match a regular "
-            "expression. Repeatable; the first match applies.",
+            help="Retention policy for references whose whole name matches this regular"
+            " expression. Repeatable; the first match applies. Default: the cut-offs in the"
+            " repository's configuration, which this option replaces.",
         ),
     ] = None
     default_cutoff: Annotated[
@@ -76,8 +77,8 @@ class Options(FolderOptions):
         Snapshots,
         typer.Option(
             "--snapshots",
-            help="Keep all snapshots that the metadata of a live table lists, or only the "
-            "referenced one.",
+            help="listed: keep all snapshots in the metadata file of a live table. referenced: keep"
+            " only the snapshot that the content names.",
         ),
     ] = Snapshots.LISTED
     catalog: Annotated[
@@ -85,14 +86,19 @@ class Options(FolderOptions):
         typer.Option(
             "--catalog",
             metavar="NAME",
-            help="The catalog of PyIceberg's configuration with the properties of the file "
-            "systems (endpoints, credentials).",
+            help="Read file-system properties (endpoint, credentials) from this catalog in"
+            " PyIceberg's configuration.",
         ),
     ] = None
     engine: EngineOption = None
     resume: Annotated[
         str | None,
-        typer.Option("--resume", metavar="RUN", help="Resume an interrupted run."),
+        typer.Option(
+            "--resume",
+            metavar="RUN",
+            help="Resume an interrupted run with its own settings. Only --engine and --runs are"
+            " allowed with it.",
+        ),
     ] = None
 
 

@@ -41,11 +41,15 @@ class Options(RunOptions):
 
     candidates: Annotated[
         bool,
-        typer.Option("--candidates", help="List the files to be deleted."),
+        typer.Option("--candidates", help="List the files to be deleted. Requires a planned run."),
     ] = False
     kept: Annotated[
         bool,
-        typer.Option("--kept", help="List the candidates that `gc apply` did not delete, and why."),
+        typer.Option(
+            "--kept",
+            help="List the candidates that `gc apply` did not delete, and why. Requires an applied"
+            " run.",
+        ),
     ] = False
 
 
@@ -202,7 +206,7 @@ def _properties(result: ShownCollectorRun, output: Output) -> Iterator[tuple[str
     time, counts = output.out.time, result.counts
     yield "store", result.store
     cutoffs = [f"{pattern}={policy}" for pattern, policy in result.cutoffs]
-    yield "cut-off", ", ".join([*cutoffs, f"all others={result.default_cutoff}"])
+    yield "retention", ", ".join([*cutoffs, f"all others={result.default_cutoff}"])
     yield "durations from", instant(result.reference_time) or ""
     yield "references", f"{len(result.references):,}"
     if result.references:

@@ -42,15 +42,17 @@ class Options:
     """Show the contents that differ between two revisions, field by field.
 
     A..B is the same as A B; A...B starts at the merge base of A and B. --staged compares the staged
-    batch with the head of its branch. When stdout is not a terminal, a line is: change, key, field,
-    before, after. As in git, -q prints nothing and implies --exit-code, unless --json is given.
+    batch with the head of its branch, and takes no revision. When stdout is not a terminal, a line
+    is: change, key, field, before, after. -q prints nothing and exits with 1 if there are
+    differences. With --json, -q has no effect.
     """
 
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="A [B] [-- PREFIX...]",
-            help="Compare A with B (default: HEAD), at and below each PREFIX.",
+            help="Compare A with B (default: HEAD), at and below each PREFIX. A is required, except"
+            " with --staged.",
         ),
     ] = None
     staged: Annotated[
@@ -62,7 +64,7 @@ class Options:
         ),
     ] = False
     stat: Annotated[
-        bool, typer.Option("--stat", help="Show only the names of the fields that differ.")
+        bool, typer.Option("--stat", help="Show each key with the names of its changed fields.")
     ] = False
     name_status: Annotated[
         bool,

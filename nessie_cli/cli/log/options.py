@@ -6,5 +6,9 @@ import typer
 
 DeepOption = Annotated[
     bool,
-    typer.Option("--deep", help="Also compare the Iceberg metadata files: columns, rows, files."),
+    typer.Option(
+        "--deep",
+        help="Also read the Iceberg metadata files, and show changes in columns, row count and file"
+        " count.",
+    ),
 ]

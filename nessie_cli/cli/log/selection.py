@@ -26,7 +26,8 @@ class SelectionOptions:
         list[str] | None,
         typer.Argument(
             metavar="[REV|RANGE] [-- KEY...]",
-            help="The commits to start at; with keys, only commits that changed them.",
+            help="A revision to start at (default: HEAD), or a range such as A..B. With KEY, only"
+            " commits that changed those keys.",
         ),
     ] = None
     limit: Annotated[
@@ -42,7 +43,8 @@ class SelectionOptions:
         ),
     ] = 0
     all_: Annotated[
-        bool, typer.Option("--all", help="Show the commits of every branch and tag.")
+        bool,
+        typer.Option("--all", help="Show the commits of every branch and tag; takes no revision."),
     ] = False
     since: Annotated[
         str | None,
@@ -86,7 +88,9 @@ class SelectionOptions:
     ] = None
     ignore_case: Annotated[
         bool,
-        typer.Option("-i", "--ignore-case", help="Ignore case in these regular expressions."),
+        typer.Option(
+            "-i", "--ignore-case", help="Ignore case in --author, --committer and --grep."
+        ),
     ] = False
     filter_: Annotated[
         str | None,

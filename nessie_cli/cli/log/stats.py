@@ -53,7 +53,7 @@ _SIZE = (Column("KEY", "key", "fold"), _number("ROWS"), _number("FILES"), _numbe
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Count commits by author, day and key, and show contents and tables per day.
+    """Count commits by author, day and key, and tables by day.
 
     History is counted along first parents, so a merge is one commit. Days are in UTC. When stdout
     is not a terminal, the first cell of a line is its subject: `author`, `day`, `key` or `table`.

@@ -1,7 +1,8 @@
 """`nessie branch`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -36,11 +37,15 @@ EXAMPLES = (
 class Options(ReferenceOptions):
     """List, create, delete, rename or assign branches.
 
-    With -v the list shows how many commits each branch is ahead of and behind the default branch,
-    and its last commit. Commits are counted along first parents, as in the REST API: a merged
-    branch is still ahead by its own commits.
+    -v adds the commits ahead of and behind the default branch, and the last commit. Counts follow
+    first parents, so a merged branch still counts as ahead.
     """
 
+    WORDS: ClassVar[Mapping[str, str]] = {
+        "reference": "branch",
+        "references": "branches",
+        "rename": "-m",
+    }
     rename: Annotated[bool, typer.Option("-m", "--move", help="Rename: [OLD] NEW.")] = False
     copy: Annotated[
         bool,

@@ -19,12 +19,22 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.references.options import ReferenceOptions
 
+_NOTHING = References(references=(), current=None, verbose=False)
+"""The result of `--if-exists` if the reference does not exist."""
 
-def rename(options: ReferenceOptions, app: Invocation, type_: ReferenceType) -> SingleReference:
+
+def rename(
+    options: ReferenceOptions, app: Invocation, type_: ReferenceType
+) -> SingleReference | References:
     """Renames OLD, or the current reference, to NEW."""
     old, new = options.old_and_new(app.reference_name, f"{options.rename_option} [OLD] NEW")
     repository = app.repository()
-    reference = _to_rename(app, type_, old)
+    try:
+        reference = _to_rename(app, type_, old)
+    except NotFound:
+        if not options.if_exists:
+            raise
+        return _NOTHING
     hash_ = expected_hash(options, app, reference)
     if options.dry_run:
         renamed = preview(repository, RenameReference(old, new, hash_))
@@ -64,7 +74,7 @@ def assign(
     except NotFound:
         if not options.if_exists:
             raise
-        return References(references=(), current=None, verbose=False)
+        return _NOTHING
     target = repository.resolve(app.revision(to)).hash
     hash_ = expected_hash(options, app, reference)
     if options.dry_run:

@@ -1,8 +1,8 @@
 """The options that `nessie branch` and `nessie tag` share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -12,13 +12,17 @@ from nessie_cli.render.text import counted
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceOptions:
-    """List, create, delete, rename or assign references of one type."""
+    """List, create, delete, rename or assign references of one type.
 
+    `WORDS` are the words of the type, for the braces in the help texts.
+    """
+
+    WORDS: ClassVar[Mapping[str, str]]
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[NAME [START]]",
-            help="The name to create, and the revision where it starts. Default: HEAD.",
+            help="The branch to create, and the revision where it starts. Default: HEAD.",
         ),
     ] = None
     list_: Annotated[
@@ -26,19 +30,18 @@ class ReferenceOptions:
         typer.Option(
             "-l",
             "--list",
-            help="List all references, or those that match the given names or glob patterns.",
+            help="List {references}, or those that match NAME or a glob. Default if no name is"
+            " given.",
         ),
     ] = False
     contains: Annotated[
         str | None,
-        typer.Option("--contains", metavar="REV", help="List those that contain this commit."),
+        typer.Option("--contains", metavar="REV", help="List {references} that contain REV."),
     ] = None
     no_contains: Annotated[
         str | None,
         typer.Option(
-            "--no-contains",
-            metavar="REV",
-            help="List those that do not contain this commit.",
+            "--no-contains", metavar="REV", help="List {references} that do not contain REV."
         ),
     ] = None
     merged: Annotated[
@@ -46,7 +49,7 @@ class ReferenceOptions:
         typer.Option(
             "--merged",
             metavar="[REV]",
-            help="List those that are merged into REV. Default: HEAD.",
+            help="List {references} that are merged into REV. Default: HEAD.",
         ),
     ] = None
     no_merged: Annotated[
@@ -54,19 +57,20 @@ class ReferenceOptions:
         typer.Option(
             "--no-merged",
             metavar="[REV]",
-            help="List those that are not merged into REV. Default: HEAD.",
+            help="List {references} that are not merged into REV. Default: HEAD.",
         ),
     ] = None
     points_at: Annotated[
         str | None,
-        typer.Option("--points-at", metavar="REV", help="List those that point at this commit."),
+        typer.Option("--points-at", metavar="REV", help="List {references} that point at REV."),
     ] = None
     filter_: Annotated[
         str | None,
         typer.Option(
             "--filter",
             metavar="CEL",
-            help="List those for which this expression over `ref`, `commit` and `refMeta` is true.",
+            help="List {references} for which this expression over `ref`, `commit` and `refMeta`"
+            " is true; see nessie-filters(7).",
         ),
     ] = None
     sort: Annotated[
@@ -86,12 +90,12 @@ class ReferenceOptions:
         typer.Option(
             "-x",
             "--extended",
-            help="Include ahead, behind and last commit in the list, as -v does.",
+            help="Print the same columns as -v.",
         ),
     ] = False
     delete: Annotated[
         bool,
-        typer.Option("-d", "--delete", help="Delete the named references."),
+        typer.Option("-d", "--delete", help="Delete the named {references}."),
     ] = False
     force_delete: Annotated[
         bool,
@@ -100,22 +104,28 @@ class ReferenceOptions:
     rename: Annotated[bool, typer.Option("--move", help="Rename: [OLD] NEW.")] = False
     assign: Annotated[
         bool,
-        typer.Option("-f", "--force", help="Make NAME point at the revision TARGET."),
+        typer.Option("-f", "--force", help="Move an existing {reference} to TARGET: NAME TARGET."),
     ] = False
     if_exists: Annotated[
         bool,
-        typer.Option("--if-exists", help="Do nothing if the name does not exist."),
+        typer.Option(
+            "--if-exists",
+            help="With -d, {rename} or -f: succeed and do nothing if NAME does not exist.",
+        ),
     ] = False
     if_not_exists: Annotated[
         bool,
-        typer.Option("--if-not-exists", help="Do nothing if the name already exists."),
+        typer.Option(
+            "--if-not-exists",
+            help="When creating: succeed and do nothing if NAME exists, even at another commit.",
+        ),
     ] = False
     expected_hash: Annotated[
         str | None,
         typer.Option(
             "--expected-hash",
             metavar="H",
-            help="Fail unless the reference is at this commit.",
+            help="With -d, {rename} or -f: fail unless the {reference} is at this commit.",
         ),
     ] = None
     yes: Annotated[
@@ -123,7 +133,8 @@ class ReferenceOptions:
         typer.Option(
             "--yes",
             "-y",
-            help="Do not ask for confirmation, even if commits become unreachable.",
+            help="Skip the confirmation. nessie asks only on a terminal, before it makes commits"
+            " unreachable.",
         ),
     ] = False
     dry_run: Annotated[

@@ -1,9 +1,9 @@
 """`nessie tag`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -40,10 +40,21 @@ _AT_ONCE = 1000
 class Options(ReferenceOptions):
     """List, create, delete, rename or assign tags.
 
-    With -v the list shows the commit of each tag and the tag's message. If the tag has no message,
-    the list shows that of the commit.
+    -v adds the time, the author and the message: the tag's own, otherwise that of its commit.
     """
 
+    WORDS: ClassVar[Mapping[str, str]] = {
+        "reference": "tag",
+        "references": "tags",
+        "rename": "--move",
+    }
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME [START]]",
+            help="The tag to create, and the commit that it points at. Default: HEAD.",
+        ),
+    ] = None
     message: Annotated[
         str | None,
         typer.Option("-m", "--message", metavar="MSG", help="Create the tag with this message."),

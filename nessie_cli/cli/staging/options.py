@@ -35,7 +35,7 @@ class StagingOptions(CommitOptions):
         typer.Option(
             "--expected-hash",
             metavar="HASH",
-            help="Expect the keys as they are at this commit, and discard what was staged "
-            "for them. Resolves a conflict.",
+            help="Use the contents at this commit as the expected contents, and replace any staged"
+            " operations on these keys. Use it to restage after a conflict.",
         ),
     ] = None

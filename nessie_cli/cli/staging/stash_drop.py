@@ -13,7 +13,10 @@ EXAMPLES = ("nessie stash drop", "nessie stash drop 2")
 
 @dataclass(frozen=True, kw_only=True)
 class Options(NumberOptions):
-    """Delete a stashed batch."""
+    """Delete a stashed batch.
+
+    There is no confirmation.
+    """
 
 
 def run(options: Options, app: Invocation) -> Stash:

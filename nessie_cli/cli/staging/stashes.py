@@ -25,7 +25,9 @@ class NumberOptions:
     number: Annotated[
         int,
         typer.Argument(
-            metavar="[N]", help="The number from `nessie stash list`. Default: 0, the newest."
+            metavar="[N]",
+            help="The number from `nessie stash list`. Default: 0, the newest.",
+            show_default=False,
         ),
     ] = 0
 

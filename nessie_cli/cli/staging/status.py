@@ -30,8 +30,8 @@ EXAMPLES = ("nessie status", "nessie status --short --branch", "nessie status --
 class Options:
     """Show the current reference, the staged batch, and the conflicts that a commit would cause.
 
-    The letters of --short are A created, M updated or replaced, D deleted, R renamed and
-    = unmodified.
+    The letters of --short are A created, M updated or replaced, D deleted, R renamed, and = for a
+    check that the key is unmodified (see nessie-content-unmodified(1)).
     """
 
     short: Annotated[
@@ -40,7 +40,8 @@ class Options:
             "-s",
             "--short",
             "--porcelain",
-            help="Show one line per staged key: its letter, C if it conflicts, and the key.",
+            help="Show one line per staged key: the letter, then C if the key conflicts, then the"
+            " key.",
         ),
     ] = False
     branch: Annotated[

@@ -22,11 +22,11 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Delete unreachable objects, expired reflog entries and request ids.
+    """Delete unreachable objects, expired reflog entries, and expired request ids.
 
-    The store can be read and written meanwhile. The repository settings reflog-expiry (90d) and
-    request-expiry (7d) control when entries expire. Objects that the reflog needs are kept, so
-    `nessie undo` works until then.
+    Request ids are used to detect repeated writes. The store can be read and written meanwhile. The
+    repository settings reflog-expiry (90d) and request-expiry (7d) control when entries expire.
+    Objects that the reflog needs are kept, so `nessie undo` works until then.
     """
 
     grace: Annotated[
