@@ -29,7 +29,7 @@ def measure(scratch: Path) -> Iterator[Line]:
         f"{grown:.0f} bytes per commit, {COMMITS:,} commits at {TABLES} tables;"
         f" {1000 * taken / COMMITS:.2f} ms each"
     )
-    yield Line("store per one-key commit", grown / 1024, "KB", GOAL, made_of)
+    yield Line("store per one-key commit", grown / 1024, "KiB", GOAL, made_of)
 
 
 def _commit_many(repository: LocalRepository) -> None:

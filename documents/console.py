@@ -6,6 +6,9 @@ The blocks of a page run in one session, from top to bottom. A comment before a 
 `<!-- setup: COMMAND -->`  run a command that the page does not show; stands by itself
 `<!-- no output -->`       run the block, and do not show its output
 `<!-- not run: REASON -->` the block is not run, for one of `REASONS`
+
+`<!-- hashes: NAME -->` anywhere on a page gives its hashes values of their own. Otherwise, the
+first hashes of each page are the same.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from documents.services import services
 from documents.session import ROOT, Session, SessionFailed
 
 DOCS = ROOT / "docs"
+_HASHES = re.compile(r"^<!-- hashes: (\S+) -->$", re.MULTILINE)
 REASONS = {
     "network": "It downloads packages.",
     "tested elsewhere": "A test of its own runs it; the comment names that test.",
@@ -78,7 +82,8 @@ def runs(page: str) -> bool:
 def run(page: str) -> Run:
     """Run a page from top to bottom. Raises `SessionFailed` if a hidden command fails."""
     steps = [(block, command) for block in blocks(page) for command in _commands(block)]
-    with services(page) as replaced, Session(replaced=replaced) as session:
+    hashes = found_name[1] if (found_name := _HASHES.search(page)) else ""
+    with services(page) as replaced, Session(replaced=replaced, hashes=hashes) as session:
         outputs = session.run(command for _, command in steps)
     shown: dict[int, str] = {}
     found = {block.start: block for block, _ in steps}

@@ -54,10 +54,21 @@ class SessionFailed(Exception):
 
 
 class Session:
-    """A folder with a shell. `replaced` maps texts of a page to their values in this session."""
+    """A folder with a shell.
 
-    def __init__(self, *, colours: bool = False, replaced: Mapping[str, str] | None = None) -> None:
+    `replaced` maps texts of a page to their values in this session. `hashes` is a prefix of the
+    texts from which the displayed hashes are computed.
+    """
+
+    def __init__(
+        self,
+        *,
+        colours: bool = False,
+        replaced: Mapping[str, str] | None = None,
+        hashes: str = "",
+    ) -> None:
         self._colours = colours
+        self._seed = hashes
         self._replaced = dict(replaced or {})
         self._hashes = {_EMPTY_HISTORY: ""}
         with ExitStack() as undo:
@@ -162,7 +173,7 @@ class Session:
         """A hash depends on the path of the folder: pages show one that depends on its position."""
         short, length = found[0][:12], len(found[0])
         number = len(self._hashes)
-        shown = sha256(b"commit %d" % number).hexdigest()
+        shown = sha256(f"{self._seed}commit {number}".encode()).hexdigest()
         shown = self._hashes.setdefault(short, shown)
         return shown[:length] if shown else found[0]
 

@@ -42,7 +42,7 @@ def print_references(
     verbose: bool = False,
     tags: bool = False,
 ) -> None:
-    """Prints names and hashes; `verbose` adds the last commit, and for branches ahead and behind.
+    """Prints names and hashes; `verbose` adds the last commit, and counts of branches.
 
     The message of a tag replaces that of its commit. On a terminal, a star marks the current
     reference.

@@ -42,7 +42,13 @@ class Workflow(NamedTuple):
         """How the steps ended that ran, from this one to the first that failed."""
         ran: dict[str, Ran] = {}
         steps = [step for step in JOB["steps"] if "run" in step]
-        assert [step["name"] for step in steps] == ["install", "load", "judge", "tell", "merge"]
+        assert [step["name"] for step in steps] == [
+            "install",
+            "load",
+            "check merge",
+            "report conflicts",
+            "merge",
+        ]
         names = [step["name"] for step in steps]
         for step in steps[names.index(first) :]:
             if step.get("if") and not self.holds(step["if"]):
@@ -57,7 +63,7 @@ class Workflow(NamedTuple):
         return ran
 
     def holds(self, condition: str) -> bool:
-        assert condition == "steps.judge.outputs.code == '3'"
+        assert condition == "steps.check.outputs.code == '3'"
         return self.output.read_text(encoding="utf-8").splitlines() == ["code=3"]
 
 
@@ -79,8 +85,12 @@ def test_a_load_without_conflicts_is_merged_and_tagged(
     before = catalog.table("main")
     ran = workflow.run()
 
-    assert {name: how.code for name, how in ran.items()} == {"load": 0, "judge": 0, "merge": 0}, ran
-    assert ran["judge"].out == "1 keys would be merged\n"
+    assert {name: how.code for name, how in ran.items()} == {
+        "load": 0,
+        "check merge": 0,
+        "merge": 0,
+    }, ran
+    assert ran["check merge"].out == "keys to be merged: 1\n"
     assert catalog.names() == [f"{BRANCH}-done", "main"]
     assert catalog.table("main") == catalog.table(f"{BRANCH}-done") != before
 
@@ -91,7 +101,11 @@ def test_conflicts_become_an_issue_whose_commands_work(
     workflow.runner.loads(meanwhile=SOMEBODY_ELSE)
     ran = workflow.run()
 
-    assert {name: how.code for name, how in ran.items()} == {"load": 0, "judge": 0, "tell": 3}, ran
+    assert {name: how.code for name, how in ran.items()} == {
+        "load": 0,
+        "check merge": 0,
+        "report conflicts": 3,
+    }, ran
     issue = (workflow.runner.folder / "issue").read_text(encoding="utf-8").splitlines()
     assert issue[:4] == ["issue", "create", "--title", f"nightly load: conflicts on {BRANCH}"]
     assert '* `sales.orders`: VALUE_DIFFERS, changed by bob@example.org in "by hand"' in issue
@@ -109,19 +123,19 @@ def test_conflicts_become_an_issue_whose_commands_work(
 
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
 def test_a_branch_that_is_not_there_is_told_and_ends_the_job(workflow: Workflow) -> None:
-    ran = workflow.run(first="judge", branch="nowhere")
+    ran = workflow.run(first="check merge", branch="nowhere")
 
-    assert {name: how.code for name, how in ran.items()} == {"judge": 4}
-    assert ran["judge"].out == "::error::Named reference 'nowhere' not found\n"
+    assert {name: how.code for name, how in ran.items()} == {"check merge": 4}
+    assert ran["check merge"].out == "::error::Named reference 'nowhere' not found\n"
 
 
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
 def test_a_server_that_is_away_is_told_and_ends_the_job(workflow: Workflow) -> None:
     workflow.runner.environment |= {"NESSIE_STORE": "http://127.0.0.1:9/api/v2"}
-    ran = workflow.run(first="judge")
+    ran = workflow.run(first="check merge")
 
-    assert {name: how.code for name, how in ran.items()} == {"judge": 7}
-    assert ran["judge"].out.startswith("::error::server http://127.0.0.1:9/api/v2: ")
+    assert {name: how.code for name, how in ran.items()} == {"check merge": 7}
+    assert ran["check merge"].out.startswith("::error::server http://127.0.0.1:9/api/v2: ")
 
 
 @pytest.mark.parametrize("catalog", ["a server"], indirect=True)

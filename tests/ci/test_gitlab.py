@@ -117,6 +117,14 @@ def test_a_gate_fails_where_a_table_would_be_deleted(runner: Runner, catalog: Ca
         assert runner.run(line).code == 0
     assert runner.run(gate, BRANCH="good") == (0, "", "")
 
+    for line in (
+        "nessie content rename sales.new sales.renamed --ref good -m rename",
+        "nessie content rename sales.orders sales.all --ref good -m rename",
+        "nessie content put sales.later --type udf --sql-text x --ref main -m later",
+    ):
+        assert runner.run(line).code == 0
+    assert runner.run(gate, BRANCH="good") == (0, "", "")
+
     assert (
         runner.run(
             "nessie branch bad main && nessie content delete sales.orders --ref bad -m gone"
