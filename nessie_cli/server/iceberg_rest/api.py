@@ -53,7 +53,6 @@ LOCAL_READERS, REMOTE_READERS = 2, 16
 
 Python runs one thread at a time. More of them only hinder each other unless they wait.
 """
-_NOT_MODIFIED = 304
 _NOTHING: dict[str, Any] = {}
 
 
@@ -140,15 +139,20 @@ class IcebergRest:
         if match.endpoint.writes:
             return await self._writers.submit(run)
         if match.endpoint.lasts and not header(headers, DELEGATION):
-            return await self._read(exchange, headers, callers, run)
+            return await self._read(exchange, headers, callers, session, run)
         return await self._readers.submit(run, _lost(exchange))
 
     async def _read(
-        self, exchange: Exchange, headers: Headers, callers: Hashable, run: Callable[[], Reply]
+        self,
+        exchange: Exchange,
+        headers: Headers,
+        callers: Hashable,
+        session: Session,
+        run: Callable[[], Reply],
     ) -> Reply:
-        """Returns an answer that depends only on request and store; it is cached until a change.
+        """Returns the answer of a read.
 
-        One with an ETag depends on a file too.
+        If it depends on request and store alone, it is cached until the store changes.
         """
         path, query = exchange.scope["raw_path"], exchange.scope["query_string"]
         known_to_client = tuple(value for name, value in headers if name == b"if-none-match")
@@ -158,7 +162,7 @@ class IcebergRest:
         if (known := self._answers.find(request, version)) is not None:
             return known
         reply = await self._readers.submit(run, _lost(exchange))
-        if reply.status == _NOT_MODIFIED or not header(reply.headers, b"etag"):
+        if not session.needs_local_file:
             self._answers.keep(request, version, reply, len(path) + len(query))
         return reply
 

@@ -29,7 +29,7 @@ def table_answer(
     if session.delegation_mode:
         return _with_access(session, key, content, snapshots, digest)
     bodies = session.services.bodies
-    stamp = session.files.stamp(content.metadata_location)
+    stamp = session.stamp(content.metadata_location)
     body = bodies.find((digest, stamp)) if stamp else None
     if body is None:
         body = encoded(_loaded(session, content, snapshots, FileAccess()))

@@ -28,7 +28,7 @@ from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, Stamp
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.model import (
     CommitMeta,
@@ -139,6 +139,8 @@ class Session:
         self._catalog = catalog
         self._prefix = prefix
         self._written: dict[str, Document] = {}
+        self.needs_local_file = False
+        """Whether the answer depends on a local file, which another program may delete."""
 
     # -- the names in the request ------------------------------------------------------------------
 
@@ -209,6 +211,12 @@ class Session:
         name = self.target.name or ""
         kind = ReferenceType.BRANCH if name else ReferenceType.DETACHED
         return State(reading, Reference(kind, name, hash_))
+
+    def stamp(self, location: str) -> Stamp | None:
+        """See `MetadataFiles.stamp`."""
+        found = self.files.stamp(location)
+        self.needs_local_file = not isinstance(found, str)
+        return found
 
     def read(self, location: str) -> Document:
         """Returns the document of a metadata file that a commit names.
