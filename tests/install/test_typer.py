@@ -44,8 +44,8 @@ def nessie(request, tmp_path_factory):
         "COLUMNS": "80",
     }
 
-    def call(*words):
-        command = [sys.executable, "-m", "nessie_cli", *words]
+    def call(*words, program=("-m", "nessie_cli")):
+        command = [sys.executable, *program, *words]
         done = subprocess.run(
             command,
             cwd=folder,
@@ -67,11 +67,22 @@ def commands(table=COMMANDS, path=()):
         yield from commands(entry.children or {}, (*path, name))
 
 
+HELP_OF_EACH = """
+import sys
+from nessie_cli.cli.main import run
+for line in sys.argv[1:]:
+    print(f"exit code {run([*line.split(), '--help'])}")
+"""
+
+
 def test_every_command_has_its_help(nessie):
-    for words in commands():
-        code, out, err = nessie(*words, "--help")
-        assert (code, err) == (0, ""), words
-        assert out.startswith(f"Usage: nessie {' '.join(words)} "), words
+    lines = [" ".join(words) for words in commands()]
+    code, out, err = nessie(*lines, program=("-c", HELP_OF_EACH))
+    assert (code, err) == (0, "")
+    helps = out.split("exit code 0\n")
+    assert helps.pop() == ""
+    for line, text in zip(lines, helps, strict=True):
+        assert text.startswith(f"Usage: nessie {line} "), line
 
 
 def test_commands_work_and_errors_are_one_line_with_a_hint(nessie):
