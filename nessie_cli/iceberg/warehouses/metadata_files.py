@@ -46,7 +46,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 Stamp = tuple[int, int, int] | str
-"""The identity of a file: inode, time and size of a local one, the warehouse of a remote one."""
+"""The identity of a file: inode, time and size if it is local, otherwise its warehouse."""
 logger = logging.getLogger(__name__)
 
 
