@@ -128,43 +128,28 @@ class IcebergRest:
         if match.endpoint.has_body:
             check_content_type(headers)
             body = await self._body(exchange, headers, receive)
-        call = IcebergCall(
-            catalog, match.segments, scope["query_string"].decode("latin-1"), headers, body
-        )
+        request: Hashable = None
+        if match.endpoint.lasts and not header(headers, DELEGATION):
+            request, version = _key(exchange, headers, callers), await self._version()
+            if (known := self._answers.find(request, version)) is not None:
+                return known
+        query = scope["query_string"]
+        call = IcebergCall(catalog, match.segments, query.decode("latin-1"), headers, body)
         call.who = caller.name
         call.scheme = scope["scheme"]
-        call.target = f"{exchange.method} {scope['raw_path']!r} {scope['query_string']!r}"
+        call.target = f"{exchange.method} {scope['raw_path']!r} {query!r}"
         session = Session(call, catalog, match.prefix, self._services)
         run = partial(self._run, session, match.endpoint, headers)
         if match.endpoint.writes:
             return await self._writers.submit(run)
-        if match.endpoint.lasts and not header(headers, DELEGATION):
-            return await self._read(exchange, headers, callers, session, run)
-        return await self._readers.submit(run, _lost(exchange))
-
-    async def _read(
-        self,
-        exchange: Exchange,
-        headers: Headers,
-        callers: Hashable,
-        session: Session,
-        run: Callable[[], Reply],
-    ) -> Reply:
-        """Returns the answer of a read.
-
-        If it depends on request and store alone, it is cached until the store changes.
-        """
-        path, query = exchange.scope["raw_path"], exchange.scope["query_string"]
-        known_to_client = tuple(value for name, value in headers if name == b"if-none-match")
-        request = (exchange.method, path, query, known_to_client, takes_gzip(headers), callers)
-        versions = self._shared.versions
-        version = self._answers.version() if versions is None else await versions.ask()
-        if (known := self._answers.find(request, version)) is not None:
-            return known
         reply = await self._readers.submit(run, _lost(exchange))
-        if not session.needs_local_file:
-            self._answers.keep(request, version, reply, len(path) + len(query))
+        if request is not None and not session.needs_local_file:
+            self._answers.keep(request, version, reply, len(scope["raw_path"]) + len(query))
         return reply
+
+    async def _version(self) -> Hashable | None:
+        versions = self._shared.versions
+        return self._answers.version() if versions is None else await versions.ask()
 
     @staticmethod
     def failure(error: Exception, headers: Headers, exchange: Exchange) -> Reply:  # noqa: ARG004 - as the other API
@@ -186,6 +171,13 @@ class IcebergRest:
         assert endpoint.handler is not None
         handle: Callable[[], Reply] = partial(endpoint.handler, session)
         return compressed(session.once(handle) if endpoint.writes else handle(), headers)
+
+
+def _key(exchange: Exchange, headers: Headers, callers: Hashable) -> Hashable:
+    """Returns all of a request on which its answer depends, besides the store."""
+    path, query = exchange.scope["raw_path"], exchange.scope["query_string"]
+    known_to_client = tuple(value for name, value in headers if name == b"if-none-match")
+    return exchange.method, path, query, known_to_client, takes_gzip(headers), callers
 
 
 def _lost(exchange: Exchange) -> Callable[[], bool] | None:
