@@ -164,7 +164,7 @@ def _settings(command: Command) -> Iterator[Section]:
 def _option(option: Option) -> Item:
     value = f" {option.metavar}" if option.metavar else ""
     default = f" Default: `{option.default}`." if option.default else ""
-    repeats = " It can be repeated." if option.many and "repeat" not in option.help else ""
+    repeats = " It can be repeated." if option.many and "repeat" not in option.help.lower() else ""
     return Item(
         ", ".join(f"`{name}{value}`" for name in option.names), f"{option.help}{default}{repeats}"
     )

@@ -49,9 +49,7 @@ COLLECTING = "Collect"
 MAINTENANCE = "Maintenance"
 
 CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
-    "put": CommandEntry(
-        "content.put", "Stage a content: create the key, or update its content.", STAGING
-    ),
+    "put": CommandEntry("content.put", "Stage the content of a key.", STAGING),
     "delete": CommandEntry("content.delete", "Stage the deletion of keys.", STAGING),
     "rename": CommandEntry(
         "content.rename",
@@ -60,22 +58,22 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "replace": CommandEntry(
         "content.replace",
-        "Stage a new content with a new content id for a key, as drop and create do.",
+        "Replace the content of an existing key by a new one with a new content id.",
         STAGING,
     ),
     "unmodified": CommandEntry(
         "content.unmodified",
-        "Stage a check that keys are unmodified.",
+        "Make the next commit fail if the keys change before it.",
         STAGING,
     ),
     "show": CommandEntry(
         "content.show",
-        "Show one content: its fields, content id, cache key and last change.",
+        "Show a key's content, its cache key, and the last commit that changed it.",
         READING,
     ),
     "view": CommandEntry(
         "content.show",
-        "Show one content: its fields, content id, cache key and last change.",
+        "Show a key's content, its cache key, and the last commit that changed it.",
         READING,
         hidden=True,
     ),
@@ -123,7 +121,7 @@ GC_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "plan": CommandEntry(
         "gc.plan",
-        "Find the candidates of a run: files that are neither live nor within the grace period.",
+        "Find the candidates of a marked run: unreachable files older than the grace period.",
         COLLECTING,
     ),
     "show": CommandEntry(
@@ -136,7 +134,7 @@ GC_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "apply": CommandEntry(
         "gc.apply",
-        "Mark again, and delete the approved files of a run that are still unreachable.",
+        "Delete the candidates of a run that are still unreachable.",
         COLLECTING,
     ),
     "list": CommandEntry(
@@ -176,7 +174,9 @@ STORE_COMMANDS: Mapping[str, CommandEntry] = {
 
 COMMANDS: Mapping[str, CommandEntry] = {
     "init": CommandEntry(
-        "workspace.init", "Create a workspace, and its store if it does not exist.", WORKSPACE
+        "workspace.init",
+        "Create a workspace (.nessie/), and its store if it does not exist.",
+        WORKSPACE,
     ),
     "status": CommandEntry(
         "staging.status",
@@ -255,12 +255,12 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "transplant": CommandEntry(
         "merge.transplant",
-        "Apply commits to a branch again, each as a new commit.",
+        "Copy commits onto a branch, each as a new commit (cherry-pick).",
         REFERENCES,
     ),
     "cherry-pick": CommandEntry(
         "merge.transplant",
-        "Apply commits to a branch again, each as a new commit.",
+        "Same as transplant.",
         REFERENCES,
     ),
     "blame": CommandEntry("log.blame", "Show the commit that last changed each key.", HISTORY),
@@ -317,7 +317,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "audit": CommandEntry(
         "audit.audit",
-        "Check the metadata files, manifest lists and manifests of every table and view.",
+        "Check the files of every table and view at a revision.",
         ADMINISTRATION,
     ),
     "doctor": CommandEntry(
@@ -327,7 +327,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "stats": CommandEntry(
         "log.stats",
-        "Count commits by author, day and key, and tables by day.",
+        "Count commits by author, by day and by key.",
         ADMINISTRATION,
     ),
     "help": CommandEntry("help.help", "Show the manual page of a command or topic.", HELP),

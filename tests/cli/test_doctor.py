@@ -61,7 +61,7 @@ def test_a_store_that_does_not_answer_is_exit_code_7(nessie, store) -> None:
 
 def test_a_reference_that_is_gone_is_one_failed_check(nessie, catalog) -> None:
     ran = nessie("doctor", "--json", "--ref", "gone")
-    assert ran.code == 0
+    assert (ran.code, ran.json["usable"]) == (1, True)
     assert checks(ran)["reference"]["status"] == "FAILED"
 
 
@@ -91,6 +91,8 @@ def test_settings_that_cannot_be_read_are_one_failed_check(nessie, tmp_path) -> 
     settings = tmp_path / "home" / "config" / "nessie" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text("author = [")
-    found = checks(nessie("doctor", "--json"))
+    ran = nessie("doctor", "--json")
+    found = checks(ran)
+    assert ran.code != 0
     assert found["user settings"]["status"] == "FAILED"
     assert str(settings) in found["user settings"]["fact"]

@@ -5,6 +5,7 @@ import pytest
 from nessie_cli.errors import ReferenceNotFound
 from nessie_cli.repository.opening import connect
 from tests.cli.conftest import Catalog
+from tests.server.serving import serving
 
 
 def exists(catalog, name: str) -> bool:
@@ -47,6 +48,22 @@ def test_the_operation_of_somebody_else_needs_yes(nessie, catalog) -> None:
         assert (ran.code, "by etl, not by you" in ran.err, "--yes" in ran.err) == (2, True, True)
     assert catalog.head("main") == head
     assert nessie("undo", "main", "--yes").code == 0
+
+
+@pytest.mark.parametrize("words", [[], ["main"], ["main", "--json"]])
+def test_an_operation_without_a_recorded_user_needs_yes(nessie, catalog, words) -> None:
+    before = catalog.head("main")
+    with connect(catalog.url) as repository, serving(repository) as url:
+        store = ("--store", url)
+        put = ("content", "put", "mine", "--type", "namespace", "-m", "mine", "--ref", "main")
+        assert nessie(*put, *store).code == 0
+        head = catalog.head("main")
+
+        ran = nessie("undo", *words, *store)
+        assert (ran.code, "did not record a user" in ran.err, "--yes" in ran.err) == (2, True, True)
+        assert catalog.head("main") == head
+        assert nessie("undo", *words, *store, "--yes").code == 0
+    assert catalog.head("main") == before
 
 
 def test_a_reference_that_has_moved_since_is_not_undone(nessie, catalog) -> None:

@@ -50,6 +50,12 @@ NEEDS = {
         ("nessie content delete db.rates",)
     ),
     "nessie commit -m 'nightly load'": Needs(("nessie content delete db.rates",)),
+    "nessie commit -m 'orders in euros'": Needs(
+        (
+            "nessie content unmodified db.rates",
+            "nessie content put db.orders --snapshot-id 43",
+        )
+    ),
     "nessie config get author": Needs(("nessie config set author Ada",)),
     "nessie config get profile.work.store --user": Needs(
         ("nessie config set profile.work.store sqlite:////srv/catalog.sqlite --user",)

@@ -40,10 +40,14 @@ _COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Check the metadata files, manifest lists and manifests of every table and view.
+    """Check the files of every table and view at a revision.
 
-    Also checks that all ids agree with the files. Data files are not read. The exit status is 1 if
-    anything is wrong. When stdout is not a terminal, a line is: kind, key, file, problem.
+    For Iceberg, reads metadata files and manifest lists, checks that manifests exist and have the
+    recorded size, and compares the ids of snapshot, schema, partition spec, sort order and view
+    version with the metadata file. Checks that the files of Delta tables and UDFs exist. Reports
+    tables that share a UUID. Data files are not read. The exit status is 1 if there are findings.
+
+    When stdout is not a terminal, each line has the tab-separated fields kind, key, file, problem.
     """
 
     revision: Annotated[

@@ -18,7 +18,8 @@ EXAMPLES = (
 class Options(KeyOptions):
     """Print the value of a setting.
 
-    Without an option, the value of this workspace overrides your own.
+    Without a scope option, print the workspace's value, otherwise the user's. Exits with 4 if the
+    setting is not set. `nessie help config` lists all settings.
     """
 
 

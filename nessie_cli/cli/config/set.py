@@ -26,15 +26,23 @@ EXAMPLES = (
 class Options(KeyOptions):
     """Change a setting.
 
-    The rest of the file stays as it is, including comments. Passwords, tokens and other secrets are
-    refused. Without an option, the setting is written to this workspace, or to your own settings if
-    only a user can have it (profiles).
+    Without a scope option, the setting is written to the workspace. Settings that exist only per
+    user (profile.*, default-profile, safe-directories, trusted-endpoints, allow-http) are written
+    to the user configuration. Settings of the repository need --repository. `nessie help config`
+    lists all settings.
+
+    Passwords, tokens and other secrets are refused. The rest of the file, including comments, does
+    not change.
     """
 
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.")]
     add: Annotated[
         bool,
-        typer.Option("--add", help="Add VALUE to a list instead of replacing the list."),
+        typer.Option(
+            "--add",
+            help="Append VALUE instead of replacing. Only for safe-directories, trusted-endpoints"
+            " and allow-http.",
+        ),
     ] = False
 
 

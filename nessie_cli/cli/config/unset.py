@@ -19,8 +19,9 @@ EXAMPLES = (
 class Options(KeyOptions):
     """Remove a setting.
 
-    The rest of the file stays as it is, including comments. Without an option, the setting of this
-    workspace is removed, or your own if the workspace does not have it.
+    Without a scope option, removes the workspace's setting, or the user's if the workspace does not
+    have it. Exits with 4 if the setting is not set. The rest of the file, including comments, does
+    not change.
     """
 
 

@@ -24,7 +24,7 @@ EXAMPLES = (
 class Options(StagingOptions):
     """Stage the deletion of keys.
 
-    To delete a namespace, delete all its contents with it, or before it.
+    To delete a namespace, delete its contents in the same commit, or earlier.
     """
 
     keys: Annotated[list[str], KeysArgument]

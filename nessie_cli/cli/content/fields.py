@@ -50,7 +50,8 @@ class ContentOptions:
         typer.Option(
             "--type",
             metavar="TYPE",
-            help="iceberg-table, iceberg-view, namespace, delta-table or udf.",
+            help="iceberg-table, iceberg-view, namespace, delta-table or udf. Required for a new"
+            " key without --from-metadata or --content.",
         ),
     ] = None
     metadata_location: Annotated[
@@ -110,7 +111,15 @@ class ContentOptions:
             help="Read the content from a file, as `content show --raw` prints it.",
         ),
     ] = None
-    id_: Annotated[str | None, typer.Option("--id", metavar="UUID", help="The content id.")] = None
+    id_: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="UUID",
+            help="The content id of the new content. Default: that in --content, or a new random"
+            " id.",
+        ),
+    ] = None
 
 
 def content_from_file(app: Invocation, options: ContentOptions) -> Content | None:

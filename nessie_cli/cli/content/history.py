@@ -27,8 +27,10 @@ EXAMPLES = (
 class Options:
     """Show the commits that changed one content, newest first, with the fields that changed.
 
-    The history continues under the earlier key of a renamed content. When stdout is not a terminal,
-    a line is: hash, time, author, change, key, fields, subject.
+    The history continues under the earlier key of a renamed content.
+
+    When stdout is not a terminal, each line has the tab-separated fields hash, time, author,
+    change, key, fields, subject.
     """
 
     key: Annotated[str, KeyArgument]
@@ -38,7 +40,7 @@ class Options:
     ] = None
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="REV", help="The revision to start from, as an option."),
+        typer.Option("--at", metavar="REV", help="Same as REV."),
     ] = None
     limit: Annotated[
         int | None,

@@ -30,13 +30,22 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(StagingOptions, ContentOptions):
-    """Stage a content: create the key, or update its content.
+    """Stage the content of a key.
 
-    An update keeps the content id and all values without an option. If the key changes before the
-    commit, the commit reports a conflict.
+    A new key needs --type, --from-metadata or --content. An existing key keeps its content id, its
+    type and every field that no option sets; use `content replace` to change the type. If the key
+    changes before the commit, the commit reports a conflict.
     """
 
     key: Annotated[str, KeyArgument]
+    id_: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="UUID",
+            help="Fail unless the key has this content id. Not allowed for a new key.",
+        ),
+    ] = None
     new: Annotated[bool, typer.Option("--new", help="Fail if the key exists.")] = False
     existing: Annotated[
         bool, typer.Option("--existing", help="Fail if the key does not exist.")

@@ -4,6 +4,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Annotated
 
+import typer
+
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.content.fields import ContentOptions, content_from_file, content_of
@@ -30,9 +32,22 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(StagingOptions, ContentOptions):
-    """Stage a new content with a new content id for a key, as drop and create do."""
+    """Replace the content of an existing key by a new one with a new content id.
+
+    Equivalent to dropping and recreating the table. No field of the old content is kept, so --type
+    (with its fields), --from-metadata or --content is required.
+    """
 
     key: Annotated[str, KeyArgument]
+    type_: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            help="iceberg-table, iceberg-view, namespace, delta-table or udf. Required without"
+            " --from-metadata or --content.",
+        ),
+    ] = None
 
 
 def run(options: Options, app: Invocation) -> Batch | Committed:

@@ -27,16 +27,17 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Show one content: its fields, content id, cache key and last change."""
+    """Show a key's content, its cache key, and the last commit that changed it.
+
+    The cache key is the content id and the hash of the content.
+    """
 
     key: Annotated[str, KeyArgument]
     revision: Annotated[
         str | None,
         typer.Argument(metavar="[REV]", help="The revision to read. Default: HEAD."),
     ] = None
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="REV", help="The revision to read, as an option.")
-    ] = None
+    at: Annotated[str | None, typer.Option("--at", metavar="REV", help="Same as REV.")] = None
     raw: Annotated[
         bool,
         typer.Option(

@@ -15,15 +15,17 @@ from nessie_cli.workspace.staging import StagedList, State, unmodified
 
 EXAMPLES = (
     "nessie content unmodified db.rates",
-    "nessie content unmodified db.rates db.customers",
+    "nessie content put db.orders --snapshot-id 43",
+    "nessie commit -m 'orders in euros'",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(StagingOptions):
-    """Stage a check that keys are unmodified.
+    """Make the next commit fail if the keys change before it.
 
-    The commit fails if one of them has changed.
+    Use it for tables that the commit was computed from but does not write. The keys are compared
+    with their state now, or at --expected-hash. Staging a change of a key replaces its check.
     """
 
     keys: Annotated[list[str], KeysArgument]

@@ -30,9 +30,11 @@ class Options:
     """Check the installation, and the store that a command would use.
 
     Shows the installed versions, the store and reference and why they are chosen, whether the store
-    responds, and which settings and credentials apply. Secrets are never shown. The exit status is
-    7 if the chosen store is not usable. When stdout is not a terminal, a line is: check, status,
-    fact, fix.
+    responds, which configuration files are used, and which kind of credentials. Secrets are never
+    shown. The exit status is 7 if the chosen store is not usable, 1 if another check failed, and
+    otherwise 0.
+
+    When stdout is not a terminal, each line has the tab-separated fields check, status, fact, fix.
     """
 
 
@@ -45,8 +47,10 @@ class Diagnosis(Result):
 
     @property
     def exit_code(self) -> int:
-        """7 if the chosen store is not usable."""
-        return NOT_USABLE if self.usable is False else 0
+        """7 if the chosen store is not usable, 1 if another check failed."""
+        if self.usable is False:
+            return NOT_USABLE
+        return int(any(check.status is Status.FAILED for check in self.checks))
 
 
 def run(options: Options, app: Invocation) -> Diagnosis:  # noqa: ARG001 - the shape of a command

@@ -23,19 +23,21 @@ EXAMPLES = ("nessie gc apply", "nessie gc apply 20260131T120000Z --dry-run --jso
 
 @dataclass(frozen=True, kw_only=True)
 class Options(RunOptions):
-    """Mark again, and delete the approved files of a run that are still unreachable.
+    """Delete the candidates of a run that are still unreachable.
 
-    Files are kept if they have become live, have changed, belong to an unreadable content, or are
-    outside of the allowed locations. The store is verified first; exits with 7 if it is damaged.
-    The references are checked before each batch; exits with 5 if a candidate has become live
-    meanwhile. If interrupted, run the same command again to resume. Exits with 8 if some files
-    could not be deleted.
+    Needs `nessie gc approve` first. Verifies the store and marks again before deleting. Keeps
+    candidates that have become reachable, have changed, belong to an unreadable content, or are
+    outside the --warehouse locations of the plan. Checks the references before each batch of files.
+    If interrupted, run the same command again to resume.
+
+    The exit status is 5 if a candidate became reachable during the deletion, 6 without a valid
+    approval, 7 if the store is damaged, and 8 if some files could not be deleted.
     """
 
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Mark again and show what would be deleted, but delete nothing."
+            "--dry-run", help="Mark again, and show what would be deleted without deleting it."
         ),
     ] = False
     engine: EngineOption = None

@@ -30,11 +30,13 @@ DEFAULT_GRACE = 3 * 86_400
 
 @dataclass(frozen=True, kw_only=True)
 class Options(RunOptions):
-    """Find the candidates of a run: files that are neither live nor within the grace period.
+    """Find the candidates of a marked run: unreachable files older than the grace period.
 
-    Lists the files below the locations of all tables. Nothing is deleted. A new plan makes an
-    earlier approval invalid. The store is verified first; exits with 7 if it is damaged. Exits with
-    8 if a file or folder could not be read; it is kept.
+    Run `nessie gc mark` first. Lists the files below the locations of all tables. Nothing is
+    deleted until `gc approve` and `gc apply`. A new plan makes an earlier approval invalid.
+
+    Verifies the store first. The exit status is 7 if the store is damaged. Files and folders that
+    cannot be read are kept, and the exit status is 8.
     """
 
     warehouses: Annotated[
@@ -42,8 +44,8 @@ class Options(RunOptions):
         typer.Option(
             "--warehouse",
             metavar="LOCATION",
-            help="A location below which files may be deleted; tables elsewhere are kept. "
-            "Repeatable.",
+            help="Delete only files below this location. Repeatable. Required for the first plan "
+            "of a run; a later plan of the run reuses the locations.",
         ),
     ] = None
     grace: Annotated[
@@ -52,7 +54,8 @@ class Options(RunOptions):
             "--grace",
             metavar="DURATION",
             help="Keep files that changed within this time before the run began: 3d, 36h, "
-            "P3D. Default: the repository's own configuration, or 3d.",
+            "P3D. Default: newFilesGracePeriod of the repository's garbage collector "
+            "configuration (set over REST), or 3d.",
         ),
     ] = None
     engine: EngineOption = None

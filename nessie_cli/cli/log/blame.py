@@ -31,7 +31,8 @@ _COLUMNS = (
 class Options:
     """Show the commit that last changed each key.
 
-    When stdout is not a terminal, a line is: key, hash, time, author, subject.
+    When stdout is not a terminal, each line has the tab-separated fields key, hash, time, author,
+    subject.
     """
 
     prefix: Annotated[

@@ -53,17 +53,20 @@ _SIZE = (Column("KEY", "key", "fold"), _number("ROWS"), _number("FILES"), _numbe
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Count commits by author, day and key, and tables by day.
+    """Count commits by author, by day and by key.
 
-    History is counted along first parents, so a merge is one commit. Days are in UTC. When stdout
-    is not a terminal, the first cell of a line is its subject: `author`, `day`, `key` or `table`.
+    Each day also shows how many tables and contents (without namespaces) existed at its end. Days
+    are in UTC. History is counted along first parents, so a merge is one commit.
+
+    When stdout is not a terminal, the first field of each line names the table that the row belongs
+    to: `author`, `day`, `key` or `table`.
     """
 
     words: Annotated[
         str | None,
         typer.Argument(
             metavar="[REV|RANGE]",
-            help="The history to count. Default: that of HEAD.",
+            help="The revision or range whose history is counted. Default: HEAD.",
             show_default=False,
         ),
     ] = None

@@ -135,9 +135,7 @@ def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterat
                 _key_and_file(text) if option == "--resolve" else (ContentKey.parse(text), "")
             )
             if key in seen:
-                raise InvalidInput(
-                    f"{option} {key}: the key is already named by {seen[key]} already"
-                )
+                raise InvalidInput(f"{option} {key}: the key is already named by {seen[key]}")
             seen[key] = option
             yield (
                 _resolved(app, branch, key, file) if file else KeyBehavior(key, _OF_OPTION[option])

@@ -22,13 +22,17 @@ class SideOptions:
     ours: Annotated[
         list[str] | None,
         typer.Option(
-            "--ours", metavar="KEY", help="Keep our state of this key, from the target branch."
+            "--ours",
+            metavar="KEY",
+            help="Keep our state of this key, from the target branch. Repeatable.",
         ),
     ] = None
     theirs: Annotated[
         list[str] | None,
         typer.Option(
-            "--theirs", metavar="KEY", help="Take their state of this key, from the source."
+            "--theirs",
+            metavar="KEY",
+            help="Take their state of this key, from the source. Repeatable.",
         ),
     ] = None
 
@@ -46,13 +50,17 @@ class DecisionOptions(SideOptions):
         typer.Option(
             "--behavior",
             case_sensitive=False,
-            help="For all other keys: merge, take theirs, or keep ours.",
+            help="For keys without --ours, --theirs or --resolve: normal merges, force takes"
+            " theirs, drop keeps ours.",
         ),
     ] = Behavior.NORMAL
     resolve: Annotated[
         list[str] | None,
         typer.Option(
-            "--resolve", metavar="KEY=FILE", help="Write this content (REST JSON; - is stdin)."
+            "--resolve",
+            metavar="KEY=FILE",
+            help="Resolve KEY with the content in FILE (`content show --raw` format; - is stdin)."
+            " Repeatable.",
         ),
     ] = None
     follow_renames: Annotated[

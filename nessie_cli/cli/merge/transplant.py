@@ -29,10 +29,10 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options(MergingOptions):
-    """Apply commits to a branch again, each as a new commit.
+    """Copy commits onto a branch, each as a new commit (cherry-pick).
 
-    Each commit keeps its message, authors and properties; -m replaces the message of a single
-    commit. `nessie resolve transplant REV|RANGE...` resolves conflicts one by one.
+    Each commit keeps its authors and properties, and its message unless -m is given. `nessie
+    resolve transplant REV|RANGE...` resolves conflicts one by one.
     """
 
     words: Annotated[
@@ -42,6 +42,15 @@ class Options(MergingOptions):
             help="Commits and ranges, in the order in which they are applied.",
         ),
     ]
+    message: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--message",
+            metavar="MSG",
+            help="Replace the commit message. Only for a single commit.",
+        ),
+    ] = None
     onto: Annotated[
         str | None,
         typer.Option(
@@ -50,7 +59,12 @@ class Options(MergingOptions):
     ] = None
     source: Annotated[
         str | None,
-        typer.Option("--source", "-s", metavar="REF", help="The branch that the hashes belong to."),
+        typer.Option(
+            "--source",
+            "-s",
+            metavar="REF",
+            help="Ignored; accepted for compatibility. Fails if REF does not exist.",
+        ),
     ] = None
 
 

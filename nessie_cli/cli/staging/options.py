@@ -36,6 +36,7 @@ class StagingOptions(CommitOptions):
             "--expected-hash",
             metavar="HASH",
             help="Use the contents at this commit as the expected contents, and replace any staged"
-            " operations on these keys. Use it to restage after a conflict.",
+            " operations on these keys. Resolves a conflict, with the commit that the conflict"
+            " message prints.",
         ),
     ] = None

@@ -20,7 +20,7 @@ EXAMPLES = ("nessie reset db.orders", "nessie reset 'db.*'", "nessie reset")
 class Options:
     """Remove operations from the staged batch.
 
-    The store does not change.
+    Branches and the store do not change. To move a branch, use `nessie branch --force NAME TARGET`.
     """
 
     keys: Annotated[

@@ -32,8 +32,8 @@ EXAMPLES = (
 class Options(CommitOptions):
     """Restore keys from an earlier revision, as staged changes.
 
-    A key that did not exist at the revision is deleted. A content that was dropped since then gets
-    a new content id.
+    If a key did not exist at the revision, its deletion is staged. If the key does not exist now,
+    the restored content gets a new content id.
     """
 
     keys: Annotated[

@@ -41,8 +41,10 @@ class Options:
 
     Prints the operation first. Without REF, undoes your own last operation on any reference: a
     commit, a merge, a deletion, ... A second undo redoes it. If the reference has moved since, the
-    command exits with 5: `nessie revert` undoes older commits. With REF, an operation of another
-    user needs confirmation.
+    command exits with 5: `nessie revert` undoes older commits.
+
+    An operation that may be another user's needs confirmation. A server without authentication does
+    not record users, so there every operation needs it.
 
     Commits and table files are kept until the operation has left the reflog (90 days, setting
     reflog-expiry).
@@ -62,7 +64,7 @@ class Options:
     ] = None
     yes: Annotated[
         bool,
-        typer.Option("--yes", "-y", help="Undo an operation of another user without confirmation."),
+        typer.Option("--yes", "-y", help="Undo the operation without confirmation."),
     ] = False
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be undone, and do nothing.")
@@ -149,7 +151,7 @@ def _operation(options: Options, repository: Repository, callers: set[str]) -> R
         raise ReferenceMoved(
             f"your last operation was {entry.operation} on '{entry.reference}', "
             f"and '{entry.reference}' has moved since ({last.operation} by"
-            f" {last.who or 'an unknown caller'}). "
+            f" {last.who or 'an unknown user'}). "
             "Hint: `nessie revert` reverts a commit by a new commit"
         )
     return entry
@@ -163,7 +165,7 @@ def _announce(entry: ReflogEntry, repository: Repository, output: Output) -> Non
     author = (meta.author if meta else "") or entry.who
     output.note(
         f"undoing {entry.operation} on {entry.reference} {output.err.hash(hash_)}{subject} "
-        f"by {author or 'an unknown caller'}, {output.err.time(entry.time)}"
+        f"by {author or 'an unknown user'}, {output.err.time(entry.time)}"
     )
 
 
@@ -178,10 +180,16 @@ def _commit(entry: ReflogEntry, repository: Repository) -> CommitMeta | None:
 
 def _confirm(entry: ReflogEntry, output: Output) -> None:
     """Asks on a terminal. Raises `InvalidInput` if the answer is no, or if there is no terminal."""
-    who = entry.who or "an unknown caller"
     if output.is_json or not sys.stdin.isatty():
-        raise InvalidInput(f"this operation is by {who}, not by you. Hint: --yes undoes it")
-    output.err.prompt(f"This operation is by {who}. Undo it? [y/N]")
+        reason = (
+            f"this operation is by {entry.who}, not by you"
+            if entry.who
+            else "this operation may be another user's, because the store did not record a user"
+            " (a server without authentication does not)"
+        )
+        raise InvalidInput(f"{reason}. Hint: --yes undoes it")
+    who = f"is by {entry.who}" if entry.who else "has no recorded user and may be another user's"
+    output.err.prompt(f"This operation {who}. Undo it? [y/N]")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InvalidInput("nothing was done; --yes answers yes")
 

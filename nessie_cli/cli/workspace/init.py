@@ -33,10 +33,10 @@ EXAMPLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Create a workspace, and its store if it does not exist.
+    """Create a workspace (.nessie/), and its store if it does not exist.
 
-    With --store the workspace uses that store. Repeating the command is safe: it changes nothing
-    that exists.
+    The store is .nessie/store.sqlite, or the one that --store names. A server is never created.
+    Repeating the command is safe: it changes nothing that exists.
     """
 
     directory: Annotated[
@@ -47,7 +47,11 @@ class Options:
     ] = "."
     default_branch: Annotated[
         str,
-        typer.Option("--default-branch", metavar="NAME", help="The default branch of a new store."),
+        typer.Option(
+            "--default-branch",
+            metavar="NAME",
+            help="The default branch of a new store. Ignored if the store exists.",
+        ),
     ] = "main"
 
 
