@@ -168,7 +168,7 @@ def test_a_resolution_that_cannot_work_is_refused_before_anything_happens(
 def test_a_key_is_decided_once(nessie, conflict) -> None:
     ran = nessie("merge", "feature", "--ours", "db.orders", "--theirs", "db.orders")
     assert ran.code == 2
-    assert "named by --ours already" in ran.err
+    assert "--theirs db.orders: the key is already named by --ours\n" in ran.err
 
 
 def test_a_decision_on_a_key_that_is_not_in_the_merge_is_refused(nessie, conflict) -> None:

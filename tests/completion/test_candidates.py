@@ -30,7 +30,8 @@ def test_a_group_offers_its_commands(here, words):
 
 def test_options_are_offered_with_their_help(here, said):
     assert said("log", "--one") == {"--oneline": "Show one line per commit."}
-    assert said("merge", "--theirs")["--theirs"] == "Take their state of this key, from the source."
+    theirs = "Take their state of this key, from the source. Repeatable."
+    assert said("merge", "--theirs")["--theirs"] == theirs
 
 
 def test_long_options_for_two_dashes_and_all_for_one(here, words):

@@ -295,7 +295,7 @@ def test_a_page_with_a_fault_is_found(tmp_path):
 def test_help_shows_the_page_as_plain_text_in_a_pipe(nothing):
     outcome = nothing.ok("help", "content", "put", env={"PATH": "/nonexistent"})
 
-    assert outcome.out.startswith("NAME\n    nessie-content-put - stage a content")
+    assert outcome.out.startswith("NAME\n    nessie-content-put - stage the content of a key\n")
     assert "\x1b" not in outcome.out
     assert all(
         len(line) <= 80 or line.startswith("        $ ") for line in outcome.out.splitlines()
