@@ -56,11 +56,12 @@ example: $(VENV)/.ready-dev $(VENV)/.ready-spark
 test: $(VENV)/.ready-dev $(VENV)/.ready-pynessie $(VENV)/.ready-spark
 	@$(MAKE) --keep-going --jobs=1 test-suite test-spark
 
-# For other versions of Python. It excludes Spark, PostgreSQL, killed processes and other programs.
-FAST := cli json kernel lint manual model render repository store test_architecture.py transcripts wire workspace
+# For other versions of Python. It excludes Spark, PostgreSQL, killed processes, other programs, and
+# tests marked as slow.
+FAST := cli json kernel model render repository store test_architecture.py transcripts wire workspace
 
 test-fast: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -k "not postgres" $(addprefix tests/,$(FAST)) $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -k "not postgres" -m "not slow" $(addprefix tests/,$(FAST)) $(PYTEST)
 
 test-suite: $(VENV)/.ready-dev $(VENV)/.ready-pynessie
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/spark $(PYTEST)

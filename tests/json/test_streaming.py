@@ -20,6 +20,8 @@ from tests.store.raw import raw
 from tests.store.samples import a_write, write
 from tests.transcripts.conftest import Nessie
 
+pytestmark = pytest.mark.slow
+
 MANY = 60_000
 REFERENCES = 40_000
 GROWTH = 24 << 20

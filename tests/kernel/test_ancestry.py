@@ -29,6 +29,7 @@ def test_ancestors_over_any_parents(picks: list[tuple[int, int | None, int]], ne
             assert ancestry.is_ancestor(ancestor, commit) == (ancestor in graph.ancestors(commit))
 
 
+@pytest.mark.slow
 @laws
 @given(PICKS, st.sampled_from([1, 4, 64]), st.randoms(use_true_random=False))
 def test_many_questions_at_once(
@@ -45,6 +46,7 @@ def test_many_questions_at_once(
         )
 
 
+@pytest.mark.slow
 @laws
 @given(PICKS, st.sampled_from([0, 1, 4, 64]), st.randoms(use_true_random=False))
 def test_many_descendants_at_once(
@@ -99,6 +101,7 @@ def test_marks_are_hints(mark_of_all: bool) -> None:
     assert all(ancestry.is_ancestor(a, b) == (a in graph.ancestors(b)) for a, b in pairs)
 
 
+@pytest.mark.slow
 @laws
 @given(PICKS, st.sampled_from([1, 64]), st.randoms(use_true_random=False))
 def test_only_damage_that_matters_prevents_an_answer(

@@ -314,6 +314,7 @@ def test_a_diff_of_a_range_is_that_part_of_the_diff(
     assert list(tree.diff(heap.objects(), root_a, root_b)) == differences(a, b)
 
 
+@pytest.mark.slow
 @laws
 @given(SETS, SETS, st.integers(0, 2**32))
 def test_a_range_of_a_large_diff_is_exact(keys: list[bytes], more: list[bytes], seed: int) -> None:

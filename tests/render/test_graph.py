@@ -107,6 +107,7 @@ def edges_in(lines: list[str], names: set[str]) -> set[tuple[str, str]]:
     return edges
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, print_blob=True)
 @given(histories())
 def test_the_picture_shows_every_parent_and_no_other(commits: Commits) -> None:

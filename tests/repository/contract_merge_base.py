@@ -3,6 +3,8 @@ nested."""
 
 from __future__ import annotations
 
+import pytest
+
 from tests.repository.vocabulary import EMPTY, Catalog
 
 
@@ -152,6 +154,7 @@ class MergeBases:
         catalog.write("release", {"r": 2})
         assert self.base(catalog, "release", "feature") == new
 
+    @pytest.mark.slow
     def test_a_chain_of_hundreds(self, catalog: Catalog) -> None:
         for n in range(150):
             catalog.write("main", {"a": n})

@@ -186,6 +186,7 @@ class References:
         assert names(BRANCH, start="zzz") == []
         assert names(prefix="nosuch") == []
 
+    @pytest.mark.slow
     def test_long_listings_are_complete(self, catalog: Catalog) -> None:
         made = [f"b{n:04}" for n in range(1100)]
         for name in made:

@@ -187,6 +187,7 @@ class Revisions:
                 )
         assert catalog.hash(f"{hashes[5][:12].upper()}~2") == hashes[3]
 
+    @pytest.mark.slow
     def test_a_short_hash_that_several_commits_share_lists_them(self, catalog: Catalog) -> None:
         seen: dict[str, str] = {}
         for n in range(5000):

@@ -20,6 +20,8 @@ from nessie_cli.repository.opening import connect, create
 from tests.repository.vocabulary import Catalog, key, put, table, tell
 from tests.store.raw import raw
 
+pytestmark = pytest.mark.slow
+
 FLIPS = int(os.environ.get("NESSIE_TEST_FLIPS", "160"))
 SMALL = (
     "refs",

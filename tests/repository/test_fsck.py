@@ -34,6 +34,8 @@ from nessie_cli.store.sqlite_rows import with_check
 from tests.repository.vocabulary import Catalog, key, tell
 from tests.store.samples import a_write, write
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -27,6 +27,8 @@ from nessie_cli.store.records import Write
 from tests.repository.modelled_plans import Judge, ModelledPlan, Wish
 from tests.repository.test_machine import BEHAVIORS, NAMES, WISHES, thing
 
+pytestmark = pytest.mark.slow
+
 VERBS = [
     "commit",
     "commit",

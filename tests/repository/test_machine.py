@@ -51,6 +51,8 @@ from tests.repository.vocabulary import (
     view,
 )
 
+pytestmark = pytest.mark.slow
+
 KEYS = ["a", "b", "c", "n", "n.x", "n.y"]
 NAMES = ["main", "dev", "fix", "v1"]
 NUMBERS = st.integers(1, 4)

@@ -24,6 +24,8 @@ from tests.repository.vocabulary import Catalog, put, table
 from tests.store.postgres_server import new_url
 from tests.store.raw import raw
 
+pytestmark = pytest.mark.slow
+
 DAY = 86_400 * 1_000_000
 LONG = 100 * DAY
 

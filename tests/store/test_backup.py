@@ -37,6 +37,8 @@ from tests.store.contract_dump import contents
 from tests.store.postgres_server import new_url, shared_server
 from tests.store.samples import a_move, a_write, id_of, write
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("sqlite", "postgres")
 
 

@@ -492,6 +492,7 @@ def test_the_cost_of_an_operation_does_not_grow_with_the_batch(form):
     assert calls_to_decode(batch(4000)) < 1.1 * 4000 * per_operation
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_operations_are_one_batch():
     text = f"[{','.join([json.dumps(PUT)] * 100_000)}]"
     assert len(decode_batch(text, "b")[1]) == 100_000

@@ -60,6 +60,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @ROBUST
 @given(VALUES, st.booleans())
 def test_every_json_value_is_read_as_it_was_written(value, ensure_ascii):
