@@ -15,11 +15,17 @@ class ScopeOptions:
 
     user: Annotated[
         bool,
-        typer.Option("--user", help="Use your own settings, which apply in every workspace."),
+        typer.Option(
+            "--user",
+            help="Use the user settings (config.toml in the user's configuration folder), which"
+            " apply in every workspace.",
+        ),
     ] = False
     workspace: Annotated[
         bool,
-        typer.Option("--workspace", help="Use the settings of this workspace."),
+        typer.Option(
+            "--workspace", help="Use the settings of this workspace (.nessie/config.toml)."
+        ),
     ] = False
     repository: Annotated[
         bool,
