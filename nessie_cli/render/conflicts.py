@@ -1,6 +1,6 @@
 """Conflicts for people: the changes of both sides, three states, and resolving commands.
 
-On a terminal, long values are shortened so that the table fits; in a pipe they are whole.
+On a terminal, long locations are shortened; in a pipe every value is whole and nothing is padded.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
         if conflict.changed_by:
             room = terminal.width - len(_INDENT) - _LABELS
             for line, spans in enumerate(commit_lines(conflict.changed_by, terminal, room=room)):
-                yield trimmed(_row("" if line else "changed by", *spans))
+                label = "" if line else "changed by"
+                yield trimmed(_fact(label, terminal, *spans))
         yield from _resolve_lines(
             report.resolutions(conflict), report.resolver if conflict.key else "", terminal
         )
@@ -103,6 +104,13 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
 
 def _row(label: str, *spans: Span) -> Line:
     return [Span(_INDENT), Span(pad(label, _LABELS), "label"), *spans]
+
+
+def _fact(label: str, terminal: Terminal, *spans: Span) -> Line:
+    """Returns a label with a value: aligned on a terminal, not padded elsewhere."""
+    if terminal.is_terminal:
+        return _row(label, *spans)
+    return [Span(_INDENT), Span(f"{label}: ", "label"), *spans]
 
 
 # -- what happened ---------------------------------------------------------------------------------
@@ -166,14 +174,17 @@ def _renames(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[L
             spans.append(Span(f" {place}"))
             if rename.by and rename.by.hash:
                 spans += [Span(" by "), Span(terminal.hash(rename.by.hash), "hash")]
-            yield _row("renamed", *spans)
+            yield _fact("renamed", terminal, *spans)
 
 
 # -- the three states ------------------------------------------------------------------------------
 
 
 def _comparison(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
-    """Returns the fields that differ between the three states, or nothing for unknown states."""
+    """Returns the fields that differ between the three states, or nothing for unknown states.
+
+    On a terminal they are a table if every value fits, otherwise one value per line.
+    """
     states = (conflict.expected, conflict.actual, conflict.proposed)
     if not any(states):
         return
@@ -183,14 +194,26 @@ def _comparison(conflict: Conflict, report: ConflictReport, terminal: Terminal) 
             differences(states, report.figures(conflict)), key=lambda one: one.label == _LOCATION
         )
     ]
-    labels = max([_LABELS, *(cells(label) + 1 for label, _ in found)])
-    titles: Sequence[str] = report.sides.titles
-    rows = [texts for _, texts in found]
-    if terminal.is_terminal:
-        room = max((terminal.width - len(_INDENT) - labels) // len(states) - _GAP, _LEAST)
-        rows = [fit_alike(texts, room) for texts in rows]
-        titles = [shorten_end(title, room) for title in titles]
-    widths = [max(cells(row[i]) for row in [titles, *rows]) + _GAP for i in range(len(states))]
+    titles = report.sides.titles
+    labels = max([_LABELS, *(cells(label) + _GAP for label, _ in found)])
+    rows = [titles, *(texts for label, texts in found if label != _LOCATION)]
+    widths = [max(cells(row[i]) for row in rows) for i in range(len(states))]
+    spare = terminal.width - len(_INDENT) - labels - sum(widths) - _GAP * (len(states) - 1)
+    room = min(widths) + spare // len(states)
+    if not terminal.is_terminal:
+        yield from _listed(found, titles, terminal)
+    elif spare >= 0 and room >= _LEAST:
+        yield from _table(found, titles, labels, room)
+    else:
+        yield from _listed(found, _short(titles), terminal, named=titles)
+
+
+def _table(
+    found: Sequence[tuple[str, list[str]]], titles: Sequence[str], labels: int, room: int
+) -> Iterator[Line]:
+    """Returns a table with a column for each state. Locations are shortened to `room` columns."""
+    rows = [fit_alike(texts, room) if label == _LOCATION else texts for label, texts in found]
+    widths = [max(cells(row[i]) for row in [titles, *rows]) + _GAP for i in range(len(titles))]
 
     def line(label: str, texts: Sequence[str], styles: Sequence[str]) -> Line:
         values = [
@@ -199,9 +222,41 @@ def _comparison(conflict: Conflict, report: ConflictReport, terminal: Terminal) 
         ]
         return trimmed([Span(_INDENT), Span(pad(label, labels), "label"), *values])
 
-    yield line("", titles, ["label"] * len(states))
+    yield line("", titles, ["label"] * len(titles))
     for (label, _), texts in zip(found, rows, strict=True):
         yield line(label, texts, _STYLES)
+
+
+def _listed(
+    found: Sequence[tuple[str, list[str]]],
+    titles: Sequence[str],
+    terminal: Terminal,
+    named: Sequence[str] = (),
+) -> Iterator[Line]:
+    """Returns each field, and below it its value in each state.
+
+    `named` are the titles with the names of the branches, of which `titles` are the first words.
+    """
+    for title, name in zip(titles, named, strict=False):
+        if name != title:
+            yield _row(title, Span(name.removeprefix(title).strip(" ()"), "name"))
+    room = max(terminal.width - len(_INDENT) - _LABELS, _LEAST)
+    for label, texts in found:
+        yield [Span(_INDENT), Span(label, "label")]
+        values = fit_alike(texts, room) if terminal.is_terminal else texts
+        for title, text, style in zip(titles, values, _STYLES, strict=True):
+            if terminal.is_terminal:
+                head = _INDENT + pad(title, _LABELS - len(_INDENT))
+            else:
+                head = f"{_INDENT}{title}: "
+            yield trimmed([Span(_INDENT), Span(head, "label"), Span(text, style)])
+
+
+def _short(titles: Sequence[str]) -> Sequence[str]:
+    """Returns the titles without the names of branches if one of them is too long for a label."""
+    if max(map(cells, titles)) <= _LABELS - len(_INDENT) - _GAP:
+        return titles
+    return [title.partition(" ")[0] for title in titles]
 
 
 def _spelled(difference: Difference) -> list[str]:
@@ -254,4 +309,4 @@ def _resolve_lines(commands: Sequence[str], resolver: str, terminal: Terminal) -
     lines = [[Span(resolver, "command"), *one_by_one]] if resolver else []
     lines += [[Span(command, "command")] for command in commands]
     for number, spans in enumerate(lines):
-        yield _row("or" if number else "resolve", *spans)
+        yield _fact("or" if number else "resolve", terminal, *spans)

@@ -18,22 +18,26 @@ from nessie_cli.render.terminal import Terminal
 
 _COLUMNS = (
     Column("KEY", "key", "fold"),
-    Column("BEHAVIOR"),
-    Column("SOURCE", "after", "cut"),
-    Column("TARGET", "before", "cut"),
+    Column("RESULT"),
+    Column("OURS", "before"),
+    Column("THEIRS", "after"),
+    Column("TYPE", "label", "spare"),
     Column("CONFLICT", "conflict"),
 )
+_RESULTS = {
+    MergeBehavior.NORMAL: "merged",
+    MergeBehavior.FORCE: "theirs",
+    MergeBehavior.DROP: "ours",
+}
 _NOTHING = "-"
 
 
 def print_merge(result: MergeResult, terminal: Terminal) -> None:
-    """Prints each key: behavior, both sides before the merge, conflict.
+    """Prints each key: its result, both sides before the merge, its type.
 
-    On a terminal, the last column appears only if it is not empty.
+    The last column, the conflict, appears only if a key has one.
     """
-    count = len(_COLUMNS) - (
-        terminal.is_terminal and not any(detail.conflict for detail in result.details)
-    )
+    count = len(_COLUMNS) - (not any(detail.conflict for detail in result.details))
     terminal.print_table(
         _COLUMNS[:count], (_row(detail)[:count] for detail in result.details), paged=True
     )
@@ -84,14 +88,22 @@ def merge_headline(result: MergeResult, verb: str, source: str, terminal: Termin
 
 
 def _row(detail: MergeDetail) -> Sequence[str]:
-    conflict = detail.conflict.type.value if detail.conflict else ""
+    ours, theirs = detail.target, detail.source
     return (
         str(detail.key),
-        detail.behavior.value,
-        summary(detail.source),
-        summary(detail.target),
-        conflict,
+        _RESULTS[detail.behavior],
+        _version(ours),
+        _version(theirs),
+        " -> ".join(dict.fromkeys(type_label(one.type_name) for one in (ours, theirs) if one)),
+        detail.conflict.type.value if detail.conflict else _NOTHING,
     )
+
+
+def _version(content: Content | None) -> str:
+    """Returns the number that identifies the version of a content, or its type without one."""
+    if isinstance(content, IcebergTable):
+        return str(content.snapshot_id)
+    return str(content.version_id) if isinstance(content, IcebergView) else summary(content)
 
 
 def summary(content: Content | None) -> str:

@@ -82,6 +82,18 @@ def trimmed(line: Line) -> Line:
     return [*spans[:-1], spans[-1]._replace(text=spans[-1].text.rstrip(" "))] if spans else []
 
 
+def part(line: Line, start: int, end: int) -> Line:
+    """Returns the part of a line between two positions of its text."""
+    found = []
+    position = 0
+    for span in line:
+        text = span.text[max(start - position, 0) : max(end - position, 0)]
+        position += len(span.text)
+        if text:
+            found.append(span._replace(text=text))
+    return found
+
+
 def plain(line: Line) -> str:
     """Returns the visible text of a line, without styles."""
     return visible("".join(span.text for span in line))

@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from msgspec import json as msgspec_json
 
-from nessie_cli.render.spans import STYLES, Column, Line, Row, Span, plain
-from nessie_cli.render.text import short_hash, visible
+from nessie_cli.render.spans import STYLES, Column, Line, Row, Span, part, plain
+from nessie_cli.render.text import line_ends, short_hash, visible
 from nessie_cli.wire.encode import instant
 
 if TYPE_CHECKING:
@@ -140,13 +140,29 @@ class Terminal:
         """Prints a line."""
         self.write(self.painted([Span(s) if isinstance(s, str) else s for s in spans]) + "\n")
 
+    def print_text(self, *spans: Span | str) -> None:
+        """Prints a sentence: on a terminal broken between words, otherwise as one line."""
+        self.write("\n".join(self._text_lines(spans)) + "\n")
+
+    def _text_lines(self, spans: Iterable[Span | str]) -> Iterator[str]:
+        line = [Span(s) if isinstance(s, str) else s for s in spans]
+        if not self.is_terminal:
+            yield self.painted(line)
+            return
+        line = [span._replace(text=visible(span.text)) for span in line]
+        text = plain(line)
+        indent = Span(text[: len(text) - len(text.lstrip(" "))])
+        for number, (start, end) in enumerate(line_ends(text, self.width)):
+            found = part(line, start, end)
+            yield self.painted([indent, *found] if number else found)
+
     def flush(self) -> None:
         """Flushes the output, for commands that take long."""
         self._out.flush()
 
     def prompt(self, question: str) -> None:
         """Prints a question; the answer is typed after it."""
-        self.write(visible(question) + " ")
+        self.write("\n".join(self._text_lines([question])) + " ")
         self._out.flush()
 
     def print_lines(self, lines: Iterable[Line], *, paged: bool = False) -> None:

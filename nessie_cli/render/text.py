@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 
 ELLIPSIS = "…"
 _BEFORE = 3
@@ -150,6 +151,39 @@ def wrap(text: str, width: int) -> list[str]:
         lines.append(text[:cut].rstrip(" "))
         text = text[cut:].lstrip(" ")
     return [*lines, text]
+
+
+_WORD = re.compile(r"`[^`]*`[^ ]*|[^ ]+")
+"""A word, or a command between backticks, which stays on one line if possible."""
+_BARE = re.compile("[^ ]+")
+
+
+def line_ends(text: str, width: int) -> list[tuple[int, int]]:
+    """Returns where the lines of a text begin and end, broken only between words.
+
+    Lines after the first one have `width` columns less the indentation of the text. A word that is
+    wider than a line stays whole, so that it can be copied.
+
+    >>> text = "restores it: `nessie undo main`"
+    >>> [text[start:end] for start, end in line_ends(text, 20)]
+    ['restores it:', '`nessie undo main`']
+    """
+    if cells(text) <= width:
+        return [(0, len(text))]
+    room = width - (len(text) - len(text.lstrip(" ")))
+    words = [
+        word.span()
+        for found in _WORD.finditer(text)
+        for word in ([found] if cells(found[0]) <= room else _BARE.finditer(text, *found.span()))
+    ]
+    lines: list[tuple[int, int]] = []
+    start = 0
+    for (_, end), (begin, stop) in pairwise(words):
+        limit = room if lines else width
+        if cells(text[start:stop]) > limit and cells(text[begin:stop]) <= room:
+            lines.append((start, end))
+            start = begin
+    return [*lines, (start, len(text))]
 
 
 def fit_alike(texts: Sequence[str], width: int) -> list[str]:

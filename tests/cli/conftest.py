@@ -44,6 +44,20 @@ class Ran(NamedTuple):
         return [line.split("\t") for line in self.lines]
 
     @property
+    def states(self) -> dict[str, list[str]]:
+        """The fields of a conflict report on stderr, with their values in the three states."""
+        found: dict[str, list[str]] = {}
+        field = ""
+        for line in self.err.splitlines():
+            name, _, value = line.strip().partition(": ")
+            if line.startswith("    "):
+                found[field].append(value)
+            elif line.startswith("  "):
+                field = name
+                found[field] = []
+        return {label: values for label, values in found.items() if values}
+
+    @property
     def json(self) -> Any:
         """The one document on stdout."""
         return json.loads(self.out)

@@ -27,8 +27,8 @@ def test_a_merge_lists_each_key_and_says_where_the_branch_is_now(nessie, feature
     ran = nessie("merge", "feature")
     assert ran.code == 0
     assert ran.rows == [
-        ["db.more", "NORMAL", "iceberg-table snapshot 1", "-", ""],
-        ["db.orders", "NORMAL", "iceberg-table snapshot 2", "iceberg-table snapshot 1", ""],
+        ["db.more", "merged", "-", "1", "iceberg-table"],
+        ["db.orders", "merged", "1", "2", "iceberg-table"],
     ]
     assert ran.err == f"merged feature into main: now at {feature.head('main')}\n"
     assert feature.snapshot("main", "db.orders") == 2
@@ -88,9 +88,8 @@ def test_a_conflict_shows_the_sides_and_writes_nothing(nessie, conflict, more) -
     lines = ran.err.splitlines()
     assert lines[0] == "nessie: The following keys have been changed in conflict: 'db.orders'"
     assert lines[1] == ("conflict: db.orders was changed on main and on feature   VALUE_DIFFERS")
-    rows = {line.split()[0]: line.split()[1:] for line in lines[2:] if line}
-    assert rows["snapshot-id"] == ["1", "3", "2"]
-    assert rows["changed"][:2] == ["by", before]
+    assert ran.states["snapshot-id"] == ["1", "3", "2"]
+    assert f"  changed by: {before} " in ran.err
     assert "Bob <bob@example.org>" in ran.err
     assert conflict.head("main") == before
 
@@ -125,7 +124,7 @@ def test_ours_and_theirs_for_everything(nessie, conflict) -> None:
     assert conflict.snapshot("main", "db.orders") == 2
     assert nessie("undo").code == 0
     ran = nessie("merge", "feature", "--behavior", "drop", "--theirs", "db.more")
-    assert {row[0]: row[1] for row in ran.rows} == {"db.more": "FORCE", "db.orders": "DROP"}
+    assert {row[0]: row[1] for row in ran.rows} == {"db.more": "theirs", "db.orders": "ours"}
     assert conflict.snapshot("main", "db.orders") == 3
 
 
@@ -181,7 +180,7 @@ def test_several_conflicts_come_at_once(nessie, conflict) -> None:
     conflict.update("feature", "db.items", 5)
     ran = nessie("merge", "feature")
     assert ran.err.count("\nconflict: ") == 2
-    assert ran.err.count("\n  resolve            nessie resolve merge feature\n  or ") == 2
+    assert ran.err.count("\n  resolve: nessie resolve merge feature\n  or: ") == 2
 
 
 def test_a_rename_that_meets_a_change_offers_to_follow_it(nessie, catalog) -> None:
@@ -190,7 +189,7 @@ def test_a_rename_that_meets_a_change_offers_to_follow_it(nessie, catalog) -> No
     catalog.update("main", "db.orders", 7)
     ran = nessie("merge", "feature")
     assert ran.code == 3
-    assert "  renamed            db.orders to db.sales on feature" in ran.err
+    assert "  renamed: db.orders to db.sales on feature" in ran.err
     first, second = (
         line.split(maxsplit=1)[1]
         for line in ran.err.splitlines()
@@ -298,5 +297,5 @@ def test_a_first_history_is_merged_into_an_empty_branch(nessie) -> None:
     )
     assert nessie("merge", "work", "--dry-run").code == 0
     ran = nessie("merge", "work")
-    assert (ran.code, ran.rows) == (0, [["db", "NORMAL", "namespace", "-", ""]])
+    assert (ran.code, ran.rows) == (0, [["db", "merged", "-", "namespace", "namespace"]])
     assert [row[:2] for row in nessie("content", "list").rows] == [["db", "namespace"]]

@@ -3,10 +3,12 @@
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from nessie_cli.model import (
     Conflict,
     ConflictType,
+    IcebergView,
     MergeBehavior,
     MergeDetail,
     MergeResult,
@@ -128,27 +130,38 @@ def result(
     )
 
 
-def test_a_merge_lists_each_key_with_both_sides(pipe, table, key) -> None:
+def test_a_merge_lists_each_key_with_its_result_and_both_sides(pipe, table, key) -> None:
+    print_merge(result(table, key), pipe.terminal)
+    assert pipe.lines == ["a\tmerged\t8\t7\ticeberg-table", '"b.c"\tours\t-\tnamespace\tnamespace']
+
+
+def test_a_conflict_adds_a_column_to_the_list_of_a_merge(pipe, table, key) -> None:
     print_merge(result(table, key, successful=False), pipe.terminal)
     assert pipe.lines == [
-        "a\tNORMAL\ticeberg-table snapshot 7\ticeberg-table snapshot 8\tVALUE_DIFFERS",
-        '"b.c"\tDROP\tnamespace\t-\t',
+        "a\tmerged\t8\t7\ticeberg-table\tVALUE_DIFFERS",
+        '"b.c"\tours\t-\tnamespace\tnamespace\t-',
     ]
 
 
-def test_a_person_is_shown_conflicts_of_a_merge_only_where_there_are_some(
-    screen, table, key
-) -> None:
-    shown, in_conflict = screen(width=72), screen(width=72)
-    print_merge(result(table, key), shown.terminal)
-    print_merge(result(table, key, successful=False), in_conflict.terminal)
-
-    assert [line.split() for line in shown.lines[:1]] == [["KEY", "BEHAVIOR", "SOURCE", "TARGET"]]
-    assert shown.lines[1].endswith("  iceberg-table snapshot 7  iceberg-table snapshot 8")
-    assert in_conflict.lines[1].endswith("  VALUE_DIFFERS")
-    assert "  iceberg-table snap…  iceberg-table snap…  " in in_conflict.text, (
-        "what is too much is taken from both"
+def test_a_narrow_terminal_shows_whole_snapshot_ids_and_no_types(screen, table, key) -> None:
+    shown = screen(width=60)
+    details = (
+        MergeDetail(
+            key("a"), MergeBehavior.FORCE, None, table("a", 2**63 - 1), table("b", 2**62 + 1)
+        ),
     )
+    print_merge(replace(result(table, key), details=details), shown.terminal)
+    assert shown.lines == [
+        "KEY  RESULT  OURS                 THEIRS",
+        f"a    theirs  {2**62 + 1}  {2**63 - 1}",
+    ]
+
+
+def test_a_merge_names_both_types_of_a_key_if_they_differ(pipe, table, key) -> None:
+    view = IcebergView(id="v", metadata_location="s3://lake/v.json", version_id=3, schema_id=1)
+    details = (MergeDetail(key("a"), MergeBehavior.NORMAL, None, view, table("b", 8)),)
+    print_merge(replace(result(table, key), details=details), pipe.terminal)
+    assert pipe.lines == ["a\tmerged\t8\t3\ticeberg-table -> iceberg-view"]
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,38 @@ def test_how_long_ago_in_words(seconds: int, text: str) -> None:
     assert ago(NOW - timedelta(seconds=seconds), NOW) == text
 
 
+def test_a_sentence_breaks_between_words_on_a_terminal_only(screen, pipe) -> None:
+    shown = screen(width=24)
+    for where in (shown, pipe):
+        where.terminal.print_text("deleted branch ", Span("nightly-load", "name"), " (was 8f31c0)")
+    assert shown.lines == ["deleted branch", "nightly-load (was", "8f31c0)"]
+    assert pipe.lines == ["deleted branch nightly-load (was 8f31c0)"]
+
+
+def test_a_command_and_a_long_word_stay_on_one_line(screen) -> None:
+    shown = screen(width=24)
+    shown.terminal.print_text("hint: `nessie undo v1` restores it")
+    shown.terminal.print_text("  store sqlite:////var/lib/catalog.sqlite is here")
+    assert shown.lines == [
+        "hint: `nessie undo v1`",
+        "restores it",
+        "  store sqlite:////var/lib/catalog.sqlite",
+        "  is here",
+    ]
+
+
+def test_the_colour_of_a_word_survives_a_line_break(screen) -> None:
+    shown = screen(width=24, color="always")
+    shown.terminal.print_text("merged into ", Span("a branch of mine", "name"))
+    assert shown.lines == ["merged into \x1b[32ma branch of\x1b[0m", "\x1b[32mmine\x1b[0m"]
+
+
+def test_a_question_breaks_between_words(screen) -> None:
+    shown = screen(width=24)
+    shown.terminal.prompt("Some commits are reachable only from it. Delete it? [y/N]")
+    assert shown.text == "Some commits are\nreachable only from it.\nDelete it? [y/N] "
+
+
 @pytest.mark.parametrize(
     ("choice", "environment", "terminal", "colored"),
     [

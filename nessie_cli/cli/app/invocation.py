@@ -143,7 +143,7 @@ class Invocation:
             workspace,
             repository.url,
             verify=not self.options.no_verify,
-            print_line=self.err.print_line,
+            print_line=self.err.print_text,
             pause=pause,
         )
         repository.guard = self._hooks
@@ -306,7 +306,7 @@ class Invocation:
         return self.output.err
 
     def say(self, *spans: Span | str) -> None:
-        """Prints one line of the result."""
+        """Prints a sentence of the result."""
         self.output.say(*spans)
 
     def note(self, line: str) -> None:

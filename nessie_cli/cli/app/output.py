@@ -64,13 +64,13 @@ class Output:
         )
 
     def say(self, *spans: Span | str) -> None:
-        """Prints one line of the result."""
-        self.out.print_line(*spans)
+        """Prints a sentence of the result."""
+        self.out.print_text(*spans)
 
     def note(self, line: str) -> None:
         """Prints a remark on stderr, unless `--quiet` is set."""
         if not self.options.quiet:
-            self.err.print_line(line)
+            self.err.print_text(line)
 
     def print_document(self, document: Any) -> None:
         """Prints the one JSON document of the command."""

@@ -134,7 +134,7 @@ class StoreChoice:
             return None
         from nessie_cli.cli.app.access import access_of
 
-        tell = self._output.err.print_line
+        tell = self._output.err.print_text
         if self.profile_name or self.nearer_store is None:
             return access_of(url, self.profile, None, tell)
         # A plug-in gets the URL of the workspace or profile; the settings there apply to it.

@@ -32,4 +32,4 @@ def run(options: Options, app: Invocation) -> Setting:
 
 def show(result: Setting, output: Output) -> None:
     """Prints the value alone."""
-    output.say(result.value)
+    output.out.print_line(result.value)

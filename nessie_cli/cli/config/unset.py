@@ -34,4 +34,4 @@ def run(options: Options, app: Invocation) -> Setting:
 
 def show(result: Setting, output: Output) -> None:
     """Prints the setting as it was."""
-    output.say(f"removed: {result.key} = {result.value}")
+    output.out.print_line(f"removed: {result.key} = {result.value}")

@@ -73,9 +73,11 @@ def print_content(result: ShownContent, output: Output) -> None:
     found = {"key": str(result.key), **fields(result.content), "cache-key": result.cache_key}
     width = max(map(len, [*found, "last-change"])) + 2
     for label, text in found.items():
-        output.say(Span(f"{label:<{width}}", "label"), Span(text, "key" if label == "key" else ""))
+        output.out.print_line(
+            Span(f"{label:<{width}}", "label"), Span(text, "key" if label == "key" else "")
+        )
     if result.last_change is None:
         return
     lines = commit_lines(result.last_change, output.out, room=output.out.width - width)
     for number, spans in enumerate(lines):
-        output.say(Span(f"{'' if number else 'last-change':<{width}}", "label"), *spans)
+        output.out.print_line(Span(f"{'' if number else 'last-change':<{width}}", "label"), *spans)

@@ -78,9 +78,9 @@ def _write(error: errors.NessieError, app: Invocation, hint: str = "") -> None:
     if output.is_json_for_errors and not output.has_document:
         output.print_document({"error": error_with_facts(error)})
     sys.stdout.flush()
-    output.err.print_line(f"nessie: {_message(error)}")
+    output.err.print_text(f"nessie: {_message(error)}")
     for line in [hint] if hint else hints_for(error, app):
-        output.err.print_line(line)
+        output.err.print_text(line)
     if (
         isinstance(error, errors.ReferenceConflict)
         and error.conflicts
@@ -110,7 +110,7 @@ def _write_conflicts(error: errors.ReferenceConflict, output: Output) -> None:
     found = conflict_report(error)
     err.print_lines(conflict_lines(found._replace(conflicts=found.conflicts[:MOST_CONFLICTS]), err))
     if len(found.conflicts) > MOST_CONFLICTS:
-        err.print_line(
+        err.print_text(
             f"... and {len(found.conflicts) - MOST_CONFLICTS:,} more conflicts; --json prints all"
             " of them"
         )

@@ -189,7 +189,7 @@ def _findings(run: Run) -> Iterator[CollectorFinding]:
 def _show_run(result: ShownCollectorRun, output: Output) -> None:
     output.say(result.summary)
     for label, text in _properties(result, output):
-        output.say(f" {label:16}{text}")
+        output.out.print_line(f" {label:16}{text}")
     if result.bases:
         rows = ((f"{one.files:,}", human_size(one.bytes), one.base) for one in result.bases)
         output.out.print_table(_BASES, rows)

@@ -35,8 +35,9 @@ EXAMPLES = (
 class Options(MergingOptions):
     """Merge the changes of a branch into another, as one commit.
 
-    Prints each key that the source changed: behavior, content of the source, content of the target
-    before the merge, conflict. `nessie resolve merge FROM` resolves conflicts one by one.
+    Prints each key that the source changed: the key, its result (merged, theirs or ours), the
+    content of the target before the merge (ours) and of the source (theirs). `nessie resolve merge
+    FROM` resolves conflicts one by one.
     """
 
     source: Annotated[

@@ -70,7 +70,7 @@ def _differences(
 def print_outcome(merge: Merge, output: Output) -> None:
     """Prints the keys on stdout and a headline on stderr."""
     if not output.options.quiet:
-        output.err.print_line(*merge_headline(merge.outcome, merge.verb, merge.source, output.err))
+        output.err.print_text(*merge_headline(merge.outcome, merge.verb, merge.source, output.err))
     if merge.changes is None:
         print_merge(merge.outcome, output.out)
     else:

@@ -133,7 +133,7 @@ class _Resolver:
         Prints an error and returns None if the result is not a content.
         """
         if conflict.actual is None and conflict.proposed is None:
-            self._err.print_line("there is no content to edit; choose one side")
+            self._err.print_text("there is no content to edit; choose one side")
             return None
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "content.json")
@@ -142,5 +142,5 @@ class _Resolver:
                 edit(path)
                 return edited_content(path.read_text(encoding="utf-8"))
             except (OSError, UnicodeDecodeError, NessieError) as error:
-                self._err.print_line(f"not accepted: {error}")
+                self._err.print_text(f"not accepted: {error}")
         return None

@@ -67,7 +67,7 @@ def run(options: Options, app: Invocation) -> NewToken:
 
 def show(result: NewToken, output: Output) -> None:
     """Prints the token."""
-    output.say(result.token)
+    output.out.print_line(result.token)
     output.note(
         f"this token is shown once; {result.file} keeps a hash of it, under the id"
         f" {result.token_id}"

@@ -148,7 +148,7 @@ def print_changes(output: Output, changes: Iterable[StagedChange], indent: str =
     """Prints one line for each change: verb, key, and content type or new key."""
     for change in changes:
         verb = Span(f"{indent}{change.verb:<10} ", _STYLES[change.verb])
-        output.say(verb, Span(change.key, "key"), f"  {change.what}".rstrip())
+        output.out.print_line(verb, Span(change.key, "key"), f"  {change.what}".rstrip())
 
 
 def print_short(
@@ -163,4 +163,4 @@ def print_short(
         keys = [change.key, change.what] if change.verb == "rename" else [change.key]
         state = Span("C", "conflict") if set(keys) & set(conflicts) else Span(" ")
         letter = Span(_LETTERS[change.verb], _STYLES[change.verb])
-        output.say(letter, state, Span(f" {' -> '.join(keys)}", "key"))
+        output.out.print_line(letter, state, Span(f" {' -> '.join(keys)}", "key"))

@@ -78,7 +78,7 @@ def message_from_editor(
     try:
         yield message
     except Exception:
-        app.output.err.print_line(
+        app.output.err.print_text(
             f"the message is kept in {path}; the next `nessie commit` begins with it"
         )
         raise
