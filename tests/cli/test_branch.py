@@ -205,7 +205,7 @@ def test_a_copy_that_cannot_be_made(nessie, catalog, argv, code, line) -> None:
 def test_deleting_says_how_to_take_it_back(nessie, catalog) -> None:
     catalog.branch("feature")
     ran = nessie("branch", "-d", "feature")
-    assert ran.out == f"deleted branch feature at {catalog.head('main')}\n"
+    assert ran.out == f"deleted branch feature (was {catalog.head('main')})\n"
     assert "`nessie undo feature` restores it" in ran.err
     assert nessie("branch", "-d", "feature").code == 4
     assert nessie("-q", "branch", "-d", "feature", "--if-exists") == (0, "", "")

@@ -20,8 +20,8 @@ def test_the_last_commit_is_taken_back_and_undo_again_redoes(nessie, catalog) ->
     before = catalog.head("main")
     after = days_ago(catalog, 1).update("main", "db.orders", 2)
     ran = nessie("undo", "main", "--yes")
-    assert (ran.code, ran.out) == (0, f"moved branch main from {after} to {before}\n")
-    assert ran.err.startswith(f'undoing commit on main {after} "update db.orders" by ')
+    assert (ran.code, ran.out) == (0, f"moved branch main back from {after} to {before}\n")
+    assert ran.err.startswith(f'last operation: commit {after} "update db.orders" on main, by ')
     assert ran.err.endswith("\n`nessie undo` again redoes it\n")
     assert catalog.head("main") == before
     assert nessie("undo").code == 0
@@ -37,7 +37,36 @@ def test_without_a_name_it_is_the_last_operation_of_the_caller(nessie, catalog) 
 
     ran = nessie("undo")
     assert (ran.code, ran.out) == (0, f"restored branch mine at {head}\n")
-    assert nessie("undo").out == f"deleted branch mine at {head}\n"
+    assert nessie("undo").out == f"deleted branch mine (was {head})\n"
+
+
+def test_undo_first_says_what_the_last_operation_did(nessie, catalog) -> None:
+    start = catalog.head("main")
+    catalog.branch("feature")
+    head = catalog.update("feature", "db.orders", 2)
+    for argv, done, undone in (
+        (["tag", "v2"], f"created tag v2 at {start}", f"deleted tag v2 (was {start})"),
+        (["tag", "-d", "v1"], f"deleted tag v1 (was {start})", f"restored tag v1 at {start}"),
+        (
+            ["branch", "-f", "main", "feature"],
+            f"moved branch main from {start} to {head}",
+            f"moved branch main back from {head} to {start}",
+        ),
+        (
+            ["branch", "-m", "feature", "new"],
+            "renamed branch feature to new",
+            "renamed branch new back to feature",
+        ),
+    ):
+        assert nessie(*argv).code == 0
+        ran = nessie("undo")
+        assert (ran.code, ran.out) == (0, f"{undone}\n")
+        assert ran.err.startswith(f"last operation: {done}, by Eva <eva@example.org>, ")
+    assert nessie("merge", "feature").code == 0
+    merged = catalog.head("main")
+    assert nessie("undo").err.startswith(
+        f"last operation: merge {merged} \"Merge branch 'feature' into main\" into main, by Eva "
+    )
 
 
 def test_the_operation_of_somebody_else_needs_yes(nessie, catalog) -> None:
@@ -162,7 +191,7 @@ def test_to_goes_where_a_move_of_the_reflog_led(nessie, catalog) -> None:
 
 def test_a_dry_run_moves_nothing(nessie, catalog) -> None:
     head = catalog.update("main", "db.orders", 2)
-    assert nessie("undo", "main", "--dry-run").out.startswith("would move branch main from ")
+    assert nessie("undo", "main", "--dry-run").out.startswith("would move branch main back from ")
     assert nessie("undo", "main", "--dry-run", "--json").json["wasApplied"] is False
     assert catalog.head("main") == head
 

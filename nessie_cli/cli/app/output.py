@@ -1,4 +1,8 @@
-"""The output of a command: the result on stdout, everything else on stderr."""
+"""The output of a command: the result on stdout, everything else on stderr.
+
+The result is the records of a listing, a value, or one sentence about what the command did. A
+sentence about records is a remark, so it goes to stderr.
+"""
 
 from __future__ import annotations
 

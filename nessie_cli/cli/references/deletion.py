@@ -9,7 +9,7 @@ from nessie_cli.cli.app.words import confirm
 from nessie_cli.cli.references.lookup import GLOB, existing
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
-from nessie_cli.cli.references.results import DeletedReferences, SingleReference
+from nessie_cli.cli.references.results import DELETED, DeletedReferences, SingleReference
 from nessie_cli.errors import (
     InvalidInput,
     NessieError,
@@ -116,6 +116,6 @@ def _deletion(reference: Reference, lost: Collection[str], *, dry_run: bool) -> 
     only = " (no other reference reaches its last commits)" if reference.name in lost else ""
     return SingleReference(
         reference,
-        "deleted",
+        DELETED,
         f"`nessie undo {reference.name}` restores it{only}",
     )

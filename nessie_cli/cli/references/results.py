@@ -13,6 +13,9 @@ from nessie_cli.render.spans import Span
 from nessie_cli.wire import documents
 from nessie_cli.wire.record import NOT_JSON, OPTIONAL
 
+DELETED = "deleted"
+"""The action of a deletion."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class References(Page):
@@ -92,11 +95,13 @@ def show(result: Result, output: Output) -> None:
 
 def _show_action(result: SingleReference, output: Output) -> None:
     reference = result.reference
+    before, after = (" (was ", ")") if result.action == DELETED else (" at ", "")
     output.say(
         f"{result.action} {reference.type.lower()} ",
         Span(reference.name, "name"),
-        " at ",
+        before,
         Span(output.out.hash(reference.hash), "hash"),
+        after,
     )
     if result.hint:
         output.note(result.hint)

@@ -27,6 +27,8 @@ EXAMPLES = (
     "nessie undo --dry-run",
 )
 
+_BY_COMMIT = {"commit": "on", "merge": "into", "transplant": "onto"}
+"""The operations that move a branch by new commits, and the word before the branch."""
 _PREVIEWS = {
     "deleted": "would delete",
     "moved": "would move",
@@ -88,8 +90,11 @@ def run(options: Options, app: Invocation) -> Undone:
     repository = app.repository()
     callers = {name for name in (app.who(), app.author()) if name}
     entry = _operation(options, repository, callers)
-    _announce(entry, repository, app.output)
     step = plan(repository, entry.reference, options.to)
+    title = "last operation"
+    if options.to is not None and options.reference is None:
+        title = f"operation {options.to}"
+    app.output.note(f"{title}: {_described(entry, step, repository, app.output)}")
     if step.after is None and app.workspace and app.workspace.current_reference() == step.name:
         raise InvalidInput(
             f"this would delete '{step.name}', the current reference of this workspace. Hint:"
@@ -118,10 +123,12 @@ def show(result: Undone, output: Output) -> None:
         Span(step.renamed or step.name, "name"),
     ]
     if step.renamed:
-        words += [" to ", Span(step.name, "name")]
+        words += [" back to ", Span(step.name, "name")]
     elif step.before and step.after:
         before, after = (output.out.hash(hash_) for hash_ in (step.before, step.after))
-        words += [" from ", Span(before, "hash"), " to ", Span(after, "hash")]
+        words += [" back from ", Span(before, "hash"), " to ", Span(after, "hash")]
+    elif step.before and result.was_applied:
+        words += [" (was ", Span(output.out.hash(step.before), "hash"), ")"]
     else:
         words += [" at ", Span(output.out.hash(step.before or step.after or ""), "hash")]
     output.say(*words)
@@ -157,16 +164,24 @@ def _operation(options: Options, repository: Repository, callers: set[str]) -> R
     return entry
 
 
-def _announce(entry: ReflogEntry, repository: Repository, output: Output) -> None:
-    """Prints the operation to undo on stderr."""
-    meta = _commit(entry, repository)
-    subject = f' "{meta.subject}"' if meta else ""
-    hash_ = entry.after or entry.before or ""
-    author = (meta.author if meta else "") or entry.who
-    output.note(
-        f"undoing {entry.operation} on {entry.reference} {output.err.hash(hash_)}{subject} "
-        f"by {author or 'an unknown user'}, {output.err.time(entry.time)}"
-    )
+def _described(entry: ReflogEntry, step: Step, repository: Repository, output: Output) -> str:
+    """Returns an operation in words: `moved branch main from 2e1cfa82 to 8f31c0de, by ...`."""
+    meta = _commit(entry, repository) if entry.operation in _BY_COMMIT else None
+    author = (meta.author if meta else "") or entry.who or "an unknown user"
+    name, kind = entry.reference, entry.type.lower()
+    before, after = (output.err.hash(hash_ or "") for hash_ in (entry.before, entry.after))
+    if step.renamed:
+        done = f"renamed {kind} {step.name} to {step.renamed}"
+    elif entry.after is None:
+        done = f"deleted {kind} {name} (was {before})"
+    elif entry.operation in _BY_COMMIT:
+        subject = f' "{meta.subject}"' if meta else ""
+        done = f"{entry.operation} {after}{subject} {_BY_COMMIT[entry.operation]} {name}"
+    elif entry.before is None:
+        done = f"created {kind} {name} at {after}"
+    else:
+        done = f"moved {kind} {name} from {before} to {after}"
+    return f"{done}, by {author}, {output.err.time(entry.time)}"
 
 
 def _commit(entry: ReflogEntry, repository: Repository) -> CommitMeta | None:
