@@ -146,8 +146,11 @@ class ReferenceConflict(NessieError):
     `conflicts` contains all of them (`model.Conflict`). `reference` and `head` are where the branch
     is, `expected_hash` is where the caller started. `is_merge` is true if the three states are
     base, ours and theirs, as in a merge, transplant or revert; otherwise they are expected, current
-    and proposed. The command line sets `resolutions`, `resolver` (the command that resolves one
-    conflict after the other), and `source` (the name of their side).
+    and proposed.
+
+    The command line sets `resolutions`, `resolver` (the command that resolves one conflict after
+    the other), `source` (the name of their side), and `left` (the keys that the user was asked
+    about and did not decide).
     """
 
     code = "REFERENCE_CONFLICT"
@@ -171,6 +174,7 @@ class ReferenceConflict(NessieError):
         self.resolutions: Resolutions = no_resolutions
         self.resolver = ""
         self.source = ""
+        self.left: Sequence[Any] = ()
 
 
 class MergeConflict(ReferenceConflict):
@@ -256,7 +260,10 @@ class OutcomeUnknown(StoreUnavailable):
 
 
 class Interrupted(NessieError):
-    """The user interrupted the program (Ctrl-C). Only acknowledged writes happened."""
+    """The user interrupted the program (Ctrl-C), or answered a question with no or abort.
+
+    Only acknowledged writes happened.
+    """
 
     code = "INTERRUPTED"
     status = 499

@@ -277,7 +277,7 @@ def test_on_a_terminal_losing_commits_needs_a_yes(nessie, catalog) -> None:
     kept = catalog.update("feature", "db.orders", 2)
     for argv in (["-d", "feature"], ["-f", "feature", "main"]):
         refused = answered(b"n\n", "branch", *argv)
-        assert refused.returncode == 2
+        assert refused.returncode == 1
         assert refused.stderr.startswith("Some commits are reachable only from feature")
         assert (
             "[y/N] nessie: not confirmed, so nothing was done. Hint: --yes skips the question"
@@ -420,10 +420,14 @@ def test_a_dry_run_creates_nothing(nessie, command, catalog) -> None:
         (["-m", "feature", "main"], 5, "already exists"),
         (["-m", "feature", "no good"], 2, "Reference name"),
         (["-m", "main", "trunk"], 2, "cannot be renamed"),
-        (["-m", "feature", "other", "--expected-hash", "main~1"], 5, "not at expected hash"),
-        (["-d", "feature", "--expected-hash", "main~1"], 5, "not at expected hash"),
+        (
+            ["-m", "feature", "other", "--expected-hash", "main~1"],
+            5,
+            "is not at the expected commit",
+        ),
+        (["-d", "feature", "--expected-hash", "main~1"], 5, "is not at the expected commit"),
         (["-d", "keep"], 6, "is protected"),
-        (["-f", "feature", "v1", "--expected-hash", "main~1"], 5, "not at expected hash"),
+        (["-f", "feature", "v1", "--expected-hash", "main~1"], 5, "is not at the expected commit"),
         (["-d", "fea*"], 2, "`nessie branch -l 'fea*'` lists the names"),
         (["fea*"], 2, "`nessie branch -l 'fea*'` lists them"),
     ],

@@ -139,7 +139,7 @@ TOLD = {
     "checkout HEAD": "nessie switch",
     "log -n": "`nessie log --help` shows",
     "log -n -1": "-1 must be 0 or more",
-    "log --onelin": "; did you mean --jsonl or --oneline?",
+    "log --onelin": "; did you mean --oneline?",
     "log main@{1}": "`nessie reflog REF` lists earlier hashes of a reference",
     "tag -f v1": "1 name given",
     "switch --detach main~1": "nessie switch -c NAME REV",

@@ -86,7 +86,7 @@ def test_a_conflict_shows_the_sides_and_writes_nothing(nessie, conflict, more) -
     ran = nessie("merge", "feature", *more)
     assert (ran.code, ran.out) == (3, "")
     lines = ran.err.splitlines()
-    assert lines[0] == "nessie: The following keys have been changed in conflict: 'db.orders'"
+    assert lines[0] == "nessie: 1 conflict; nothing was written"
     assert lines[1] == ("conflict: db.orders was changed on main and on feature   VALUE_DIFFERS")
     assert ran.states["snapshot-id"] == ["1", "3", "2"]
     assert f"  changed by: {before} " in ran.err

@@ -274,7 +274,7 @@ def test_a_question_mark_explains_the_answers_and_shows_what_each_side_changed(
             found = catalog.repository.content("main", key("db.t"))
             catalog.branch("feature")
     code, seen = answering("?\na\n", "resolve", "merge", "feature")
-    assert code == 2
+    assert code == 1
     assert "[o]urs keep the state of the target branch" in " ".join(seen.split())
     assert "[t]heirs take the state of the source" in " ".join(seen.split())
     ours, theirs = seen.split("base -> ours (main)")[1].split("base -> theirs (feature)")
@@ -326,15 +326,55 @@ def test_current_and_proposed_belong_to_a_batch(nessie, merging) -> None:
 def test_giving_up_changes_nothing(nessie, merging) -> None:
     head = merging.head("main")
     code, seen = answering("t\na\n", "resolve", "merge", "feature")
-    assert (code, "aborted" in seen) == (2, True)
+    assert (code, "aborted" in seen) == (1, True)
     assert merging.head("main") == head
 
 
 def test_a_skipped_conflict_keeps_a_merge_from_being_done(nessie, merging) -> None:
     head = merging.head("main")
-    code, _ = answering("s\nt\n", "resolve", "merge", "feature")
+    code, seen = answering("s\nt\n", "resolve", "merge", "feature")
     assert code == 3
     assert merging.head("main") == head
+    assert "nessie: 1 conflict left: db.items; nothing was written" in seen
+    assert seen.count("VALUE_DIFFERS") == 2, "each conflict is shown once"
+
+
+def test_a_message_commits_no_batch_with_a_skipped_conflict(nessie, batch) -> None:
+    code, seen = answering("p\ns\n", "resolve", "-m", "not yet")
+    assert (code, seen.count("VALUE_DIFFERS")) == (3, 2)
+    assert "1 conflict left" in seen
+    assert len(nessie("status", "--json").json["conflicts"]) == 1
+    assert snapshots(batch) == (30, 30)
+
+
+def test_an_unknown_answer_is_named_before_the_answers_are_explained(nessie, merging) -> None:
+    _, seen = answering("others\na\n", "resolve", "merge", "feature")
+    assert "unknown answer 'others'\r\n  [o]urs     keep" in seen
+    assert merging.snapshot("main", "db.orders") == 30
+
+
+def test_the_beginning_of_an_answer_is_enough(nessie, merging) -> None:
+    code, _ = answering("Our\nTHEIRS\n", "resolve", "merge", "feature")
+    assert (code, sorted(snapshots(merging))) == (0, [20, 30])
+
+
+def test_a_missing_namespace_is_created_in_the_batch(nessie, catalog) -> None:
+    no_namespace(nessie, catalog)
+    code, seen = answering("p\n", "resolve")
+    assert "[p]roposed create namespace away and keep the changes below it" in seen
+    assert (code, sorted(staged(nessie))) == (0, ["away", "away.t"])
+    assert nessie("commit", "-m", "with its namespace").code == 0
+
+
+def test_a_missing_namespace_on_the_target_of_a_merge_is_not_asked_about(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.commit("feature", "t", Put(key("db.sub"), Namespace(elements=("db", "sub"))))
+    catalog.branch("lake", "feature")
+    catalog.create("lake", "db.sub.t", 1)
+    ran, seen = answering("", "resolve", "transplant", "lake", "--onto", "main")
+    assert (ran, "[o]urs" in seen) == (3, False)
+    assert "nessie --ref main content put db.sub --type namespace -m 'add db.sub'" in seen
+    assert "nessie resolve" not in seen, "it cannot resolve this conflict"
 
 
 def test_an_edited_content_is_written(nessie, merging, tmp_path: Path) -> None:
@@ -363,7 +403,7 @@ def test_an_edited_content_is_written(nessie, merging, tmp_path: Path) -> None:
 def test_conflict_markers_that_are_left_are_told_and_asked_about_again(nessie, merging) -> None:
     head = merging.head("main")
     code, seen = answering("e\na\n", "resolve", "merge", "feature", EDITOR="true")
-    assert (code, "conflict markers are left" in seen, merging.head("main")) == (2, True, head)
+    assert (code, "conflict markers are left" in seen, merging.head("main")) == (1, True, head)
 
 
 def test_an_editor_that_fails_is_told_and_asked_again(nessie, merging) -> None:

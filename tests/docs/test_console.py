@@ -57,7 +57,8 @@ def test_output_that_is_not_as_shown_is_found() -> None:
     assert console.run(page).text == (
         "```console\n$ nessie init\ncreated workspace /home/ann/lake/.nessie on"
         " /home/ann/lake/.nessie/store.sqlite, default branch main\n"
-        "$ nessie log nowhere\nnessie: Named reference 'nowhere' not found\n[exit code 4]\n```\n"
+        "$ nessie log nowhere\nnessie: no branch or tag 'nowhere'\n"
+        "`nessie branch` and `nessie tag` list the references\n[exit code 4]\n```\n"
     )
 
 

@@ -71,15 +71,3 @@ def refuse_empty(usage: str, *words: str | None) -> None:
 def at_most(limit: int | None, items: Iterable[T]) -> Iterator[T]:
     """Returns the first `limit` items, or all of them. Accepts limits beyond `sys.maxsize`."""
     return islice(items, None if limit is None else min(limit, sys.maxsize))
-
-
-def confirm(call: Invocation, question: str, *, yes: bool) -> None:
-    """Asks for confirmation on a terminal. Raises `InvalidInput` if the answer is no.
-
-    Scripts are not asked.
-    """
-    if yes or call.wants_json or not sys.stdin.isatty():
-        return
-    call.err.prompt(f"{question} [y/N]")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InvalidInput("not confirmed, so nothing was done. Hint: --yes skips the question")

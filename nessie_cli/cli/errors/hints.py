@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 
 from nessie_cli import errors
@@ -13,6 +14,10 @@ _OF_REFLOG = (
     "`nessie reflog REF` lists earlier hashes of a reference; REF@HASH and REF*yesterday name"
     " earlier revisions"
 )
+_LISTING: Mapping[type[errors.NotFound], str] = {
+    errors.ReferenceNotFound: "`nessie branch` and `nessie tag` list the references",
+    errors.ContentNotFound: "`nessie content list` lists the keys",
+}
 _CANDIDATE_DIGITS = 16
 """Digits of a candidate hash.
 
@@ -32,11 +37,19 @@ def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
         )
     if isinstance(error, errors.StoreNotFound):
         return _of_pynessie() if "nessie init" in error.message else _how_to_make(error)
+    if isinstance(error, errors.StoreUnavailable):
+        return _of_store(error, app)
+    if isinstance(error, errors.ReferenceMoved):
+        commands = [line for one in error.conflicts for line in error.resolutions(one)]
+        return [f"`{command}` repeats it at the present commit" for command in commands]
+    return [_OF_REFLOG] if isinstance(error, errors.InvalidInput) and "@{" in error.message else []
+
+
+def _of_store(error: errors.StoreUnavailable, app: Invocation) -> list[str]:
     if isinstance(error, errors.OutcomeUnknown):
         return [_of_unknown_outcome(error.request_id, app)]
-    if isinstance(error, errors.DamagedObject):
-        return [] if "fsck" in app.argv else ["`nessie fsck` lists all damage"]
-    return [_OF_REFLOG] if isinstance(error, errors.InvalidInput) and "@{" in error.message else []
+    is_damage = isinstance(error, errors.DamagedObject) and "fsck" not in app.argv
+    return ["`nessie fsck` lists all damage"] if is_damage else []
 
 
 def _how_to_make(error: errors.StoreNotFound) -> list[str]:
@@ -119,16 +132,12 @@ def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
     """Suggests references or keys. If the store fails again, returns nothing."""
     if not app.is_open or not error.name:
         return []
-    repository = app.repository()
     try:
         if isinstance(error, errors.ReferenceNotFound) and (hint := _of_key(error.name, app)):
             return [hint]
-        if isinstance(error, errors.ContentNotFound):
-            known = [str(entry.key) for entry in islice(repository.entries(app.head), MOST_NAMES)]
-        else:
-            known = [reference.name for reference in islice(repository.references(), MOST_NAMES)]
+        known = _known_names(error, app)
     except errors.NessieError:
-        return []
+        known = []
     if error.name in known:
         return [f"{app.head} has it"]
     if (
@@ -141,8 +150,16 @@ def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
                 " remote-tracking branches"
             )
         ]
-    found = did_you_mean(error.name, known)
-    return [found.removeprefix("; ").capitalize()] if found else []
+    if found := did_you_mean(error.name, known):
+        return [found.removeprefix("; ").capitalize()]
+    return [_LISTING[type(error)]] if known and type(error) in _LISTING else []
+
+
+def _known_names(error: errors.NotFound, app: Invocation) -> list[str]:
+    repository = app.repository()
+    if isinstance(error, errors.ContentNotFound):
+        return [str(entry.key) for entry in islice(repository.entries(app.head), MOST_NAMES)]
+    return [reference.name for reference in islice(repository.references(), MOST_NAMES)]
 
 
 def _of_key(word: str, app: Invocation) -> str:

@@ -15,6 +15,7 @@ from nessie_cli import errors
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.errors.faults import fault_of, is_interrupt
+from nessie_cli.cli.errors.messages import MOST_CONFLICTS, message_for_people
 from nessie_cli.cli.errors.suggestions import nearest
 from nessie_cli.cli.git_habits import hint_for_option
 
@@ -33,8 +34,6 @@ FAILED = 1
 INVALID = 2
 PARTLY_DONE = 8
 INTERRUPTED = 130
-MOST_CONFLICTS = 50
-"""The number of conflicts printed for people. JSON has all of them."""
 
 
 def report(error: BaseException, app: Invocation) -> int:
@@ -78,27 +77,24 @@ def _write(error: errors.NessieError, app: Invocation, hint: str = "") -> None:
     if output.is_json_for_errors and not output.has_document:
         output.print_document({"error": error_with_facts(error)})
     sys.stdout.flush()
-    output.err.print_text(f"nessie: {_message(error)}")
+    blocks = _has_blocks(error) and not output.is_json_for_errors
+    output.err.print_text(f"nessie: {message_for_people(error, with_blocks=blocks)}")
     for line in [hint] if hint else hints_for(error, app):
         output.err.print_text(line)
-    if (
-        isinstance(error, errors.ReferenceConflict)
-        and error.conflicts
-        and not output.is_json_for_errors
-    ):
+    if blocks and isinstance(error, errors.ReferenceConflict):
         _write_conflicts(error, app.output)
 
 
-def _message(error: errors.NessieError) -> str:
-    """Returns the message of an error, without the keys if there are too many."""
-    count = len(error.conflicts) if isinstance(error, errors.ReferenceConflict) else 0
-    if count <= MOST_CONFLICTS:
-        return error.message
-    before, named, _ = error.message.partition(": ")
+def _has_blocks(error: errors.NessieError) -> bool:
+    """Whether the report has a block for each conflict.
+
+    A reference that has moved needs none: the message says all. Conflicts that the user was asked
+    about have been shown.
+    """
     return (
-        f"{before}: {count:,} conflicts, of which {MOST_CONFLICTS} are shown"
-        if named
-        else f"{count:,} conflicts"
+        isinstance(error, errors.ReferenceConflict)
+        and not error.left
+        and any(conflict.key for conflict in error.conflicts)
     )
 
 
@@ -135,8 +131,8 @@ def _report_usage(error: TyperException, app: Invocation) -> int:
     unknown = getattr(error, "option_name", None) or ""
     if nearest(unknown, ["--version"]):
         message += "; did you mean --version?"
-    elif near and not hint:
-        message += f"; did you mean {near.rstrip(')').replace(', ', ' or ')}?"
+    elif not hint and (like := nearest(unknown, near.rstrip(")").split(", "))):
+        message += f"; did you mean {' or '.join(like)}?"
     message = message[:1].lower() + message[1:]
     shows = "lists the commands" if message.startswith("no such command") else "shows its usage"
     _write(errors.InvalidInput(message), app, hint or f"`{path} --help` {shows}")

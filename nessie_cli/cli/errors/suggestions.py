@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_MOST = 3
+_CANDIDATES = 10
+_LIKENESS = 0.6
+_SHORTEST_START = 3
+
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Returns `; did you mean 'x'?`, or an empty text if no name is similar."""
@@ -12,11 +17,37 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """Returns at most three known words that resemble a word, best match first."""
+    """Returns at most three known words that resemble a word.
+
+    As in git, these are the nearest ones only: those that need the fewest changes of a letter, but
+    no more than one for every four letters, and otherwise those that begin with the word.
+    """
     from difflib import get_close_matches
 
-    candidates = list(known)
-    by_folded = {name.lower(): name for name in candidates}
-    return [
-        by_folded[found] for found in get_close_matches(word.lower(), by_folded, n=3, cutoff=0.6)
+    typed = word.lower()
+    by_folded = {name.lower(): name for name in known}
+    near = [
+        (distance, name)
+        for name in get_close_matches(typed, by_folded, n=_CANDIDATES, cutoff=_LIKENESS)
+        if (distance := _changes(typed, name)) <= max(len(typed) // 4, 1)
     ]
+    least = min((distance for distance, _ in near), default=0)
+    found = [name for distance, name in near if distance == least]
+    if not found and len(typed) >= _SHORTEST_START:
+        found = [name for name in by_folded if name.startswith(typed)]
+    return [by_folded[name] for name in found[:_MOST]]
+
+
+def _changes(one: str, other: str) -> int:
+    """Returns how many letters to insert, delete, replace or swap with the next one."""
+    before: list[int] = []
+    above = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        row = [i]
+        for j, wanted in enumerate(other, 1):
+            cost = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (letter != wanted))
+            if i > 1 < j and letter == other[j - 2] and one[i - 2] == wanted:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, above = above, row
+    return above[-1]

@@ -15,6 +15,8 @@ from nessie_cli.model import Conflict, ConflictType, ContentKey
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
 
+BY_COMMIT = (ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE)
+"""Conflicts of a merge that need a commit on the target first."""
 _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 
 
@@ -30,7 +32,8 @@ def conflicts_of_merge(app: Invocation, branch: str, source: str = "") -> Iterat
         error.is_merge = True
         error.source = source
         error.resolutions = found = MergeResolutions(app, branch)
-        error.resolver = found.resolver
+        if not all(conflict.type in BY_COMMIT for conflict in error.conflicts):
+            error.resolver = found.resolver
         raise
 
 

@@ -193,9 +193,11 @@ def _resolve_revert(options: Options, app: Invocation, words: str) -> Committed:
             )
 
     trial = Submission(branch, CommitMeta(""), dry_run=True)
-    staged = settle_batch(
+    staged, skipped = settle_batch(
         app, batch.staged, branch, lambda some: commit(some, trial), _decisions(options, OF_REVERT)
     )
+    if skipped:
+        raise skipped
     if not staged:
         raise InvalidInput("nothing is left to revert: every key keeps its current state")
     result = commit(staged, Submission(branch, meta_of(app, _message(options) or what.message)))
@@ -212,7 +214,7 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
             raise InvalidInput(NOTHING_STAGED)
         refuse_elsewhere(app, batch, branch)
         begun_at = batch.begun_at
-        staged = settle_batch(
+        staged, skipped = settle_batch(
             app,
             batch.staged,
             branch,
@@ -221,6 +223,8 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
         )
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)
+        if skipped and message is not None:
+            raise skipped
         if message is None or not staged:
             return Batch.of(left, branch)
         return Committed.of(submit_file(app, file, Submission(branch, meta_of(app, message))))

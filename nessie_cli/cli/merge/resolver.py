@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nessie_cli.cli.app.questions import ask
 from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.merge.conflict_file import conflict_text, edited_content
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
+from nessie_cli.cli.merge.resolutions import BY_COMMIT
 from nessie_cli.cli.merge.sides import OF_MERGE, Sides
 from nessie_cli.cli.staging.editor import edit
-from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict
-from nessie_cli.model import Conflict, ConflictType, Content, DiffEntry
+from nessie_cli.errors import Interrupted, InvalidInput, NessieError, ReferenceConflict
+from nessie_cli.model import Conflict, Content, DiffEntry
 from nessie_cli.render.conflicts import conflict_lines
 from nessie_cli.render.diffs import change_lines
 from nessie_cli.render.spans import Line, Span
@@ -25,20 +27,21 @@ if TYPE_CHECKING:
     from nessie_cli.render.conflicts import ConflictReport
 
 
-_BY_COMMIT = (ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE)
-"""Conflicts of a merge that need a commit on the target first."""
+_CHOICES = {"ours": Choice.OURS, "theirs": Choice.THEIRS, "skip": Choice.SKIP}
 
 
 def decide_all(app: Invocation, error: ReferenceConflict, decisions: Decisions) -> bool:
     """Asks about each conflict that is not decided yet. Returns False if one was skipped.
 
-    Raises `InvalidInput` if there is no terminal, or if the answer is to abort.
+    The keys that were skipped are then `error.left`. Raises `InvalidInput` if there is no terminal,
+    and `Interrupted` if the answer is to abort.
     """
     undecided = [
         conflict
         for conflict in error.conflicts
         if conflict.key is not None and conflict.key not in decisions.of
     ]
+    error.left = ()
     if not undecided:
         return True
     if not sys.stdin.isatty():
@@ -48,16 +51,18 @@ def decide_all(app: Invocation, error: ReferenceConflict, decisions: Decisions) 
             f" {decisions.sides.options}"
         )
     resolver = _Resolver(app, conflict_report(error), decisions.sides)
-    is_complete = True
+    left = []
     for number, conflict in enumerate(undecided, 1):
         decision = resolver.ask(
             conflict, f"{number} of {len(undecided)}: " if len(undecided) > 1 else ""
         )
+        assert conflict.key is not None
         if decision.choice is Choice.SKIP:
-            is_complete = False
-        elif conflict.key is not None:
+            left.append(conflict.key)
+        else:
             decisions.of[conflict.key] = decision
-    return is_complete
+    error.left = left
+    return not left
 
 
 class _Resolver:
@@ -72,35 +77,45 @@ class _Resolver:
         self._sides = sides
 
     def ask(self, conflict: Conflict, place: str) -> Decision:
-        """Shows a conflict and asks until it is decided. `place` is printed before the question."""
+        """Shows a conflict and asks until it is decided. `place` is printed before the question.
+
+        A conflict that only a commit on the target resolves is shown with that command, and
+        skipped.
+        """
         report = self._report._replace(conflicts=[conflict])
-        if self._sides is OF_MERGE and conflict.type in _BY_COMMIT:
-            # Only the answer in the report resolves it.
+        by_commit = self._sides is OF_MERGE and conflict.type in BY_COMMIT
+        if by_commit:
             report = report._replace(resolutions=self._resolutions)
         self._err.print_lines(conflict_lines(report, self._err))
+        if by_commit:
+            return Decision(Choice.SKIP)
+        sides = self._sides.of(conflict)
+        if sides is not self._sides:
+            self._explain(list(sides.explained())[:2])
         while True:
-            self._err.prompt(place + self._sides.question)
-            line = sys.stdin.readline()
-            answer = line.strip().lower()[:1]
-            if not line or answer == "a":
-                raise InvalidInput("aborted; nothing was changed")
-            if answer == self._sides.ours[0]:
-                return Decision(Choice.OURS)
-            if answer == self._sides.theirs[0]:
-                return Decision(Choice.THEIRS)
-            if answer == "s":
-                return Decision(Choice.SKIP)
-            if answer == "e":
-                if content := self._edit(conflict):
-                    return Decision(Choice.EDIT, content)
-                continue
-            self._err.print_lines(self._help())
-            if answer == "?":
-                self._err.print_lines(self._differences(conflict))
+            typed = ask(self._err, place + sides.question)
+            answer = "abort" if typed is None else sides.meant(typed)
+            if answer == "abort":
+                raise Interrupted("aborted; nothing was changed")
+            if answer in _CHOICES:
+                return Decision(_CHOICES[answer])
+            if answer != "edit":
+                self._answer_otherwise(typed, answer, sides, conflict)
+            elif content := self._edit(conflict):
+                return Decision(Choice.EDIT, content)
 
-    def _help(self) -> Iterator[Line]:
-        for answer, meaning in self._sides.explained():
-            yield [Span(f"  {answer:<10} ", "command"), Span(meaning)]
+    def _answer_otherwise(
+        self, typed: str | None, answer: str, sides: Sides, conflict: Conflict
+    ) -> None:
+        if not answer:
+            self._err.print_text(f"unknown answer {typed!r}")
+        self._explain(sides.explained())
+        if answer == "?":
+            self._err.print_lines(self._differences(conflict))
+
+    def _explain(self, answers: Iterable[tuple[str, str]]) -> None:
+        for answer, meaning in answers:
+            self._err.print_text("  ", Span(f"{answer:<10} ", "command"), meaning)
 
     def _differences(self, conflict: Conflict) -> Iterator[Line]:
         """Returns each side's changes since the base, or those between the sides without a base."""

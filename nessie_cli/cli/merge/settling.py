@@ -83,11 +83,12 @@ def settle_batch(
     branch: str,
     check: Callable[[StagedList], object],
     decisions: Decisions,
-) -> StagedList:
+) -> tuple[StagedList, ReferenceConflict | None]:
     """Returns the staged operations with all conflicts resolved, except those that were skipped.
 
-    `check` raises `ReferenceConflict` with the conflicts of operations. Raises the same error if no
-    decision resolves them.
+    The error contains the conflicts that were skipped, if there are any. `check` raises
+    `ReferenceConflict` with the conflicts of operations. Raises the same error if no decision
+    resolves them.
     """
     repository = app.repository()
     done: set[ContentKey] = set()
@@ -109,9 +110,9 @@ def settle_batch(
                 staged = resolved(repository, head, staged, found[key], decisions.of[key])
                 done.add(key)
             if not is_complete:
-                break
+                return staged, error
         else:
             if not done:
                 decisions.refuse_strangers(())
             break
-    return staged
+    return staged, None

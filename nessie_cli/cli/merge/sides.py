@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from nessie_cli.model import Conflict, ConflictType
+
 
 class Sides(NamedTuple):
     """The names of the two states, the options that select them, and the effect of each answer.
@@ -34,11 +36,38 @@ class Sides(NamedTuple):
         yield _key(self.theirs), self.meaning_of_theirs
         yield (
             "[e]dit",
-            "write a new content: your editor opens with both sides between conflict markers",
+            "edit both sides in your editor, between conflict markers",
         )
         yield "[s]kip", self.meaning_of_skip
         yield "[a]bort", "change nothing"
-        yield "[?]", "show this help and what each side changed, with rows, files and schema"
+        yield "[?]", "show what each side changed, with rows, files and schema"
+
+    def meant(self, typed: str) -> str:
+        """Returns the answer that a word or its beginning means, or an empty text.
+
+        That is `ours` or `theirs`, whatever these sides are called, `edit`, `skip`, `abort` or `?`.
+        """
+        answers = {self.ours: "ours", self.theirs: "theirs"}
+        answers |= {word: word for word in ("edit", "skip", "abort", "?")}
+        word = typed.lower()
+        found = (answer for name, answer in answers.items() if word and name.startswith(word))
+        return next(found, "")
+
+    def of(self, conflict: Conflict) -> Sides:
+        """Returns these sides with the effects of the answers about one conflict of a batch."""
+        if self.ours != OF_BATCH.ours:
+            return self
+        key, below = conflict.key, "the changes below it"
+        match conflict.type:
+            case ConflictType.NAMESPACE_ABSENT:
+                keep, drop = f"create namespace {key} and keep {below}", f"drop {below}"
+            case ConflictType.NOT_A_NAMESPACE:
+                keep, drop = f"replace {key} by a namespace and keep {below}", f"drop {below}"
+            case ConflictType.NAMESPACE_NOT_EMPTY:
+                keep, drop = f"delete everything below {key} too", f"keep the namespace {key}"
+            case _:
+                return self
+        return self._replace(meaning_of_ours=drop, meaning_of_theirs=keep)
 
 
 def _key(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from nessie_cli.cli.app.words import confirm
+from nessie_cli.cli.app.questions import confirm
 from nessie_cli.cli.references.lookup import GLOB, existing
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from nessie_cli.cli.app.words import confirm
+from nessie_cli.cli.app.questions import confirm
 from nessie_cli.cli.references.lookup import existing
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to

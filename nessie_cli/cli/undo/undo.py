@@ -8,11 +8,12 @@ import typer
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.questions import is_yes
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.references.moves import follow_rename
 from nessie_cli.cli.undo.steps import Step, has_expired, last_operation_of, operation_number, plan
-from nessie_cli.errors import InvalidInput, NotFound, ReferenceMoved, ReferenceNotFound
+from nessie_cli.errors import Interrupted, InvalidInput, NotFound, ReferenceMoved, ReferenceNotFound
 from nessie_cli.model import CommitMeta, Reference, ReflogEntry
 from nessie_cli.render.spans import Span
 from nessie_cli.repository.base import Repository
@@ -194,7 +195,10 @@ def _commit(entry: ReflogEntry, repository: Repository) -> CommitMeta | None:
 
 
 def _confirm(entry: ReflogEntry, output: Output) -> None:
-    """Asks on a terminal. Raises `InvalidInput` if the answer is no, or if there is no terminal."""
+    """Asks on a terminal. Raises `Interrupted` if the answer is no.
+
+    Raises `InvalidInput` if there is no terminal.
+    """
     if output.is_json or not sys.stdin.isatty():
         reason = (
             f"this operation is by {entry.who}, not by you"
@@ -204,9 +208,8 @@ def _confirm(entry: ReflogEntry, output: Output) -> None:
         )
         raise InvalidInput(f"{reason}. Hint: --yes undoes it")
     who = f"is by {entry.who}" if entry.who else "has no recorded user and may be another user's"
-    output.err.prompt(f"This operation {who}. Undo it? [y/N]")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InvalidInput("nothing was done; --yes answers yes")
+    if not is_yes(output.err, f"This operation {who}. Undo it?"):
+        raise Interrupted("not confirmed, so nothing was done. Hint: --yes skips the question")
 
 
 def _preview(step: Step) -> Reference:

@@ -1,0 +1,56 @@
+"""Messages of errors for people.
+
+Errors of a repository have the texts of Nessie's API, which JSON and the server send unchanged.
+This module replaces those that a person meets often.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nessie_cli.errors import NessieError, ReferenceConflict
+from nessie_cli.render.text import counted
+
+MOST_CONFLICTS = 50
+"""The number of conflicts printed for people. JSON has all of them."""
+
+_TEXTS = (
+    (r"Named reference '(.*)' not found", r"no branch or tag '\1'"),
+    (r"Named reference '(.*)' already exists\.", r"'\1' already exists"),
+    (r"Commit '(.*)' not found", r"no commit '\1'"),
+    (
+        r"Could not find commit '(.*)' in reference '(.*)'\.",
+        r"commit '\1' is not in the history of '\2'",
+    ),
+    (r"Could not find content for key '(.*)' in reference '(.*)'\.", r"no key '\1' on '\2'"),
+    (r"No common ancestor in parents of (\S+) and (\S+)", r"commits \1 and \2 share no history"),
+    (
+        r"Named-reference '(.*)' is not at expected hash '(.*)', but at '(.*)'\.",
+        r"'\1' is not at the expected commit \2, but at \3",
+    ),
+)
+"""Texts of the API, and those for people."""
+
+
+def message_for_people(error: NessieError, *, with_blocks: bool = False) -> str:
+    """Returns the message of an error.
+
+    `with_blocks` is set if a block for each conflict follows.
+    """
+    if isinstance(error, ReferenceConflict) and any(one.key for one in error.conflicts):
+        return _of_conflicts(error, with_blocks=with_blocks)
+    for pattern, text in _TEXTS:
+        if found := re.fullmatch(pattern, error.message):
+            return found.expand(text)
+    return error.message
+
+
+def _of_conflicts(error: ReferenceConflict, *, with_blocks: bool) -> str:
+    if error.left:
+        keys = ", ".join(map(str, error.left))
+        return f"{counted(len(error.left), 'conflict')} left: {keys}; nothing was written"
+    count = len(error.conflicts)
+    shown = f", of which {MOST_CONFLICTS} are shown" if count > MOST_CONFLICTS else ""
+    if with_blocks or shown:
+        return f"{counted(count, 'conflict')}{shown}; nothing was written"
+    return error.message
