@@ -41,8 +41,10 @@ def test_an_unexpected_hash_is_told_once_with_the_way_out(nessie, catalog) -> No
         5,
         [
             f"nessie: 'feature' is not at the expected commit {old}, but at {head}",
-            f"`nessie branch -d feature --yes --expected-hash {head[:12]}` repeats it at the"
-            " present commit",
+            (
+                f"`nessie branch -d feature --yes --expected-hash {head[:12]}` repeats it at the"
+                " present commit"
+            ),
         ],
     )
 

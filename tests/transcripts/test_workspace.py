@@ -54,6 +54,43 @@ def test_init_of_a_workspace_on_another_store_is_refused(nessie):
     assert not (nessie.folder / "two.sqlite").exists()
 
 
+@pytest.mark.parametrize("variable", ["NESSIE_STORE", "NESSIE_ENDPOINT"])
+def test_init_uses_the_store_that_a_variable_names(nessie, variable):
+    outcome = nessie("init", env={variable: "sqlite:///elsewhere.sqlite"})
+
+    assert outcome.code == 0
+    assert "elsewhere.sqlite" in outcome.out
+    nessie.ok("content", "put", "db", "--type", "namespace", "-m", "db")
+    assert nessie.ok("content", "list", "--store", "elsewhere.sqlite").out.startswith("db\t")
+    assert not (nessie.folder / ".nessie" / "store.sqlite").exists()
+
+
+def test_init_prefers_the_option_to_the_variable(nessie):
+    outcome = nessie("init", "--store", "one.sqlite", env={"NESSIE_STORE": "two.sqlite"})
+
+    assert "one.sqlite" in outcome.out
+    assert not (nessie.folder / "two.sqlite").exists()
+
+
+def test_init_of_an_existing_workspace_says_that_a_variable_overrides_it(nessie):
+    nessie.ok("init")
+    outcome = nessie("init", env={"NESSIE_STORE": "two.sqlite"})
+
+    assert outcome.code == 0
+    assert "already exists" in outcome.out
+    assert "NESSIE_STORE overrides the workspace" in outcome.err
+    assert not (nessie.folder / "two.sqlite").exists()
+
+
+def test_init_refuses_a_password_in_the_variable(nessie):
+    outcome = nessie("init", env={"NESSIE_STORE": "postgresql://ann:secret@localhost/lake"})
+
+    assert outcome.code == 2
+    assert "NESSIE_STORE: the URL holds a password" in outcome.err
+    assert "secret@" not in outcome.err
+    assert list(nessie.folder.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["HEAD", "a b", "-x", "0123456789abcdef", ""])
 def test_an_unusable_default_branch_leaves_nothing_behind(nessie, name):
     outcome = nessie("init", f"--default-branch={name}")

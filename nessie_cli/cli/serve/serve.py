@@ -36,11 +36,17 @@ class Options:
     finishes the requests that it has accepted.
     """
 
-    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1"
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
+    ] = "127.0.0.1"
     port: Annotated[
         int,
         typer.Option(
-            "--port", min=0, max=65535, help="The port to listen on; 0 selects a free port."
+            "--port",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="The port to listen on; 0 selects a free port.",
         ),
     ] = 19120
     insecure: Annotated[

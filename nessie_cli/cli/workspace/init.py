@@ -12,6 +12,7 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.errors import InvalidInput, StoreNotFound
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.opening import connect, create
+from nessie_cli.workspace import environment as env
 from nessie_cli.workspace.credentials import DATABASE, WEB, endpoint
 from nessie_cli.workspace.folder import (
     Workspace,
@@ -20,7 +21,7 @@ from nessie_cli.workspace.folder import (
     working_folder,
 )
 from nessie_cli.workspace.locations import FOLDER
-from nessie_cli.workspace.secrets import refuse_secret
+from nessie_cli.workspace.secrets import refuse_secret, without_secrets
 from nessie_cli.workspace.trust import FOREIGN
 from nessie_cli.workspace.trust_records import record_server, record_workspace
 
@@ -35,8 +36,9 @@ EXAMPLES = (
 class Options:
     """Create a workspace (.nessie/), and its store if it does not exist.
 
-    The store is .nessie/store.sqlite, or the one that --store names. A server is never created.
-    Repeating the command is safe: it changes nothing that exists.
+    The workspace uses the store that --store, NESSIE_STORE or NESSIE_ENDPOINT names, otherwise
+    .nessie/store.sqlite. A server is never created. Repeating the command is safe: it changes
+    nothing that exists.
     """
 
     directory: Annotated[
@@ -74,15 +76,22 @@ def run(options: Options, app: Invocation) -> Initialised:
     existing = Workspace(root) if (root / FOLDER).is_dir() else None
     if existing and existing.trust == FOREIGN:
         raise existing.refusal("nothing in it is used")
-    elsewhere = absolute_store(app.options.store, working_folder()) if app.options.store else None
+    origin, named = _named_store(app)
+    elsewhere = absolute_store(named, working_folder()) if named else None
     if existing and elsewhere and existing.named_store() != elsewhere:
-        raise InvalidInput(
-            f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: its"
-            " config.toml names the store"
-        )
+        if origin != "--store":
+            app.output.note(
+                f"{origin} overrides the workspace: commands work on {without_secrets(elsewhere)}"
+            )
+            elsewhere = None
+        else:
+            raise InvalidInput(
+                f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: its"
+                " config.toml names the store"
+            )
     if elsewhere:
         # The store first, so that no workspace refers to a store that could not be created.
-        refuse_secret("--store", elsewhere)
+        refuse_secret(origin, elsewhere)
         _open_or_create(app, elsewhere, options.default_branch, existing)
         _trust_server(app, elsewhere)
     workspace = existing or make_workspace(root, elsewhere)
@@ -102,6 +111,18 @@ def show(result: Initialised, output: Output) -> None:
     output.say(
         f"{verb} workspace {folder} on {result.store}, default branch {result.default_branch}"
     )
+
+
+def _named_store(app: Invocation) -> tuple[str, str | None]:
+    """Returns the option or variable that names the store, and its value."""
+    for origin, value in (
+        ("--store", app.options.store),
+        (env.STORE, env.variable(env.STORE)),
+        (env.ENDPOINT, env.variable(env.ENDPOINT)),
+    ):
+        if value:
+            return origin, value
+    return "", None
 
 
 def _trust_server(app: Invocation, url: str) -> None:
