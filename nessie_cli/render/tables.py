@@ -53,7 +53,7 @@ def table_lines(
     for row in cells:
         table.add_row(*(row[number] for number in widths))
     console = Console(
-        width=max(width, _total(widths.values())),
+        width=width,
         color_system="standard" if colored else None,
         force_terminal=colored,
         no_color=not colored,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nessie_cli import errors
+from nessie_cli.cli.errors.messages import text_for_people
 from nessie_cli.cli.registry import COMMANDS, CommandEntry
 from nessie_cli.model import ConflictType
 from tests.json import golden
@@ -82,12 +83,12 @@ def test_there_is_exactly_one_document(name):
 @pytest.mark.parametrize(
     "name", [name for name in GOLDEN if name.startswith(("errors/", golden.HAPPENS))]
 )
-def test_an_error_is_told_on_stderr_as_well(name):
+def test_an_error_is_on_stderr_as_well_in_words_for_people(name):
     document = GOLDEN[name]
     answer = document["stdout"][-1] if isinstance(document["stdout"], list) else document["stdout"]
 
     assert document["exit"] != 0
-    assert document["stderr"][0] == f"nessie: {answer['error']['message']}"
+    assert document["stderr"][0] == f"nessie: {text_for_people(answer['error']['message'])}"
 
 
 def _subclasses(kind: type[errors.NessieError]) -> Iterator[type[errors.NessieError]]:

@@ -39,10 +39,15 @@ def message_for_people(error: NessieError, *, with_blocks: bool = False) -> str:
     """
     if isinstance(error, ReferenceConflict) and any(one.key for one in error.conflicts):
         return _of_conflicts(error, with_blocks=with_blocks)
+    return text_for_people(error.message)
+
+
+def text_for_people(message: str) -> str:
+    """Returns the text for people that stands for a message of the API, or the message itself."""
     for pattern, text in _TEXTS:
-        if found := re.fullmatch(pattern, error.message):
+        if found := re.fullmatch(pattern, message):
             return found.expand(text)
-    return error.message
+    return message
 
 
 def _of_conflicts(error: ReferenceConflict, *, with_blocks: bool) -> str:

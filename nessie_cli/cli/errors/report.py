@@ -131,7 +131,7 @@ def _report_usage(error: TyperException, app: Invocation) -> int:
     unknown = getattr(error, "option_name", None) or ""
     if nearest(unknown, ["--version"]):
         message += "; did you mean --version?"
-    elif not hint and (like := nearest(unknown, near.rstrip(")").split(", "))):
+    elif near and not hint and (like := nearest(unknown, near.rstrip(")").split(", "))):
         message += f"; did you mean {' or '.join(like)}?"
     message = message[:1].lower() + message[1:]
     shows = "lists the commands" if message.startswith("no such command") else "shows its usage"
