@@ -1,5 +1,4 @@
-"""The command line as a person or a script meets it: in this process, on a real SQLite store in a
-fresh folder."""
+"""The command line, run in this process on a real SQLite store in a new folder."""
 
 import itertools
 import json
@@ -75,8 +74,10 @@ Nessie = Callable[..., Ran]
 def nessie(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Nessie:
-    """Run one command line in a fresh folder, with nothing of the user's environment; stdin is no
-    terminal."""
+    """Runs one command line in a new folder and a clean environment.
+
+    stdin is not a terminal.
+    """
     for name in (
         "NESSIE_STORE",
         "NESSIE_ENDPOINT",
@@ -110,8 +111,10 @@ def table(file: str, snapshot: int, id: str | None = None) -> IcebergTable:
 
 
 class Catalog:
-    """The store of the workspace, to be filled without the command line; the clock gives the same
-    hashes in every run."""
+    """The store of the workspace, filled without the command line.
+
+    The clock gives the same hashes in every run.
+    """
 
     def __init__(self, path: Path) -> None:
         self.url = str(path)

@@ -1,5 +1,4 @@
-"""`nessie audit` and `nessie stats`, on the catalog of this folder and on one whose files are
-broken."""
+"""`nessie audit` and `nessie stats`, on an intact catalog and on one with broken files."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def broken(nessie, catalog, tmp_path):
     return str(path)
 
 
-def test_what_is_wrong_is_a_list_and_exit_code_1(nessie, broken) -> None:
+def test_audit_lists_the_findings_and_exits_with_1(nessie, broken) -> None:
     ran = nessie("audit", "--prefix", "db.broken")
     assert ran.code == 1
     assert ran.rows == [
@@ -53,7 +52,7 @@ def test_what_is_wrong_is_a_list_and_exit_code_1(nessie, broken) -> None:
     assert found["advice"].startswith("restore the file, or restore an earlier content")
 
 
-def test_a_prefix_without_keys_is_an_error_also_at_an_earlier_state(nessie, broken) -> None:
+def test_a_prefix_without_keys_is_an_error_at_any_revision(nessie, broken) -> None:
     ran = nessie("audit", "HEAD~2", "--prefix", "db.broken")
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.startswith("nessie: no key is db.broken or below it\n")
@@ -71,15 +70,13 @@ def test_a_prefix_without_keys_is_an_error_also_at_an_earlier_state(nessie, brok
         ("stats -n 0", 2, "0"),
     ],
 )
-def test_what_cannot_be_asked_is_one_error(
-    nessie, catalog, line: str, code: int, said: str
-) -> None:
+def test_invalid_options_are_one_error(nessie, catalog, line: str, code: int, said: str) -> None:
     ran = nessie(*line.split())
     assert (ran.code, ran.out) == (code, "")
     assert said in ran.err.splitlines()[0]
 
 
-def test_statistics_are_records_that_begin_with_what_they_are_about(nessie, broken) -> None:
+def test_statistics_are_records_that_begin_with_their_subject(nessie, broken) -> None:
     ran = nessie("stats", "HEAD~2..HEAD", "-n", "1")
     assert ran.code == 0
     assert [row[0] for row in ran.rows] == ["author", "day", "key"]
@@ -103,8 +100,7 @@ def test_statistics_are_records_that_begin_with_what_they_are_about(nessie, brok
 def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(
     nessie, catalog, tmp_path
 ) -> None:
-    """Nothing is wrong with the table; an audit that went on would call it sound or damaged, and it
-    has looked at neither."""
+    """The table is intact, but an audit without the library cannot check it."""
     with lake_at(catalog.url, tmp_path) as lake:
         lake.catalog("main").create_table("db.sound", ROWS.schema).append(ROWS)
     program = (

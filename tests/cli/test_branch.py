@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from nessie_cli.cli.errors.messages import text_for_people
 from nessie_cli.model import NO_ANCESTOR
 
 
@@ -81,7 +82,7 @@ def test_branches_that_contain_a_commit(nessie, catalog) -> None:
 def test_orders_and_relations_follow_every_move(nessie, catalog) -> None:
     """What was found out for one listing is asked again for the next one."""
 
-    def told() -> dict[str, list[str]]:
+    def shown() -> dict[str, list[str]]:
         lines = (
             "--sort ahead",
             "--sort -behind",
@@ -107,7 +108,7 @@ def test_orders_and_relations_follow_every_move(nessie, catalog) -> None:
         "--contains v1": ["main", "side", "work"],
         "--no-contains side": ["main", "work"],
     }
-    assert told() == told() == first
+    assert shown() == shown() == first
     assert nessie("merge", "work").code == 0
     catalog.branch("later")
     catalog.update("later", "db.items", 9)
@@ -120,15 +121,15 @@ def test_orders_and_relations_follow_every_move(nessie, catalog) -> None:
         "--contains v1": ["later", "main", "side", "work"],
         "--no-contains side": ["later", "main", "work"],
     }
-    assert told() == told() == second
+    assert shown() == shown() == second
     nessie("branch", "-f", "main", "v1", "--yes")
     nessie("branch", "-d", "later", "--yes")
     third = first | {"--sort -time": ["side", "work", "main"]}
-    assert told() == told() == third
+    assert shown() == shown() == third
 
 
 # -- create --------------------------------------------------------------------------------------
-def test_a_branch_starts_at_the_current_reference_or_where_it_is_told(nessie, catalog) -> None:
+def test_a_branch_starts_at_the_current_reference_or_the_named_one(nessie, catalog) -> None:
     catalog.update("main", "db.orders", 2)
     ran = nessie("branch", "feature")
     assert (ran.code, ran.out) == (0, f"created branch feature at {catalog.head('main')}\n")
@@ -202,7 +203,7 @@ def test_a_copy_that_cannot_be_made(nessie, catalog, argv, code, line) -> None:
 
 
 # -- delete --------------------------------------------------------------------------------------
-def test_deleting_says_how_to_take_it_back(nessie, catalog) -> None:
+def test_deleting_says_how_to_undo_it(nessie, catalog) -> None:
     catalog.branch("feature")
     ran = nessie("branch", "-d", "feature")
     assert ran.out == f"deleted branch feature (was {catalog.head('main')})\n"
@@ -211,7 +212,9 @@ def test_deleting_says_how_to_take_it_back(nessie, catalog) -> None:
     assert nessie("-q", "branch", "-d", "feature", "--if-exists") == (0, "", "")
 
 
-def test_losing_commits_is_said_and_never_asked_without_a_terminal(nessie, catalog) -> None:
+def test_losing_commits_is_reported_without_a_question_if_there_is_no_terminal(
+    nessie, catalog
+) -> None:
     catalog.branch("feature")
     catalog.update("feature", "db.orders", 2)
     ran = nessie("branch", "-d", "feature")
@@ -228,7 +231,7 @@ def test_two_branches_that_cover_each_other_are_lost_together(nessie, catalog) -
     assert nessie("branch", "-d", "copy", "feature").err.count("no other reference reaches") == 2
 
 
-def test_what_must_stay_stays(nessie, catalog) -> None:
+def test_protected_references_are_not_deleted(nessie, catalog) -> None:
     catalog.branch("feature")
     assert "default branch" in nessie("branch", "-d", "main").err
     assert "is a tag" in nessie("branch", "-d", "v1").err
@@ -252,14 +255,14 @@ def test_the_expected_hash_guards(nessie, catalog) -> None:
     for argv in (["-d", "feature"], ["-m", "feature", "other"], ["-f", "feature", "main"]):
         ran = nessie("branch", *argv, "--expected-hash", before)
         assert ran.code == 5
-        assert "UNEXPECTED_HASH" in ran.err
+        assert f"is not at the expected commit {before}, but at " in ran.err
     error = nessie("branch", "-d", "feature", "-c", before[:10], "--json").json["error"]
     assert error["errorDetails"]["conflicts"][0]["conflictType"] == "UNEXPECTED_HASH"
     assert nessie("branch", "-d", "feature", "-c", catalog.head("feature")[:10]).code == 0
 
 
 def answered(answer: bytes, *argv: str) -> subprocess.CompletedProcess[str]:
-    """Run a command whose stdin is a real terminal on which somebody types an answer."""
+    """Runs a command whose stdin is a real terminal with a typed answer."""
     keyboard, terminal = pty.openpty()
     os.write(keyboard, answer)
     try:
@@ -293,7 +296,7 @@ def test_on_a_terminal_losing_commits_needs_a_yes(nessie, catalog) -> None:
 
 
 # -- rename and assign ---------------------------------------------------------------------------
-def test_a_rename_takes_the_workspace_along(nessie, catalog) -> None:
+def test_a_rename_updates_the_workspace(nessie, catalog) -> None:
     catalog.branch("feature")
     nessie("switch", "feature")
     ran = nessie("branch", "-m", "feature", "rework")
@@ -305,9 +308,7 @@ def test_a_rename_takes_the_workspace_along(nessie, catalog) -> None:
     assert nessie("branch", "-m", "main", "trunk").code == 2
 
 
-def test_assigning_forwards_is_quiet_and_backwards_says_how_to_take_it_back(
-    nessie, catalog
-) -> None:
+def test_moving_forwards_is_quiet_and_moving_backwards_says_how_to_undo_it(nessie, catalog) -> None:
     catalog.branch("feature")
     catalog.update("main", "db.orders", 2)
     ran = nessie("branch", "-f", "feature", "main")
@@ -355,13 +356,13 @@ def test_assigning_needs_an_existing_branch(nessie, catalog) -> None:
         ["-c", "", "-d", "a"],
     ],
 )
-def test_what_does_not_fit_together_is_refused(nessie, catalog, argv) -> None:
+def test_contradictory_options_are_refused(nessie, catalog, argv) -> None:
     ran = nessie("branch", *argv)
     assert (ran.code, ran.out) == (2, "")
     assert len(ran.err.splitlines()) == 1
 
 
-def test_of_several_the_others_are_deleted_where_one_cannot_be(nessie, catalog) -> None:
+def test_if_one_reference_cannot_be_deleted_the_others_still_are(nessie, catalog) -> None:
     for name in ("a", "b", "keep"):
         catalog.branch(name)
     catalog.repository.put_setting("protect.keep", "no-delete")
@@ -373,7 +374,7 @@ def test_of_several_the_others_are_deleted_where_one_cannot_be(nessie, catalog) 
         "FORBIDDEN",
     ]
     assert [line for line in ran.err.splitlines() if line.startswith("nessie: ")] == [
-        f"nessie: {error['message']}" for error in ran.json["errors"]
+        f"nessie: {text_for_people(error['message'])}" for error in ran.json["errors"]
     ]
     assert [reference.name for reference in catalog.repository.references()] == [
         "keep",
@@ -382,7 +383,7 @@ def test_of_several_the_others_are_deleted_where_one_cannot_be(nessie, catalog) 
     ]
 
 
-def test_where_none_can_be_deleted_the_reason_decides(nessie, catalog) -> None:
+def test_if_none_can_be_deleted_the_first_reason_decides_the_exit_code(nessie, catalog) -> None:
     assert nessie("branch", "-d", "nowhere", "nor-here").code == 4
     assert nessie("branch", "-d", "nowhere", "main").code == 2
     catalog.branch("a")
@@ -395,7 +396,7 @@ def test_a_protected_tag_is_called_a_tag(nessie, catalog) -> None:
     assert (ran.code, "nessie: tag 'v1' is protected" in ran.err) == (6, True)
 
 
-def test_what_several_and_one_answer(nessie, catalog) -> None:
+def test_the_document_of_one_deletion_and_of_several(nessie, catalog) -> None:
     for name in ("a", "b", "c"):
         catalog.branch(name)
     found = nessie("branch", "-d", "a", "b", "--json").json

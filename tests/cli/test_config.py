@@ -1,5 +1,4 @@
-"""`nessie config`: the settings of the workspace, of the user and of the repository, profiles and
-aliases."""
+"""`nessie config`: settings of workspace, user and repository; profiles and aliases."""
 
 from pathlib import Path
 
@@ -22,7 +21,7 @@ def settings(catalog, tmp_path: Path) -> Path:
     return tmp_path / ".nessie" / "config.toml"
 
 
-def test_what_is_set_is_read_by_get_and_list(nessie, catalog) -> None:
+def test_get_and_list_show_what_set_wrote(nessie, catalog) -> None:
     assert (
         nessie("config", "set", "author", "Ada <ada@example.org>").out
         == "author = Ada <ada@example.org>\n"
@@ -54,13 +53,13 @@ def test_a_change_keeps_comments_and_everything_else(nessie, settings) -> None:
     assert settings.read_text() == COMMENTED.replace("Ada", "Eva")
 
 
-def test_a_table_without_settings_goes_with_its_last_one(nessie, settings) -> None:
+def test_a_table_is_removed_with_its_last_setting(nessie, settings) -> None:
     assert nessie("config", "set", "alias.lg", "log").code == 0
     assert nessie("config", "unset", "alias.lg").out == "removed: alias.lg = log\n"
     assert settings.read_text() == ""
 
 
-def test_the_workspace_goes_before_the_user(nessie, catalog) -> None:
+def test_the_workspace_takes_precedence_over_the_user(nessie, catalog) -> None:
     nessie("config", "set", "author", "Everywhere", "--user")
     assert nessie("config", "get", "author").out == "Everywhere\n"
     nessie("config", "set", "author", "Here")
@@ -79,7 +78,7 @@ def test_the_author_of_the_workspace_writes_its_commits_unless_the_environment_n
     assert catalog.repository.commit_at("main").meta.authors == ("Here <here@example.org>",)
 
 
-def test_a_setting_of_users_alone_needs_no_workspace_and_no_option(nessie, tmp_path) -> None:
+def test_a_setting_that_only_users_have_needs_no_workspace_and_no_option(nessie, tmp_path) -> None:
     assert nessie("config", "set", "default-profile", "work").code == 0
     assert (
         "default-profile" in (tmp_path / "home" / "config" / "nessie" / "config.toml").read_text()
@@ -176,7 +175,7 @@ def test_init_writes_no_secret_either(nessie, tmp_path) -> None:
     assert not (tmp_path / ".nessie").exists()
 
 
-def test_a_file_that_is_no_toml_is_told_with_its_line_and_stays(nessie, settings) -> None:
+def test_a_file_that_is_not_toml_is_reported_with_its_line_and_kept(nessie, settings) -> None:
     settings.write_text('author = "Ada"\nalias = [\n')
     for argv in (["list"], ["set", "author", "Eva"], ["unset", "author"]):
         ran = nessie("config", *argv)
@@ -184,7 +183,7 @@ def test_a_file_that_is_no_toml_is_told_with_its_line_and_stays(nessie, settings
     assert settings.read_text() == 'author = "Ada"\nalias = [\n'
 
 
-def test_settings_of_the_repository_are_met_by_every_client(nessie, catalog) -> None:
+def test_settings_of_the_repository_apply_to_every_client(nessie, catalog) -> None:
     assert nessie("config", "--repository", "set", "protect.release/*", "no-delete").code == 0
     assert catalog.repository.config().settings["protect.release/*"] == "no-delete"
     assert nessie("config", "list", "--repository").rows == [
@@ -213,14 +212,14 @@ def names(ran) -> list[str]:
     return [row[0] for row in ran.rows]
 
 
-def test_the_default_profile_is_used_where_nothing_nearer_names_a_store(nessie, elsewhere) -> None:
+def test_the_default_profile_is_used_if_nothing_else_names_a_store(nessie, elsewhere) -> None:
     assert nessie("branch").code == 4
     nessie("config", "set", "default-profile", "work")
     assert names(nessie("branch")) == ["dev", "main"]
     assert nessie("status", "--json").json["reference"]["name"] == "dev"
 
 
-def test_a_profile_can_be_named_and_goes_before_the_workspace(
+def test_a_named_profile_takes_precedence_over_the_workspace(
     nessie, elsewhere, catalog, monkeypatch
 ) -> None:
     assert "dev" not in names(nessie("branch"))
@@ -237,7 +236,7 @@ def test_the_path_in_a_profile_means_the_same_everywhere(nessie, elsewhere, tmp_
     assert names(nessie("-C", "deep", "--profile", "work", "branch")) == ["dev", "main"]
 
 
-def test_an_unknown_profile_is_told_with_its_neighbours(nessie, elsewhere, catalog) -> None:
+def test_an_unknown_profile_gets_a_suggestion(nessie, elsewhere, catalog) -> None:
     ran = nessie("--profile", "wrok", "branch")
     assert (ran.code, "did you mean 'work'" in ran.err) == (4, True)
     ran = nessie("--profile", "work", "--store", "x", "branch")
@@ -266,9 +265,7 @@ def test_an_alias_is_found_from_where_the_command_works(nessie, catalog, tmp_pat
     assert nessie("-C", str(tmp_path.parent), "lg").code == 2
 
 
-def test_an_alias_that_a_file_gives_never_hides_a_command_and_never_leads_to_another(
-    nessie, settings
-) -> None:
+def test_an_alias_in_a_file_hides_no_command_and_names_no_other_alias(nessie, settings) -> None:
     settings.write_text('[alias]\nlog = "branch"\nlg = "lgg"\nlgg = "log"\n')
     assert nessie("log", "--oneline").lines[0].endswith("tables")
     ran = nessie("lg")
@@ -276,7 +273,7 @@ def test_an_alias_that_a_file_gives_never_hides_a_command_and_never_leads_to_ano
     assert nessie("lgg").code == 0
 
 
-def test_a_mistyped_alias_is_told_with_its_neighbours(nessie, catalog) -> None:
+def test_a_mistyped_alias_gets_a_suggestion(nessie, catalog) -> None:
     nessie("config", "set", "alias.graph", "log --graph")
     ran = nessie("grph")
     assert (ran.code, "did you mean 'graph'" in ran.err) == (2, True)
@@ -316,7 +313,7 @@ def test_a_list_may_be_written_as_an_array(nessie, tmp_path):
     )
 
 
-def test_what_is_no_list_takes_one_value(nessie):
+def test_a_setting_that_is_not_a_list_takes_one_value(nessie):
     refused = nessie("config", "set", "author", "Ada", "--add", "--user")
     assert (refused.code, "author: is not a list" in refused.err) == (2, True)
     assert nessie("config", "--global", "--add", "author", "Ada").code == 0

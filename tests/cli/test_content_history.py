@@ -11,7 +11,7 @@ def hashes(ran) -> list[str]:
     return [row[0] for row in ran.rows]
 
 
-def told(ran) -> list[tuple[str, str]]:
+def shown(ran) -> list[tuple[str, str]]:
     """Change and key of each line."""
     return [(row[3], row[4]) for row in ran.rows]
 
@@ -25,7 +25,7 @@ def test_every_commit_that_changed_the_content_newest_first(nessie, catalog) -> 
     ran = nessie("content", "history", "db.orders")
 
     assert hashes(ran) == [third, second, created]
-    assert told(ran) == [("M", "db.orders"), ("M", "db.orders"), ("A", "db.orders")]
+    assert shown(ran) == [("M", "db.orders"), ("M", "db.orders"), ("A", "db.orders")]
     assert ran.rows[0][5:] == ["metadata-location,snapshot-id", "update db.orders"]
 
 
@@ -35,53 +35,53 @@ def test_renames_are_followed_by_the_content_id(nessie, catalog) -> None:
     catalog.create("main", "db.orders", 99)
     catalog.rename("main", "db.sales", "db.revenue")
 
-    assert told(nessie("content", "history", "db.revenue")) == [
+    assert shown(nessie("content", "history", "db.revenue")) == [
         ("R", "db.sales -> db.revenue"),
         ("M", "db.sales"),
         ("R", "db.orders -> db.sales"),
         ("A", "db.orders"),
     ]
-    # Another content has the old key now; what was there before is told as well.
-    assert told(nessie("content", "history", "db.orders")) == [
+    # Another content has the old key now; the history includes the earlier content.
+    assert shown(nessie("content", "history", "db.orders")) == [
         ("A", "db.orders"),
         ("R", "db.orders -> db.sales"),
         ("A", "db.orders"),
     ]
 
 
-def test_a_content_that_came_onto_the_key_of_another_one_is_followed(nessie, catalog) -> None:
+def test_a_content_is_followed_to_the_key_that_another_one_had(nessie, catalog) -> None:
     orders, items = (
         catalog.repository.content("main", key(name)) for name in ("db.orders", "db.items")
     )
     catalog.commit(
         "main", "items take over", Delete(key("db.items")), Put(key("db.orders"), items, orders)
     )
-    assert told(nessie("content", "history", "db.orders")) == [
+    assert shown(nessie("content", "history", "db.orders")) == [
         ("R", "db.items -> db.orders"),
         ("A", "db.items"),
     ]
 
 
-def test_a_key_that_is_gone_is_followed_from_where_it_went(nessie, catalog) -> None:
+def test_the_history_of_a_deleted_key_starts_at_its_deletion(nessie, catalog) -> None:
     catalog.drop("main", "db.orders")
-    assert told(nessie("content", "history", "db.orders")) == [
+    assert shown(nessie("content", "history", "db.orders")) == [
         ("D", "db.orders"),
         ("A", "db.orders"),
     ]
     catalog.create("main", "db.orders", 5)
-    assert told(nessie("content", "history", "db.orders")) == [
+    assert shown(nessie("content", "history", "db.orders")) == [
         ("A", "db.orders"),
         ("D", "db.orders"),
         ("A", "db.orders"),
     ]
     catalog.rename("main", "db.items", "db.things")
-    assert told(nessie("content", "history", "db.items")) == [
+    assert shown(nessie("content", "history", "db.items")) == [
         ("R", "db.items -> db.things"),
         ("A", "db.items"),
     ]
 
 
-def test_a_replacement_tells_type_and_id(nessie, catalog) -> None:
+def test_a_replacement_shows_type_and_id(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     view = IcebergView(
         id="11111111-1111-4111-8111-111111111111",
@@ -91,11 +91,11 @@ def test_a_replacement_tells_type_and_id(nessie, catalog) -> None:
     )
     catalog.commit("main", "a view now", Put(key("db.orders"), view, before))
     ran = nessie("content", "history", "db.orders")
-    assert told(ran) == [("M", "db.orders"), ("A", "db.orders")]
+    assert shown(ran) == [("M", "db.orders"), ("A", "db.orders")]
     assert ran.rows[0][5].startswith("type,id,")
 
 
-def test_history_starts_where_it_is_told_and_ends_after_n(nessie, catalog) -> None:
+def test_history_starts_at_the_given_revision_and_ends_after_n(nessie, catalog) -> None:
     catalog.update("main", "db.orders", 2)
     catalog.update("main", "db.orders", 3)
     assert len(nessie("content", "history", "db.orders", "main~1").lines) == 2
@@ -162,7 +162,7 @@ def test_blame_of_many_keys_walks_and_agrees_with_looking_up_each(nessie, catalo
         assert row[1] == catalog.repository.last_change("main", key(row[0])).hash
 
 
-def test_blame_looks_where_it_is_told(nessie, catalog) -> None:
+def test_blame_starts_at_the_given_revision(nessie, catalog) -> None:
     catalog.update("main", "db.orders", 2)
     assert [row[0] for row in nessie("blame", "db.orders").rows] == ["db.orders"]
     assert nessie("blame", "db.orders", "--at", "v1").rows[0][4] == "tables"

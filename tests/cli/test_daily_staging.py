@@ -1,5 +1,4 @@
-"""Staging in daily work: contents copied by `show --raw`, stores without a workspace, hints that
-repeat the store."""
+"""Daily staging: copies by `show --raw`, stores without a workspace, hints."""
 
 import json
 
@@ -30,9 +29,7 @@ def test_a_raw_content_staged_again_changes_nothing(nessie, catalog, tmp_path) -
     )
 
 
-def test_a_raw_content_under_a_new_key_is_a_copy_with_an_id_of_its_own(
-    nessie, catalog, tmp_path
-) -> None:
+def test_a_raw_content_under_a_new_key_is_a_copy_with_a_new_id(nessie, catalog, tmp_path) -> None:
     file = raw(nessie, tmp_path, "db.orders")
     ran = nessie("content", "put", "db.copy", "--content", file, "-m", "copy")
     assert (ran.code, "key 'db.copy' is new" in ran.err) == (0, True)
@@ -82,7 +79,7 @@ def test_without_a_workspace_identical_content_makes_no_commit(nessie, catalog) 
 
 
 @pytest.mark.parametrize("words", [["--ref", "dev"], ["--store", ".nessie/store.sqlite"]])
-def test_the_hint_after_staging_repeats_the_options_that_name_the_place(
+def test_the_hint_after_staging_repeats_the_store_and_reference_options(
     nessie, catalog, words
 ) -> None:
     catalog.branch("dev")
@@ -101,7 +98,7 @@ def test_the_hint_after_staging_repeats_the_options_that_name_the_place(
         ["status"],
     ],
 )
-def test_every_command_says_how_to_go_on_if_the_current_branch_was_deleted(
+def test_every_command_suggests_a_way_out_if_the_current_branch_was_deleted(
     nessie, catalog, words
 ) -> None:
     catalog.branch("dev")

@@ -1,4 +1,4 @@
-"""What the metadata files say: in `--deep` of `nessie diff` and `nessie show`, and in conflicts."""
+"""Metadata files in `nessie diff --deep`, `nessie show --deep` and conflicts."""
 
 import json
 import subprocess
@@ -59,7 +59,9 @@ def test_the_fields_of_the_metadata_files_follow_those_of_the_content(nessie, de
     assert ("db.t", "data-files") not in rows
 
 
-def test_one_unreadable_file_is_told_with_its_key_and_stops_nothing(nessie, deep, tmp_path) -> None:
+def test_an_unreadable_file_is_reported_with_its_key_and_the_rest_is_shown(
+    nessie, deep, tmp_path
+) -> None:
     items = deep.repository.content("main", key("db.items"))
     deep.commit(
         "main",
@@ -96,7 +98,7 @@ def test_show_deep(nessie, deep) -> None:
     assert nessie("show", "--deep", "--json").json["diffs"][0]["metadata"]
 
 
-def test_a_rename_is_told_with_its_new_key(nessie, deep) -> None:
+def test_a_rename_shows_its_new_key(nessie, deep) -> None:
     deep.rename("main", "db.t", "db.renamed")
     ran = nessie("diff", "main~2", "main", "--deep", "--json")
     old, new = ran.json["diffs"]
@@ -113,7 +115,7 @@ def test_log_deep_shows_what_each_commit_changed_inside_its_tables(nessie, deep)
     assert ["rows", "->", "10"] in lines
 
 
-def test_log_deep_goes_on_behind_a_file_that_cannot_be_read(nessie, deep) -> None:
+def test_log_deep_continues_after_an_unreadable_file(nessie, deep) -> None:
     items = deep.repository.content("main", key("db.items"))
     deep.commit(
         "main",
@@ -130,14 +132,14 @@ def test_log_deep_goes_on_behind_a_file_that_cannot_be_read(nessie, deep) -> Non
     assert nessie("log", "--deep", "-n", "2", "--jsonl").lines
 
 
-def test_what_was_only_renamed_needs_no_metadata_file(nessie, deep) -> None:
+def test_a_rename_without_a_change_needs_no_metadata_file(nessie, deep) -> None:
     deep.rename("main", "db.items", "db.moved")
     ran = nessie("log", "--deep", "-n", "1", "--json")
     (_, new) = ran.json["logEntries"][0]["diffs"]
     assert (new["metadata"], new["metadataProblems"]) == ([], [])
 
 
-def test_deep_tells_fields_and_so_excludes_summaries(nessie, deep) -> None:
+def test_deep_shows_fields_and_excludes_summaries(nessie, deep) -> None:
     for option in ("--stat", "--name-status", "--name-only"):
         ran = nessie("diff", "main~1", "main", "--deep", option)
         assert (ran.code, "omit --stat, --name-status and --name-only" in ran.err) == (2, True)
@@ -236,7 +238,7 @@ def test_a_conflict_without_its_metadata_files_shows_the_contents(nessie, parted
     assert "rows" not in found
 
 
-def test_of_many_columns_a_conflict_shows_the_number(nessie, parted, tmp_path) -> None:
+def test_a_conflict_shows_only_the_number_of_many_columns(nessie, parted, tmp_path) -> None:
     wide = metadata(tmp_path / "wide.json", *(f"c{n}" for n in range(30)), rows=9)
     change(parted, "dev", wide, 9)
     found = nessie("merge", "dev").states

@@ -75,14 +75,14 @@ def test_prefixes_may_overlap(nessie, sides) -> None:
     assert nessie("diff", "v1", "feature", "--", "nothing").out == ""
 
 
-def test_the_exit_code_tells_scripts(nessie, sides) -> None:
+def test_the_exit_code_says_whether_there_are_differences(nessie, sides) -> None:
     assert nessie("diff", "v1", "feature", "--exit-code").code == 1
     assert nessie("diff", "v1", "feature", "--exit-code", "--json").code == 1
     assert nessie("diff", "main", "main", "--exit-code") == (0, "", "")
     assert nessie("diff", "v1", "feature").code == 0
 
 
-def test_quiet_is_git_s_nothing_is_printed_and_the_exit_code_tells(nessie, sides) -> None:
+def test_quiet_prints_nothing_and_sets_the_exit_code_as_in_git(nessie, sides) -> None:
     assert nessie("diff", "v1", "feature", "--quiet") == (1, "", "")
     assert nessie("-q", "diff", "v1", "feature", "--stat") == (1, "", "")
     assert nessie("diff", "v1", "v1", "--quiet") == (0, "", "")
@@ -182,7 +182,7 @@ def test_the_document_of_a_staged_batch_is_that_of_a_diff(nessie, staged) -> Non
     assert "staged" not in nessie("diff", "main~1", "--json").json
 
 
-def test_what_a_staged_diff_shows_is_what_the_commit_changes(nessie, staged) -> None:
+def test_a_staged_diff_shows_the_changes_of_the_commit(nessie, staged) -> None:
     before = sorted(nessie("diff", "--staged", "--name-status").rows)
     assert nessie("reset", "db.items").code == 0
     assert nessie("commit", "-m", "all").code == 0
@@ -208,5 +208,5 @@ def test_a_staged_diff_reads_metadata_files(nessie, staged) -> None:
     assert problems
 
 
-def test_a_diff_of_nothing_advises_the_staged_one(nessie, catalog) -> None:
+def test_an_empty_diff_suggests_the_staged_one(nessie, catalog) -> None:
     assert "nessie diff --staged" in nessie("diff").err

@@ -27,7 +27,7 @@ def test_every_check_is_a_row(nessie, catalog, tmp_path) -> None:
     assert rows["reference"][1] == f"main, chosen by the workspace {tmp_path}"
 
 
-def test_a_check_names_what_chose_the_store_and_the_reference(
+def test_a_check_names_the_source_of_the_store_and_the_reference(
     nessie, catalog, tmp_path, monkeypatch
 ) -> None:
     store = tmp_path / ".nessie" / "store.sqlite"
@@ -45,7 +45,7 @@ def test_a_check_names_what_chose_the_store_and_the_reference(
     assert found["reference"] == "main, chosen by NESSIE_REF"
 
 
-def test_without_a_store_nothing_is_broken(nessie) -> None:
+def test_no_store_is_not_a_failure(nessie) -> None:
     ran = nessie("doctor", "--json")
     assert (ran.code, ran.json["usable"]) == (0, None)
     assert checks(ran)["store"]["status"] == "ABSENT"
@@ -59,7 +59,7 @@ def test_a_store_that_does_not_answer_is_exit_code_7(nessie, store) -> None:
     assert checks(ran)["answer"]["status"] == "FAILED"
 
 
-def test_a_reference_that_is_gone_is_one_failed_check(nessie, catalog) -> None:
+def test_a_missing_reference_is_one_failed_check(nessie, catalog) -> None:
     ran = nessie("doctor", "--json", "--ref", "gone")
     assert (ran.code, ran.json["usable"]) == (1, True)
     assert checks(ran)["reference"]["status"] == "FAILED"
@@ -87,7 +87,7 @@ def test_credentials_that_may_not_be_sent_make_the_store_unusable(
     assert SECRET not in ran.out + ran.err
 
 
-def test_settings_that_cannot_be_read_are_one_failed_check(nessie, tmp_path) -> None:
+def test_unreadable_settings_are_one_failed_check(nessie, tmp_path) -> None:
     settings = tmp_path / "home" / "config" / "nessie" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text("author = [")

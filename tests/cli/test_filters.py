@@ -1,5 +1,4 @@
-"""What narrows listings down: the options of `nessie log`, `nessie branch` and `nessie content
-list`, and filters in CEL."""
+"""Options that filter `nessie log`, `branch` and `content list`, and filters in CEL."""
 
 import subprocess
 import sys
@@ -120,8 +119,7 @@ def names(ran) -> list[str]:
 
 @pytest.fixture
 def branches(history):
-    """Beside main and dev (merged): `idle` at v1, `work` two ahead of main, the tags `v1` and, made
-    later, `a2`."""
+    """main, dev (merged), `idle` at v1, `work` two ahead of main, the tags v1 and then a2."""
     history.branch("idle", "v1")
     history.branch("work")
     history.create("work", "db.w1")
@@ -159,7 +157,7 @@ def test_sorting(nessie, branches) -> None:
     assert names(nessie("tag", "--sort", "-time")) == ["a2", "v1"]
 
 
-def test_patterns_go_with_everything_else(nessie, branches) -> None:
+def test_patterns_combine_with_other_filters(nessie, branches) -> None:
     assert names(nessie("branch", "-l", "*i*", "--no-merged", "idle")) == ["main"]
     assert names(nessie("branch", "-l", "main", "--merged", "idle")) == []
 
@@ -248,7 +246,7 @@ def test_wrong_options_of_listings(nessie, history, argv) -> None:
     assert len(ran.err.splitlines()) <= 2
 
 
-def test_a_misspelt_order_has_a_neighbour(nessie, history) -> None:
+def test_a_misspelt_order_gets_a_suggestion(nessie, history) -> None:
     assert "did you mean 'time'" in nessie("branch", "--sort", "tme").err
 
 

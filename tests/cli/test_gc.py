@@ -22,13 +22,13 @@ FORMER_METADATA = 1
 @pytest.mark.parametrize(
     "options", [["--catalog", "nowhere"], ["--cutoff", "main"], ["--default-cutoff", "soon"]]
 )
-def test_no_run_is_begun_that_cannot_go_on(nessie, catalog, options) -> None:
+def test_a_run_that_cannot_finish_is_not_started(nessie, catalog, options) -> None:
     ran = nessie("gc", "mark", *options)
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1), ran
     assert nessie("gc", "list") == (0, "", "")
 
 
-def test_an_unknown_value_of_snapshots_is_told_with_the_known_ones(nessie, catalog) -> None:
+def test_an_unknown_value_of_snapshots_gets_the_known_ones(nessie, catalog) -> None:
     ran = nessie("gc", "mark", "--snapshots", "some")
     assert (ran.code, ran.out) == (2, ""), ran
     assert "'some' is not one of 'listed', 'referenced'" in ran.err
@@ -95,7 +95,7 @@ def place(nessie, tmp_path) -> Place:
     return found
 
 
-# -- what a command says about the next step -----------------------------------------------------
+# -- hints about the next step -----------------------------------------------------
 def test_a_listing_that_a_run_does_not_have_yet_names_the_next_step(place, nessie) -> None:
     place("gc", "mark")
     for option, why in (
@@ -117,7 +117,7 @@ def test_an_empty_warehouse_is_refused(place, nessie) -> None:
     assert (ran.code, ran.err) == (2, "nessie: --warehouse: the location is empty\n")
 
 
-def test_a_plan_says_how_many_tables_lie_elsewhere(place) -> None:
+def test_a_plan_counts_the_tables_outside_of_the_warehouse(place) -> None:
     place("gc", "mark")
     assert (
         "2 tables lie outside of the named locations"
@@ -134,8 +134,8 @@ def test_an_applied_run_says_how_many_candidates_are_deleted(place) -> None:
     assert f"{deleted} of {deleted} candidates deleted" in place("gc", "show").out
 
 
-# -- what is promised ----------------------------------------------------------------------------
-def test_a_deleted_branch_that_undo_brings_back_has_its_files(place) -> None:
+# -- files that are kept ----------------------------------------------------------------------------
+def test_a_deleted_branch_that_undo_restores_has_its_files(place) -> None:
     before = place.only()
     assert "nessie undo dev" in place("branch", "-D", "dev").err
     assert place.collected() == 0
@@ -144,7 +144,7 @@ def test_a_deleted_branch_that_undo_brings_back_has_its_files(place) -> None:
     assert (place.only(), place.rows()) == (before, 3)
 
 
-def test_a_state_that_undo_goes_back_to_has_its_files(place) -> None:
+def test_a_revision_that_undo_returns_to_has_its_files(place) -> None:
     """The cut-off policy of the branch keeps one commit; the reflog keeps the one before."""
     before = place.only()
     place("branch", "-f", "dev", "main")
@@ -153,7 +153,7 @@ def test_a_state_that_undo_goes_back_to_has_its_files(place) -> None:
     assert (place.only(), place.rows()) == (before, 3)
 
 
-def test_what_has_left_the_reflog_goes(place) -> None:
+def test_files_that_only_expired_moves_need_are_deleted(place) -> None:
     place("branch", "-D", "dev")
     assert place.collected("--reference-time", LATER) > 0
     assert place.only() == []
@@ -199,7 +199,7 @@ def test_a_batch_that_is_staged_after_the_plan_keeps_its_files(place) -> None:
     assert place.rows("main") == 3
 
 
-def test_a_batch_that_cannot_be_understood_ends_the_mark(place, nessie) -> None:
+def test_an_invalid_batch_stops_the_mark(place, nessie) -> None:
     (place.folder / ".nessie" / "batch.json").write_text("{")
     ran = nessie("gc", "mark")
     assert ran.code == 2
@@ -216,7 +216,7 @@ def test_a_run_that_was_applied_says_so_and_deletes_nothing(place, nessie) -> No
     assert first.exists()
 
 
-# -- a store that is damaged ---------------------------------------------------------------------
+# -- a damaged store ---------------------------------------------------------------------
 def lost_reference(store: Path) -> None:
     change(store, "DELETE FROM refs WHERE name = 'dev'")
 
@@ -271,7 +271,7 @@ def flip(store: Path, kind: int) -> None:
     "damage",
     [lost_reference, moved_reference, lost_reflog, damaged_value, damaged_node, lost_commit],
 )
-def test_plan_and_apply_refuse_a_store_that_is_damaged(place, nessie, damage) -> None:
+def test_plan_and_apply_refuse_a_damaged_store(place, nessie, damage) -> None:
     before = place.only()
     place("tag", "other", "dev")
     assert place.planned("--reference-time", LATER, "--default-cutoff", "1") > 0

@@ -59,7 +59,7 @@ def test_a_key_with_a_wildcard_is_printed_in_quotes_so_that_output_is_input(ness
     )
 
 
-def test_lists_what_matches_and_nothing_where_nothing_does(nessie, wide) -> None:
+def test_a_glob_lists_the_matching_keys_possibly_none(nessie, wide) -> None:
     assert [row[0] for row in nessie("content", "list", "*.orders").rows] == [
         "db.orders",
         "db.sales.orders",
@@ -70,7 +70,7 @@ def test_lists_what_matches_and_nothing_where_nothing_does(nessie, wide) -> None
     assert nessie("content", "list", "x.*") == (0, "", "")
 
 
-def test_deletes_what_matches_with_the_batch_applied(nessie, wide) -> None:
+def test_a_glob_deletes_the_matching_keys_of_branch_and_batch(nessie, wide) -> None:
     nessie("content", "delete", "db.sales.items")
     nessie("content", "put", "db.sales.new", "--type", "namespace")
     assert nessie("content", "delete", "db.sales.?*").code == 0
@@ -101,13 +101,13 @@ def test_a_glob_that_matches_nothing_is_an_error(nessie, wide, argv, said) -> No
     assert staged(nessie) == ["db.orders"]
 
 
-def test_takes_what_matches_out_of_the_batch(nessie, wide) -> None:
+def test_a_glob_unstages_the_matching_keys(nessie, wide) -> None:
     nessie("content", "delete", "db.sales.*", "db.orders")
     assert nessie("reset", "db.sales.*").out == "unstaged 3 operations, 1 still staged\n"
     assert staged(nessie) == ["db.orders"]
 
 
-def test_puts_what_matches_aside_and_takes_it_up_again(nessie, wide) -> None:
+def test_a_glob_stashes_the_matching_keys(nessie, wide) -> None:
     nessie("content", "delete", "db.sales.*", "db.orders")
     assert (
         nessie("stash", "push", "db.sales.*", "-m", "sales").out
@@ -119,14 +119,14 @@ def test_puts_what_matches_aside_and_takes_it_up_again(nessie, wide) -> None:
     assert sorted(staged(nessie)) == ["db.sales.a*", "db.sales.items", "db.sales.orders"]
 
 
-def test_both_keys_of_a_rename_go_aside(nessie, catalog) -> None:
+def test_both_keys_of_a_rename_are_stashed(nessie, catalog) -> None:
     nessie("content", "rename", "db.orders", "db.sales")
     nessie("content", "delete", "db.items")
     assert nessie("stash", "push", "db.orders").out == "stashed: 2 keys; 1 operation still staged\n"
     assert staged(nessie) == ["db.items"]
 
 
-def test_restores_what_matches_and_differs(nessie, wide) -> None:
+def test_a_glob_restores_the_matching_keys_that_differ(nessie, wide) -> None:
     assert nessie("restore", "db.s*", "--at", "v1").code == 0
     assert sorted(staged(nessie)) == [
         "db.sales",
@@ -139,7 +139,7 @@ def test_restores_what_matches_and_differs(nessie, wide) -> None:
     assert nessie("restore", "db.o*", "--at", "v1", "-m", "nothing").code == 2
 
 
-def test_a_recursive_restore_takes_staged_changes_back(nessie, wide) -> None:
+def test_a_recursive_restore_reverts_staged_changes(nessie, wide) -> None:
     nessie("content", "delete", "db.sales.orders")
     assert nessie("restore", "db.sales", "--recursive", "--at", "HEAD").code == 0
     assert staged(nessie) == []

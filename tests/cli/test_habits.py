@@ -11,7 +11,7 @@ def test_h_is_short_for_help(nessie, catalog, words) -> None:
     assert nessie(*words, "-h").out.startswith(f"Usage: nessie {' '.join(words)}".rstrip())
 
 
-def test_pynessie_s_configuration_is_named_where_no_store_is_found(nessie, tmp_path) -> None:
+def test_pynessie_s_configuration_is_named_if_no_store_is_found(nessie, tmp_path) -> None:
     folder = tmp_path / "home" / "config" / "nessie"
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text("endpoint: http://x\n")
@@ -80,7 +80,7 @@ def test_what_git_users_type_works(daily, line) -> None:
     assert (ran.code, TYPED[line] in ran.out) == (0, True), ran
 
 
-def test_a_short_status_has_a_letter_for_everything_and_tells_conflicts(nessie, catalog) -> None:
+def test_a_short_status_has_a_letter_for_each_change_and_marks_conflicts(nessie, catalog) -> None:
     assert nessie("status", "-s") == (0, "", "")
     nessie("content", "put", "db.orders", "--metadata-location", "s3://mine")
     nessie("content", "rename", "db.items", 'db."it.ems"')
@@ -150,7 +150,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("line", TOLD)
-def test_what_git_users_type_and_is_called_otherwise_is_told_in_one_line(daily, line) -> None:
+def test_a_git_command_with_another_name_gets_one_line_with_ours(daily, line) -> None:
     before = daily("log", "--json").out
     ran = daily(*line.split())
     assert (ran.code, ran.out) == (2, ""), ran
@@ -159,7 +159,7 @@ def test_what_git_users_type_and_is_called_otherwise_is_told_in_one_line(daily, 
     assert daily("log", "--json").out == before
 
 
-def test_a_key_in_the_place_of_a_revision_is_told_where_keys_stand(daily) -> None:
+def test_a_key_in_the_place_of_a_revision_gets_a_hint(daily) -> None:
     ran = daily("log", "db.orders")
     assert (ran.code, ran.err.splitlines()[1]) == (
         4,
@@ -167,7 +167,7 @@ def test_a_key_in_the_place_of_a_revision_is_told_where_keys_stand(daily) -> Non
     )
 
 
-def test_a_branch_of_a_remote_is_told_what_it_is_called_here(daily) -> None:
+def test_a_remote_tracking_branch_gets_its_name_here(daily) -> None:
     ran = daily("log", "origin/feature")
     assert (ran.code, ran.err.splitlines()[1].startswith("'feature' is its name here")) == (
         4,
@@ -175,14 +175,14 @@ def test_a_branch_of_a_remote_is_told_what_it_is_called_here(daily) -> None:
     ), ran
 
 
-def test_batches_that_are_put_aside_are_numbered_as_in_git_as_well(daily) -> None:
+def test_stashes_are_numbered_as_in_git(daily) -> None:
     assert daily("stash").code == 0
     assert "1: the stash has 1 batch" in daily("stash", "pop", "stash@{1}").err
     assert daily("stash", "show", "stash@{0}").code == 0
     assert daily("stash", "pop", "stash@{0}").code == 0
 
 
-def test_the_parent_that_git_wants_to_know_for_a_merge_is_no_message(daily) -> None:
+def test_git_s_parent_option_of_a_revert_is_not_a_message(daily) -> None:
     assert daily("reset").code == daily("merge", "feature").code == 0
     before = daily("log", "--json").out
     ran = daily("revert", "-m", "1", "HEAD")
@@ -195,7 +195,7 @@ def test_the_parent_that_git_wants_to_know_for_a_merge_is_no_message(daily) -> N
     assert daily("revert", "-m", "1", "HEAD").code == 0, "of no merge"
 
 
-def test_every_option_that_has_a_hint_is_none_of_ours() -> None:
+def test_an_option_with_a_hint_is_not_an_option_of_nessie() -> None:
     from manual.tree import every, read
     from nessie_cli.cli.git_habits import HINTS
 

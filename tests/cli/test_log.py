@@ -9,8 +9,10 @@ from nessie_cli.model import ReferenceType
 
 @pytest.fixture
 def history(catalog):
-    """main: namespace, tables (v1), update items, merge of feature, rename; feature: update orders;
-    stray: one more commit."""
+    """main: namespace, tables (v1), update items, merge of feature, rename.
+
+    feature: update orders. stray: one more commit.
+    """
     catalog.branch("feature")
     catalog.update("feature", "db.orders", 2, author="Bob <bob@example.org>")
     catalog.update("main", "db.items", 2)
@@ -52,7 +54,7 @@ def test_the_current_reference_is_the_start(nessie, history) -> None:
     assert subjects(nessie("log", "HEAD~1", "--ref", "stray")) == ["tables", "namespace"]
 
 
-def test_first_parents_leave_merged_commits_out(nessie, history) -> None:
+def test_first_parent_skips_merged_commits(nessie, history) -> None:
     assert subjects(nessie("log", "--first-parent")) == [s for s in MAIN if s != "update db.orders"]
     assert subjects(nessie("log", "v1..main", "--first-parent")) == [
         "rename db.items",
@@ -118,9 +120,7 @@ def test_since_and_until_are_inclusive(nessie, history) -> None:
     assert subjects(nessie("log", "--since", "1 hour ago")) == []
 
 
-def test_since_and_until_are_inclusive_where_the_whole_history_is_looked_at(
-    nessie, history
-) -> None:
+def test_since_and_until_are_inclusive_over_the_whole_history(nessie, history) -> None:
     """In a graph, and along the first parents of a range, commits are not left out by the store."""
     times = [row[1] for row in nessie("log").rows]
     for options, wanted in {
@@ -150,7 +150,7 @@ def test_records_hold_hash_time_author_subject(nessie, history) -> None:
     assert nessie("log", "-n", "1", "--oneline").rows == [[row[0], row[3]]]
 
 
-def test_stat_counts_changes_a_rename_being_one(nessie, history) -> None:
+def test_stat_counts_a_rename_as_one_change(nessie, history) -> None:
     assert [row[-1] for row in nessie("log", "--stat").rows] == [">1", "~1", "~1", "~1", "+2", "+1"]
     found = nessie("log", "--stat", "-n", "1", "--json").json["logEntries"][0]["changes"]
     assert found == {"created": 0, "updated": 0, "deleted": 0, "renamed": 1}
@@ -246,7 +246,7 @@ UNUSED = {
         ["show"],
     ],
 )
-def test_reading_in_a_pipe_loads_no_library_that_it_does_not_use(nessie, history, argv) -> None:
+def test_reading_in_a_pipe_loads_only_the_libraries_that_it_needs(nessie, history, argv) -> None:
     program = (
         f"import sys; from nessie_cli.cli.main import run; code = run({argv}); print(*sys.modules,"
         " sep='\\n', file=sys.stderr); sys.exit(code)"
@@ -259,7 +259,7 @@ def test_reading_in_a_pipe_loads_no_library_that_it_does_not_use(nessie, history
     assert not loaded & UNUSED
 
 
-def test_a_template_of_one_s_own(nessie, catalog) -> None:
+def test_a_custom_template(nessie, catalog) -> None:
     head = catalog.head("main")
     assert nessie("log", "-n", "1", "--format", "%H|%h|%s|%b|%an|%ae|%cn").lines == [
         f"{head}|{head[:12]}|tables|with a body|Eva|eva@example.org|etl"
@@ -319,7 +319,7 @@ def test_the_placeholders_that_git_users_try(nessie, catalog) -> None:
     assert age
 
 
-def test_an_unknown_placeholder_is_told_with_those_that_work(nessie, catalog) -> None:
+def test_an_unknown_placeholder_gets_the_known_ones(nessie, catalog) -> None:
     ran = nessie("log", "--format", "%h %q")
     assert ran.code == 2
     assert "%q is not a placeholder" in ran.err
@@ -349,7 +349,7 @@ def test_the_text_of_a_template_is_raw_beside_a_graph_too(nessie, catalog) -> No
     "words",
     [["%q"], ["%"], ["%xzz"], ["%s", "--stat"], ["%s", "--deep"], ["%s", "--json"], ["%s", "-p"]],
 )
-def test_a_template_that_cannot_be_filled_is_refused(nessie, catalog, words) -> None:
+def test_an_invalid_template_is_refused(nessie, catalog, words) -> None:
     ran = nessie("log", "--format", *words)
     assert (ran.code, "--format" in ran.err) == (2, True)
 

@@ -53,7 +53,7 @@ def test_the_target_and_the_message_may_be_given(nessie, feature) -> None:
     assert nessie("merge", "feature", "-b", "main").code == 0
 
 
-def test_a_merge_is_a_commit_of_the_user_s_whoever_makes_the_message_up(nessie, feature) -> None:
+def test_a_merge_with_a_default_message_has_the_user_as_author(nessie, feature) -> None:
     assert nessie("merge", "feature").code == 0
     meta = nessie("log", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]
     assert (meta["message"] == "Merge branch 'feature' into main", meta["authors"]) == (
@@ -176,7 +176,7 @@ def test_a_decision_on_a_key_that_is_not_in_the_merge_is_refused(nessie, conflic
     assert "db.items" in ran.err
 
 
-def test_several_conflicts_come_at_once(nessie, conflict) -> None:
+def test_all_conflicts_are_reported_at_once(nessie, conflict) -> None:
     conflict.update("feature", "db.items", 5)
     ran = nessie("merge", "feature")
     assert ran.err.count("\nconflict: ") == 2
@@ -232,7 +232,7 @@ def test_a_change_that_meets_a_rename_on_the_target_offers_to_follow_it(nessie, 
     )
 
 
-def test_a_missing_namespace_says_how_to_make_it(nessie, catalog) -> None:
+def test_a_missing_namespace_says_how_to_create_it(nessie, catalog) -> None:
     key = ContentKey.parse("ns")
     catalog.commit("main", "ns", Put(key, Namespace(elements=("ns",))))
     catalog.branch("feature")
@@ -275,7 +275,7 @@ def test_wrong_input(nessie, feature, argv, code, said) -> None:
     assert feature.head("main") == before
 
 
-def test_histories_that_share_nothing_are_merged_on_demand(nessie, catalog) -> None:
+def test_unrelated_histories_are_merged_on_request(nessie, catalog) -> None:
     catalog.repository.create_reference(
         ReferenceType.BRANCH,
         "alone",

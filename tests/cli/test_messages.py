@@ -33,7 +33,7 @@ def test_json_has_the_message_of_the_api(nessie, catalog) -> None:
     assert error["message"] == "Named reference 'elsewhere' not found"
 
 
-def test_an_unexpected_hash_is_told_once_with_the_way_out(nessie, catalog) -> None:
+def test_an_unexpected_hash_is_reported_once_with_the_way_out(nessie, catalog) -> None:
     old = catalog.branch("feature")
     head = catalog.update("feature", "db.orders", 2)
     ran = nessie("branch", "-d", "feature", "--yes", "--expected-hash", old)

@@ -1,5 +1,7 @@
-"""Every command line that the diagnostics offer works when it is pasted into a shell, for every
-type of conflict and for keys that need quoting."""
+"""Every suggested command line works when it is pasted into a shell.
+
+The tests cover every type of conflict, and keys that need quotes.
+"""
 
 import os
 import shutil
@@ -117,7 +119,7 @@ BATCHES = [*CONFLICTS, odd_update, odd_dash, odd_namespace, view_with_sql]
 
 
 @pytest.mark.parametrize("make", BATCHES)
-def test_each_resolution_of_a_batch_settles_its_conflict(
+def test_each_resolution_of_a_batch_resolves_its_conflict(
     nessie, catalog, tmp_path, paste, make
 ) -> None:
     make(nessie, catalog)
@@ -215,7 +217,7 @@ MERGES = [
 
 @pytest.mark.parametrize("verb", ["merge", "transplant"])
 @pytest.mark.parametrize("make", MERGES)
-def test_each_resolution_of_a_merge_settles_its_conflict(
+def test_each_resolution_of_a_merge_resolves_its_conflict(
     nessie, catalog, paste, make, verb
 ) -> None:
     tmp_path = Path.cwd()
@@ -273,9 +275,7 @@ def test_without_a_workspace_the_lines_commit_by_themselves(
     assert nessie("-C", str(outside), *words).code == 0
 
 
-def test_the_lines_go_where_the_command_went_by_a_profile_and_a_reference(
-    nessie, catalog, tmp_path, paste
-) -> None:
+def test_the_lines_repeat_a_profile_and_a_reference(nessie, catalog, tmp_path, paste) -> None:
     catalog.branch("dev")
     (tmp_path / ".nessie").rename(tmp_path / "kept")
     nessie(
@@ -305,9 +305,7 @@ def test_the_lines_go_where_the_command_went_by_a_profile_and_a_reference(
     assert (done.returncode, nessie(*words).code) == (0, 0), (line, done.stderr)
 
 
-def test_the_lines_go_where_the_command_went_by_a_folder(
-    nessie, catalog, tmp_path, tmp_path_factory, paste
-) -> None:
+def test_the_lines_repeat_a_folder(nessie, catalog, tmp_path, tmp_path_factory, paste) -> None:
     nessie("content", "put", "db.orders", "--metadata-location", "s3://mine")
     catalog.update("main", "db.orders", 30)
     outside = tmp_path_factory.mktemp("outside")
@@ -325,7 +323,7 @@ def test_the_lines_go_where_the_command_went_by_a_folder(
     )
 
 
-def test_a_reference_that_moved_says_the_command_with_its_hash(
+def test_a_reference_that_moved_offers_the_command_with_its_hash(
     nessie, catalog, tmp_path, paste
 ) -> None:
     catalog.branch("dev")
@@ -338,7 +336,7 @@ def test_a_reference_that_moved_says_the_command_with_its_hash(
     assert nessie("branch", "dev", "-l").code == 4
 
 
-# -- reverts: the commit to take back is main~1, what has happened since is main -----------------
+# -- reverts of main~1; main is a later change -----------------
 def updated_since(catalog) -> str:
     catalog.update("main", "db.orders", 20)
     catalog.update("main", "db.orders", 30)
@@ -419,7 +417,7 @@ REVERTS = [
 
 
 @pytest.mark.parametrize("make", REVERTS)
-def test_each_resolution_of_a_revert_settles_its_conflict(nessie, catalog, paste, make) -> None:
+def test_each_resolution_of_a_revert_resolves_its_conflict(nessie, catalog, paste, make) -> None:
     tmp_path = Path.cwd()
     # By its hash: some of the lines commit, and then main~1 is another commit.
     what = make(catalog).replace("main~1", catalog.repository.resolve("main~1").hash)

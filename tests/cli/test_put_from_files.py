@@ -1,5 +1,4 @@
-"""`nessie content put` with metadata files: the newest one of a folder, and ids that are not in the
-file."""
+"""`nessie content put` with metadata files: the newest file, and ids that are not in it."""
 
 import json
 from pathlib import Path
@@ -39,7 +38,7 @@ def test_the_highest_version_of_a_folder_is_the_newest(nessie, catalog, folder) 
     assert location(nessie) == "00010-c.metadata.json"
 
 
-def test_a_version_hint_goes_before_the_highest_version(nessie, catalog, folder) -> None:
+def test_a_version_hint_takes_precedence_over_the_highest_version(nessie, catalog, folder) -> None:
     (folder / "version-hint.text").write_text("2\n")
     assert nessie("content", "put", "t", "--from-metadata", str(folder), "-m", "t").code == 0
     assert location(nessie) == "00002-b.metadata.json"

@@ -13,7 +13,7 @@ def test_moves_are_newest_first_with_both_ends_and_the_message(nessie, catalog) 
     assert nessie("reflog", "main", "-n", "1").rows == ran.rows[:1]
 
 
-def test_a_deleted_reference_is_remembered(nessie, catalog) -> None:
+def test_the_reflog_keeps_deleted_references(nessie, catalog) -> None:
     catalog.branch("gone")
     nessie("branch", "-d", "gone")
     assert [row[6] for row in nessie("reflog", "gone").rows] == ["delete", "create"]
@@ -56,11 +56,11 @@ def test_wrong_input(nessie, catalog, argv, code) -> None:
         "merge main --into",
     ],
 )
-def test_a_name_that_is_no_text_is_nobody_s(nessie, catalog, line) -> None:
+def test_an_author_that_is_not_text_is_shown_as_unknown(nessie, catalog, line) -> None:
     words = line.replace("REF", "R\udcff").split() if "REF" in line else [*line.split(), "R\udcff"]
     ran = nessie(*words)
-    assert (ran.code, ran.out, len(ran.err.splitlines())) == (4, "", 1), ran
+    assert (ran.code, ran.out, ran.err.count("nessie: ")) == (4, "", 1), ran
 
 
-def test_no_moves_asked_for_is_no_error(nessie, catalog) -> None:
+def test_a_limit_of_zero_is_valid(nessie, catalog) -> None:
     assert nessie("reflog", "-n", "0") == (0, "", "")

@@ -104,7 +104,7 @@ def test_the_batch_is_committed_with_a_message(nessie, batch) -> None:
 
 
 @pytest.mark.parametrize("argv", [[], ["merge", "feature"]])
-def test_without_a_terminal_the_way_out_is_told(nessie, merging, argv) -> None:
+def test_without_a_terminal_the_error_names_the_options(nessie, merging, argv) -> None:
     nessie("content", "put", "db.orders", "--metadata-location", "s3://mine", "--snapshot-id", "20")
     merging.update("main", "db.orders", 31)
     ran = nessie("resolve", *argv)
@@ -184,7 +184,7 @@ CONFLICTS = [
 
 @pytest.mark.parametrize("side", ["--current", "--proposed"])
 @pytest.mark.parametrize("make", CONFLICTS)
-def test_either_side_settles_every_conflict_of_a_batch(nessie, catalog, make, side) -> None:
+def test_either_side_resolves_every_conflict_of_a_batch(nessie, catalog, make, side) -> None:
     make(nessie, catalog)
     conflicts = nessie("status", "--json").json["conflicts"]
     assert conflicts
@@ -250,7 +250,7 @@ def test_each_conflict_is_shown_and_asked_about(nessie, merging) -> None:
     assert code == 0
     assert seen.count(" was changed on main and on feature   VALUE_DIFFERS") == 2
     assert (seen.count("1 of 2: [o]urs"), seen.count("2 of 2: [o]urs")) == (2, 1), (
-        "nobody has answered what"
+        "an unknown answer repeats the question"
     )
     assert "resolve  " not in seen, "here the keys that are typed resolve it"
     assert snapshots(merging) == (30, 20)
@@ -323,14 +323,14 @@ def test_current_and_proposed_belong_to_a_batch(nessie, merging) -> None:
     assert (ran.code, "--ours and --theirs" in ran.err) == (2, True)
 
 
-def test_giving_up_changes_nothing(nessie, merging) -> None:
+def test_aborting_changes_nothing(nessie, merging) -> None:
     head = merging.head("main")
     code, seen = answering("t\na\n", "resolve", "merge", "feature")
     assert (code, "aborted" in seen) == (1, True)
     assert merging.head("main") == head
 
 
-def test_a_skipped_conflict_keeps_a_merge_from_being_done(nessie, merging) -> None:
+def test_a_skipped_conflict_prevents_the_merge(nessie, merging) -> None:
     head = merging.head("main")
     code, seen = answering("s\nt\n", "resolve", "merge", "feature")
     assert code == 3
@@ -339,7 +339,7 @@ def test_a_skipped_conflict_keeps_a_merge_from_being_done(nessie, merging) -> No
     assert seen.count("VALUE_DIFFERS") == 2, "each conflict is shown once"
 
 
-def test_a_message_commits_no_batch_with_a_skipped_conflict(nessie, batch) -> None:
+def test_a_batch_with_a_skipped_conflict_is_not_committed(nessie, batch) -> None:
     code, seen = answering("p\ns\n", "resolve", "-m", "not yet")
     assert (code, seen.count("VALUE_DIFFERS")) == (3, 2)
     assert "1 conflict left" in seen
@@ -400,13 +400,15 @@ def test_an_edited_content_is_written(nessie, merging, tmp_path: Path) -> None:
     ]
 
 
-def test_conflict_markers_that_are_left_are_told_and_asked_about_again(nessie, merging) -> None:
+def test_remaining_conflict_markers_are_reported_and_the_question_is_repeated(
+    nessie, merging
+) -> None:
     head = merging.head("main")
     code, seen = answering("e\na\n", "resolve", "merge", "feature", EDITOR="true")
     assert (code, "conflict markers are left" in seen, merging.head("main")) == (1, True, head)
 
 
-def test_an_editor_that_fails_is_told_and_asked_again(nessie, merging) -> None:
+def test_a_failed_editor_is_reported_and_the_question_is_repeated(nessie, merging) -> None:
     code, seen = answering("e\no\no\n", "resolve", "merge", "feature", EDITOR="false")
     assert (code, "the editor 'false' ended with 1" in seen) == (0, True)
 
@@ -419,7 +421,7 @@ def test_the_batch_on_a_terminal(nessie, batch) -> None:
     assert (code, snapshots(batch)) in ((0, (20, 30)), (0, (30, 20)))
 
 
-def test_deleting_and_putting_of_others_is_nothing_to_settle(nessie, catalog) -> None:
+def test_changes_of_other_keys_are_not_conflicts(nessie, catalog) -> None:
     nessie("content", "put", "db.orders", "--metadata-location", "s3://mine")
     catalog.commit("main", "other", Delete(key("db.items")), Put(key("db.more"), table("m", 1)))
     ran = nessie("resolve")
@@ -449,7 +451,7 @@ def test_a_transplant_onto_another_branch_asks_on_a_terminal(nessie, merging) ->
     assert snapshots(merging) == (30, 30)
 
 
-def test_a_transplant_whose_conflict_is_skipped_is_not_done(nessie, merging) -> None:
+def test_a_skipped_conflict_prevents_the_transplant(nessie, merging) -> None:
     head = merging.head("main")
     code, _ = answering("s\nt\n", "resolve", "transplant", "v1..feature")
     assert (code, merging.head("main")) == (3, head)
@@ -483,13 +485,13 @@ def test_a_revert_asks_on_a_terminal(nessie, changed_since) -> None:
     assert changed_since.repository.commit_at("main").meta.subject == 'Revert "to 20"'
 
 
-def test_a_revert_whose_conflict_is_skipped_is_not_done(nessie, changed_since) -> None:
+def test_a_skipped_conflict_prevents_the_revert(nessie, changed_since) -> None:
     head = changed_since.head("main")
     code, _ = answering("s\n", "resolve", "revert", "main~1")
     assert (code, changed_since.head("main")) == (3, head)
 
 
-def test_a_revert_of_which_nothing_is_left_is_told(nessie, changed_since) -> None:
+def test_a_revert_without_remaining_changes_is_refused(nessie, changed_since) -> None:
     changed_since.update("main", "db.items", 31)
     ran = nessie("resolve", "revert", "main~2", "--ours", "db.orders", "--ours", "db.items")
     assert (ran.code, "nothing is left" in ran.err) == (2, True)

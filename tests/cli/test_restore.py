@@ -24,7 +24,7 @@ def staged(nessie) -> list[tuple[str, str]]:
 
 
 # -- restore -------------------------------------------------------------------------------------
-def test_an_update_is_staged_that_brings_the_old_state_back(nessie, catalog) -> None:
+def test_restore_stages_an_update_to_the_old_content(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     catalog.update("main", "db.orders", 2)
     assert (
@@ -36,7 +36,7 @@ def test_an_update_is_staged_that_brings_the_old_state_back(nessie, catalog) -> 
     assert catalog.repository.content("main", key("db.orders")) == before
 
 
-def test_with_a_message_it_is_one_step_also_without_a_workspace(nessie, catalog, tmp_path) -> None:
+def test_with_a_message_restore_commits_even_without_a_workspace(nessie, catalog, tmp_path) -> None:
     catalog.update("main", "db.orders", 2)
     (tmp_path / "elsewhere").mkdir()
     ran = nessie(
@@ -55,13 +55,13 @@ def test_with_a_message_it_is_one_step_also_without_a_workspace(nessie, catalog,
     assert catalog.snapshot("main", "db.orders") == 1
 
 
-def test_a_key_that_was_not_there_is_deleted(nessie, catalog) -> None:
+def test_restore_deletes_a_key_that_did_not_exist(nessie, catalog) -> None:
     catalog.create("main", "db.new")
     nessie("restore", "db.new", "-s", "v1", "-m", "away")
     assert catalog.snapshot("main", "db.new") is None
 
 
-def test_a_dropped_content_comes_back_under_a_new_id(nessie, catalog) -> None:
+def test_a_deleted_content_is_restored_with_a_new_id(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     catalog.drop("main", "db.orders")
     nessie("restore", "db.orders", "-s", "v1", "-m", "back")
@@ -70,7 +70,7 @@ def test_a_dropped_content_comes_back_under_a_new_id(nessie, catalog) -> None:
     assert after.id != before.id
 
 
-def test_a_replaced_content_comes_back_under_its_own_id(nessie, catalog) -> None:
+def test_a_replaced_content_is_restored_with_its_id(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     catalog.commit(
         "main",
@@ -81,14 +81,14 @@ def test_a_replaced_content_comes_back_under_its_own_id(nessie, catalog) -> None
     assert catalog.repository.content("main", key("db.orders")) == before
 
 
-def test_restoring_what_is_there_takes_the_operation_out_of_the_batch(nessie, catalog) -> None:
+def test_restoring_the_current_content_unstages_the_operation(nessie, catalog) -> None:
     nessie("content", "delete", "db.orders")
     ran = nessie("restore", "db.orders", "-s", "HEAD")
     assert (ran.code, "db.orders is the same on the branch as at HEAD" in ran.err) == (0, True)
     assert staged(nessie) == []
 
 
-def test_recursive_restores_all_below_namespaces_included(nessie, catalog) -> None:
+def test_recursive_restores_everything_below_a_key_with_namespaces(nessie, catalog) -> None:
     before = state(catalog)
     catalog.commit(
         "main", "drop all", Delete(key("db.orders")), Delete(key("db.items")), Delete(key("db"))
@@ -148,7 +148,7 @@ def replacement(catalog) -> str:
 
 
 @pytest.mark.parametrize("change", [drop_and_more, rename_and_change, replacement])
-def test_a_commit_is_taken_back_whatever_later_ones_did_to_other_keys(
+def test_a_commit_is_reverted_although_later_ones_changed_other_keys(
     nessie, catalog, change
 ) -> None:
     catalog.create("main", "db.other", 4)
@@ -175,14 +175,14 @@ def test_the_message_names_the_commit_unless_one_is_given(nessie, catalog) -> No
     assert catalog.snapshot("main", "db.orders") == 2
 
 
-def test_a_rename_is_taken_back_under_the_same_id(nessie, catalog) -> None:
+def test_a_reverted_rename_keeps_the_id(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     catalog.rename("main", "db.orders", "db.sales")
     nessie("revert", "HEAD")
     assert catalog.repository.content("main", key("db.orders")) == before
 
 
-def test_a_merge_is_taken_back_whole(nessie, catalog) -> None:
+def test_a_merge_is_reverted_as_a_whole(nessie, catalog) -> None:
     catalog.branch("dev")
     catalog.update("dev", "db.orders", 2)
     catalog.create("dev", "db.new", 3)
@@ -192,7 +192,7 @@ def test_a_merge_is_taken_back_whole(nessie, catalog) -> None:
     assert state(catalog) == before
 
 
-def test_what_is_staged_stays_staged(nessie, catalog) -> None:
+def test_a_revert_keeps_the_staged_batch(nessie, catalog) -> None:
     catalog.update("main", "db.orders", 2)
     nessie("content", "delete", "db.items")
     assert nessie("revert", "HEAD").code == 0
@@ -220,7 +220,7 @@ def test_a_dry_run_writes_nothing(nessie, catalog) -> None:
     assert catalog.head("main") == head
 
 
-def test_what_changed_since_is_a_conflict_with_everything_that_tells_why(nessie, catalog) -> None:
+def test_a_later_change_is_a_conflict_with_all_details(nessie, catalog) -> None:
     hash_ = catalog.update("main", "db.orders", 2)
     later = catalog.update("main", "db.orders", 3)
     ran = nessie("revert", hash_, "--json")
@@ -239,7 +239,7 @@ def test_what_changed_since_is_a_conflict_with_everything_that_tells_why(nessie,
     assert catalog.head("main") == later
 
 
-def test_ours_keeps_and_theirs_takes_back_regardless(nessie, catalog) -> None:
+def test_ours_keeps_a_later_change_and_theirs_reverts_it(nessie, catalog) -> None:
     hash_ = drop_and_more(catalog)
     catalog.create("main", "db.orders", 50)
     catalog.update("main", "db.items", 60)
@@ -258,9 +258,7 @@ def test_ours_keeps_and_theirs_takes_back_regardless(nessie, catalog) -> None:
 
 @pytest.mark.parametrize("later", ["drop", "change", "other"])
 @pytest.mark.parametrize("named", ["db.orders", "db.sales"])
-def test_a_rename_is_taken_back_regardless_of_what_became_of_it(
-    nessie, catalog, later, named
-) -> None:
+def test_theirs_reverts_a_rename_despite_later_changes(nessie, catalog, later, named) -> None:
     hash_ = rename_and_change(catalog)
     if later == "drop":
         catalog.drop("main", "db.sales")

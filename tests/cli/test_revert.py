@@ -15,7 +15,7 @@ def history(catalog):
     return catalog
 
 
-def test_a_range_is_taken_back_by_one_commit(nessie, history) -> None:
+def test_a_range_is_reverted_by_one_commit(nessie, history) -> None:
     ran = nessie("revert", "v1..main", "--json")
     assert (ran.code, ran.json["wasApplied"]) == (0, True)
     assert [history.snapshot("main", name) for name in ("db.orders", "db.more", "db.items")] == [
@@ -27,11 +27,11 @@ def test_a_range_is_taken_back_by_one_commit(nessie, history) -> None:
     assert message.startswith("Revert v1..main (4 commits)\n\nThis reverts commit ")
     assert message.count("This reverts commit") == 4
     assert nessie("diff", "v1", "main", "--name-status").lines == ["M\tdb.items"], (
-        "what was dropped comes back under another content id"
+        "a deleted content is restored with another content id"
     )
 
 
-def test_what_has_changed_since_is_a_conflict_and_nothing_is_taken_back(nessie, history) -> None:
+def test_a_later_change_is_a_conflict_and_nothing_is_reverted(nessie, history) -> None:
     history.update("main", "db.more", 9)
     head = history.head("main")
     ran = nessie("revert", "v1..main~1", "--json")
@@ -72,13 +72,13 @@ def test_a_range_can_be_staged_only(nessie, history) -> None:
         ("..", "there are no commits after"),
     ],
 )
-def test_a_range_that_means_nothing_is_refused(nessie, history, words, said) -> None:
+def test_an_empty_range_is_refused(nessie, history, words, said) -> None:
     head = history.head("main")
     ran = nessie("revert", words)
     assert (ran.code, said in ran.err, history.head("main")) == (2, True, head)
 
 
-def test_a_range_whose_changes_undo_each_other_leaves_nothing_to_do(nessie, catalog) -> None:
+def test_a_range_without_a_net_change_leaves_nothing_to_do(nessie, catalog) -> None:
     catalog.create("main", "db.more")
     catalog.drop("main", "db.more")
     assert nessie("revert", "v1..main").code == 2

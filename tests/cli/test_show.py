@@ -88,7 +88,7 @@ def test_git_s_form_of_a_content_at_a_revision(nessie, catalog) -> None:
     )
 
 
-def test_a_content_that_is_only_elsewhere_is_said_to_be_there(nessie, catalog) -> None:
+def test_a_content_on_another_reference_is_found_there(nessie, catalog) -> None:
     catalog.create("main", "db.more")
     ran = nessie("show", "v1:db.more")
     assert (ran.code, "main has it" in ran.err) == (4, True)

@@ -15,7 +15,7 @@ def test_a_second_parent_of_a_commit_with_one_parent(nessie, catalog) -> None:
     assert (ran.code, ran.err) == (4, "nessie: main^2: the commit main has 1 parent\n")
 
 
-def test_a_shortened_hash_is_no_branch_to_switch_to(nessie, catalog) -> None:
+def test_switch_refuses_an_abbreviated_hash(nessie, catalog) -> None:
     ran = nessie("switch", catalog.head("main")[:8])
     assert (ran.code, "is a commit" in ran.err, "nessie switch -c NAME" in ran.err) == (
         2,
@@ -45,11 +45,11 @@ def test_a_mistyped_version_option_is_recognised(nessie) -> None:
     assert "did you mean --version?" in nessie("--verison").err
 
 
-def test_audit_of_a_key_names_the_option_that_takes_it(nessie, catalog) -> None:
+def test_audit_of_a_key_names_the_option_for_it(nessie, catalog) -> None:
     assert "`--prefix db`" in nessie("audit", "db").err
 
 
-def test_a_missing_argument_is_told_on_one_line_with_its_values(nessie) -> None:
+def test_a_missing_argument_is_one_line_with_its_values(nessie) -> None:
     assert (
         nessie("completion").err.splitlines()[0]
         == "nessie: missing argument 'SHELL': bash, zsh, fish"

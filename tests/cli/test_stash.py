@@ -10,7 +10,7 @@ def staged(nessie) -> list[str]:
     return [".".join(operation["key"]["elements"]) for operation in operations]
 
 
-def test_a_batch_put_aside_comes_back_as_it_was(nessie, catalog, tmp_path) -> None:
+def test_a_stashed_batch_is_restored_unchanged(nessie, catalog, tmp_path) -> None:
     nessie("content", "delete", "db.items")
     nessie("content", "rename", "db.orders", "db.sales")
     before = (tmp_path / ".nessie" / "batch.json").read_bytes()
@@ -44,7 +44,7 @@ def test_the_newest_is_number_0_and_each_can_be_named(nessie, catalog) -> None:
     ]
 
 
-def test_apply_keeps_it_aside(nessie, catalog) -> None:
+def test_apply_keeps_the_stash(nessie, catalog) -> None:
     nessie("content", "delete", "db.items")
     nessie("stash")
     assert nessie("stash", "apply").code == 0
@@ -52,7 +52,7 @@ def test_apply_keeps_it_aside(nessie, catalog) -> None:
     assert len(nessie("stash", "list").lines) == 1
 
 
-def test_what_came_back_still_expects_what_it_was_staged_on(nessie, catalog) -> None:
+def test_a_restored_batch_keeps_its_expected_contents(nessie, catalog) -> None:
     nessie("content", "delete", "db.orders")
     nessie("stash")
     catalog.update("main", "db.orders", 2)
@@ -60,7 +60,7 @@ def test_what_came_back_still_expects_what_it_was_staged_on(nessie, catalog) -> 
     assert nessie("commit", "-m", "delete").code == 3
 
 
-def test_nothing_is_put_over_a_staged_batch(nessie, catalog) -> None:
+def test_a_stash_is_not_applied_over_a_staged_batch(nessie, catalog) -> None:
     nessie("content", "delete", "db.items")
     nessie("stash")
     nessie("content", "delete", "db.orders")
@@ -87,7 +87,7 @@ def test_wrong_input_is_one_line_and_a_document(nessie, catalog, argv, code, sai
     assert "error" in nessie("stash", *argv, "--json").json
 
 
-def test_a_number_that_there_is_not(nessie, catalog) -> None:
+def test_an_unknown_number(nessie, catalog) -> None:
     nessie("content", "delete", "db.items")
     nessie("stash")
     ran = nessie("stash", "pop", "1")
@@ -106,7 +106,7 @@ def test_a_number_that_there_is_not(nessie, catalog) -> None:
         "\x00",
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_and_never_overwritten(
+def test_an_unreadable_file_is_reported_and_never_overwritten(
     nessie, catalog, tmp_path, text
 ) -> None:
     path = tmp_path / ".nessie" / "stash.json"
@@ -119,11 +119,11 @@ def test_a_file_that_cannot_be_read_is_told_and_never_overwritten(
     assert staged(nessie) == ["db.items"]
 
 
-def test_without_a_workspace_there_is_nothing_to_put_aside(nessie) -> None:
+def test_without_a_workspace_there_is_nothing_to_stash(nessie) -> None:
     assert nessie("stash").code == 4
 
 
-def test_the_time_is_kept(nessie, catalog, tmp_path) -> None:
+def test_a_stash_keeps_its_time(nessie, catalog, tmp_path) -> None:
     nessie("content", "delete", "db.items")
     nessie("stash")
     kept = json.loads((tmp_path / ".nessie" / "stash.json").read_text())["stashes"][0]
@@ -135,7 +135,7 @@ def current(nessie) -> str:
     return nessie("status", "--json").json["reference"]["name"]
 
 
-def test_switch_dash_goes_to_the_reference_before_and_back(nessie, catalog) -> None:
+def test_switch_dash_goes_to_the_previous_reference_and_back(nessie, catalog) -> None:
     nessie("switch", "-c", "dev")
     assert nessie("switch", "-").code == 0
     assert current(nessie) == "main"
@@ -143,14 +143,14 @@ def test_switch_dash_goes_to_the_reference_before_and_back(nessie, catalog) -> N
     assert current(nessie) == "dev"
 
 
-def test_staying_where_one_is_does_not_forget_the_one_before(nessie, catalog) -> None:
+def test_switching_to_the_current_reference_keeps_the_previous_one(nessie, catalog) -> None:
     nessie("switch", "-c", "dev")
     nessie("switch", "dev")
     nessie("switch", "-")
     assert current(nessie) == "main"
 
 
-def test_the_reference_before_is_followed_through_a_rename(nessie, catalog) -> None:
+def test_the_previous_reference_is_followed_through_a_rename(nessie, catalog) -> None:
     nessie("switch", "-c", "dev")
     nessie("switch", "main")
     nessie("branch", "-m", "dev", "work")
@@ -158,7 +158,7 @@ def test_the_reference_before_is_followed_through_a_rename(nessie, catalog) -> N
     assert current(nessie) == "work"
 
 
-def test_switch_dash_without_a_reference_before_or_one_that_is_gone(nessie, catalog) -> None:
+def test_switch_dash_without_a_previous_reference_or_with_a_deleted_one(nessie, catalog) -> None:
     ran = nessie("switch", "-")
     assert (ran.code, "no other reference yet" in ran.err) == (2, True)
     nessie("switch", "-c", "dev")

@@ -60,7 +60,7 @@ def test_a_lost_store_is_restored(nessie, catalog, tmp_path: Path) -> None:
     assert nessie("log", "--json").json == before
 
 
-def test_a_backup_that_is_missing_or_no_store(nessie, catalog) -> None:
+def test_a_missing_or_invalid_backup(nessie, catalog) -> None:
     assert nessie("--store", "new.sqlite", "store", "load", "nothing").code == 4
     Path("text").write_text("This is no database at all. " * 100)
     assert nessie("--store", "new.sqlite", "store", "load", "text").code == 7

@@ -20,7 +20,7 @@ def test_the_long_list_has_the_time_the_author_and_the_message(nessie, catalog) 
     assert nessie("tag", "-l", "v1", "-v").rows == nessie("tag", "-v").rows
 
 
-def test_a_tag_is_made_moved_renamed_and_deleted(nessie, catalog) -> None:
+def test_a_tag_is_created_moved_renamed_and_deleted(nessie, catalog) -> None:
     catalog.update("main", "db.orders", 2)
     assert nessie("tag", "v2").out == f"created tag v2 at {catalog.head('main')}\n"
     assert nessie("tag", "v0", "main~2").code == 0
@@ -70,7 +70,9 @@ def test_a_dry_run_shows_the_message_and_creates_nothing(nessie: Nessie, catalog
     assert len(nessie("tag").rows) == 1
 
 
-def test_a_message_that_is_a_tag_may_be_meant_as_a_rename(nessie: Nessie, catalog: Catalog) -> None:
+def test_a_message_that_names_a_tag_gets_a_hint_about_renaming(
+    nessie: Nessie, catalog: Catalog
+) -> None:
     ran = nessie("tag", "-m", "v1", "v2")
     assert (ran.code, ran.out) == (2, "")
     assert "nessie tag --move v1 v2" in ran.err

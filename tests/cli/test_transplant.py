@@ -66,7 +66,7 @@ def test_commits_that_are_not_neighbours_are_applied_in_the_order_given(
     assert {row[0]: row[3] for row in ran.rows} == {f"db.{letter}": "1" for letter in created}
 
 
-def test_of_commits_that_are_not_neighbours_all_are_applied_or_none(nessie, letters) -> None:
+def test_commits_that_are_not_neighbours_are_all_applied_or_none(nessie, letters) -> None:
     letters.create("main", "db.c", 9)
     head = letters.head("main")
     ran = nessie("cherry-pick", "feature~5", "feature~3", "feature")

@@ -16,7 +16,7 @@ def exists(catalog, name: str) -> bool:
     return True
 
 
-def test_the_last_commit_is_taken_back_and_undo_again_redoes(nessie, catalog) -> None:
+def test_undo_reverses_the_last_commit_and_a_second_undo_redoes_it(nessie, catalog) -> None:
     before = catalog.head("main")
     after = days_ago(catalog, 1).update("main", "db.orders", 2)
     ran = nessie("undo", "main", "--yes")
@@ -28,7 +28,7 @@ def test_the_last_commit_is_taken_back_and_undo_again_redoes(nessie, catalog) ->
     assert catalog.head("main") == after
 
 
-def test_without_a_name_it_is_the_last_operation_of_the_caller(nessie, catalog) -> None:
+def test_without_a_name_undo_reverses_the_last_operation_of_the_caller(nessie, catalog) -> None:
     assert nessie("branch", "mine").code == 0
     head = catalog.head("mine")
     assert nessie("branch", "-d", "mine").code == 0
@@ -69,7 +69,7 @@ def test_undo_first_says_what_the_last_operation_did(nessie, catalog) -> None:
     )
 
 
-def test_the_operation_of_somebody_else_needs_yes(nessie, catalog) -> None:
+def test_the_operation_of_another_user_needs_yes(nessie, catalog) -> None:
     head = catalog.update("main", "db.orders", 2)
 
     for words in (["undo", "main"], ["undo", "main", "--json"]):
@@ -104,7 +104,7 @@ def test_a_reference_that_has_moved_since_is_not_undone(nessie, catalog) -> None
     assert catalog.head("main") == head
 
 
-def test_nothing_of_the_caller_is_in_the_reflog(nessie, catalog, monkeypatch) -> None:
+def test_a_caller_without_operations_gets_an_error(nessie, catalog, monkeypatch) -> None:
     monkeypatch.setenv("NESSIE_AUTHOR", "Nobody <n@example.org>")
     ran = nessie("undo")
     assert (ran.code, "Nobody" in ran.err) == (2, True)
@@ -131,7 +131,7 @@ def test_to_needs_no_reference(nessie, catalog) -> None:
     assert catalog.head("feature") == before
 
 
-def test_a_deleted_branch_or_tag_comes_back(nessie, catalog) -> None:
+def test_a_deleted_branch_or_tag_is_restored(nessie, catalog) -> None:
     for name, command in (("feature", "branch"), ("v1", "tag")):
         nessie(command, "feature") if command == "branch" else None
         head = catalog.head(name)
@@ -143,7 +143,7 @@ def test_a_deleted_branch_or_tag_comes_back(nessie, catalog) -> None:
         assert not exists(catalog, name), "undoing again deletes it again"
 
 
-def test_an_assignment_a_merge_and_a_creation_are_taken_back(nessie, catalog) -> None:
+def test_an_assignment_a_merge_and_a_creation_are_undone(nessie, catalog) -> None:
     catalog.branch("feature")
     catalog.update("feature", "db.orders", 2)
     start = catalog.head("main")
@@ -157,7 +157,7 @@ def test_an_assignment_a_merge_and_a_creation_are_taken_back(nessie, catalog) ->
 
 
 @pytest.mark.parametrize("named", ["feature", "renamed"])
-def test_a_rename_is_taken_back_whichever_name_is_given(nessie, catalog, named) -> None:
+def test_a_rename_is_undone_by_either_name(nessie, catalog, named) -> None:
     catalog.branch("feature")
     nessie("switch", "feature")
     nessie("branch", "-m", "feature", "renamed")
@@ -169,7 +169,7 @@ def test_a_rename_is_taken_back_whichever_name_is_given(nessie, catalog, named) 
     assert exists(catalog, "renamed")
 
 
-def test_chained_renames_are_told_apart(nessie, catalog) -> None:
+def test_chained_renames_are_undone_in_turn(nessie, catalog) -> None:
     catalog.branch("a")
     nessie("branch", "-m", "a", "b")
     nessie("branch", "-m", "b", "c")
@@ -177,7 +177,7 @@ def test_chained_renames_are_told_apart(nessie, catalog) -> None:
     assert [exists(catalog, name) for name in "abc"] == [False, True, False]
 
 
-def test_to_goes_where_a_move_of_the_reflog_led(nessie, catalog) -> None:
+def test_to_moves_the_reference_to_the_result_of_an_operation(nessie, catalog) -> None:
     hashes = [catalog.head("main"), *(catalog.update("main", "db.orders", n) for n in (2, 3))]
     rows = nessie("reflog").rows
     assert nessie("undo", "--to", rows[2][0], "--yes").code == 0
@@ -216,7 +216,7 @@ def test_wrong_input(nessie, catalog, argv, code) -> None:
     assert catalog.head("main") == head
 
 
-def test_the_creation_of_the_default_branch_stays(nessie, catalog) -> None:
+def test_the_creation_of_the_default_branch_cannot_be_undone(nessie, catalog) -> None:
     first = nessie("reflog").rows[-1][0]
     assert nessie("undo", "main", "--to", first, "--yes").code == 0, "main as it was made: empty"
     assert nessie("log").out == ""
@@ -236,7 +236,7 @@ GONE = "may be deleted"
 
 
 def days_ago(catalog, days: float) -> Catalog:
-    """The same store as somebody wrote to it then."""
+    """The same store, with a clock that is this many days slow."""
     catalog.repository.close()
     time = int((datetime.now(UTC) - timedelta(days=days)).timestamp() * 10**6)
     catalog.repository = connect(catalog.url, who="etl", clock=lambda: time)
@@ -281,9 +281,7 @@ def test_the_expiry_is_the_repositorys(nessie, catalog, days, setting, warned) -
     assert (GONE in nessie("undo", "dev", "--yes").err) is warned
 
 
-def test_an_old_move_to_where_a_young_one_began_is_no_undo_beyond_the_expiry(
-    nessie, catalog
-) -> None:
+def test_an_old_commit_in_a_recent_move_is_not_beyond_the_expiry(nessie, catalog) -> None:
     old = days_ago(catalog, 200)
     first, second = old.update("main", "db.orders", 2), old.update("main", "db.orders", 3)
     young = days_ago(catalog, 1)

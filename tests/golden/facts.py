@@ -1,5 +1,4 @@
-"""What is compared with the golden files: bytes and ids of single objects, and everything that can
-be read from a repository."""
+"""The facts in the golden files: bytes and ids of objects, and all data of a repository."""
 
 from __future__ import annotations
 

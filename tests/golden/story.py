@@ -1,5 +1,7 @@
-"""One fixed story of a repository: with a fixed clock and fixed randomness it gives the same hashes
-for as long as the format is the same."""
+"""A fixed history of a repository.
+
+Its clock and random bytes are fixed, so its hashes depend only on the format.
+"""
 
 from __future__ import annotations
 

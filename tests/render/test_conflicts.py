@@ -258,7 +258,7 @@ def test_a_reference_that_moved_has_no_key(screen) -> None:
     ]
 
 
-def test_a_rename_on_either_side_is_told(screen, table, meta) -> None:
+def test_a_rename_on_either_side_is_shown(screen, table, meta) -> None:
     rename = Rename(ORDERS, ContentKey(("db", "old.orders")), meta(7, "tidy up"))
     conflict = Conflict(
         ConflictType.KEY_CONFLICT,

@@ -59,7 +59,7 @@ def test_pictures(commits: Commits, picture: list[str]) -> None:
     assert draw(commits) == picture
 
 
-def test_ascii_where_line_drawing_is_not_to_be_had() -> None:
+def test_ascii_without_line_drawing_characters() -> None:
     assert draw(MERGE, ASCII) == ["M m", "|-\\", "* | c", "| * f", "| * e", "|-/", "* b"]
 
 
@@ -118,7 +118,7 @@ def test_the_picture_shows_every_parent_and_no_other(commits: Commits) -> None:
 
 @settings(max_examples=100, deadline=None, print_blob=True)
 @given(histories(), st.randoms(use_true_random=False))
-def test_commits_out_of_order_are_drawn_all_the_same(commits: Commits, random) -> None:
+def test_commits_out_of_order_are_drawn_too(commits: Commits, random) -> None:
     shuffled = list(commits)
     random.shuffle(shuffled)
     lines = draw(shuffled)

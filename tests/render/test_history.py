@@ -38,7 +38,7 @@ def names(commits):
     )
 
 
-def test_out_of_a_terminal_a_commit_is_one_record(pipe, commits) -> None:
+def test_in_a_pipe_a_commit_is_one_record(pipe, commits) -> None:
     print_log(commits, LogForm(), pipe.terminal)
     assert pipe.lines[1:] == [
         "0002" * 16 + "\t2026-05-01T11:58:00Z\tEva Long <eva@example.org>\ton main",
@@ -173,7 +173,7 @@ def test_stored_control_characters_are_shown_escaped(screen, pipe, entry) -> Non
             assert "bell\\x07\\ttab" in where.text
 
 
-def test_a_commit_is_shown_with_all_that_is_said_about_it(screen, entry, table) -> None:
+def test_a_commit_is_shown_with_all_of_its_metadata(screen, entry, table) -> None:
     import msgspec
 
     found = entry(5, "load", 6)

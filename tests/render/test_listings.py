@@ -95,7 +95,7 @@ def test_a_reflog_in_a_pipe_has_both_ends_of_each_move(pipe) -> None:
     ]
 
 
-def test_a_person_reads_where_the_reference_came_to(screen) -> None:
+def test_on_a_terminal_a_reflog_shows_the_hash_after_each_move(screen) -> None:
     shown = screen()
     print_reflog([move(7, H, None)], shown.terminal)
     assert [line.split() for line in shown.lines] == [

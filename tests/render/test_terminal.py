@@ -45,7 +45,7 @@ def test_a_table_fits_the_terminal(screen, width: int) -> None:
     assert ("…" in shown.text) == (width < 200)
 
 
-def test_what_can_be_spared_goes_first_on_a_narrow_terminal(screen) -> None:
+def test_spare_columns_go_first_on_a_narrow_terminal(screen) -> None:
     headings = []
     for width in (80, 52, 40):
         shown = screen(width)

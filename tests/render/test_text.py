@@ -13,7 +13,7 @@ quick = settings(max_examples=150, deadline=None, print_blob=True)
 
 @quick
 @given(st.text(st.characters(), max_size=40))
-def test_nothing_that_acts_on_a_terminal_is_left(text: str) -> None:
+def test_no_control_character_is_left(text: str) -> None:
     shown = visible(text)
     assert not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in shown)
     assert not set(shown) & set("\u200b\u200e\u200f\u202a\u202e\u2066\u2069\ufeff")
@@ -80,15 +80,13 @@ def test_wrapped_lines_fit_and_lose_nothing_but_spaces(text: str, width: int) ->
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
 
 
-def test_lines_break_at_spaces_where_there_are_any() -> None:
+def test_lines_break_at_spaces_if_possible() -> None:
     assert wrap("load of a long night", 8) == ["load of", "a long", "night"]
     assert wrap("abcdefghij kl", 5) == ["abcde", "fghij", "kl"]
     assert wrap("", 5) == [""]
 
 
-def test_texts_beside_one_that_shares_nothing_with_them_are_still_shortened_to_where_they_part() -> (
-    None
-):
+def test_similar_texts_beside_an_unrelated_one_are_shortened_to_their_difference() -> None:
     location = "s3://lake/warehouse/db/metadata/{:05}-9f86d081-884c-4d65-{:04}.metadata.json"
     found = fit_alike(
         [location.format(12, 1), location.format(13, 1), "s3://mine/x.json", "(none)"], 16

@@ -1,5 +1,4 @@
-"""The command line in real processes, in an environment of their own: nothing of the machine's
-user, no NESSIE_ variable."""
+"""The command line in real processes, each in a clean environment."""
 
 from __future__ import annotations
 
@@ -36,8 +35,10 @@ class Outcome(NamedTuple):
 
 
 class Server:
-    """The process that command lines are forked from; it has loaded everything, and `more` modules
-    as well."""
+    """The process that command lines are forked from.
+
+    It has loaded all modules of the package, and `more`.
+    """
 
     def __init__(self, *more: str) -> None:
         self._process = subprocess.Popen(
@@ -198,8 +199,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Nessi
 
 @pytest.fixture
 def catalog(nessie: Nessie, made_once: Nessie) -> Nessie:
-    """A workspace whose main holds the namespace `db` and the table `db.orders` with snapshot 1, in
-    one commit."""
+    """A workspace with one commit on main: namespace `db`, table `db.orders` at snapshot 1."""
     shutil.copytree(made_once.folder, nessie.folder, dirs_exist_ok=True)
     recorded(nessie)
     return nessie

@@ -1,5 +1,4 @@
-"""`nessie commit`: metadata, batches from files, conflicts with everything that resolves them, and
-submissions whose answer never came."""
+"""`nessie commit`: metadata, batch files, conflicts and resolutions, lost answers."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ def put(key, snapshot, **more):
     }
 
 
-def somebody_else(nessie, *operations, message="nightly load", author="etl@example.org"):
+def another_user(nessie, *operations, message="nightly load", author="etl@example.org"):
     """Another writer commits to main; answers the new head."""
     with connect(str(nessie.folder / ".nessie" / "store.sqlite"), who="etl") as repository:
         return repository.commit(
@@ -55,7 +54,7 @@ def logged(nessie):
 
 
 # -- metadata ------------------------------------------------------------------------------------
-def test_everything_that_can_be_said_about_a_commit(catalog):
+def test_all_metadata_options_of_a_commit(catalog):
     catalog.table("db.orders", 2)
     catalog.ok(
         *(
@@ -135,7 +134,7 @@ def test_faulty_options_are_refused_and_the_batch_stays(catalog, args, words):
     assert (catalog.folder / ".nessie" / "batch.json").read_bytes() == before
 
 
-def test_nothing_staged_is_said_so(catalog):
+def test_an_empty_batch_is_an_error(catalog):
     outcome = catalog("commit", "-m", "empty")
 
     assert outcome.code == 2
@@ -206,13 +205,13 @@ def test_one_bad_operation_in_a_thousand_is_named_and_nothing_is_written(catalog
 # -- conflicts -----------------------------------------------------------------------------------
 @pytest.fixture
 def conflicting(catalog):
-    """An update of db.orders is staged, and somebody else has changed the table meanwhile."""
+    """An update of db.orders is staged, and another user has changed the table meanwhile."""
     catalog.table("db.orders", 2)
-    somebody_else(catalog, changed(catalog, "db.orders", 99))
+    another_user(catalog, changed(catalog, "db.orders", 99))
     return catalog
 
 
-def test_a_conflict_says_what_was_expected_what_is_there_and_who_did_it(conflicting):
+def test_a_conflict_shows_the_expected_and_current_content_and_who_changed_it(conflicting):
     outcome = conflicting("commit", "-m", "mine", "--json")
 
     assert outcome.code == 3
@@ -250,7 +249,7 @@ def test_the_block_for_people_holds_the_same(conflicting):
     assert "schema-id" not in outcome.err.partition("resolve")[0]
 
 
-def test_status_tells_the_same_conflict_beforehand(conflicting):
+def test_status_shows_the_same_conflict_before_the_commit(conflicting):
     failed = conflicting("commit", "-m", "mine", "--json").error["errorDetails"]["conflicts"]
     status = conflicting.ok("status", "--json").json
 
@@ -258,7 +257,7 @@ def test_status_tells_the_same_conflict_beforehand(conflicting):
     assert "conflict: db.orders was changed on main" in conflicting.ok("status").out
 
 
-def test_a_dry_run_tells_the_conflict_with_exit_3(conflicting):
+def test_a_dry_run_reports_the_conflict_with_exit_3(conflicting):
     assert conflicting("commit", "-m", "mine", "--dry-run").code == 3
 
 
@@ -269,7 +268,7 @@ def test_a_failed_commit_leaves_the_batch(conflicting):
     assert conflicting.snapshot("db.orders") == 99
 
 
-def test_the_first_resolution_takes_mine_the_second_leaves_theirs(conflicting):
+def test_the_first_resolution_takes_proposed_and_the_second_keeps_current(conflicting):
     resolutions = conflicting("commit", "-m", "mine", "--json").error["errorDetails"]["conflicts"][
         0
     ]["resolutions"]
@@ -283,7 +282,7 @@ def test_the_first_resolution_takes_mine_the_second_leaves_theirs(conflicting):
     assert conflicting.snapshot("db.orders") == 2
 
 
-def test_staging_again_without_a_word_does_not_resolve(conflicting):
+def test_staging_again_without_an_expected_hash_does_not_resolve(conflicting):
     conflicting.table("db.orders", 3)
 
     assert conflicting("commit", "-m", "mine").code == 3
@@ -320,7 +319,7 @@ TABLE = IcebergTable(metadata_location="theirs", snapshot_id=7)
         ("create", "create", "KEY_EXISTS"),
     ],
 )
-def test_every_verb_conflicts_with_what_others_did_and_each_resolution_works(
+def test_every_verb_conflicts_with_changes_of_others_and_each_resolution_works(
     catalog, verb, theirs, type_
 ):
     catalog.ok(*STAGE[verb])
@@ -333,7 +332,7 @@ def test_every_verb_conflicts_with_what_others_did_and_each_resolution_works(
         "recreate": lambda: [Delete(orders), Put(orders, TABLE)],
         "create": lambda: [Put(key("db.fresh"), TABLE)],
     }
-    somebody_else(catalog, *does[theirs]())
+    another_user(catalog, *does[theirs]())
 
     outcome = catalog("commit", "-m", "mine", "--json")
 
@@ -351,7 +350,7 @@ def test_every_verb_conflicts_with_what_others_did_and_each_resolution_works(
             catalog.ok("commit", "-m", "resolved", cwd=folder)
 
 
-def test_all_conflicts_are_told_at_once(conflicting):
+def test_all_conflicts_are_reported_at_once(conflicting):
     conflicting.ok("content", "put", "nowhere.x", "--type", "udf")
     conflicting.table("db.fine", 1)
 
@@ -360,9 +359,9 @@ def test_all_conflicts_are_told_at_once(conflicting):
     assert sorted(c["conflictType"] for c in conflicts) == ["NAMESPACE_ABSENT", "VALUE_DIFFERS"]
 
 
-def test_what_others_did_to_other_keys_is_no_conflict(catalog):
+def test_changes_of_other_keys_are_not_conflicts(catalog):
     catalog.table("db.orders", 2)
-    somebody_else(catalog, Put(key("db.theirs"), TABLE))
+    another_user(catalog, Put(key("db.theirs"), TABLE))
 
     catalog.ok("commit", "-m", "mine")
 
@@ -384,7 +383,7 @@ def test_two_operations_on_one_key_are_named_by_their_numbers(catalog):
 def test_expected_hash_of_a_file_batch_is_where_the_caller_started(catalog):
     start = logged(catalog)["hash"]
     id_ = catalog.ok("content", "show", "db.orders", "--json").json["content"]["id"]
-    somebody_else(catalog, changed(catalog, "db.orders", 99))
+    another_user(catalog, changed(catalog, "db.orders", 99))
     operation = json.dumps([put("db.orders", 5, id=id_)])
 
     stale = catalog(
@@ -435,7 +434,7 @@ def test_staging_after_a_crash_begins_a_new_batch(unanswered):
     assert unanswered.messages() == ["third load", "committed, then killed", "first tables"]
 
 
-def test_a_submission_that_never_arrived_is_done_now(catalog):
+def test_a_submission_that_never_arrived_is_repeated(catalog):
     catalog.table("db.orders", 2)
     file = BatchFile(Workspace(catalog.folder))
     batch = file.read()

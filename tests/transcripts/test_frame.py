@@ -18,7 +18,7 @@ def nessie(tmp_path):
     return fresh(tmp_path, None)
 
 
-def test_version_is_told_by_option_and_command(nessie):
+def test_option_and_command_print_the_version(nessie):
     option, command = nessie.ok("--version"), nessie.ok("version")
 
     assert option.out == command.out
@@ -74,7 +74,7 @@ def test_directory_option_works_as_if_started_there(nessie, tmp_path):
     assert (tmp_path / "a" / "b" / ".nessie" / "HEAD").read_text() == "main\n"
 
 
-def test_a_directory_that_is_none_is_invalid_input(nessie):
+def test_a_missing_directory_is_invalid_input(nessie):
     outcome = nessie("-C", "missing", "version")
 
     assert (outcome.code, outcome.out) == (2, "")
@@ -141,13 +141,13 @@ def test_help_goes_to_stdout_and_lists_every_section(nessie):
         assert word in outcome.out
 
 
-def test_help_of_a_command_has_examples_as_they_are_typed(nessie):
+def test_help_of_a_command_has_examples_to_copy(nessie):
     out = nessie.ok("content", "put", "--help", env={"COLUMNS": "40"}).out
 
     assert "\n  nessie content put finance --type namespace -m 'add finance'\n" in out
 
 
-def test_without_a_store_the_way_out_is_named(nessie):
+def test_without_a_store_the_error_says_how_to_create_one(nessie):
     outcome = nessie("status", "--json")
 
     assert outcome.code == 4
@@ -227,7 +227,7 @@ def test_control_characters_of_others_never_reach_the_terminal(catalog):
     assert "\x1b" not in catalog.ok("log", "-n", "1").out
 
 
-def test_a_server_that_is_not_there_is_told_in_one_line(nessie):
+def test_an_unreachable_server_is_one_line(nessie):
     outcome = nessie("status", env={"NESSIE_ENDPOINT": "http://127.0.0.1:9/api/v2"})
 
     assert outcome.code == 7

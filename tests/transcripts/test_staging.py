@@ -1,5 +1,4 @@
-"""The staging verbs and the batch: what is staged, what a commit makes of it, what insists and
-refuses."""
+"""The staging verbs and the batch: staged operations, expected contents, refusals."""
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ import subprocess
 import pytest
 
 from nessie_cli import connect
+from nessie_cli.cli.errors.messages import text_for_people
 from tests.transcripts.conftest import fresh
 
 UUID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
@@ -103,7 +103,7 @@ def test_a_batch_is_for_one_store(catalog, tmp_path):
     assert "db.a" in catalog.ok("content", "list", "--store", other).out
 
 
-def test_switching_takes_the_batch_along_within_the_store_only(catalog, tmp_path):
+def test_switching_takes_the_batch_along_only_within_the_store(catalog, tmp_path):
     catalog.ok("branch", "hk")
     catalog.table("db.a", 1)
 
@@ -370,7 +370,7 @@ def half_staged(tmp_path_factory, made_once, server):
         (("put", "db.x", "--type", "udf", "--expected-hash", "dead0000"), 4, "dead0000"),
     ],
 )
-def test_what_cannot_be_staged_is_refused_in_one_line_and_the_batch_stays(
+def test_an_invalid_operation_is_refused_in_one_line_and_the_batch_stays(
     half_staged, args, code, words
 ):
     batch = half_staged.folder / ".nessie" / "batch.json"
@@ -380,7 +380,7 @@ def test_what_cannot_be_staged_is_refused_in_one_line_and_the_batch_stays(
 
     assert outcome.code == code, outcome
     assert words in outcome.err.splitlines()[0]
-    assert outcome.error["message"] in outcome.err
+    assert text_for_people(outcome.error["message"]) in outcome.err
     assert batch.read_bytes() == before
 
 
@@ -409,7 +409,7 @@ def test_a_content_of_an_unknown_type_is_kept_whole(catalog):
     assert "hudi-table" in catalog.ok("content", "show", "db.h").out.lower().replace("_", "-")
 
 
-def test_faulty_content_json_names_file_and_fault(catalog):
+def test_invalid_content_json_names_file_and_fault(catalog):
     outcome = catalog(
         "content",
         "put",
@@ -530,7 +530,7 @@ def test_from_metadata_reads_an_iceberg_file(catalog):
     ) == (str(path), 42, 3, 4, 5)
 
 
-def test_reset_takes_out_single_keys_or_everything(catalog):
+def test_reset_unstages_single_keys_or_everything(catalog):
     for key in ("db.a", "db.b", "db.c"):
         catalog.table(key, 1)
     catalog.ok("reset", "db.b")
@@ -545,7 +545,7 @@ def test_reset_takes_out_single_keys_or_everything(catalog):
     assert catalog.ok("reset", "--json").json["operations"] == []
 
 
-def test_reset_of_one_half_of_a_rename_takes_both_out(catalog):
+def test_reset_of_one_key_of_a_rename_unstages_both(catalog):
     catalog.ok("content", "rename", "db.orders", "db.sold")
     catalog.ok("reset", "db.sold")
 
@@ -592,7 +592,7 @@ def test_an_unknown_type_in_a_batch_file_is_kept(catalog):
     assert content(catalog, "db.h")["a"] == [1]
 
 
-def test_listed_keys_are_input_again(catalog):
+def test_listed_keys_are_valid_input(catalog):
     odd = 'db."order.lines"."a ""quoted"" one"'
     catalog.ok("content", "put", 'db."order.lines"', "--type", "namespace")
     catalog.table(odd, 1)
@@ -604,7 +604,7 @@ def test_listed_keys_are_input_again(catalog):
         catalog.ok("content", "show", key)
 
 
-def test_show_tells_fields_ids_and_the_last_change(catalog):
+def test_show_prints_fields_ids_and_the_last_change(catalog):
     catalog.table("db.other", 1, "-m", "something else")
     document = catalog.ok("content", "view", "db.orders", "--json").json
 

@@ -83,7 +83,7 @@ def test_reading_from_a_server_loads_neither_stores_nor_the_validation_of_reques
     } & loaded == set()
 
 
-def test_no_command_loads_another_one(catalog):
+def test_no_command_loads_another(catalog):
     modules = {f"nessie_cli.cli.{entry.module}" for entry in LEAVES.values()}
     loaded = modules_after(catalog, "content", "list")
 

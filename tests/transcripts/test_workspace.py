@@ -20,7 +20,7 @@ def configure(nessie, text):
 
 
 # -- init ----------------------------------------------------------------------------------------
-def test_init_makes_workspace_and_store_and_repeating_it_changes_nothing(nessie):
+def test_init_creates_workspace_and_store_and_repeating_it_changes_nothing(nessie):
     first = nessie.ok("init", "--json").json
     nessie.ok("content", "put", "db", "--type", "namespace", "-m", "db")
     second = nessie.ok("init", "--json").json
@@ -99,7 +99,7 @@ def test_an_unusable_default_branch_leaves_nothing_behind(nessie, name):
     assert list(nessie.folder.iterdir()) == []
 
 
-def test_init_refuses_what_is_no_folder_and_no_store(nessie):
+def test_init_refuses_a_file_as_the_folder_or_the_store(nessie):
     (nessie.folder / "file").write_text("x" * 5000)
 
     assert nessie("init", "file").code == 2
@@ -140,7 +140,7 @@ def test_store_option_then_environment_then_workspace_then_profile(nessie):
     assert default_branch(where=".") == "in-profile"
 
 
-def test_a_relative_store_in_the_settings_is_seen_from_the_workspace(nessie):
+def test_a_relative_store_in_the_settings_is_relative_to_the_workspace(nessie):
     nessie.ok("init")
     nessie.ok("content", "put", "db", "--type", "namespace", "-m", "db")
     (nessie.folder / ".nessie" / "store.sqlite").rename(nessie.folder / "moved.sqlite")
@@ -194,7 +194,7 @@ def test_broken_workspace_settings_name_file_and_line(workspace):
     )
 
 
-def test_a_store_that_is_gone_is_not_made_again(catalog):
+def test_a_missing_store_is_not_created_again(catalog):
     (catalog.folder / ".nessie" / "store.sqlite").unlink()
 
     outcome = catalog("content", "list")
@@ -258,7 +258,7 @@ def test_a_broken_head_file_is_named(catalog):
 
 
 # -- switch and status ---------------------------------------------------------------------------
-def test_switch_makes_and_changes_the_current_reference(catalog):
+def test_switch_creates_and_selects_references(catalog):
     catalog.ok("switch", "-c", "dev")
     catalog.table("db.orders", 2, "-m", "on dev")
     catalog.ok("switch", "-c", "old", "dev~1")
@@ -280,7 +280,7 @@ def test_switch_makes_and_changes_the_current_reference(catalog):
         (("-c", "new", "nowhere"), 4, "nowhere"),
     ],
 )
-def test_switch_that_cannot_be_leaves_everything_as_it_is(catalog, args, code, words):
+def test_a_failed_switch_changes_nothing(catalog, args, code, words):
     outcome = catalog("switch", *args)
 
     assert outcome.code == code
@@ -288,7 +288,7 @@ def test_switch_that_cannot_be_leaves_everything_as_it_is(catalog, args, code, w
     assert heads(catalog) == "main"
 
 
-def test_a_staged_batch_comes_along_and_is_judged_there(catalog):
+def test_a_staged_batch_comes_along_and_is_compared_with_the_new_branch(catalog):
     catalog.ok("branch", "dev")
     catalog.table("db.orders", 9, "-m", "main moves on", "--ref", "dev")
     catalog.table("db.orders", 2)
@@ -303,7 +303,7 @@ def test_a_staged_batch_comes_along_and_is_judged_there(catalog):
     assert catalog.ok("status", "--json").json["conflicts"] == []
 
 
-def test_a_staged_delete_never_deletes_another_content_of_that_name(catalog):
+def test_a_staged_delete_never_deletes_another_content_with_that_key(catalog):
     catalog.ok("branch", "dev")
     catalog.ok(
         "content",

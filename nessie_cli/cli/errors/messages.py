@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 from nessie_cli.errors import NessieError, ReferenceConflict
-from nessie_cli.render.text import counted
 
 MOST_CONFLICTS = 50
 """The number of conflicts printed for people. JSON has all of them."""
@@ -51,6 +50,8 @@ def text_for_people(message: str) -> str:
 
 
 def _of_conflicts(error: ReferenceConflict, *, with_blocks: bool) -> str:
+    from nessie_cli.render.text import counted
+
     if error.left:
         keys = ", ".join(map(str, error.left))
         return f"{counted(len(error.left), 'conflict')} left: {keys}; nothing was written"

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 _MOST = 3
 _CANDIDATES = 10
 _LIKENESS = 0.6
+_STRONG_LIKENESS = 0.7
 _SHORTEST_START = 3
 
 
@@ -19,17 +20,19 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def nearest(word: str, known: Iterable[str]) -> list[str]:
     """Returns at most three known words that resemble a word.
 
-    As in git, these are the nearest ones only: those that need the fewest changes of a letter, but
-    no more than one for every four letters, and otherwise those that begin with the word.
+    As in git, these are only the nearest ones, counted in changes of a letter. If no word is near,
+    they are those that begin with the word.
     """
     from difflib import get_close_matches
 
     typed = word.lower()
     by_folded = {name.lower(): name for name in known}
+    candidates = get_close_matches(typed, by_folded, n=_CANDIDATES, cutoff=_LIKENESS)
+    alike = get_close_matches(typed, candidates, n=_CANDIDATES, cutoff=_STRONG_LIKENESS)
     near = [
         (distance, name)
-        for name in get_close_matches(typed, by_folded, n=_CANDIDATES, cutoff=_LIKENESS)
-        if (distance := _changes(typed, name)) <= max(len(typed) // 4, 1)
+        for name in candidates
+        if (distance := _changes(typed, name)) == 1 or name in alike
     ]
     least = min((distance for distance, _ in near), default=0)
     found = [name for distance, name in near if distance == least]
