@@ -146,7 +146,7 @@ TOLD = {
     "switch main~1": "nessie switch -c NAME 'main~1'",
     "switch HEAD": "nessie switch -c NAME 'HEAD'",
 }
-"""What is typed as in git, and told how it is called here."""
+"""Words of git, and the hints with their names here."""
 
 
 @pytest.mark.parametrize("line", TOLD)
