@@ -135,7 +135,7 @@ def test_pynessies_forms_work(nessie, catalog) -> None:
         (["set", "alias.lg", "log 'x"], 2, "is not a valid command line"),
         (["set", "alias.--lg", "log"], 2, "is not a valid command name"),
         (["set", "protect.main", "no-rules", "--repository"], 2, "no-rules"),
-        (["set", "protct.main", "no-delete", "--repository"], 2, "did you mean"),
+        (["set", "protct.main", "no-delete", "--repository"], 2, "did you mean 'protect.main'?"),
         (["set", "require-expected-content", "yes", "--repository"], 2, "must be true or false"),
         (["set", "namespace-validation", "off", "--repository"], 2, "must be true or false"),
     ],

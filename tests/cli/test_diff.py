@@ -122,7 +122,7 @@ def test_json_has_the_shape_of_rest(nessie, sides) -> None:
         ([], 2, "diff needs a revision"),
         (["main", ""], 2, "an argument is empty"),
         (["a", "b", "c"], 2, "too many arguments: 'c'"),
-        (["v1", "futur"], 4, "Did you mean 'feature'?"),
+        (["v1", "featrue"], 4, "Did you mean 'feature'?"),
         (["v1", "--", "a..b"], 2, "empty"),
     ],
 )

@@ -79,7 +79,10 @@ def known_setting(name: str, scope: Scope | None) -> Known:
                 f"{name}: is a setting of the repository. Hint: add --repository"
             ) from None
         # A message with a semicolon already suggests the correct setting.
-        choices = names(REPOSITORY if scope is Scope.REPOSITORY else KNOWN)
+        known_names = names(REPOSITORY if scope is Scope.REPOSITORY else KNOWN)
+        # The second word of `protect.main` is the user's own.
+        own = [*name.split("."), ""][1]
+        choices = [choice.replace("NAME", own or "NAME") for choice in known_names]
         near = did_you_mean(name, choices) if ";" not in error.message else ""
         raise InvalidInput(error.message + near) from None
     if scope and scope not in found.scopes:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 _MOST = 3
 _CANDIDATES = 10
 _LIKENESS = 0.6
-_STRONG_LIKENESS = 0.7
+_STRONG_LIKENESS = 0.75
 _SHORTEST_START = 3
 
 

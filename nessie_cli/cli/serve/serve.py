@@ -37,7 +37,7 @@ class Options:
     """
 
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
+        str, typer.Option("--host", metavar="HOST", help="The address to listen on.")
     ] = "127.0.0.1"
     port: Annotated[
         int,
