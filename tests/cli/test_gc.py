@@ -95,7 +95,7 @@ def place(nessie, tmp_path) -> Place:
     return found
 
 
-# -- hints about the next step -----------------------------------------------------
+# -- hints about the next step -------------------------------------------------------------------
 def test_a_listing_that_a_run_does_not_have_yet_names_the_next_step(place, nessie) -> None:
     place("gc", "mark")
     for option, why in (
@@ -134,7 +134,7 @@ def test_an_applied_run_says_how_many_candidates_are_deleted(place) -> None:
     assert f"{deleted} of {deleted} candidates deleted" in place("gc", "show").out
 
 
-# -- files that are kept ----------------------------------------------------------------------------
+# -- files that are kept -------------------------------------------------------------------------
 def test_a_deleted_branch_that_undo_restores_has_its_files(place) -> None:
     before = place.only()
     assert "nessie undo dev" in place("branch", "-D", "dev").err
@@ -216,7 +216,7 @@ def test_a_run_that_was_applied_says_so_and_deletes_nothing(place, nessie) -> No
     assert first.exists()
 
 
-# -- a damaged store ---------------------------------------------------------------------
+# -- a damaged store -----------------------------------------------------------------------------
 def lost_reference(store: Path) -> None:
     change(store, "DELETE FROM refs WHERE name = 'dev'")
 

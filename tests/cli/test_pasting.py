@@ -336,7 +336,7 @@ def test_a_reference_that_moved_offers_the_command_with_its_hash(
     assert nessie("branch", "dev", "-l").code == 4
 
 
-# -- reverts of main~1; main is a later change -----------------
+# -- reverts of main~1; main is a later change ---------------------------------------------------
 def updated_since(catalog) -> str:
     catalog.update("main", "db.orders", 20)
     catalog.update("main", "db.orders", 30)
