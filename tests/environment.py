@@ -1,5 +1,5 @@
-"""The environment of a test run: pinned for the tests, and as it was given for the few that need
-the machine's network and caches."""
+"""The environment of a test run: pinned for the tests, and the original one for the few that
+need the machine's network and caches."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from contextlib import contextmanager
 KEPT = ("PATH", "TMPDIR", "CI", "JAVA", "JAVA_HOME", "LD_LIBRARY_PATH", "NESSIE_CONFORMANCE")
 KEPT_BEGINNINGS = ("PYTEST_", "COV_", "NESSIE_TEST_")
 _GIVEN = "GIVEN_TO_TESTS"
-"""Holds the environment that the run was started in; the worker processes of the run find it there.
-"""
+"""Holds the environment that the run was started in, also for its worker processes."""
 
 
 def pin() -> None:
-    """Forget the machine: its proxies, certificates, locale, time zone, terminal, home and
-    settings. What is kept does not change an answer."""
+    """Removes the machine's proxies, certificates, locale, time zone, terminal, home and
+    settings.
+
+    The remaining variables do not change any answer.
+    """
     found = json.dumps(given())
     kept = {
         name: value
@@ -35,16 +37,16 @@ def pin() -> None:
 
 
 def given() -> dict[str, str]:
-    """The environment that the run was started in; outside of a run, that of this process."""
+    """Returns the environment that the run was started in; outside of a run, this process's own."""
     found = os.environ.get(_GIVEN)
     return dict(json.loads(found)) if found else dict(os.environ)
 
 
 @contextmanager
 def as_given() -> Iterator[None]:
-    """While this lasts, this process has the environment that the run was started in.
+    """Gives this process the environment that the run was started in, within the block.
 
-    No other thread may look meanwhile.
+    No other thread may read the environment meanwhile.
     """
     pinned = dict(os.environ)
     _become(given())
@@ -61,6 +63,6 @@ def _become(environment: dict[str, str]) -> None:
 
 
 def _remove(home: str, owner: int) -> None:
-    """At the end of the process that made it; children that a test has forked end too."""
+    """Removes the folder when its creator exits, but not when forked children do."""
     if os.getpid() == owner:
         shutil.rmtree(home, ignore_errors=True)

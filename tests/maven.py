@@ -1,4 +1,5 @@
-"""Files of Maven Central for tests: cached in the local Maven repository, fetched and verified.
+"""Files of Maven Central for tests: cached in the local Maven repository, fetched and
+verified.
 
 A program that fetches one reports whether only the network failed: see `main`.
 """
@@ -21,8 +22,8 @@ from tests.environment import as_given
 
 CENTRAL = "https://repo1.maven.org/maven2"
 ABSENT = "NESSIE_TEST_ABSENT"
-"""The environment variable with the name of a file; who cannot fetch what it needs writes there, in
-a line, what that is. `.ci/run` reads it."""
+"""The environment variable with the name of a file. A program that cannot fetch its
+requirements writes the reason there, in one line. `.ci/run` reads it."""
 PAUSES = (0, 5, 10, 15)
 """Seconds before each attempt."""
 PATIENCE = 60
@@ -32,18 +33,18 @@ LONGEST = 600
 
 
 class Unavailable(Exception):
-    """What is needed cannot be had; the text says what, and why."""
+    """A requirement is unavailable; the text names it and the reason."""
 
 
 class Damaged(Unavailable):
-    """What came is not the released file. Unlike a network that is not there, this is a failure."""
+    """A fetched file is not the released one. Unlike a missing network, this is a failure."""
 
 
 class Artifact(NamedTuple):
     """One released jar."""
 
     title: str
-    """What people call it."""
+    """Its name in messages."""
     group: str
     name: str
     version: str
@@ -52,18 +53,18 @@ class Artifact(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Below the address of every Maven repository, and below its folder."""
+        """The path below the address of every Maven repository, and below its folder."""
         file = "-".join(filter(None, [self.name, self.version, self.classifier]))
         return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{file}.jar"
 
     @property
     def path(self) -> Path:
-        """In the local repository, whether it is there or not."""
+        """The path in the local repository, even if the file does not exist."""
         return repository() / self.place
 
     @property
     def coordinates(self) -> str:
-        """As Maven writes it."""
+        """The coordinates as Maven writes them."""
         return ":".join(
             [self.group, self.name, self.version, "jar", *filter(None, [self.classifier])]
         )
@@ -111,18 +112,20 @@ class Artifact(NamedTuple):
 
 
 Fetch = Callable[[Artifact, Path], None]
-"""Put an artifact to a path. Errors: OSError, SubprocessError, Unavailable, Damaged."""
+"""Stores an artifact at a path. Errors: OSError, SubprocessError, Unavailable, Damaged."""
 
 
 @as_given()
 def repository() -> Path:
-    """The local Maven repository: MAVEN_REPOSITORY, or Maven's own place."""
+    """Returns the local Maven repository: MAVEN_REPOSITORY, or Maven's default."""
     return Path(os.environ.get("MAVEN_REPOSITORY") or Path.home() / ".m2" / "repository")
 
 
 def by_maven(artifact: Artifact, path: Path) -> None:
-    """Maven knows the mirrors and proxies of this machine; it checks what it has fetched, and moves
-    it into place whole."""
+    """Uses Maven, which knows the mirrors and proxies of this machine.
+
+    It checks the file and stores it atomically.
+    """
     words = [
         "mvn",
         "-q",
@@ -133,17 +136,19 @@ def by_maven(artifact: Artifact, path: Path) -> None:
         "-Dtransitive=false",
     ]
     words += [f"-Dartifact={artifact.coordinates}"]
-    told = subprocess.run(
+    reason = subprocess.run(
         words, capture_output=True, stdin=subprocess.DEVNULL, timeout=LONGEST, check=False
     )
-    if told.returncode:
-        raise Unavailable("Maven: " + (told.stdout + told.stderr).decode(errors="replace")[-500:])
+    if reason.returncode:
+        raise Unavailable(
+            "Maven: " + (reason.stdout + reason.stderr).decode(errors="replace")[-500:]
+        )
     if not path.exists():
         raise Unavailable(f"Maven has not put it to {path}")
 
 
 def by_https(artifact: Artifact, path: Path, central: str = CENTRAL) -> None:
-    """The same file from Maven Central itself, checked, and moved into place whole."""
+    """Fetches the file from Maven Central, checks it, and stores it atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     digest, deadline = hashlib.sha256(), time.monotonic() + LONGEST
@@ -168,8 +173,10 @@ def by_https(artifact: Artifact, path: Path, central: str = CENTRAL) -> None:
 
 
 def attempts(first: Fetch = by_maven) -> list[Fetch]:
-    """Maven and plain HTTPS in turn, with this machine's own proxies and certificates; only HTTPS
-    if there is no Maven."""
+    """Returns Maven and plain HTTPS in turn, with this machine's own proxies and certificates.
+
+    Without Maven, only HTTPS is tried.
+    """
     ways = (
         [first, by_https if first is by_maven else by_maven] if shutil.which("mvn") else [by_https]
     )
@@ -181,11 +188,10 @@ def main(
     fetch: Callable[[Artifact], Path] = Artifact.fetched,
     absent: Path | None = None,
 ) -> int:
-    """Fetch an artifact; the exit status of a program that does so.
+    """Fetches an artifact; returns the exit status for a program.
 
-    Where it is only the network that failed, that is written to the file `absent` as well (the one
-    that the variable `ABSENT` names): what could not be fetched could not be tested, which is no
-    failure of what is tested.
+    If only the network has failed, the reason is also written to the file `absent` (the one that
+    the variable `ABSENT` names), because a missing network is not a failure of the tested code.
     """
     try:
         fetch(artifact)

@@ -51,16 +51,16 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "spark": _VALUES | {"repository", "iceberg", "workspace", "reaching", "wire", "gc", "audit"},
     "render": _VALUES | {"wire"},
     "cli": _EVERYTHING,
-    # The public API: names load when they are used. `python -m` is the command, and so is the
-    # program for spark-submit.
+    # The public API: names load when they are used. `python -m` runs the command; spark-submit runs
+    # its own module.
     "__init__": _VALUES | {"repository"},
     "__main__": frozenset({"cli"}),
     "submit": frozenset({"cli", "workspace"}),
 }
-"""Which rooms each room may import, itself aside."""
+"""The rooms that each room may import, besides itself."""
 
 SERVED_BY_CLI = frozenset({"server", "spark"})
-"""Rooms that a command may start: the room itself, never one of its modules, and only inside the
+"""Rooms that a command may start: only the room itself, not its modules, and only inside the
 function that runs."""
 
 ONLY_IN: Mapping[str, frozenset[str]] = {
@@ -80,7 +80,7 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
     "pyiceberg": frozenset({"iceberg", "spark"}),
     "authlib": frozenset({"repository"}),
 }
-"""Libraries that one room hides from all others, at whatever level they are imported."""
+"""Libraries that only one room may import, at any level."""
 
 LAZY = frozenset(
     {
@@ -101,11 +101,11 @@ LAZY = frozenset(
 )
 LAZY_EXEMPT = frozenset({"wire", "workspace", "render", "server", "spark", "iceberg"})
 LAZY_FOLDER = f"{ROOT}.repository.remote"
-"""What costs start-up time is imported at module level only by the rooms that exist for it, and by
-the remote repository, itself loaded late."""
+"""Slow libraries: only the rooms that exist for them, and the remote repository, which is
+loaded late, import them at module level."""
 
 FACTS = frozenset({"__version__", "__file__"})
-"""What any room may ask of the bare package."""
+"""Names of the bare package that any room may use."""
 
 PURE = frozenset({"errors", "model", "revisions", "kernel"})
 IMPURE = frozenset(
@@ -124,7 +124,7 @@ IMPURE = frozenset(
         "platform",
     }
 )
-"""Modules that bring I/O, a clock or chance; the pure rooms import none of them."""
+"""Modules for I/O, clocks and randomness; the pure rooms import none of them."""
 
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 80
@@ -132,7 +132,7 @@ MAX_FUNCTION_LINES = 80
 
 @dataclass(frozen=True)
 class Import:
-    """One import: of which module, where, and whether it runs when the file is loaded."""
+    """An import: its module, its place, and whether it runs when the file is loaded."""
 
     module: str
     line: int
@@ -142,7 +142,7 @@ class Import:
 
 @dataclass(frozen=True)
 class Source:
-    """One file of the package."""
+    """A file of the package."""
 
     path: Path
     name: str
@@ -157,7 +157,7 @@ class Source:
 
 @cache
 def read_package(root: Path) -> Mapping[str, Source]:
-    """Every module below a folder, by name; read once, since each rule asks for all of them."""
+    """Returns every module below a folder, by name, read once for all rules."""
     sources = {}
     for path in sorted(root.rglob("*.py")):
         relative = path.relative_to(root).with_suffix("").parts
@@ -170,7 +170,7 @@ def read_package(root: Path) -> Mapping[str, Source]:
 
 @cache
 def imports_below(root: Path) -> Mapping[str, Sequence[Import]]:
-    """The imports of every module below a folder."""
+    """Returns the imports of every module below a folder."""
     sources = read_package(root)
     return {name: tuple(imports_of(source, sources)) for name, source in sources.items()}
 
@@ -211,7 +211,7 @@ def imports_of(source: Source, known: Mapping[str, Source]) -> Iterator[Import]:
 
 
 def _root_facts(tree: ast.Module) -> str:
-    """What a file takes of the bare package: a dunder name where it takes nothing else."""
+    """Yields the names that a file imports from the bare package, if they are all dunder names."""
     used = {
         node.attr
         for node in ast.walk(tree)
@@ -234,7 +234,7 @@ def _walk(node: ast.AST, *, at_load: bool) -> Iterator[tuple[ast.AST, bool]]:
 
 
 def room_of(module: str) -> str | None:
-    """The room of a module of ours; None for everybody else's."""
+    """Returns the room of one of our modules; None for others."""
     parts = module.split(".")
     if parts[0] != ROOT:
         return None
@@ -292,7 +292,7 @@ def misplaced_libraries(root: Path) -> list[str]:
 
 
 def cycles(root: Path) -> list[list[str]]:
-    """Groups of modules that import each other, however lazily."""
+    """Returns groups of modules that import each other, also lazily."""
     sources = read_package(root)
     graph = {
         name: {i.module for i in imports} & sources.keys() - {name}
@@ -321,7 +321,7 @@ def readers_of_the_environment(root: Path) -> list[str]:
     for source in read_package(root).values():
         if source.room == "workspace":
             continue
-        # To set a variable, for a library that looks there, is not to read one.
+        # Setting a variable, for a library that reads it, does not count as reading.
         written = {
             id(node.value)
             for node in ast.walk(source.tree)
@@ -363,7 +363,7 @@ def readers_of_the_clock(root: Path) -> list[str]:
 
 
 def is_generated(source: Source) -> bool:
-    """A table that `make docs` writes is data; its size is that of what it lists."""
+    """Returns whether a file is a table that `make docs` writes; its size does not count."""
     return "not to be edited" in (ast.get_docstring(source.tree) or "").partition("\n")[0]
 
 
@@ -395,7 +395,7 @@ def test_every_room_is_in_the_table() -> None:
     assert rooms <= ALLOWED.keys()
 
 
-def test_the_table_itself_has_no_cycle() -> None:
+def test_the_table_of_rooms_has_no_cycle() -> None:
     graph = {room: set(allowed) for room, allowed in ALLOWED.items()}
     assert [room for room in graph if room in _reachable(room, graph)] == []
 
@@ -455,7 +455,7 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_each_rule_finds_what_breaks_it(name: str, tmp_path: Path) -> None:
+def test_each_rule_finds_violations(name: str, tmp_path: Path) -> None:
     text, rule = BAD_FILES[name]
     for package in ("", "store", "repository", "server"):
         (tmp_path / package).mkdir(exist_ok=True)

@@ -1,5 +1,5 @@
-"""What tests fetch: another file than the released one is a failure, and a network that is not
-there is told as that."""
+"""Downloads of tests: a wrong file is a failure, and a missing network is reported
+separately."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ROOT = Path(__file__).parents[1]
 
 
 def fetch(central: str, folder: Path) -> Path:
-    """Fetch as on a machine without Maven, from another place."""
+    """Fetches from another address, as on a machine without Maven."""
     return RELEASED.fetched(
         folder, [partial(by_https, central=central)] * len(PAUSES), [0] * len(PAUSES)
     )
 
 
-def test_a_file_is_fetched_once_and_moved_into_place_whole(tmp_path: Path) -> None:
+def test_a_file_is_fetched_once_and_stored_atomically(tmp_path: Path) -> None:
     asked: list[str] = []
     answers: list[Answer] = [Answer(503), Answer(200, DATA, cut=80), Answer(200, DATA)]
     with listening(lambda request: (asked.append(str(request)), answers.pop(0))[1]) as url:
@@ -42,7 +42,7 @@ def test_a_file_is_fetched_once_and_moved_into_place_whole(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("there", [{PATH: b"another"}, {}], ids=["that lies there", "that comes"])
-def test_another_file_is_a_failure(tmp_path: Path, there: Mapping[str, bytes]) -> None:
+def test_a_wrong_file_is_a_failure(tmp_path: Path, there: Mapping[str, bytes]) -> None:
     for path, data in there.items():
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_bytes(data)
@@ -57,7 +57,7 @@ def test_another_file_is_a_failure(tmp_path: Path, there: Mapping[str, bytes]) -
     assert list((tmp_path / PATH).parent.iterdir()) == [tmp_path / path for path in there]
 
 
-def test_no_network_is_told_in_the_file_that_the_run_looks_into(tmp_path: Path) -> None:
+def test_a_missing_network_is_reported_in_a_file(tmp_path: Path) -> None:
     absent = tmp_path / "absent"
     with listening(lambda _: Answer(404)) as url:
         with pytest.raises(Unavailable, match="is there a network") as fault:
@@ -70,7 +70,7 @@ def test_no_network_is_told_in_the_file_that_the_run_looks_into(tmp_path: Path) 
     )
 
 
-def test_the_program_says_it_to_the_run(tmp_path: Path) -> None:
+def test_the_program_reports_a_missing_network(tmp_path: Path) -> None:
     damaged = tmp_path / ORIGINAL.place
     damaged.parent.mkdir(parents=True)
     damaged.write_bytes(b"no jar")
@@ -80,7 +80,7 @@ def test_the_program_says_it_to_the_run(tmp_path: Path) -> None:
         "PYTHONPATH": str(ROOT),
     }
     words = [sys.executable, "-m", "tests.original.jar"]
-    told = subprocess.run(
+    reports = subprocess.run(
         words,
         env=env,
         cwd=ROOT,
@@ -90,8 +90,8 @@ def test_the_program_says_it_to_the_run(tmp_path: Path) -> None:
         timeout=120,
         check=False,
     )
-    assert (told.returncode, "SHA-256" in told.stderr, (tmp_path / "absent").exists()) == (
+    assert (reports.returncode, "SHA-256" in reports.stderr, (tmp_path / "absent").exists()) == (
         1,
         True,
         False,
-    ), told
+    ), reports

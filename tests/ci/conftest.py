@@ -1,5 +1,5 @@
-"""A catalog to load into, as a file and behind a server, and the scripts of docs/guides/ci.md as a
-runner would run them."""
+"""A catalog as a file and behind a server, and a runner for the scripts of
+docs/guides/ci.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATIENCE = 120
 
 
 def blocks(language: str) -> list[str]:
-    """The fenced blocks of the page in one language."""
+    """Returns the fenced blocks of the page in one language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
@@ -41,7 +41,7 @@ CHECKED_IN, COMPOSE, GITHUB, GITLAB = (yaml.safe_load(block) for block in blocks
 
 
 class Ran(NamedTuple):
-    """How a script ended."""
+    """The outcome of a script."""
 
     code: int
     out: str
@@ -49,8 +49,8 @@ class Ran(NamedTuple):
 
 
 class Runner:
-    """A machine that runs scripts: a folder, an environment, and `nessie`, `load-orders` and what
-    else is put into `bin` as programs."""
+    """A machine that runs scripts: a folder, an environment, and the programs in `bin`, such as
+    `nessie` and `load-orders`."""
 
     def __init__(self, folder: Path, catalog: Mapping[str, str]) -> None:
         self.folder = folder / "work"
@@ -71,14 +71,14 @@ class Runner:
         path.chmod(0o755)
 
     def loads(self, meanwhile: str = "true") -> None:
-        """What the pipeline's own job does: a table, and what somebody else does meanwhile."""
+        """Defines the pipeline's own job: it loads a table, while another client may commit."""
         self.program(
             self.folder / "load-orders",
             f"{meanwhile}\necho '{ROOT}/tests/manual/table-metadata.json'",
         )
 
     def run(self, script: str, **environment: str) -> Ran:
-        """Run a script as runners run them: bash, which stops at the first failure."""
+        """Runs a script as runners do: with bash, which stops at the first failure."""
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
             cwd=self.folder,
@@ -94,7 +94,7 @@ class Runner:
 
 
 class Catalog(NamedTuple):
-    """How a pipeline names the catalog, and the same to look into."""
+    """The address of the catalog for a pipeline, and a repository to inspect it."""
 
     environment: dict[str, str]
     store: str
@@ -113,7 +113,7 @@ class Catalog(NamedTuple):
 
 @pytest.fixture(params=["a file", "a server"])
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]:
-    """A catalog whose main holds the table sales.orders."""
+    """A catalog whose main has the table sales.orders."""
     store = str(tmp_path / "catalog.sqlite")
     with create(store) as repository:
         namespace, table = (
@@ -151,7 +151,7 @@ def runner(tmp_path: Path, catalog: Catalog) -> Runner:
     return Runner(tmp_path, catalog.environment)
 
 
-SOMEBODY_ELSE = (
+OTHER_CLIENT = (
     "NESSIE_AUTHOR=bob@example.org nessie content put sales.orders --ref main --snapshot-id 5 -m"
     " 'by hand' >/dev/null"
 )

@@ -1,4 +1,4 @@
-"""The GitHub workflow of docs/guides/ci.md, step by step, with each end that it can take."""
+"""The GitHub workflow of docs/guides/ci.md, step by step, with each possible result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VALUES = {
     "github.run_attempt": "1",
     "github.token": "a-token-of-github",
 }
-"""What stands for the expressions of the workflow. Which catalog it is, the runner says."""
+"""Values of the workflow's expressions. The runner provides those of the catalog."""
 
 
 def filled(environment: dict[str, str]) -> dict[str, str]:
@@ -39,7 +39,7 @@ class Workflow(NamedTuple):
     output: Path
 
     def run(self, *, first: str = "load", branch: str = BRANCH) -> dict[str, Ran]:
-        """How the steps ended that ran, from this one to the first that failed."""
+        """Returns the outcomes of the steps from this one to the first that failed."""
         ran: dict[str, Ran] = {}
         steps = [step for step in JOB["steps"] if "run" in step]
         assert [step["name"] for step in steps] == [
@@ -69,7 +69,7 @@ class Workflow(NamedTuple):
 
 @pytest.fixture
 def workflow(runner: Runner, tmp_path: Path) -> Workflow:
-    """`gh` stands for GitHub: it keeps the issue that it is told to open."""
+    """`gh` replaces GitHub's program, and stores the issue that it should open."""
     runner.program(
         runner.programs / "gh",
         'test -n "$GH_TOKEN" && printf "%s\\n" "$@" >issue && cat conflicts.md >>issue',
@@ -122,7 +122,7 @@ def test_conflicts_become_an_issue_whose_commands_work(
 
 
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
-def test_a_branch_that_is_not_there_is_told_and_ends_the_job(workflow: Workflow) -> None:
+def test_a_missing_branch_is_reported_and_ends_the_job(workflow: Workflow) -> None:
     ran = workflow.run(first="check merge", branch="nowhere")
 
     assert {name: how.code for name, how in ran.items()} == {"check merge": 4}
@@ -130,7 +130,7 @@ def test_a_branch_that_is_not_there_is_told_and_ends_the_job(workflow: Workflow)
 
 
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
-def test_a_server_that_is_away_is_told_and_ends_the_job(workflow: Workflow) -> None:
+def test_an_unavailable_server_is_reported_and_ends_the_job(workflow: Workflow) -> None:
     workflow.runner.environment |= {"NESSIE_STORE": "http://127.0.0.1:9/api/v2"}
     ran = workflow.run(first="check merge")
 
@@ -139,7 +139,7 @@ def test_a_server_that_is_away_is_told_and_ends_the_job(workflow: Workflow) -> N
 
 
 @pytest.mark.parametrize("catalog", ["a server"], indirect=True)
-def test_the_secret_is_nowhere_but_in_the_environment(workflow: Workflow) -> None:
+def test_the_secret_is_only_in_the_environment(workflow: Workflow) -> None:
     ran = workflow.run()
     secret = VALUES["secrets.NESSIE_TOKEN"]
     assert secret

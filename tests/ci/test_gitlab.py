@@ -1,4 +1,4 @@
-"""The GitLab job of docs/guides/ci.md, with each end that it can take, and the two small scripts
+"""The GitLab job of docs/guides/ci.md with each possible result, and the two small scripts
 below it."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SECRET = "a-token-that-is-secret"
 
 
 class Issues:
-    """What was sent to GitLab's list of issues: path, token, document."""
+    """Records requests to GitLab's issues: path, token, document."""
 
     def __init__(self) -> None:
         self.opened: list[tuple[str, str | None, Any]] = []
@@ -29,7 +29,7 @@ class Issues:
 
 @pytest.fixture
 def gitlab() -> Iterator[Issues]:
-    """A server that takes issues as GitLab's API does."""
+    """A server that accepts issues as GitLab's API does."""
     issues = Issues()
 
     class Handler(BaseHTTPRequestHandler):
@@ -42,7 +42,7 @@ def gitlab() -> Iterator[Issues]:
             self.wfile.write(b"{}")
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -90,7 +90,7 @@ def test_conflicts_become_an_issue(runner: Runner, catalog: Catalog, gitlab: Iss
 
 
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
-def test_what_is_not_there_ends_the_job_with_4(runner: Runner) -> None:
+def test_a_missing_branch_ends_the_job_with_4(runner: Runner) -> None:
     runner.loads(meanwhile='nessie branch -d "$BRANCH" >/dev/null')
     ran = run(runner)
 
@@ -99,7 +99,7 @@ def test_what_is_not_there_ends_the_job_with_4(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
-def test_a_server_that_is_away_ends_the_job_with_the_code_that_is_tried_again(
+def test_an_unavailable_server_ends_the_job_with_the_code_for_a_retry(
     runner: Runner,
 ) -> None:
     runner.environment |= {"NESSIE_STORE": "http://127.0.0.1:9/api/v2"}
@@ -108,7 +108,7 @@ def test_a_server_that_is_away_ends_the_job_with_the_code_that_is_tried_again(
 
 
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
-def test_a_gate_fails_where_a_table_would_be_deleted(runner: Runner, catalog: Catalog) -> None:
+def test_a_gate_fails_if_a_table_would_be_deleted(runner: Runner, catalog: Catalog) -> None:
     gate, _ = blocks("sh")
     for line in (
         "nessie branch good main",
@@ -135,7 +135,7 @@ def test_a_gate_fails_where_a_table_would_be_deleted(runner: Runner, catalog: Ca
 
 
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
-def test_a_file_is_a_catalog_for_tests(runner: Runner) -> None:
+def test_a_file_can_be_the_catalog_of_tests(runner: Runner) -> None:
     _, scratch = blocks("sh")
     ran = runner.run(scratch)
 

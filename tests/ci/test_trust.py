@@ -1,5 +1,5 @@
-"""The variables of the page that let credentials go to a server of a workspace, and to one without
-TLS."""
+"""Variables of the page that allow credentials for the server of a workspace, and for a
+server without TLS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOKEN = "t0ken-Of-A-Pipeline"
 
 
 class Recorder:
-    """A server that keeps the Authorization headers that it gets."""
+    """A server that records the Authorization headers that it gets."""
 
     def __init__(self) -> None:
         self.url = ""

@@ -1,5 +1,5 @@
-"""A workspace to complete in: namespaces, quoted keys, a branch, a tag, a merge, a deleted branch,
-something staged."""
+"""A workspace for completion: namespaces, quoted keys, a branch, a tag, a merge, a deleted
+branch, a staged operation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def fill(path: Path) -> None:
 
 @pytest.fixture(scope="session")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the workspace; not to be changed."""
+    """The folder of the workspace; tests must not change it."""
     folder = tmp_path_factory.mktemp("catalog")
     (folder / ".nessie").mkdir()
     fill(folder / ".nessie" / "store.sqlite")
@@ -81,7 +81,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def here(catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in the workspace, with no setting of the machine's user."""
+    """Enters the workspace, without settings of the machine's user."""
     monkeypatch.chdir(catalog)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -92,7 +92,7 @@ def here(catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def words() -> Callable[..., list[str]]:
-    """What the last word may become."""
+    """Returns the candidates for the last word."""
     from nessie_cli.cli.completion.answer import candidates
 
     return lambda *typed: [text for text, _ in candidates(typed)]
@@ -100,7 +100,7 @@ def words() -> Callable[..., list[str]]:
 
 @pytest.fixture
 def said() -> Callable[..., dict[str, str]]:
-    """The same with descriptions."""
+    """Returns the candidates with descriptions."""
     from nessie_cli.cli.completion.answer import candidates
 
     return lambda *typed: dict(candidates(typed))

@@ -1,4 +1,4 @@
-"""Real shells on a pseudo terminal: type, press TAB, look at the line."""
+"""Real shells on a pseudo-terminal: type, press TAB, read the line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ESCAPES = re.compile(
 )
 
 # Each shell prints its line between marks when it gets Ctrl-X Ctrl-P. The last command sets the
-# prompt that says that it is ready to be typed into.
+# prompt that shows that the shell is ready.
 SET_UP = {
     "bash": r"""bind -x '"\C-x\C-p": printf "<<%s>>" "$READLINE_LINE"' 2>/dev/null; bind 'set bell-style none'; bind 'set page-completions off'
 bind 'set completion-query-items 1000'; bind 'set enable-bracketed-paste off'; source <(nessie completion bash); PS1='REA''DY> '
@@ -35,7 +35,8 @@ autoload -Uz compinit; compinit -D; source <(nessie completion zsh); PS1='REA''D
 nessie completion fish | source; function fish_prompt; echo -n 'REA''DY> '; end
 """,
 }
-# The same with the files of completions/ where each shell, or its packages, look for them.
+# The same with the files of completions/ in the folders where each shell or its packages expect
+# them.
 INSTALLED = {
     "bash": (
         ". /usr/share/bash-completion/bash_completion;",
@@ -53,7 +54,7 @@ ARGUMENTS = {
 
 
 class Shell:
-    """One interactive shell in a folder."""
+    """An interactive shell in a folder."""
 
     def __init__(
         self, name: str, folder: Path, environment: dict[str, str], *, installed: bool = False
@@ -87,13 +88,13 @@ class Shell:
         os.write(self._terminal, text.encode())
 
     def complete(self, text: str) -> str:
-        """The line after typing and one TAB; the line is thrown away then."""
+        """Returns the line after typing and one TAB, and discards the line."""
         self._clear()
         self.type(text + "\t")
         return self._line()
 
     def listing(self, text: str) -> str:
-        """What the shell shows for two TABs, without escape sequences."""
+        """Returns the output of the shell for two TABs, without escape sequences."""
         self._clear()
         start = len(self._seen)
         self.type(text + "\t\t")

@@ -1,5 +1,5 @@
-"""The process that a keystroke starts: what it loads, and that it never says anything but
-candidates."""
+"""The process that a keystroke starts: the modules that it loads, and its output, which
+contains only candidates."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_kind_of_the_script_loads_no_parser(here, typed):
         ["--bash", " ", "9", "80", "--", ""], ["--", "--", "--", "--"], ["--", "-", ""], ["--", "undo", "no-such", "--to", ""],
     ],
 )  # fmt: skip
-def test_nothing_is_said_where_nothing_can_be(tmp_path, typed):
+def test_there_is_no_output_without_candidates(tmp_path, typed):
     if any("\0" in word for word in typed):
         typed = [word.replace("\0", "\x01") for word in typed]
     done = run(tmp_path, "__complete", *typed)
@@ -91,7 +91,7 @@ def test_nothing_is_said_where_nothing_can_be(tmp_path, typed):
         "unreadable object",
     ],
 )
-def test_a_broken_workspace_completes_what_it_can(tmp_path, here, damage):
+def test_a_broken_workspace_still_has_completion(tmp_path, here, damage):
     folder = tmp_path / ".nessie"
     folder.mkdir()
     store = folder / "store.sqlite"
@@ -120,7 +120,7 @@ def test_a_broken_workspace_completes_what_it_can(tmp_path, here, damage):
     assert run(tmp_path, "__complete", "--", "swi").stdout.startswith("switch\t")
 
 
-def test_debug_tells_why(tmp_path):
+def test_debug_prints_the_reason(tmp_path):
     done = run(tmp_path, "__complete", "--debug", "--", "-C", "/no/such", "switch", "")
 
     assert "/no/such" in done.stderr
@@ -137,7 +137,7 @@ def test_a_closed_pipe_is_quiet(here):
     assert done.stderr == b""
 
 
-def test_stored_text_never_acts_on_a_terminal(tmp_path):
+def test_control_characters_in_stored_text_are_escaped(tmp_path):
     from nessie_cli import CommitMeta, ContentKey, Namespace, Put, create
 
     (tmp_path / ".nessie").mkdir()
@@ -176,14 +176,14 @@ def unquoted_by_bash(words):
 
 
 @pytest.mark.parametrize("quote", ["", "'", '"'])
-def test_bash_reads_what_is_inserted_as_it_was_meant(quote):
+def test_bash_parses_inserted_text_correctly(quote):
     inserted = [bash._quoted(text, quote) if quote else bash._escaped(text) for text in HARD]
 
     assert unquoted_by_bash([quote + text + quote for text in inserted]) == HARD
 
 
 @pytest.mark.parametrize("quote", ["", "'", '"'])
-def test_a_line_is_read_as_bash_reads_it(quote):
+def test_a_line_is_parsed_as_bash_does(quote):
     typed = [
         quote + (bash._quoted(text, quote) if quote else bash._escaped(text)) + quote
         for text in HARD
@@ -195,15 +195,15 @@ def test_a_line_is_read_as_bash_reads_it(quote):
     ]
 
 
-def test_long_descriptions_are_cut_to_the_terminal(here):
-    told = replies("nessie c", breaks=" ", listing=True, columns=30)
+def test_long_descriptions_are_cut_at_the_width_of_the_terminal(here):
+    lines = replies("nessie c", breaks=" ", listing=True, columns=30)
 
-    assert all(len(line) < 30 for line in told)
-    assert told[0].startswith("config ")
-    assert told[0].endswith("...)")
+    assert all(len(line) < 30 for line in lines)
+    assert lines[0].startswith("config ")
+    assert lines[0].endswith("...)")
 
 
-def test_where_bash_inserts_all_candidates_nothing_but_them_is_given(here):
+def test_descriptions_are_omitted_if_bash_inserts_all_candidates(here):
     assert replies("nessie switch ", breaks=" ", listing=False, columns=80) == [
         "feature/new-orders ",
         "feature/old ",

@@ -1,5 +1,4 @@
-"""Whatever has been typed: candidates begin as the last word does, each stands there once, and
-nothing fails."""
+"""Random input: candidates begin with the typed word, each occurs once, and nothing fails."""
 
 from __future__ import annotations
 
@@ -22,7 +21,13 @@ OPTIONS = sorted(
     }
 )
 NAMES = sorted({word for command in every(TREE) for word in command.path})
-PIECES = ["main", "main~", "main^2", "v1.0@", "..", "...", "db.", 'db."', "feature/", "HEAD", "~", "@", "^", "--", "-", "=", "'", '"', "\\", " ", "tables/", "ab12", "é", "~99999", "\u202e", "*"]  # fmt: skip
+# fmt: off
+PIECES = [
+    "main", "main~", "main^2", "v1.0@", "..", "...", "db.", 'db."', "feature/", "HEAD",
+    "~", "@", "^", "--", "-", "=", "'", '"', "\\", " ",
+    "tables/", "ab12", "é", "~99999", "\u202e", "*",
+]
+# fmt: on
 WORDS = (
     st.sampled_from([*OPTIONS, *NAMES])
     | st.lists(st.sampled_from(PIECES), max_size=3).map("".join)
@@ -37,11 +42,11 @@ WORDS = (
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_candidates_begin_as_the_word(here, before, last):
+def test_candidates_begin_with_the_word(here, before, last):
     os.chdir(here)
     before = [
         word for word in before if not word.startswith("-C") and "C" not in word
-    ]  # a folder that is not there is an error, and silent
+    ]  # a missing folder is an error, and silent
     found = [text for text, _ in candidates([*before, last])]
 
     assert [text for text in found if not text.startswith(last)] == []
@@ -55,7 +60,7 @@ def test_candidates_begin_as_the_word(here, before, last):
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_any_line_of_bash_is_read(here, line):
+def test_any_line_of_bash_is_parsed(here, line):
     os.chdir(here)
     line = line.replace("-C", "")
     read_line = Line("nessie " + line, " :=@'\"")

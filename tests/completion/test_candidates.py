@@ -1,4 +1,4 @@
-"""What a word may become, by where it stands."""
+"""Candidates of a word, by its position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_the_first_word_is_a_command(here, said):
     assert {"init", "content", "log", "completion"} <= found.keys()
 
 
-def test_only_what_begins_as_the_word_is_offered(here, words):
+def test_only_candidates_that_begin_with_the_word_are_offered(here, words):
     assert words("sw") == ["switch"]
     assert words("no-such") == []
 
@@ -34,19 +34,19 @@ def test_options_are_offered_with_their_help(here, said):
     assert said("merge", "--theirs")["--theirs"] == theirs
 
 
-def test_long_options_for_two_dashes_and_all_for_one(here, words):
+def test_two_dashes_offer_long_options_and_one_dash_all(here, words):
     assert "-n" in words("log", "-")
     assert all(word.startswith("--") for word in words("log", "--"))
     assert words("-C") == ["-C"]
 
 
-def test_an_option_that_was_given_is_not_offered_again_unless_it_repeats(here, words):
+def test_a_given_option_is_only_offered_again_if_it_is_repeatable(here, words):
     assert "--graph" not in words("log", "--graph", "--")
     assert "--max-count" not in words("log", "-n", "3", "--")
     assert "--theirs" in words("merge", "--theirs", "db.orders", "--")
 
 
-def test_global_options_stand_on_both_sides_of_the_command(here, words):
+def test_global_options_are_offered_before_and_after_the_command(here, words):
     assert (
         words("--col") == words("log", "--col") == words("content", "put", "--col") == ["--color"]
     )
@@ -57,26 +57,26 @@ def test_global_options_stand_on_both_sides_of_the_command(here, words):
     assert words("log", "--hel") == ["--help"]
 
 
-def test_a_command_is_found_behind_global_options_and_their_values(here, words):
+def test_a_command_is_found_after_global_options_and_their_values(here, words):
     assert words("--ref", "main", "-q", "--color=never", "--json", "log", "--one") == ["--oneline"]
     assert words("-qv", "content", "sh") == ["show"]
     assert words("-C", ".", "content", "sh") == ["show"]
     assert words("-C.", "content", "sh") == ["show"]
 
 
-def test_nothing_is_an_option_behind_two_dashes(here, words):
+def test_no_options_are_offered_after_two_dashes(here, words):
     assert words("log", "--", "--one") == []
     assert words("log", "--", "db.or") == ["db.orders"]
 
 
-def test_values_that_help_enumerates(here, words):
+def test_choices_are_offered(here, words):
     assert words("merge", "--behavior", "") == ["normal", "force", "drop"]
     assert words("merge", "--behavior=f") == ["--behavior=force"]
     assert words("content", "put", "x", "--type", "iceberg-") == ["iceberg-table", "iceberg-view"]
     assert words("completion", "") == ["bash", "zsh", "fish"]
 
 
-def test_settings_by_name(here, said):
+def test_settings_are_offered_by_name(here, said):
     assert said("config", "get", "st")["store"].startswith("The store")
     assert {"alias.", "profile.", "author", "protect."} <= said("config", "set", "").keys()
 
@@ -109,30 +109,30 @@ def test_aliases_and_plug_ins_are_commands(here, said, words, tmp_path, monkeypa
     assert words("loud", "--dry") == ["--dry-run"]
 
 
-def test_orders_of_a_listing_are_no_keys(here, words):
+def test_sort_orders_are_not_mistaken_for_keys(here, words):
     assert words("branch", "--sort", "-t") == ["-time"]
 
 
-def test_a_value_that_may_be_left_out(here, words):
+def test_an_optional_value_is_offered(here, words):
     assert words("branch", "--merged", "v") == ["v1.0"]
     assert words("branch", "--merged", "--sor") == ["--sort"]
     assert words("branch", "--merged", "--sort", "ti") == ["time"]
 
 
-def test_pages_of_the_manual(here, said):
+def test_manual_pages_are_offered(here, said):
     assert said("help", "rev")["revisions"] == "syntax of revisions, ranges, times and keys"
     assert {"merge", "content", "exit-status"} <= said("help", "").keys()
     assert {"put", "delete"} <= said("help", "content", "").keys()
     assert said("help", "merge", "") == said("help", "no-such", "") == {}
 
 
-def test_a_value_that_is_free_offers_nothing(here, words):
+def test_a_free_value_has_no_candidates(here, words):
     assert words("commit", "-m", "") == []
     assert words("log", "-n", "") == []
     assert words("log", "--since", "") == []
 
 
-def test_references(here, said):
+def test_references_are_offered(here, said):
     found = said("switch", "")
 
     assert list(found) == ["feature/new-orders", "feature/old", "main", "v1.0"]
@@ -140,7 +140,7 @@ def test_references(here, said):
     assert found["v1.0"].startswith("tag: ")
 
 
-def test_branches_and_tags_apart(here, words):
+def test_branches_and_tags_are_offered_separately(here, words):
     assert words("branch", "-d", "") == ["feature/new-orders", "feature/old", "main"]
     assert words("branch", "-d", "main", "") == ["feature/new-orders", "feature/old", "main"]
     assert words("tag", "-d", "") == ["v1.0"]
@@ -148,7 +148,7 @@ def test_branches_and_tags_apart(here, words):
     assert words("--ref", "v") == ["v1.0"]
 
 
-def test_deleted_references_where_they_can_be_brought_back(here, said, words):
+def test_deleted_references_are_offered_for_restoring(here, said, words):
     assert said("undo", "g") == {"gone": "deleted"}
     assert words("switch", "g") == []
     assert words("undo", "main", "--to", "")[0] == str(
@@ -156,7 +156,7 @@ def test_deleted_references_where_they_can_be_brought_back(here, said, words):
     )
 
 
-def test_revisions_are_references_hashes_and_steps_back(here, said, words):
+def test_revisions_are_references_hashes_and_relative_parts(here, said, words):
     with connect(str(here / ".nessie/store.sqlite")) as repository:
         head = repository.resolve("main~1").hash
     assert words("log", "H") == ["HEAD"]
@@ -178,7 +178,7 @@ def test_revisions_are_references_hashes_and_steps_back(here, said, words):
     assert len(words("log", "main@")) == 10
 
 
-def test_steps_that_lead_nowhere_offer_nothing(here, words):
+def test_impossible_relative_parts_have_no_candidates(here, words):
     for revision in (
         "main~0",
         "main^0",
@@ -191,7 +191,7 @@ def test_steps_that_lead_nowhere_offer_nothing(here, words):
         assert words("log", f"{revision}~") == []
 
 
-def test_ranges_are_completed_on_their_second_end(here, words):
+def test_the_second_revision_of_a_range_is_completed(here, words):
     assert words("log", "main..v") == ["main..v1.0"]
     assert words("diff", "main...fea") == ["main...feature/new-orders", "main...feature/old"]
     assert "main..main~1" in words("transplant", "main..main~")
@@ -207,7 +207,7 @@ def test_an_expected_hash_offers_the_newest_commits(here, said, words):
     assert words("merge", "x", f"--expected-hash={first[:8]}") == [f"--expected-hash={first}"]
 
 
-def test_keys_element_by_element(here, said):
+def test_keys_are_completed_element_by_element(here, said):
     assert said("content", "show", "") == {
         "db.": "namespace",
         "later": "iceberg-table",
@@ -223,7 +223,7 @@ def test_keys_element_by_element(here, said):
     assert said("content", "show", "nothing.") == {}
 
 
-def test_quoted_elements(here, words):
+def test_quoted_elements_are_completed(here, words):
     assert words("content", "show", 'db."') == ['db."order.lines"']
     assert words("content", "show", 'db."order.l') == ['db."order.lines"']
     assert words("content", "show", "web.") == ['web."it\'s ""new"""']
@@ -231,7 +231,7 @@ def test_quoted_elements(here, words):
     assert words("content", "show", '"db".') == ['"db"."order.lines"', '"db".orders', '"db".sales.']
 
 
-def test_keys_at_the_revision_that_the_line_names(here, words):
+def test_keys_are_those_of_the_given_revision(here, words):
     assert (
         words("content", "list", "--at", "v1.0", "é")
         == words("--ref", "v1.0", "content", "show", "é")
@@ -241,7 +241,7 @@ def test_keys_at_the_revision_that_the_line_names(here, words):
     assert words("content", "show", "é") == []
 
 
-def test_a_key_with_its_file(here, words):
+def test_keys_with_files_are_completed(here, words):
     assert words("merge", "x", "--resolve", "db.") == [
         'db."order.lines"=',
         "db.orders=",
@@ -253,11 +253,11 @@ def test_a_key_with_its_file(here, words):
     ]
 
 
-def test_staged_keys_where_they_can_be_taken_back(here, said):
+def test_staged_keys_are_offered_for_unstaging(here, said):
     assert said("reset", "") == {"db.sales.units": "delete"}
 
 
-def test_files_and_folders(here, words):
+def test_files_and_folders_are_offered(here, words):
     assert words("commit", "-F", "") == ["inner/", "my notes.txt", "tables/"]
     assert words("commit", "-F", ".h") == [".hidden"]
     assert words("commit", "--file=tables/") == ["--file=tables/orders.json"]
@@ -265,17 +265,17 @@ def test_files_and_folders(here, words):
     assert words("commit", "-F", "no/such/") == []
 
 
-def test_the_home_folder_keeps_its_sign(here, words, tmp_path):
+def test_a_tilde_is_kept(here, words, tmp_path):
     (tmp_path / "batch.json").write_text("[]")
     assert words("commit", "--batch", "~/b") == ["~/batch.json"]
 
 
-def test_stores(here, words):
+def test_stores_are_offered(here, words):
     assert "sqlite:///" in words("--store", "")
     assert words("--store", "sqlite:///ta") == ["sqlite:///tables/"]
 
 
-def test_another_store_reference_or_folder_is_looked_into(here, words, tmp_path, monkeypatch):
+def test_given_stores_references_and_folders_are_used(here, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     store = str(here / ".nessie/store.sqlite")
     assert words("switch", "ma") == []
@@ -298,7 +298,7 @@ def test_another_store_reference_or_folder_is_looked_into(here, words, tmp_path,
         "author = 'a'\nstore = 'elsewhere/s.sqlite'",
     ],
 )
-def test_the_store_of_the_workspace_settings(here, words, tmp_path, monkeypatch, setting):
+def test_the_store_of_the_settings_is_used(here, words, tmp_path, monkeypatch, setting):
     (tmp_path / ".nessie").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".nessie/config.toml").write_text(setting)
@@ -307,7 +307,7 @@ def test_the_store_of_the_workspace_settings(here, words, tmp_path, monkeypatch,
     assert words("switch", "ma") == ["main"]
 
 
-def test_profiles(here, words, tmp_path, monkeypatch):
+def test_profiles_are_offered(here, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config/nessie").mkdir(parents=True)
     (tmp_path / "config/nessie/config.toml").write_text(
@@ -321,6 +321,6 @@ def test_profiles(here, words, tmp_path, monkeypatch):
     assert words("content", "show", "é") == ["éclair"]
 
 
-def test_words_that_stand_for_themselves(here, words):
+def test_fixed_words_are_offered(here, words):
     assert words("resolve", "") == ["merge", "transplant", "revert"]
     assert words("resolve", "merge", "feat") == words("merge", "feat") != []

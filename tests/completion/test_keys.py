@@ -1,4 +1,4 @@
-"""Keys that are being typed, and the elements that may follow, agree with those of every other
+"""Partly typed keys, and the elements that may follow, agree with keys in every other
 command."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def found_in(repository, typed):
 
 @given(KEYS, ELEMENTS)
 @settings(print_blob=True)
-def test_a_key_that_has_been_begun_is_taken_apart_as_it_was_written(above, last):
+def test_a_partly_typed_key_is_split_as_it_was_written(above, last):
     text = ".".join(map(text_of, above)) + "."
     found = keys.begun(text + text_of(last))
 
@@ -40,13 +40,13 @@ def test_a_key_that_has_been_begun_is_taken_apart_as_it_was_written(above, last)
 
 @given(st.text("ab.\" '", max_size=12))
 @settings(print_blob=True)
-def test_whatever_is_typed_never_fails(text):
+def test_any_input_is_accepted(text):
     found = keys.begun(text)
     if found is not None and found[0]:
         assert ContentKey.parse(found[1][:-1]).elements == found[0]
 
 
-def test_no_key():
+def test_an_empty_key_is_split():
     assert keys.begun("a..b") is None
     assert keys.begun('"a"b.c') is None
     assert keys.begun("") == ((), "", "")
@@ -54,7 +54,7 @@ def test_no_key():
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A repository whose tree has several levels, with many names in it; the keys by their
+    """A repository with several levels in its tree and many names; returns the keys by their
     elements."""
     path = str(tmp_path_factory.mktemp("large") / "store.sqlite")
     namespaces = {("n",), ("n", "deep")}
@@ -97,7 +97,7 @@ def elements_below(wanted, above, begun):
 
 @pytest.mark.parametrize("above", [(), ("n",), ("n", "deep"), ("top1",), ("zzz",)])
 @pytest.mark.parametrize("begun", ["", "t", "t1", "t29", "to", "top299", "zz", "d"])
-def test_the_next_elements_are_those_of_the_tree(large, above, begun):
+def test_the_next_elements_come_from_the_tree(large, above, begun):
     repository, wanted = large
     typed = "".join(f"{element}." for element in above)
     found = found_in(repository, typed + begun)
@@ -114,16 +114,16 @@ def test_the_next_elements_are_those_of_the_tree(large, above, begun):
     assert all((type_ == "namespace") == text.endswith(".") for text, type_ in found)
 
 
-def test_passing_over_what_lies_below_an_element_reads_few_nodes(large):
+def test_skipping_the_keys_below_an_element_reads_few_nodes(large):
     repository, _ = large
     objects = repository._objects = Objects(repository._store.get, Decoded())
     assert found_in(repository, "n") == [("n.", "namespace"), ('"n x"', "iceberg-table")][:1]
-    # Two descents of the tree, each of which reads a few leaves ahead; all keys below `n` are in
-    # more than a hundred.
+    # Two descents of the tree read a few leaves ahead each; the keys below `n` are in more than a
+    # hundred leaves.
     assert objects.node_reads < 12
 
 
-def test_an_empty_history_has_nothing():
+def test_an_empty_history_has_no_elements():
     with create("memory:") as repository:
         names = Revisions(repository, "main")
         assert (found_in(repository, ""), names.hashes(""), names.revisions("main~")) == (
@@ -133,7 +133,7 @@ def test_an_empty_history_has_nothing():
         )
 
 
-def test_only_what_has_keys_below_it_ends_with_a_dot():
+def test_only_elements_with_keys_below_them_end_with_a_dot():
     with create("memory:") as repository:
         full, empty = ContentKey(("full",)), ContentKey(("empty",))
         puts = [Put(key, Namespace(elements=key.elements)) for key in (full, empty)]
@@ -142,7 +142,7 @@ def test_only_what_has_keys_below_it_ends_with_a_dot():
         assert found_in(repository, "") == [("empty", "namespace"), ("full.", "namespace")]
 
 
-def test_a_name_that_is_no_key_is_no_key_for_commands_either():
+def test_invalid_keys_are_also_invalid_for_commands():
     for text in ("a..b", '"a"b.c'):
         with pytest.raises(InvalidInput):
             ContentKey.parse(text)

@@ -1,5 +1,5 @@
-"""Completion if the store is a server: a real `nessie serve`, one that is gone, and one that never
-answers."""
+"""Completion with a server as the store: a real `nessie serve`, one that has stopped, and
+one that never answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nessie_cli.cli.completion.answer import PATIENCE
 from tests.server.processes import started
 
 LONG = 120.0
-"""Seconds: a busy machine is no server that is gone."""
+"""Seconds: a busy machine must not look like a stopped server."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def address(catalog):
 
 @pytest.fixture
 def complete(tmp_path):
-    """Completes a line in a process of its own."""
+    """Completes a line in its own process."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
 
     def call(*words, cwd=tmp_path):
@@ -55,22 +55,22 @@ def complete(tmp_path):
         (("log", "main..v"), "main..v1.0\ttag"),
     ],
 )
-def test_a_keystroke_asks_the_server_of_the_line(address, complete, words, wanted):
+def test_completion_uses_the_server_of_the_line(address, complete, words, wanted):
     deadline = time.monotonic() + LONG
     found = []
-    # A busy machine may need longer than a keystroke waits.
+    # A busy machine may need longer than completion waits.
     while not found and time.monotonic() < deadline:
         found = complete("--store", address, *words)
     assert found == [wanted]
 
 
-def test_a_server_that_is_gone_completes_nothing(complete):
+def test_a_stopped_server_has_no_candidates(complete):
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/api/v2"
     assert complete("--store", url, "switch", "") == []
 
 
-def test_a_server_that_never_answers_is_not_waited_for(complete):
+def test_completion_does_not_wait_for_a_silent_server(complete):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         begun = time.monotonic()
         assert (
@@ -80,7 +80,7 @@ def test_a_server_that_never_answers_is_not_waited_for(complete):
         assert time.monotonic() - begun < PATIENCE + 10
 
 
-def test_a_workspace_that_is_not_trusted_names_no_server(complete, tmp_path):
+def test_an_untrusted_workspace_cannot_name_a_server(complete, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0)
         (tmp_path / ".nessie").mkdir()

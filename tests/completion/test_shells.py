@@ -1,4 +1,4 @@
-"""Completion in real shells: the line after TAB, and what is listed."""
+"""Completion in real shells: the line after TAB, and the listed candidates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ spec.loader.exec_module(shells)
 
 @pytest.fixture(scope="module", params=["bash", "zsh", "fish"])
 def shell(request, catalog, tmp_path_factory):
-    """A shell in the workspace; one for all tests, which do not change anything."""
+    """A shell in the workspace; all tests share it and change nothing."""
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
     home = tmp_path_factory.mktemp("home")
@@ -69,7 +69,7 @@ ALIKE = [
 
 @pytest.mark.parametrize(("typed", "completed"), ALIKE, ids=[typed for typed, _ in ALIKE])
 def test_a_word_is_completed(shell, typed, completed):
-    # zsh puts a backslash before a tilde: with extended globbing it would be a pattern.
+    # zsh puts a backslash before a tilde, which is a pattern with extended globbing.
     assert shell.complete(typed).replace("\\~", "~") == completed
 
 
@@ -83,23 +83,23 @@ QUOTED = [
 
 
 @pytest.mark.parametrize(("typed", "completed"), QUOTED, ids=[typed for typed, _ in QUOTED])
-def test_quotes_stay_as_they_were_begun(shell, typed, completed):
-    """Bash puts no space behind a quote that it has closed itself."""
+def test_the_typed_quotes_are_kept(shell, typed, completed):
+    """Bash adds no space after a quote that it has closed itself."""
     assert shell.complete(typed).rstrip() == completed.rstrip()
 
 
-def test_hashes_are_completed_behind_an_at_sign(shell, here, said):
+def test_hashes_are_completed_after_an_at_sign(shell, here, said):
     hash_, subject = next((text, said) for text, said in said("log", "v1.0@").items())
     assert subject == "add éclair"
     assert shell.complete(f"nessie log {hash_[:10]}") == f"nessie log {hash_} "
 
 
-def test_a_url_is_completed_behind_its_colon(shell, catalog):
+def test_a_url_is_completed_after_its_colon(shell, catalog):
     start = f"nessie --store sqlite:///{catalog}"
     assert shell.complete(f"{start}/ta") == f"{start}/tables/"
 
 
-def test_what_is_listed_has_descriptions(shell):
+def test_listed_candidates_have_descriptions(shell):
     listed = shell.listing("nessie log feature/")
 
     assert "feature/new-orders" in listed
@@ -107,19 +107,19 @@ def test_what_is_listed_has_descriptions(shell):
     assert "add éclair" in listed
 
 
-def test_subjects_stand_beside_steps_back(shell):
+def test_relative_parts_have_commit_subjects(shell):
     listed = shell.listing("nessie log v1.0~")
 
     assert "v1.0~1" in listed.replace("\\", "")
     assert "add db.sales.items" in listed
 
 
-def test_nothing_is_printed_where_there_is_no_store(shell, tmp_path):
+def test_nothing_is_printed_without_a_store(shell, tmp_path):
     assert shell.complete(f"nessie -C {tmp_path} switch ma") == f"nessie -C {tmp_path} switch ma"
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
-def test_the_files_work_where_packages_put_them(name, catalog, tmp_path):
+def test_the_files_work_in_the_folders_of_packages(name, catalog, tmp_path):
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
     if name == "bash" and not Path("/usr/share/bash-completion/bash_completion").exists():
@@ -139,7 +139,7 @@ def test_the_files_work_where_packages_put_them(name, catalog, tmp_path):
         installed=True,
     )
     try:
-        # The first keystroke only loads the file in some shells, the second one has to complete.
+        # The first keystroke only loads the file in some shells; the second one must complete.
         assert shell.complete("nessie swi") in ("nessie swi", "nessie switch ")
         assert shell.complete("nessie swi") == "nessie switch "
         assert shell.complete("nessie content show db.ord") == "nessie content show db.orders "

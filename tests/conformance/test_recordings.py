@@ -1,7 +1,8 @@
-"""Replays exchanges recorded from the original server; `exceptions.json` lists the differences.
+"""Replays exchanges recorded from the original server; `exceptions.json` lists the
+differences.
 
 The recordings and their replayer are not part of this project. NESSIE_CONFORMANCE names their
-folder, otherwise it is beside the checkout (`../shared/conformance`); without it, these tests are
+folder; the default is beside the checkout (`../shared/conformance`). Without it, these tests are
 skipped. Each exception has the reason that `docs/reference/differences.md` explains.
 """
 
@@ -38,7 +39,7 @@ def replayer() -> ModuleType:
 
 
 @pytest.mark.skipif(bool(FILES), reason="the recordings are there")
-def test_recordings_are_there():
+def test_recordings_exist():
     pytest.skip(
         f"no recordings of the original server in {FOLDER}; set NESSIE_CONFORMANCE to the folder"
         " that holds replay.py and exchanges/"
@@ -68,13 +69,13 @@ def described(outcome) -> str:
     return "\n".join([f"#{outcome.number} {outcome.note}: {outcome.verdict}", *lines])
 
 
-def test_exceptions_and_the_rows_of_the_list_of_differences_name_each_other():
+def test_exceptions_and_documented_differences_refer_to_each_other():
     rows = re.findall(r"^\| (D\d+) \|", DIFFERENCES.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(rows) == len(set(rows))
     assert {entry["reason"].partition(":")[0] for entry in EXCEPTIONS} == set(rows)
 
 
-def test_an_exception_names_one_file_and_says_why():
+def test_an_exception_has_one_file_and_a_reason():
     for entry in EXCEPTIONS:
         assert not set("*?[") & set(entry["file"]), entry
         assert re.match(r"D\d+: ", entry["reason"]), entry

@@ -1,7 +1,7 @@
-"""Clients that work at random on one catalog through several repositories, and record a history.
+"""Random clients of one catalog, through several repositories, that record a history.
 
-Registers of the history are the references, and each counter on `main`. A counter is a table whose
-snapshot id a commit reads, increments and writes back under the content id that it found.
+Registers of the history are the references, and each counter on `main`. A counter is a table. A
+commit reads its snapshot id, increments it and writes it back under the same content id.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from tests.history import History, Row
 BRANCHES = ("main", "dev", "test")
 COUNTERS = tuple(ContentKey((name,)) for name in "abcd")
 MOVED = (*BRANCHES[1:], "new")
-"""References that are assigned, created and deleted. `main` only goes forward."""
+"""References that are assigned, created and deleted. `main` only moves forward."""
 
 
 def counter(key: ContentKey) -> str:
-    """The register of a counter on `main`."""
+    """Returns the register of a counter on `main`."""
     return f"main:{key}"
 
 
 class Client:
-    """Does one thing after the other, each through any of its repositories."""
+    """Performs one operation after another, each through a random repository."""
 
     def __init__(self, repositories: Sequence[Repository], history: History, seed: str) -> None:
         self._repositories = repositories
@@ -57,9 +57,9 @@ class Client:
         self._random = Random(seed)
         self._known: list[str] = []
         self.away = 0
-        """How often a server was away."""
+        """The number of calls that found a server unavailable."""
         self.resolved = 0
-        """Unknown outcomes that the request id resolved."""
+        """The number of unknown outcomes that the request id resolved."""
 
     def work(self, until: float) -> None:
         verbs = [self._commit] * 5 + [
@@ -75,7 +75,7 @@ class Client:
             try:
                 self._random.choice(verbs)()
             except StoreUnavailable:
-                # A read that failed has seen nothing; writes are counted where they are made.
+                # A failed read has no result; writes are recorded where they are made.
                 self.away += 1
                 time.sleep(0.02)
 
@@ -131,7 +131,7 @@ class Client:
                 metadata_location=f"{token} {key}", snapshot_id=number_of(old) + 1, id=old.id
             )
             operations.append(Put(key, new, old))
-        # Without an expected hash the expected contents alone keep an update from being lost.
+        # Without an expected hash, only the expected contents prevent lost updates.
         expected = head if self._random.random() < 0.5 else None
         called = time.monotonic()
         if (
@@ -165,7 +165,7 @@ class Client:
             )
 
     def _delete(self) -> None:
-        # Seldom, so that there is something to work on.
+        # Rarely, so that most references exist.
         name = self._random.choice((*MOVED, "new", "new"))
         if (at := self._head(name)) is not None:
             self._write(name, token_hex(8), DeleteReference(name, at))
@@ -195,10 +195,10 @@ class Client:
         return answer
 
     def _resolve(self, id_: str, change: Change) -> object | None:
-        """Submit the change again under its id, through any repository.
+        """Submits the change again under its id, through any repository.
 
-        Only that it was done is certain: after a refusal, or a merge of nothing, the first
-        submission may still come.
+        Only success is certain: after a refusal, or a merge without changes, the first submission
+        may still arrive.
         """
         for _ in range(5):
             with suppress(StoreUnavailable):
@@ -217,13 +217,13 @@ class Client:
 
 
 def number_of(content: object) -> int:
-    """The state of a counter."""
+    """Returns the state of a counter."""
     assert isinstance(content, IcebergTable)
     return content.snapshot_id
 
 
 def _state(change: Change, answer: object) -> str | None:
-    """The hash that a reference has after a change, None if it was deleted."""
+    """Returns the hash of a reference after a change, None if it was deleted."""
     if isinstance(change, DeleteReference):
         return None
     if isinstance(answer, MergeResult):
@@ -234,7 +234,7 @@ def _state(change: Change, answer: object) -> str | None:
 
 
 def begin(repository: Repository, history: History) -> None:
-    """Make the branches and counters, before any client works."""
+    """Creates the branches and counters, before any client runs."""
     for made in repository.reflog():
         history.add(made.reference, 0, made.after, write=made.request_id)
     called = time.monotonic()
@@ -254,7 +254,7 @@ def begin(repository: Repository, history: History) -> None:
 
 
 def check(repository: Repository, history: History) -> int:
-    """Compare a history with what is there; return the number of operations checked."""
+    """Compares a history with the final state; returns the number of checked operations."""
     reflog = list(repository.reflog())[::-1]
     done = {entry.request_id for entry in reflog}
     for id_ in history.unknown:
@@ -287,7 +287,7 @@ def check(repository: Repository, history: History) -> int:
 
 
 def _counts(log: Sequence[LogEntry], key: ContentKey) -> list[Row]:
-    """The log of a counter on `main`."""
+    """Returns the log of a counter on `main`."""
     puts = [
         (entry, one)
         for entry in log
@@ -301,7 +301,7 @@ def _counts(log: Sequence[LogEntry], key: ContentKey) -> list[Row]:
 
 
 def _check_increments(repository: Repository, move: ReflogEntry) -> None:
-    """A commit is on the state before it, and increments each of its counters."""
+    """Checks that a commit is based on the state before it, and increments each of its counters."""
     commit = next(repository.log(f"@{move.after}", operations=True))
     assert (commit.parent, commit.meta.message) == (move.before, move.request_id)
     assert commit.operations

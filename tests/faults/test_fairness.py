@@ -1,5 +1,5 @@
-"""Processes that commit on one branch all the time each get their turn, however slow they are; and
-hooks run under no lease."""
+"""Fairness: processes that constantly commit to one branch all make progress, even slow
+ones, and hooks run without a lease."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def race(url: str, pauses: list[float]) -> list[dict[str, Any]]:
-    """Let a process for each pause commit all the time, with this pause between a draft and its
-    commit; what each reports."""
+    """Starts a process for each pause. It commits constantly, with this pause between a draft
+    and its commit. Returns their reports."""
     create(url).close()
     words = [
         [sys.executable, "-c", WRITER, url, f"writer {n}", str(SECONDS), str(pause)]
@@ -106,8 +106,8 @@ def test_equal_processes_get_equal_shares(url: str) -> None:
 
 
 def test_a_slow_process_is_not_starved_by_fast_ones(url: str) -> None:
-    """Its draft takes as long as many commits of the others, so it loses every race that it runs
-    without a lease."""
+    """Its draft takes as long as many commits of the others, so it loses every race without a
+    lease."""
     slow, *fast = race(url, [0.1, 0, 0])
     assert slow["most drafts"] <= FREE_TRIES + 2
     assert slow["longest"] < (FREE_TRIES + 2) * LEASE
@@ -115,7 +115,7 @@ def test_a_slow_process_is_not_starved_by_fast_ones(url: str) -> None:
 
 
 class RivalGuard:
-    """A hook that takes its time, while another writer commits to the same branch."""
+    """A slow hook, while another writer commits to the same branch."""
 
     def __init__(self, rival: Repository, times: int) -> None:
         self._rival = rival
@@ -134,13 +134,13 @@ class RivalGuard:
             self.slowest = max(self.slowest, time.monotonic() - begun)
 
     def done(self, draft: Draft[Any], answer: Any) -> None:
-        """It has been committed."""
+        """See the base class: the draft was committed."""
 
 
 @pytest.mark.parametrize("times", [FREE_TRIES - 1, FREE_TRIES + 3, MOST_TRIES - 1])
 def test_a_hook_never_runs_while_a_lease_is_held(url: str, times: int) -> None:
-    """However often its change is drafted again: a rival that commits from within the hook would
-    have to wait for the lease."""
+    """A rival that commits from within the hook would have to wait for a lease, even if the
+    change is drafted again."""
     with create(url) as repository, connect(url) as rival:
         guard = repository.guard = RivalGuard(rival, times)
         repository.commit("main", [put("mine", table(1))], CommitMeta("mine"))

@@ -1,6 +1,6 @@
-"""Plans committed together on SQLite: one COMMIT for all.
+"""Plans that commit together on SQLite: there is one COMMIT for all.
 
-If it fails no plan has an answer, and each gets the reason.
+If it fails, no plan is committed, and each gets the reason.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def opened(url: str) -> Iterator[Catalog]:
 
 
 def large(name: str) -> Put:
-    """A put of more than a few pages that do not compress."""
+    """Returns a put of more than a few pages that do not compress."""
     text = Random(1).randbytes(200_000).hex()
     return Put(ContentKey((name,)), IcebergTable(metadata_location=text))
 
@@ -69,7 +69,7 @@ def test_a_group_is_one_transaction(url: str) -> None:
         assert len(catalog.log()) == 6
 
 
-def test_a_full_disk_fails_the_whole_group_and_nothing_is_written(url: str) -> None:
+def test_a_full_disk_fails_the_whole_group(url: str) -> None:
     def limit(connection: apsw.Connection) -> None:
         used = connection.execute("PRAGMA page_count").get
         connection.execute(f"PRAGMA max_page_count = {used + 24}").fetchall()
@@ -82,8 +82,8 @@ def test_a_full_disk_fails_the_whole_group_and_nothing_is_written(url: str) -> N
             lambda c: c.commit("main", large("c")),
             lambda c: c.commit("main", large("d")),
         )
-        # SQLite may undo the one statement or the whole transaction; either way what is answered is
-        # what is there.
+        # SQLite may roll back the statement or the transaction; either way, the answers must match
+        # the state.
         done = [answer for answer in answers if isinstance(answer, str)]
         assert all(isinstance(answer, StoreUnavailable) for answer in answers[1:])
         assert catalog.hashes()[: len(done)] == done
@@ -92,7 +92,7 @@ def test_a_full_disk_fails_the_whole_group_and_nothing_is_written(url: str) -> N
         assert isinstance(catalog.commit("main", put("e", table(1))), str)
 
 
-def test_a_commit_that_fails_is_told_to_every_call(url: str) -> None:
+def test_a_failed_commit_is_the_answer_of_every_plan(url: str) -> None:
     def refuse(connection: apsw.Connection) -> None:
         connection.set_commit_hook(lambda: True)
 
@@ -135,7 +135,7 @@ repository.close()
 """
 
 
-def test_a_disk_that_fails_during_the_commit_of_a_group_writes_nothing_of_it_and_says_so(
+def test_a_disk_failure_during_the_commit_of_a_group_writes_nothing(
     url: str,
 ) -> None:
     """A limit of the file size makes the operating system refuse the bytes of the log file."""

@@ -1,5 +1,5 @@
-"""Writers killed at random moments: what was acknowledged is there, once, and nothing half-written
-is."""
+"""Writers killed at random moments: acknowledged commits exist once, and nothing is
+half-written."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ KILLS = 210
 AT_ONCE = 2
 LONGEST = 0.04  # seconds between a writer's first acknowledgement and its end
 
-# Python is started once, not once per kill: the killer has imported everything, has nothing open,
-# and forks each of its victims. It reads lines of (victim's number, seconds that it lives on after
-# its first word) and answers each with a line of what the victim had said.
+# Python starts once, not once per kill: the killer has imported everything, has no open files, and
+# forks each victim. It reads lines of (number of the victim, seconds until its death after its
+# first output) and answers each with a line of the victim's output.
 KILLER = """
 import os, signal, sys, time
 from itertools import count
@@ -61,7 +61,7 @@ for line in sys.stdin:
 
 
 class Killer:
-    """A killer of processes that do `act` at `place`."""
+    """Kills processes that run `act` at `place`."""
 
     def __init__(self, act: str, place: str) -> None:
         self._process = subprocess.Popen(
@@ -72,7 +72,7 @@ class Killer:
         )
 
     def kill(self, number: int, after: float) -> list[str]:
-        """Start one process, kill it; what it had said before."""
+        """Starts a process and kills it; returns its output."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{number} {after}\n")
@@ -87,7 +87,7 @@ class Killer:
         assert failed or self._process.returncode == 0
 
 
-def test_killed_writers_lose_no_acknowledged_commit_and_leave_nothing_half_written(
+def test_killed_writers_lose_no_acknowledged_commit(
     tmp_path: Path,
 ) -> None:
     url = str(tmp_path / "store.sqlite")
@@ -103,7 +103,7 @@ def test_killed_writers_lose_no_acknowledged_commit_and_leave_nothing_half_writt
 
     def one(writer: int, killer: Killer, repository: Repository) -> list[str]:
         said = killer.kill(writer, times[writer])
-        # The store works at once for the next: no lock is left, and the newest commits can be read.
+        # The store works at once: no lock is left, and the newest commits can be read.
         assert said[-1] in (entry.hash for entry in repository.log("main"))
         newest = repository.commit_at("main")
         assert repository.contents(
@@ -134,12 +134,12 @@ def test_killed_writers_lose_no_acknowledged_commit_and_leave_nothing_half_writt
     for writer, hashes_of_one in acknowledged.items():
         commits = made[str(writer)]
         assert [number for number, _ in commits] == list(range(len(commits)))
-        # Of each writer at most the one commit whose acknowledgement it did not live to print.
+        # Each writer may have made one more commit whose acknowledgement it could not print.
         assert [hash_ for _, hash_ in commits][: len(hashes_of_one)] == hashes_of_one
         assert len(commits) - len(hashes_of_one) in (0, 1)
 
 
-def test_a_creator_killed_at_any_moment_leaves_no_store_or_one_that_works(tmp_path: Path) -> None:
+def test_a_killed_creator_leaves_no_store_or_a_working_one(tmp_path: Path) -> None:
     seed = Random().randrange(2**32)
     print("seed", seed)
     random = Random(seed)

@@ -1,4 +1,5 @@
-"""Two servers and two embedded writers on one PostgreSQL database have a linearizable history.
+"""Two servers and two embedded writers on one PostgreSQL database have a linearizable
+history.
 
 Each run takes NESSIE_TEST_HISTORY_SECONDS (default 5).
 """
@@ -35,7 +36,7 @@ def url() -> Iterator[str]:
 
 
 class Server:
-    """`nessie serve` on a port that stays the same when it is killed and started again."""
+    """`nessie serve` on a port that stays the same across restarts."""
 
     def __init__(self, url: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -49,7 +50,7 @@ class Server:
         self._running.__enter__()
 
     def kill(self) -> None:
-        """End the process as SIGKILL does."""
+        """Kills the process with SIGKILL."""
         self._running.__exit__(None, None, None)
 
     def connect(self) -> Repository:
@@ -59,7 +60,7 @@ class Server:
 def run(
     url: str, seed: str, meanwhile: Callable[[Server, float], None]
 ) -> tuple[str, list[Client]]:
-    """Let clients work on two servers and two embedded writers, and check their history.
+    """Runs clients on two servers and two embedded writers, and checks their history.
 
     Returns the counts as text.
     """
@@ -74,7 +75,7 @@ def run(
             closing.callback(server.kill)
         clients = []
         for number in range(CLIENTS):
-            # A client has connections of its own to the servers, as another machine has.
+            # A client has its own connections to the servers, as another machine has.
             remote = [closing.enter_context(server.connect()) for server in servers]
             clients.append(Client([*remote, *embedded], history, f"{seed} {number}"))
         until = time.monotonic() + SECONDS
@@ -97,8 +98,7 @@ def run(
 
 
 def await_idle() -> None:
-    """Wait until PostgreSQL does nothing: a process that was killed may have left a commit under
-    way."""
+    """Waits until PostgreSQL is idle, because a killed process may have left a running commit."""
     end = time.monotonic() + PATIENCE
     with shared_server().connect() as connection:
         query = (
@@ -110,7 +110,7 @@ def await_idle() -> None:
             time.sleep(0.01)
 
 
-def test_clients_of_two_servers_and_two_embedded_writers(
+def test_two_servers_and_two_embedded_writers_are_linearizable(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told, clients = run(url, "calm", lambda *_: None)
@@ -119,7 +119,7 @@ def test_clients_of_two_servers_and_two_embedded_writers(
     assert sum(client.away for client in clients) == 0
 
 
-def test_clients_of_two_servers_of_which_one_is_killed_and_started_again(
+def test_a_history_with_a_restarted_server_is_linearizable(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     random = Random("kills")

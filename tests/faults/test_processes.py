@@ -1,5 +1,5 @@
-"""Eight people commit to one branch through the command line at once: every acknowledged commit is
-in the log, exactly once."""
+"""Eight people commit to one branch through the command line at once: every acknowledged
+commit is in the log exactly once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DONE, CONFLICT = 0, 3
 def nessie(
     folder: Path, *arguments: str, allowed: tuple[int, ...] = (DONE,)
 ) -> tuple[int, dict[str, object]]:
-    """Run a command in a folder; its exit code and its JSON."""
+    """Runs a command in a folder; returns its exit code and its JSON."""
     done = subprocess.run(
         [sys.executable, "-m", "nessie_cli", *arguments, "--json"],
         cwd=folder,
@@ -47,7 +47,7 @@ def put(
 
 
 def batch(person: int, number: int) -> str:
-    """A namespace and two functions in it, as a file for `commit --batch`."""
+    """Returns a namespace and two functions in it, as a file for `commit --batch`."""
     folder = f"batch {person}.{number}"
     contents = [({"type": "NAMESPACE", "elements": [folder]}, [folder])]
     contents += [
@@ -59,8 +59,8 @@ def batch(person: int, number: int) -> str:
 
 
 def work(folder: Path, person: int) -> tuple[dict[str, str], list[str]]:
-    """Commit some times; hash by message of what was acknowledged, and the messages of what was
-    refused."""
+    """Makes some commits; returns the hashes of acknowledged ones by message, and the messages
+    of refused ones."""
     acknowledged, refused = {}, []
     for number in range(ROUNDS):
         _, answer = put(
@@ -107,8 +107,8 @@ def test_eight_processes_commit_to_one_branch(tmp_path: Path) -> None:
             assert by_hash[hash_] == message
             assert messages[message] == 1
         assert not [message for message in refused if messages[message]]
-    # Nobody's change was mixed up in somebody else's commit, and each change of the shared table
-    # was made on top of the one before.
+    # No commit contains another person's change, and each change of the shared table is based on
+    # the previous one.
     assert all(
         entry.meta.message.split()[0] == "batch" or len(entry.operations or ()) == 1
         for entry in log

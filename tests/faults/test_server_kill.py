@@ -1,5 +1,5 @@
-"""A server killed under load, again and again: every commit that a client was told of is in the log
-once, and nothing is half-written."""
+"""A server is killed under load many times: every acknowledged commit is in the log once,
+and nothing is half-written."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ CLIENTS = 4
 MOST_BETWEEN = 6  # acknowledgements between a start and the kill
 PATIENCE = 120
 
-# Python and the server are imported once, not fifty times: each life of the server is a fork of a
-# process that has nothing open but the socket on which all of them listen.
+# Python and the server are imported once, not fifty times: each server is a fork of a process whose
+# only open file is the listening socket.
 LIVES = """
 import os, socket, sys
 from nessie_cli import connect
@@ -53,7 +53,7 @@ with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
 
 
 class Lives:
-    """Servers on one port, one after the other."""
+    """Servers on one port, one after another."""
 
     def __init__(self, path: str) -> None:
         self._process = subprocess.Popen(
@@ -66,7 +66,7 @@ class Lives:
         self.url = f"http://127.0.0.1:{self._said()}"
 
     def start(self) -> int:
-        """Start the server; its process id, once it answers."""
+        """Starts a server; returns its process id when it answers."""
         assert self._process.stdin is not None
         self._process.stdin.write("go\n")
         self._process.stdin.flush()
@@ -74,7 +74,7 @@ class Lives:
         return self._running
 
     def end(self, pid: int, how: signal.Signals) -> int:
-        """End the server; how the process has ended."""
+        """Ends the server; returns its exit status."""
         os.kill(pid, how)
         ended = self._said()
         self._running = 0
@@ -94,8 +94,8 @@ class Lives:
 
 
 class Writer(threading.Thread):
-    """A client that commits as fast as it can over a connection that it keeps, and remembers what
-    it was told."""
+    """A client that commits as fast as possible over a persistent connection, and records the
+    answers."""
 
     def __init__(self, number: int, url: str, told: threading.Semaphore) -> None:
         super().__init__(name=f"writer-{number}", daemon=True)
@@ -115,7 +115,7 @@ class Writer(threading.Thread):
             try:
                 answer = client.commit("main", EMPTY, *operations, message=message)
             except (OSError, HTTPException):
-                # Killed before the answer: the commit may be there or not.
+                # Killed before the answer: the commit may exist or not.
                 client.close()
                 client = Client(self._url, PATIENCE)
                 continue
@@ -133,7 +133,7 @@ class Writer(threading.Thread):
         ]
 
 
-def test_a_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+def test_a_killed_server_loses_no_acknowledged_commit(tmp_path: Path) -> None:
     path = str(tmp_path / "store.sqlite")
     create(path).close()
     seed = Random().randrange(2**32)
@@ -161,7 +161,7 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> N
 
 
 def compare(path: str, writers: list[Writer]) -> None:
-    """What the clients were told against what is there."""
+    """Compares the answers to the clients with the final state."""
     assert [odd for writer in writers for odd in writer.odd] == []
     with connect(path) as repository:
         log = list(repository.log("main", operations=True))
@@ -183,7 +183,7 @@ def compare(path: str, writers: list[Writer]) -> None:
             for message in reversed(messages)
             if int(message.split()[0]) == writer.number
         ]
-        # In the order in which they were sent, each whole, none that was never sent.
+        # The commits are complete, in the order in which they were sent, and no others exist.
         assert made == sorted(made)
         assert made[-1] < writer.sent
     assert all(

@@ -1,4 +1,4 @@
-"""The folder that is broken, and the process that command lines are forked from."""
+"""A folder to damage, and the process that command lines are forked from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.wreckage import Folder
+from tests.fuzz.damage import Folder
 from tests.transcripts.conftest import Nessie, Server, fresh
 
 
@@ -29,8 +29,8 @@ def table(nessie: Nessie, key: str, snapshot: int, *more: str) -> None:
 
 
 def fill(nessie: Nessie) -> None:
-    """Two branches that are in conflict, a tag, a staged batch, one put aside, a run of `gc`,
-    settings of both kinds, and files of many kinds."""
+    """Creates two branches in conflict, a tag, two staged batches (one of them stashed), a run
+    of `gc`, settings of both kinds, and files of many kinds."""
     nessie.ok("init")
     nessie.ok("content", "put", "db", "--type", "namespace", "-m", "a place")
     table(nessie, "db.orders", 1, "-m", "orders")
@@ -61,7 +61,7 @@ def fill(nessie: Nessie) -> None:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """One for all tests, which has loaded every command."""
+    """One process for all tests, which has loaded every command."""
     server = Server()
     yield server
     server.close()
@@ -69,7 +69,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
-    """What is copied; not to be changed."""
+    """The folder that tests copy; they must not change it."""
     nessie = fresh(tmp_path_factory.mktemp("whole"), server)
     fill(nessie)
     return nessie.folder.parent

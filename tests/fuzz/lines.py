@@ -1,5 +1,5 @@
-"""Random command lines: words, options and values for every command of the registry, some of which
-make sense."""
+"""Random command lines: arguments, options and values for every command; some of them make
+sense."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ ODD = (
 
 @functools.cache
 def commands() -> tuple[tuple[tuple[str, ...], Any], ...]:
-    """Every command with the words that call it."""
+    """Returns every command with its path."""
     return tuple(_below((), root()))
 
 
@@ -165,7 +165,7 @@ def _below(words: tuple[str, ...], group: Any) -> Iterator[tuple[tuple[str, ...]
 
 
 def text(chance: random.Random) -> str:
-    """Anything that can be one word of a command line and names no file outside the folder."""
+    """Returns any text that can be one argument and names no file outside the folder."""
     parts = [
         chance.choice((*ODD, *string.ascii_letters, *string.digits, ".", "-", "/"))
         for _ in range(chance.choice((1, 2, 5, 20)))
@@ -174,12 +174,12 @@ def text(chance: random.Random) -> str:
 
 
 def value(chance: random.Random) -> str:
-    """A value of an option, or a word."""
+    """Returns a value of an option, or an argument."""
     return text(chance) if chance.random() < 0.2 else chance.choice(chance.choice(POOLS))
 
 
 def line(chance: random.Random) -> list[str]:
-    """One command line."""
+    """Returns a command line."""
     path, command = chance.choice(commands())
     words = list(path)
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
@@ -207,7 +207,7 @@ def _option(chance: random.Random, command: Any) -> list[str]:
 
 
 def _fitting(chance: random.Random, name: str) -> str:  # noqa: PLR0911 (a table)
-    """A value of the kind that the option takes, more often than not."""
+    """Returns a value of the kind that the option takes, in most cases."""
     if chance.random() < 0.2:
         return value(chance)
     if name == "--store":

@@ -1,7 +1,7 @@
 """Random input gives a documented exit code and one line; a failed command changes nothing.
 
 A case depends only on the seed and its number. `NESSIE_TEST_FUZZ=SEED:FIRST:COUNT pytest
-tests/fuzz` runs others than the suite does.
+tests/fuzz` runs other cases than the suite does.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import os
 import random
 from typing import NamedTuple
 
+from tests.fuzz.damage import Folder, environment, stdin
 from tests.fuzz.lines import line
-from tests.fuzz.wreckage import Folder, environment, stdin
 from tests.transcripts.conftest import Outcome, Server
 
 SEED, FIRST, COUNT = map(int, os.environ.get("NESSIE_TEST_FUZZ", "20261122:0:120").split(":"))
 LONGEST = 120
-"""Seconds after which a command is taken for one that never ends."""
+"""Seconds after which a command counts as hanging."""
 CODES = {0, 1, 2, 3, 4, 5, 6, 7, 8}
 CHANGED_NOTHING = CODES - {0, 8}
 
 
 class Case(NamedTuple):
-    """One command, and what it meets."""
+    """A command and its environment."""
 
     words: list[str]
     variables: dict[str, str]
@@ -32,7 +32,7 @@ class Case(NamedTuple):
 
 
 def case(number: int, folder: Folder) -> Case:
-    """The case of this number; breaks the folder where it is one of those."""
+    """Returns the case of this number; damages the folder in some cases."""
     chance = random.Random(f"{SEED}:{number}")
     words = line(chance)
     variables = environment(chance) if chance.random() < 0.3 else {}
@@ -60,7 +60,7 @@ def run(server: Server, folder: Folder, found: Case) -> Outcome:
 
 
 def faults(found: Case, outcome: Outcome) -> list[str]:
-    """What is wrong with how a command ended."""
+    """Returns the faults in the outcome of a command."""
     said = [text for text in outcome.err.splitlines() if text.startswith("nessie: ")]
     wrong = [word for word in ("Traceback", "internal error") if word in outcome.err]
     if outcome.code not in CODES:
@@ -81,7 +81,7 @@ def faults(found: Case, outcome: Outcome) -> list[str]:
     return wrong
 
 
-def test_no_command_line_meets_anything_that_it_cannot_tell_in_one_line(server, folder) -> None:
+def test_every_command_line_ends_with_a_documented_code_and_one_line(server, folder) -> None:
     print(f"NESSIE_TEST_FUZZ={SEED}:{FIRST}:{COUNT}")
     complaints = []
     for number in range(FIRST, FIRST + COUNT):

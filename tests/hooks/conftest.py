@@ -14,12 +14,12 @@ from tests.transcripts.conftest import Nessie, catalog, made_once, nessie, serve
 __all__ = ["catalog", "made_once", "nessie", "server", "workspace"]
 
 RUN = f"{sys.executable} -m nessie_cli"
-"""What a hook of a test runs as `nessie`."""
+"""The program that hooks of a test run as `nessie`."""
 
 
 class Hooks:
-    """The hooks of one workspace: each keeps what it was given in `NAME.json`, and one line in
-    `ran` for each time that it ran."""
+    """The hooks of one workspace. Each stores its input in `NAME.json`, and appends a line to
+    `ran` for each run."""
 
     def __init__(self, nessie: Nessie) -> None:
         self.folder = nessie.folder / ".nessie" / "hooks"
@@ -48,16 +48,16 @@ class Hooks:
 
 @pytest.fixture
 def hooks(catalog: Nessie) -> Hooks:
-    """The hooks of `catalog`; none yet."""
+    """The hooks of `catalog`, none at first."""
     return Hooks(catalog)
 
 
-Brancher = Callable[[str], str]
+HashOf = Callable[[str], str]
 
 
 @pytest.fixture
-def head(catalog: Nessie) -> Brancher:
-    """The hash of a branch."""
+def head(catalog: Nessie) -> HashOf:
+    """Returns the hash of a branch."""
 
     def of(name: str) -> str:
         found: str = catalog.ok("log", name, "-n", "1", "--json").json["logEntries"][0][

@@ -1,4 +1,4 @@
-"""`pre-commit` is asked about every commit and can refuse it; `post-commit` is told."""
+"""`pre-commit` can refuse every commit; `post-commit` is notified."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ def key(text):
     return {"elements": text.split(".")}
 
 
-def test_the_hook_gets_what_would_be_committed_with_each_state_before_and_after(
-    catalog, hooks, head
-):
+def test_the_hook_gets_each_change_with_contents_before_and_after(catalog, hooks, head):
     hooks.add("pre-commit")
     catalog.ok("content", "put", "db.new", *TABLE)
     catalog.table("db.orders", 5)
@@ -69,7 +67,7 @@ def test_the_hook_gets_what_would_be_committed_with_each_state_before_and_after(
     assert operations["db"]["before"] == operations["db"]["after"] != None  # noqa: E711
 
 
-def test_a_deletion_has_no_state_after_it(catalog, hooks):
+def test_a_deletion_has_no_content_after_it(catalog, hooks):
     hooks.add("pre-commit")
     catalog.ok("content", "delete", "db.orders", "-m", "gone")
 
@@ -82,7 +80,7 @@ def test_a_deletion_has_no_state_after_it(catalog, hooks):
     )
 
 
-def test_a_hook_that_refuses_leaves_everything_as_it_is_and_the_batch_staged(catalog, hooks, head):
+def test_a_refused_commit_changes_nothing_and_stays_staged(catalog, hooks, head):
     hooks.add("pre-commit", "echo 'orders are frozen' >&2; exit 3")
     catalog.table("db.orders", 2)
     before = head("main")
@@ -100,7 +98,7 @@ def test_a_hook_that_refuses_leaves_everything_as_it_is_and_the_batch_staged(cat
     assert catalog.messages() == ["second", "first tables"]
 
 
-def test_the_refusal_is_the_one_document_on_stdout(catalog, hooks):
+def test_the_refusal_is_the_only_document_on_stdout(catalog, hooks):
     hooks.add("pre-commit", "echo told; exit 1")
     refused = catalog("content", "put", "db.new", *TABLE, "-m", "second", "--json")
 
@@ -120,7 +118,7 @@ def test_the_refusal_is_the_one_document_on_stdout(catalog, hooks):
     ],
     ids=lambda args: " ".join(args[:2]),
 )
-def test_every_way_to_commit_asks_and_no_verify_goes_past_it(catalog, hooks, head, args):
+def test_every_way_to_commit_runs_the_hook_unless_no_verify_is_given(catalog, hooks, head, args):
     hooks.add("pre-commit", "exit 1")
     hooks.add("post-commit")
     given = json.dumps([{"type": "DELETE", "key": key("db.orders")}])
@@ -136,7 +134,7 @@ def test_every_way_to_commit_asks_and_no_verify_goes_past_it(catalog, hooks, hea
     assert hooks.ran == ["pre-commit", "post-commit"]
 
 
-def test_the_hook_after_gets_the_result_and_its_failure_changes_nothing(catalog, hooks, head):
+def test_post_commit_gets_the_result_and_its_failure_changes_nothing(catalog, hooks, head):
     hooks.add("pre-commit")
     hooks.add("post-commit", "echo broken pipe to the bot >&2; exit 9")
 
@@ -173,7 +171,7 @@ def test_a_hook_runs_in_the_workspace_with_store_and_branch_in_its_environment(c
     ]
 
 
-def test_what_cannot_be_committed_is_told_before_any_hook_is_asked(catalog, hooks):
+def test_invalid_commits_are_refused_before_any_hook_runs(catalog, hooks):
     hooks.add("pre-commit")
     catalog.table("db.orders", 5)
     catalog.ok(
@@ -236,7 +234,7 @@ def test_a_hook_that_is_not_executable_is_ignored_with_a_hint(catalog, hooks):
     )
 
 
-def test_a_hook_that_cannot_be_run_refuses_and_says_why(catalog, hooks):
+def test_a_hook_that_cannot_run_refuses_with_the_reason(catalog, hooks):
     hooks.write("pre-commit", "exit 0\n")
     refused = catalog("content", "put", "db.new", *TABLE, "-m", "x")
 
@@ -248,7 +246,7 @@ def test_a_hook_that_cannot_be_run_refuses_and_says_why(catalog, hooks):
     assert "post-commit: the hook cannot be run" in done.err
 
 
-def test_a_hook_ended_by_a_signal_refuses(catalog, hooks):
+def test_a_hook_that_ends_by_a_signal_refuses(catalog, hooks):
     hooks.add("pre-commit", "kill -KILL $$")
     refused = catalog("content", "put", "db.new", *TABLE, "-m", "x")
 
@@ -256,7 +254,7 @@ def test_a_hook_ended_by_a_signal_refuses(catalog, hooks):
     assert "ended by SIGKILL" in refused.err
 
 
-def test_a_hook_need_not_read_what_it_is_given(catalog, hooks):
+def test_a_hook_need_not_read_its_input(catalog, hooks):
     hooks.write("pre-commit", "#!/bin/sh\nexit 0\n")
     many = [
         {
@@ -270,7 +268,7 @@ def test_a_hook_need_not_read_what_it_is_given(catalog, hooks):
     catalog.ok("commit", "--batch", "-", "-m", "many", stdin=json.dumps(many))
 
 
-def test_a_hook_before_reads_the_catalog_but_cannot_stage_what_it_is_asked_about(catalog, hooks):
+def test_pre_commit_can_read_the_catalog_but_not_stage(catalog, hooks):
     hooks.add(
         "pre-commit",
         f"{RUN} content show db.orders; {RUN} status; {RUN} content put late --type namespace;"
@@ -286,7 +284,7 @@ def test_a_hook_before_reads_the_catalog_but_cannot_stage_what_it_is_asked_about
     assert "code 6" in done.err
 
 
-def test_a_hook_after_stages_and_commits_and_no_hook_runs_for_that(catalog, hooks):
+def test_post_commit_can_commit_without_running_hooks(catalog, hooks):
     for name in ("pre-commit", "post-commit"):
         hooks.add(
             name,
@@ -299,8 +297,8 @@ def test_a_hook_after_stages_and_commits_and_no_hook_runs_for_that(catalog, hook
 
 
 def hanging(nessie, *args):
-    """The command in a process group of its own, once its hook runs, and where that hook wrote its
-    process id."""
+    """Starts the command in its own process group, and waits until its hook runs. Returns the
+    file in which the hook wrote its process id."""
     marker = nessie.folder / "pid"
     process = subprocess.Popen(
         nessie.command(*args),
@@ -319,14 +317,14 @@ def hanging(nessie, *args):
 
 
 @pytest.mark.parametrize("whom", ["nessie", "its process group, as a terminal does"])
-def test_a_hook_that_hangs_ends_with_ctrl_c_and_nothing_is_committed(catalog, hooks, head, whom):
-    # exec, so that the process id is that of what hangs.
+def test_ctrl_c_ends_a_hanging_hook_and_commits_nothing(catalog, hooks, head, whom):
+    # exec, so that the process id is that of the hanging program.
     hooks.write("pre-commit", "#!/bin/sh\necho $$ > pid\nexec sleep 600\n")
     catalog.table("db.orders", 2)
     before = head("main")
     process, hook = hanging(catalog, "commit", "-m", "x")
 
-    # Meanwhile the workspace can be read.
+    # Meanwhile, the workspace can be read.
     assert catalog.staged() == [("PUT", "db.orders")]
 
     (os.kill if whom == "nessie" else os.killpg)(process.pid, signal.SIGINT)
@@ -339,7 +337,7 @@ def test_a_hook_that_hangs_ends_with_ctrl_c_and_nothing_is_committed(catalog, ho
     catalog.ok("commit", "-m", "x")
 
 
-def test_a_hook_that_ignores_being_ended_is_killed(catalog, hooks):
+def test_a_hook_that_ignores_sigterm_is_killed(catalog, hooks):
     hooks.write(
         "pre-commit", "#!/bin/sh\ntrap '' INT TERM\necho $$ > pid\nwhile :; do sleep 0.2; done\n"
     )
@@ -354,7 +352,7 @@ def test_a_hook_that_ignores_being_ended_is_killed(catalog, hooks):
 
 
 def is_over(process):
-    """Whether a process is gone, or dead and only not yet buried by whoever adopted it."""
+    """Returns whether a process has exited, or is a zombie."""
     try:
         return (
             Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
@@ -364,7 +362,7 @@ def is_over(process):
         return True
 
 
-def test_without_the_folder_nothing_of_hooks_is_loaded(catalog):
+def test_without_hooks_their_modules_are_not_loaded(catalog):
     program = (
         "import sys\nfrom nessie_cli.cli.main import run\ncode = run(sys.argv[1:])\nprint(code,"
         " 'nessie_cli.cli.hooks' in sys.modules)"

@@ -1,4 +1,4 @@
-"""`pre-merge` is asked about every merge and transplant and can refuse it; `post-merge` is told."""
+"""`pre-merge` can refuse every merge and transplant; `post-merge` is notified."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def details(document):
     }
 
 
-def test_the_hook_gets_source_target_and_what_becomes_of_each_key(dev, hooks, head):
+def test_the_hook_gets_source_target_and_the_result_of_each_key(dev, hooks, head):
     hooks.add("pre-merge")
     at = head("main")
     dev.ok("merge", "dev", "-m", "bring orders")
@@ -42,7 +42,7 @@ def test_the_hook_gets_source_target_and_what_becomes_of_each_key(dev, hooks, he
     assert details(given) == {"db.orders": ("NORMAL", 1, 2), "db.items": ("NORMAL", None, 7)}
 
 
-def test_a_transplant_names_its_commits(dev, hooks):
+def test_the_hook_of_a_transplant_gets_its_commits(dev, hooks):
     hooks.add("pre-merge")
     dev.ok("transplant", "main..dev")
 
@@ -54,7 +54,7 @@ def test_a_transplant_names_its_commits(dev, hooks):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_hook_refuses_a_merge_and_a_transplant_and_no_verify_goes_past_it(dev, hooks, head, way):
+def test_a_hook_can_refuse_unless_no_verify_is_given(dev, hooks, head, way):
     hooks.add("pre-merge", "echo not on Fridays >&2; exit 1")
     hooks.add("post-merge")
     before = head("main")
@@ -69,7 +69,7 @@ def test_a_hook_refuses_a_merge_and_a_transplant_and_no_verify_goes_past_it(dev,
     assert hooks.ran == ["pre-merge", "post-merge"]
 
 
-def test_the_hook_after_gets_the_result(dev, hooks, head):
+def test_post_merge_gets_the_result(dev, hooks, head):
     hooks.add("post-merge", "exit 1")
 
     done = dev.ok("merge", "dev")
@@ -80,7 +80,7 @@ def test_the_hook_after_gets_the_result(dev, hooks, head):
     assert "nessie: the hook post-merge failed: exit code 1; the change is kept" in done.err
 
 
-def test_merges_run_no_hooks_of_commits(dev, hooks):
+def test_merges_do_not_run_commit_hooks(dev, hooks):
     for name in ("pre-commit", "post-commit"):
         hooks.add(name, "exit 1")
     dev.ok("merge", "dev")
@@ -88,7 +88,7 @@ def test_merges_run_no_hooks_of_commits(dev, hooks):
     assert hooks.ran == []
 
 
-def test_nobody_is_asked_about_a_dry_run_a_conflict_or_nothing(dev, hooks):
+def test_no_hook_runs_for_a_dry_run_a_conflict_or_no_change(dev, hooks):
     for name in ("pre-merge", "post-merge"):
         hooks.add(name)
     dev.ok("merge", "dev", "--dry-run")
@@ -102,7 +102,7 @@ def test_nobody_is_asked_about_a_dry_run_a_conflict_or_nothing(dev, hooks):
     assert hooks.ran == []
 
 
-def test_what_the_hook_has_seen_of_the_source_is_what_is_merged(dev, hooks):
+def test_the_merged_source_is_the_one_that_the_hook_saw(dev, hooks):
     hooks.add(
         "pre-merge", f"{RUN} content put late --type namespace -m 'behind the back' --ref dev"
     )

@@ -1,4 +1,5 @@
-"""Workspaces of somebody else: their hooks never run as me, and are never skipped silently."""
+"""Workspaces of other people: their hooks never run as this user, and are never skipped
+silently."""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ WRITES = {
 
 
 def give(folder: Path, uid: int) -> None:
-    """Give a folder and all in it to another user."""
+    """Gives a folder and everything in it to another user."""
     for path in (folder, *folder.rglob("*")):
         os.chown(path, uid, uid, follow_symlinks=False)
 
 
 def trusting(refused: Outcome) -> list[str]:
-    """The words of the command line that a refusal offers."""
+    """Returns the command line that a refusal suggests."""
     found = re.search(r"run `nessie ([^`]+)`", refused.err)
     assert found, refused
     return shlex.split(found[1])
@@ -38,7 +39,7 @@ def trusting(refused: Outcome) -> list[str]:
 
 @pytest.fixture
 def copied(dev: Nessie, tmp_path: Path) -> Nessie:
-    """A copy of a workspace with hooks: it belongs to this user, who has not seen what is in it."""
+    """A copied workspace with hooks: it belongs to this user, who has not seen its contents."""
     hooks = Hooks(dev)
     for name in ("pre-commit", "post-commit", "pre-merge", "post-merge"):
         hooks.write(name, f'#!/bin/sh\ntouch "{tmp_path}/ran"\n')
@@ -77,8 +78,8 @@ def test_a_copied_folder_is_used_as_data(copied: Nessie, tmp_path: Path) -> None
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_store_outside_of_a_copied_folder_is_not_opened(copied: Nessie, tmp_path: Path) -> None:
-    """Its batch would be committed to another catalog of mine."""
+def test_a_copied_folder_cannot_open_a_store_outside_of_it(copied: Nessie, tmp_path: Path) -> None:
+    """Its batch would be committed to another catalog of the user."""
     mine = tmp_path / "mine.sqlite"
     shutil.copy(copied.folder / ".nessie" / "store.sqlite", mine)
     (copied.folder / ".nessie" / "config.toml").write_text(f'store = "{mine}"\n')
@@ -92,9 +93,7 @@ def test_a_store_outside_of_a_copied_folder_is_not_opened(copied: Nessie, tmp_pa
     copied.ok("log")
 
 
-def test_the_store_that_an_option_names_goes_before_an_untrusted_workspace(
-    copied: Nessie, catalog: Nessie
-) -> None:
+def test_a_store_option_overrides_an_untrusted_workspace(copied: Nessie, catalog: Nessie) -> None:
     store = str(catalog.folder / ".nessie" / "store.sqlite")
     copied.ok("content", "put", "db.y", "--type", "namespace")
     (copied.folder / ".nessie" / "HEAD").write_text("nowhere\n")
@@ -126,7 +125,7 @@ READS = (
 def test_a_workspace_of_another_user_is_refused(
     copied: Nessie, tmp_path: Path, *, below: bool
 ) -> None:
-    """As in a container that runs as root on a checkout of another user, and as in a folder below
+    """Examples are a container that runs as root on another user's checkout, and a folder below
     /tmp."""
     give(copied.folder, OTHER)
     inner = copied.folder / "mine"
@@ -150,7 +149,7 @@ def test_a_workspace_of_another_user_is_refused(
 
 
 @needs_root
-def test_the_line_of_the_refusal_trusts_it(copied: Nessie, tmp_path: Path) -> None:
+def test_the_suggested_command_trusts_the_workspace(copied: Nessie, tmp_path: Path) -> None:
     give(copied.folder, OTHER)
     copied.ok(*trusting(copied("log")))
     copied.ok("log")
@@ -167,11 +166,11 @@ def test_a_container_may_trust_its_checkout(copied: Nessie, entry: str) -> None:
 
 
 @needs_root
-def test_the_user_of_sudo_counts_for_root(copied: Nessie, tmp_path: Path) -> None:
+def test_root_accepts_a_workspace_of_the_user_of_sudo(copied: Nessie, tmp_path: Path) -> None:
     give(copied.folder, OTHER)
     copied.ok("log", env={"SUDO_UID": str(OTHER)})
     assert copied("log", env={"SUDO_UID": str(OTHER + 1)}).code == 6
-    # Owned is not trusted: root runs no hook that the user of sudo has not trusted as root.
+    # Ownership is not trust: root runs no hook that the user of sudo has not trusted as root.
     assert copied(*WRITES["commit"], env={"SUDO_UID": str(OTHER)}).code == 6
     assert not (tmp_path / "ran").exists()
 
@@ -192,9 +191,9 @@ def test_reads_of_another_store_ignore_a_workspace_of_another_user(
 
 
 @needs_root
-def test_a_squashed_user_id(nessie: Nessie) -> None:
-    """A file system that gives all files to one user: what `nessie init` makes there is trusted, as
-    long as it stays so."""
+def test_a_workspace_with_a_squashed_user_id_is_trusted(nessie: Nessie) -> None:
+    """A file system that gives all files to one user: a workspace from `nessie init` is trusted
+    until that changes."""
     os.chown(nessie.folder, SQUASHED, SQUASHED)
     nessie.ok("init")
     Hooks(nessie).write("pre-commit", "#!/bin/sh\ntouch ran\n")
@@ -208,13 +207,13 @@ def test_a_squashed_user_id(nessie: Nessie) -> None:
 
 
 @needs_root
-def test_a_folder_that_was_mine_and_is_now_another_users(workspace: Nessie) -> None:
+def test_a_folder_that_was_given_to_another_user_is_refused(workspace: Nessie) -> None:
     workspace.ok("log")
     give(workspace.folder, OTHER)
     assert workspace("log").code == 6
 
 
-def test_a_workspace_cannot_say_that_it_is_trusted(copied: Nessie, tmp_path: Path) -> None:
+def test_a_workspace_cannot_declare_itself_trusted(copied: Nessie, tmp_path: Path) -> None:
     (copied.folder / ".nessie" / "config.toml").write_text(
         f'safe-directories = ["*", "{copied.folder}"]\n'
     )
@@ -225,10 +224,8 @@ def test_a_workspace_cannot_say_that_it_is_trusted(copied: Nessie, tmp_path: Pat
 @pytest.mark.parametrize(
     "command", [("gc", "list"), ("gc", "show"), ("gc", "approve"), ("gc", "apply")]
 )
-def test_runs_of_the_garbage_collection_in_a_copied_folder_are_not_used(
-    copied: Nessie, command: tuple[str, ...]
-) -> None:
-    """A run names the files to delete."""
+def test_gc_runs_in_a_copied_folder_are_not_used(copied: Nessie, command: tuple[str, ...]) -> None:
+    """A run contains the list of files to delete."""
     refused = copied(*command)
     assert (refused.code, "is not trusted, so its runs are not used" in refused.err) == (6, True), (
         refused

@@ -1,4 +1,4 @@
-"""The hooks of docs/guides/hooks.md do what the page says."""
+"""The hooks of docs/guides/hooks.md work as described."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs/guides/hooks.md"
 
 @pytest.fixture
 def scripts(tmp_path, catalog):
-    """The scripts of the page by the name they are to be saved as; `nessie` is on their PATH."""
+    """The scripts of the page, by file name; `nessie` is on their PATH."""
     program = tmp_path / "bin" / "nessie"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {RUN} "$@"\n')
@@ -32,7 +32,7 @@ def scripts(tmp_path, catalog):
 
 
 @pytest.mark.skipif(shutil.which("jq", path=os.defpath) is None, reason="jq is not installed")
-def test_tables_on_main_have_to_lie_in_the_production_bucket(catalog, hooks, scripts):
+def test_tables_on_main_must_be_in_the_production_bucket(catalog, hooks, scripts):
     hooks.write("pre-commit", scripts["pre-commit"])
 
     def put(location, *more):
@@ -59,7 +59,7 @@ def test_tables_on_main_have_to_lie_in_the_production_bucket(catalog, hooks, scr
     assert put("s3://test/1.json", "--ref", "dev").code == 0
 
 
-def test_a_merge_to_main_leaves_a_tag_of_its_day(dev, hooks, head, scripts):
+def test_a_merge_to_main_creates_a_tag_of_its_day(dev, hooks, head, scripts):
     hooks.write("post-merge", scripts["post-merge"])
     dev.ok("merge", "dev")
 

@@ -1,4 +1,4 @@
-"""`nessie foo` runs `nessie-foo` of the PATH where neither a command nor an alias has that name."""
+"""`nessie foo` runs `nessie-foo` from the PATH if no command or alias has that name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.hooks.conftest import RUN
 
 
 class Plugins:
-    """A folder that stands first in the PATH."""
+    """A folder at the beginning of the PATH."""
 
     def __init__(self, nessie, folder: Path) -> None:
         self.folder = folder
@@ -31,7 +31,7 @@ def plugins(catalog, tmp_path):
     return Plugins(catalog, tmp_path / "plugins")
 
 
-def test_arguments_streams_and_exit_code_are_the_plug_in_s_own(catalog, plugins):
+def test_a_plug_in_has_its_own_arguments_streams_and_exit_code(catalog, plugins):
     plugins.add("nessie-foo", 'printf "<%s>" "$@"; cat; echo told >&2; exit 42')
 
     outcome = catalog("foo", "a", "b c", "", "--json", "--help", "-n", "*", stdin="given")
@@ -39,7 +39,7 @@ def test_arguments_streams_and_exit_code_are_the_plug_in_s_own(catalog, plugins)
     assert outcome == (42, "<a><b c><><--json><--help><-n><*>given", "told\n")
 
 
-def test_commands_go_before_aliases_and_aliases_before_plug_ins(catalog, plugins):
+def test_commands_override_aliases_and_aliases_override_plug_ins(catalog, plugins):
     for name in ("nessie-log", "nessie-lg", "nessie-help"):
         plugins.add(name, "echo plugin")
     catalog.ok("config", "set", "alias.lg", "log --oneline")
@@ -50,7 +50,7 @@ def test_commands_go_before_aliases_and_aliases_before_plug_ins(catalog, plugins
     assert catalog("lg").out == "plugin\n"
 
 
-def test_global_options_mean_the_same_to_what_a_plug_in_runs(catalog, plugins, tmp_path):
+def test_global_options_apply_to_commands_that_a_plug_in_runs(catalog, plugins, tmp_path):
     other = tmp_path / "other"
     catalog.ok("init", str(other))
     catalog.ok("branch", "dev", cwd=other)
@@ -78,7 +78,7 @@ def test_global_options_mean_the_same_to_what_a_plug_in_runs(catalog, plugins, t
     assert store.exists()
 
 
-def test_a_plug_in_knows_the_store_of_the_workspace_and_follows_its_reference(catalog, plugins):
+def test_a_plug_in_uses_the_store_and_reference_of_the_workspace(catalog, plugins):
     plugins.add(
         "nessie-feature",
         f'echo "$NESSIE_STORE|$NESSIE_REF|$NESSIE_HOOK"; {RUN} switch -q -c "$1" >&2; {RUN} content put n --type namespace -m new',
@@ -97,7 +97,7 @@ def test_a_plug_in_needs_no_workspace(nessie, tmp_path):
     assert nessie("foo") == (0, "hi \n", "")
 
 
-def test_passwords_do_not_reach_the_environment(nessie, tmp_path):
+def test_passwords_are_not_in_the_environment(nessie, tmp_path):
     Plugins(nessie, tmp_path / "plugins").add("nessie-foo", "env")
 
     outcome = nessie("--store", "postgresql://ada:lovelace@host/catalog", "foo")
@@ -106,7 +106,7 @@ def test_passwords_do_not_reach_the_environment(nessie, tmp_path):
     assert "lovelace" not in outcome.out
 
 
-def test_help_and_did_you_mean_know_the_plug_ins(catalog, plugins):
+def test_help_and_suggestions_include_plug_ins(catalog, plugins):
     path = plugins.add("nessie-report", "exit 1")
     plugins.add("nessie-data", "exit 1").chmod(0o644)
     plugins.add("nessie-log", "exit 1")
@@ -120,7 +120,7 @@ def test_help_and_did_you_mean_know_the_plug_ins(catalog, plugins):
     assert "did you mean 'report'" in catalog("reprot").err
 
 
-def test_without_plug_ins_help_says_nothing_of_them(nessie, tmp_path):
+def test_help_without_plug_ins_does_not_mention_them(nessie, tmp_path):
     nessie.environment["PATH"] = str(tmp_path)
 
     assert "Plug-ins" not in nessie.ok("--help").out
@@ -129,7 +129,7 @@ def test_without_plug_ins_help_says_nothing_of_them(nessie, tmp_path):
 @pytest.mark.parametrize(
     "word", ["../plugins/nessie-foo", "x/../foo", "", "fo o", "f\x01", "-foo", "é" * 300]
 )
-def test_words_that_are_no_names_of_programs_are_usage_errors(catalog, plugins, word):
+def test_invalid_program_names_are_usage_errors(catalog, plugins, word):
     plugins.add("nessie-foo", "echo never")
 
     outcome = catalog(word)
@@ -137,7 +137,7 @@ def test_words_that_are_no_names_of_programs_are_usage_errors(catalog, plugins, 
     assert (outcome.code, outcome.out) == (2, "")
 
 
-def test_a_plug_in_that_cannot_be_run_says_so(catalog, plugins):
+def test_a_plug_in_that_cannot_run_is_reported(catalog, plugins):
     (plugins.folder / "nessie-foo").write_text("echo no first line\n")
     (plugins.folder / "nessie-foo").chmod(0o755)
 
@@ -147,7 +147,7 @@ def test_a_plug_in_that_cannot_be_run_says_so(catalog, plugins):
     assert "nessie-foo: the plug-in cannot be run: Exec format error" in outcome.err
 
 
-def test_a_plug_in_ends_quietly_when_its_reader_goes_away(catalog, plugins):
+def test_a_plug_in_ends_quietly_when_its_output_is_closed(catalog, plugins):
     plugins.add("nessie-foo", "yes")
     script = f"{RUN} foo | head -n 1"
     plugins.add("nessie-run", script)

@@ -1,5 +1,5 @@
-"""What is released, built once: the wheel, the source distribution, and a folder of wheels from
-which the installers work without a registry."""
+"""The released files, built once: the wheel, the source distribution, and a folder of wheels
+for installers without a registry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE = 600
 
 
 def run(*words: str | Path, env: dict[str, str], cwd: Path) -> str:
-    """What a program says on stdout; a failure shows all that it said."""
+    """Returns the stdout of a program; a failure shows all of its output."""
     done = subprocess.run(
         [str(word) for word in words],
         env=env,
@@ -41,7 +41,7 @@ class Released(NamedTuple):
 
 @pytest.fixture(scope="session")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Released:
-    """Wheel and source distribution of the checkout."""
+    """The wheel and the source distribution of the checkout."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "hatchling", "build", "-d", folder, env=given(), cwd=ROOT)
     (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
@@ -50,8 +50,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Released:
 
 @pytest.fixture(scope="session")
 def wheels(released: Released, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel, what it needs, and pip; the only thing here that takes a network, or
-    pip's cache of what it fetched before."""
+    """A folder with the wheel, its requirements, and pip. Only this fixture needs a network, or
+    pip's cache."""
     folder = tmp_path_factory.mktemp("wheels")
     words = [
         sys.executable,

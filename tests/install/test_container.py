@@ -38,7 +38,7 @@ class Instruction(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """The words of the form `["a", "b"]`."""
+        """Returns the words of the form `["a", "b"]`."""
         found: list[str] = json.loads(self.text)
         return found
 
@@ -58,7 +58,7 @@ def compose() -> dict:
 
 
 class Image(NamedTuple):
-    """A folder that stands for the root of the image's file system."""
+    """A folder that replaces the root of the image's file system."""
 
     root: Path
 
@@ -75,7 +75,7 @@ class Image(NamedTuple):
         }
 
     def command(self, *words: str) -> list[str]:
-        """A command as the image's user. It may read Python's files if root alone may."""
+        """Returns a command as the image's user, who may read Python's files if only root may."""
         if os.geteuid() != 0:
             return [*words]
         user = (f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
@@ -97,7 +97,7 @@ class Image(NamedTuple):
 
 @pytest.fixture(scope="module")
 def image(wheels: Path) -> Iterator[Image]:
-    """What the build stage makes, in a folder that other users can enter."""
+    """The result of the build stage, in a folder that other users can enter."""
     root = Path(tempfile.mkdtemp(prefix="nessie-image-", dir="/tmp"))
     root.chmod(0o755)
     copied = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
@@ -136,7 +136,7 @@ def free_port() -> int:
 
 @contextmanager
 def running(image: Image, *arguments: str, **environment: str) -> Iterator[tuple[int, object]]:
-    """A container: the entry point with arguments. Gives its port, and its health command."""
+    """Runs the entry point with arguments. Yields its port and its health command."""
     port = free_port()
     entry = [image.path(word) for word in last("ENTRYPOINT").words]
     process = subprocess.Popen(
@@ -165,7 +165,7 @@ def running(image: Image, *arguments: str, **environment: str) -> Iterator[tuple
         process.communicate(timeout=PATIENCE)
 
 
-def test_the_image_runs_as_a_user_without_rights():
+def test_the_image_runs_as_an_unprivileged_user():
     names = [one.name for one in instructions()]
 
     assert last("USER").text == USER

@@ -1,4 +1,4 @@
-"""What wheel and source distribution hold."""
+"""The contents of the wheel and the source distribution."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def contents(wheel: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_the_wheel_carries_the_package_the_manual_and_the_completions_and_nothing_else(released):
+def test_the_wheel_contains_exactly_package_manual_and_completions(released):
     pages = [path.relative_to(ROOT) for path in (ROOT / "man").glob("man*/*")]
     modules = [
         path.relative_to(ROOT)
@@ -53,7 +53,7 @@ def test_the_wheel_carries_the_package_the_manual_and_the_completions_and_nothin
     assert len(pages) > 50
 
 
-def test_the_wheel_says_what_it_is(released):
+def test_the_wheel_has_complete_metadata(released):
     found = contents(released.wheel)
     metadata = found[f"{NAME}.dist-info/METADATA"].decode()
 
@@ -74,7 +74,7 @@ def test_the_licence_is_the_unchanged_apache_licence(released):
     assert b"\nLicense-Expression: Apache-2.0\n" in found[f"{NAME}.dist-info/METADATA"]
 
 
-def test_the_notices_name_every_library_that_is_installed():
+def test_the_notices_list_every_installed_library():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = [project["dependencies"], *project["optional-dependencies"].values()]
     names = {re.match(r"[\w-]+", line)[0] for lines in needed for line in lines} - {"nessie-cli"}
@@ -85,8 +85,8 @@ def test_the_notices_name_every_library_that_is_installed():
     } == set()
 
 
-def test_two_builds_give_the_same_bytes(released, tmp_path):
-    """Of the same commit, in another folder, at another time, with other file modes and times."""
+def test_builds_are_reproducible(released, tmp_path):
+    """The second build has another folder, another time, other file modes and file times."""
     with tarfile.open(released.source) as archive:
         archive.extractall(tmp_path, filter="data")
     source = tmp_path / NAME

@@ -1,4 +1,4 @@
-"""The wheel, installed by each of the three usual installers into an environment of its own: the
+"""The wheel, installed by each of the three usual installers into its own environment: the
 command, its manual and its completions work."""
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ BASE_PYTHON = Path(sys.base_prefix) / "bin" / "python3"
 
 
 class Installed(NamedTuple):
-    """A home in which the command was installed: where its files are, and the environment of
-    somebody who has only it on the PATH."""
+    """A home in which the command was installed: the paths of its files, and the environment of
+    a user with only it on the PATH."""
 
     prefix: Path
     home: Path
@@ -87,8 +87,7 @@ def installed(
     wheels: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Installed]:
-    """The command installed in one of the ways, in a home that holds nothing else; no registry is
-    asked."""
+    """The command, installed by one installer in an otherwise empty home, without a registry."""
     home = tmp_path_factory.mktemp(request.param)
     offline = {
         "PIP_NO_INDEX": "1",
@@ -115,7 +114,7 @@ def installed(
     shutil.rmtree(home)
 
 
-def test_the_command_answers(installed):
+def test_the_command_works(installed):
     assert installed("--version").startswith(f"nessie {nessie_cli.__version__} (Python ")
     assert "NAME\n    nessie-log - " in installed("help", "log")
 
@@ -130,7 +129,7 @@ def test_the_command_answers(installed):
         ("branch --store postgresql://localhost/x", "postgres"),
     ],
 )
-def test_what_needs_another_package_says_how_to_install_it(installed, tmp_path, words, extra):
+def test_a_missing_package_is_reported_with_a_hint_to_install_it(installed, tmp_path, words, extra):
     installed("init", cwd=tmp_path)
     table = ("content", "put", "t", "--type", "iceberg-table", "--metadata-location")
     installed(*table, "s3://lake/t.json", "--snapshot-id", "1", "-m", "t", cwd=tmp_path)
@@ -150,7 +149,7 @@ def test_what_needs_another_package_says_how_to_install_it(installed, tmp_path, 
     assert not list(tmp_path.glob(".nessie/gc/*"))
 
 
-def test_a_story_is_told_outside_of_the_checkout(installed, tmp_path):
+def test_a_workflow_works_outside_of_the_checkout(installed, tmp_path):
     story = [
         "init",
         "content put db --type namespace -m first",
@@ -174,7 +173,7 @@ def test_a_story_is_told_outside_of_the_checkout(installed, tmp_path):
     assert installed("content", "list", cwd=tmp_path).split()[::3] == ["db", "db.orders"]
 
 
-def test_completion_files_are_where_shells_look_for_them(installed):
+def test_completion_files_are_where_shells_find_them(installed):
     places = {
         "bash": "bash-completion/completions/nessie",
         "zsh": "zsh/site-functions/_nessie",
@@ -192,8 +191,8 @@ def test_completion_files_are_where_shells_look_for_them(installed):
 @pytest.mark.skipif(shutil.which("man", path=os.defpath) is None, reason="man is not installed")
 def test_man_finds_every_page(installed):
     pages = sorted((ROOT / "man").glob("man*/*"))
-    # uv puts programs alone where others find them; with pip and pipx the pages are beside the
-    # program's folder on the PATH, where man looks.
+    # uv links only programs into a common folder; with pip and pipx, the pages are beside the
+    # program's folder on the PATH, where man finds them.
     place = (
         {}
         if installed.prefix.parent.name != "uv"
@@ -209,6 +208,6 @@ def test_man_finds_every_page(installed):
 
 
 def shown_for(page: Path) -> str:
-    """The file that man reads for a page: another one, where the page only says so."""
+    """Returns the file that man reads for a page, which may refer to another one."""
     first = page.read_text(encoding="utf-8").splitlines()[0]
     return Path(first.removeprefix(".so ")).name if first.startswith(".so ") else page.name

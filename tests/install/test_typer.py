@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def oldest() -> str:
-    """The lower bound in pyproject.toml, which is the only bound."""
+    """Returns the lower bound in pyproject.toml, which is the only bound."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     bound = next(one for one in project["dependencies"] if one.startswith("typer"))
     return re.fullmatch(r"typer>=([0-9.]+)", bound)[1]

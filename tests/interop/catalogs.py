@@ -1,9 +1,9 @@
-"""Random requests to Iceberg's reference server and to ours, answers compared. `make test-iceberg` runs it.
+"""Random requests to Iceberg's reference server and to ours; the answers are compared.
 
-Ids, times, locations and the texts of errors may differ. The requests avoid what the reference server
-does in another way on purpose or by mistake: dots in names, purge, registering over a table, and
-transactions that fail. To the reference server a namespace above another one, or of a table, needs
-not exist, so it is created first here.
+`make test-iceberg` runs it. Ids, times, locations and the texts of errors may differ. The requests
+avoid known differences of the reference server: dots in names, purge, registering over a table, and
+transactions that fail. The reference server does not require parent namespaces, so they are always
+created first.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ MASKED = frozenset(
     }
 )  # fmt: skip
 ABSENT = frozenset({"config", "created-at", "iceberg-version", "location"})
-"""Members that only one of the servers writes. The one gives namespaces locations and tables `created-at`."""
+"""Members that only one of the servers writes: locations of namespaces, `created-at` of
+tables."""
 BAD = (400, 406)
-"""Refusals of a request. The reference server names their types by its own Java classes."""
+"""Refusals of a request, whose types the reference server names by its own Java classes."""
 FAULT = 500
-"""How the reference server ends for some bad requests."""
+"""The reference server's status for some bad requests."""
 PARENTS = ("a", "b")
 NAMESPACES = [(name,) for name in PARENTS] + [("a", "x"), ("b", "y z"), ("b", "ü|%+")]
 NAMES = ("t", "u", "v w", "ü|%+&")
@@ -50,18 +51,19 @@ Key = tuple[Namespace, str]
 
 
 class Asked(NamedTuple):
-    """One request. Names in `path` are tuples for namespaces; `{uuid}` of a body is the table's own."""
+    """A request. Names in `path` are tuples for namespaces; `{uuid}` in a body is the table's
+    own."""
 
     method: str
     path: tuple[str | Namespace, ...]
     body: Document | None = None
     query: dict[str, str] = {}  # noqa: RUF012 - never changed
     of: Key | None = None
-    """The table or view that `{uuid}` and `{file}` in the body are about."""
+    """The table or view of `{uuid}` and `{file}` in the body."""
 
 
 class Side:
-    """One server. It remembers the UUID and the metadata file of each table and view."""
+    """One server, with the UUID and the metadata file of each table and view."""
 
     def __init__(self, url: str, separator: str) -> None:
         parts = urlsplit(url)
@@ -101,7 +103,7 @@ class Side:
 
 
 def filled(value: Any, facts: dict[str, str]) -> Any:
-    """Returns a body with the facts in their places."""
+    """Returns a body with its placeholders filled."""
     if isinstance(value, dict):
         return {name: filled(inner, facts) for name, inner in value.items()}
     if isinstance(value, list):
@@ -110,7 +112,7 @@ def filled(value: Any, facts: dict[str, str]) -> Any:
 
 
 def comparable(status: int, body: Any) -> Any:
-    """Returns what must be equal in both answers."""
+    """Returns the parts of an answer that must be equal."""
     if status in BAD:
         return BAD
     if status >= 400 and isinstance(body, dict):
@@ -123,7 +125,7 @@ def masked(value: Any) -> Any:
         return {
             name: "…" if name in MASKED else in_order(name, masked(inner))
             for name, inner in value.items()
-            # A member without a value is the same as none.
+            # A member without a value equals a missing one.
             if inner is not None and name not in ABSENT
         }
     return [masked(inner) for inner in value] if isinstance(value, list) else value
@@ -144,7 +146,7 @@ def in_order(name: str, value: Any) -> Any:
 
 
 class Requests:
-    """Makes random requests that mostly succeed, from what the servers answered so far."""
+    """Makes random requests that mostly succeed, from the previous answers."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -160,10 +162,10 @@ class Requests:
             yield Asked("GET", ("namespaces", (name,)))
 
     def next(self) -> Iterator[Asked]:
-        """Yields one or two requests: a change and a look at what it left, or a look."""
+        """Yields one or two requests: a change and a read of its result, or only a read."""
         makers = (
             self._namespace, self._create, self._create, self._commit, self._commit, self._commit,
-            self._commit, self._look, self._look, self._rename, self._drop, self._register,
+            self._commit, self._read, self._read, self._rename, self._drop, self._register,
             self._transaction, self._create_view, self._replace_view, self._missing,
         )  # fmt: skip
         yield from (self._random.choice(makers) if self.namespaces else self.first)()
@@ -210,7 +212,7 @@ class Requests:
             "schema": schema,
             "properties": {"format-version": str(version), "gc.enabled": "false"},
         }
-        # The reference server does not look at views when a table is staged.
+        # The reference server ignores views when a table is staged.
         if key not in self.views and self._random.random() < 0.2:
             yield Asked("POST", ("namespaces", key[0], "tables"), body | {"stage-create": True})
         else:
@@ -271,11 +273,11 @@ class Requests:
         chosen = self._random.sample(made, self._random.randint(0, 2))
         if self._random.random() < 0.15:
             one = self._random.choice(failing)
-            # To the reference server one that creates excludes all others.
+            # For the reference server, a requirement of creation excludes all others.
             return [one] if one["type"] == "assert-create" else [*chosen, one]
         return chosen
 
-    def _look(self) -> Iterator[Asked]:
+    def _read(self) -> Iterator[Asked]:
         key = self._one_of(self.tables) or self._key("t")
         yield Asked(
             "GET", table(key), query={"snapshots": self._random.choice(["all", "refs"])}, of=key
@@ -316,7 +318,7 @@ class Requests:
             yield Asked("GET", table(source), of=source)
 
     def _transaction(self) -> Iterator[Asked]:
-        """One that succeeds: properties of some tables."""
+        """Returns a transaction that succeeds: properties of some tables."""
         keys = self._random.sample(sorted(self.tables), min(len(self.tables), 3))
         if not keys:
             return
@@ -376,7 +378,7 @@ class Requests:
             "default-namespace": list(namespace),
         }
 
-    # -- what is not there
+    # -- missing objects
 
     def _missing(self) -> Iterator[Asked]:
         gone = (("gone",), "t")
@@ -393,7 +395,7 @@ class Requests:
         ]
         yield from self._random.sample(made, 2)
 
-    # -- choosing
+    # -- random choices
 
     def _key(self, name: str) -> Key:
         return self._random.choice(sorted(self.namespaces)), name
@@ -402,7 +404,7 @@ class Requests:
         return self._random.choice(sorted(found)) if found else None
 
     def empty(self, side: Side) -> None:
-        """Drop everything."""
+        """Drops everything."""
         for namespace in sorted(self.namespaces, key=len, reverse=True):
             for kind in ("tables", "views"):
                 _, body = side.answer(Asked("GET", ("namespaces", namespace, kind)))
@@ -410,8 +412,8 @@ class Requests:
                     side.answer(Asked("DELETE", ("namespaces", namespace, kind, one["name"])))
             side.answer(Asked("DELETE", ("namespaces", namespace)))
 
-    def told(self, asked: Asked, status: int, body: Any) -> None:
-        """Learn from an answer."""
+    def learn(self, asked: Asked, status: int, body: Any) -> None:
+        """Learns from an answer."""
         path = asked.path
         if path[0] == "namespaces" and len(path) == 2 and asked.method == "GET":
             assert isinstance(path[1], tuple)
@@ -450,7 +452,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield running
 
 
-def test_random_requests_are_answered_as_the_reference_server_does(
+def test_answers_to_random_requests_equal_the_reference_servers(
     machine: Machine, served: Served, tmp_path: Path
 ) -> None:
     seen: Counter[int] = Counter()
@@ -487,5 +489,5 @@ def compare(seed: int, made: Requests, ours: Side, theirs: Side, seen: Counter[i
                 found,
                 expected,
             )
-            made.told(one, *expected)
+            made.learn(one, *expected)
             seen[expected[0]] += 1

@@ -1,4 +1,4 @@
-"""The released tests and the jars they need, from Maven Central. As a program: fetch them."""
+"""The released tests and their jars, from Maven Central. As a program, it fetches them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.maven import Artifact, attempts, by_https, main
 
 
 def artifacts() -> list[Artifact]:
-    """Returns the jars of `jars.txt`: on each line the coordinates and the SHA-256 of one."""
+    """Returns the jars of `jars.txt`; each line has the coordinates and the SHA-256 of one."""
     lines = (Path(__file__).parent / "jars.txt").read_text(encoding="utf-8").splitlines()
     return [_artifact(*line.split()) for line in lines]
 
@@ -20,13 +20,13 @@ def _artifact(coordinates: str, sha256: str) -> Artifact:
 
 
 def fetched(artifact: Artifact) -> Path:
-    """Returns where a jar is. Tries HTTPS first, because Maven takes seconds for each jar.
+    """Returns the path of a jar. Tries HTTPS first, because Maven takes seconds for each jar.
 
-    Raises what `Artifact.fetched` raises.
+    Raises the errors of `Artifact.fetched`.
     """
     return artifact.fetched(ways=attempts(first=by_https))
 
 
 if __name__ == "__main__":
-    # The first jar that cannot be fetched ends this: without a network each takes 30 seconds.
+    # The first failure ends this, because without a network each jar takes 30 seconds.
     sys.exit(any(main(artifact, fetch=fetched) for artifact in artifacts()))

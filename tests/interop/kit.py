@@ -1,7 +1,8 @@
-"""Iceberg's REST Compatibility Kit, as released, against `nessie serve` and the reference server.
+"""Iceberg's REST Compatibility Kit, as released, against `nessie serve` and the reference
+server.
 
 `make test-iceberg` runs it. `kit.txt` has the outcome of each of its tests with the reference
-server. Ours has the same outcomes, and passes those of `MORE` besides.
+server. Ours has the same outcomes, and also passes those of `MORE`.
 """
 
 from __future__ import annotations
@@ -29,36 +30,36 @@ CLASSES = ("RESTCompatibilityKitCatalogTests", "RESTCompatibilityKitViewCatalogT
 OUTCOMES = Path(__file__).parent / "kit.txt"
 BRANCH = "feature/rck"
 OURS = {"requires-namespace-create": "true", "supports-names-with-dot": "true"}
-"""What the kit may assume of our server, and not of the reference server."""
+"""Assumptions of the kit that hold for our server, and not for the reference server."""
 MORE = (
     f"{CLASSES[0]}.tableCreationWithoutNamespace()",
     f"{CLASSES[0]}.testNamespaceWithDot()",
     f"{CLASSES[0]}.testTableNameWithDot()",
 )
-"""The tests that rest on these assumptions."""
+"""The tests that depend on these assumptions."""
 
 
 @contextmanager
 def served(store: str, folder: Path) -> Iterator[str]:
-    """The URL of `nessie serve` with a warehouse and a second branch, while the block lasts."""
+    """Yields the URL of `nessie serve` with a warehouse and a second branch."""
     with create(store) as repository:
         main = repository.reference("main")
         repository.create_reference(ReferenceType.BRANCH, BRANCH, main.hash)
-    # Some tests choose locations of their own below /tmp.
+    # Some tests choose locations below /tmp.
     places = ["--warehouse", f"kit=file:{folder}/warehouse", "--allow-location", "file:/tmp"]
     with started("--store", store, *places) as (_, url):
         yield url
 
 
 class Outcomes(NamedTuple):
-    """How each test of the kit ended, by its name, and why those that failed did."""
+    """The outcome of each test of the kit by its name, and the reasons of failures."""
 
     ended: dict[str, str]
     failures: list[str]
 
 
 def outcomes(machine: Machine, uri: str, folder: Path, **more: str) -> Outcomes:
-    """Run the kit. `more` are settings of it."""
+    """Runs the kit. `more` are settings of it."""
     given = {"uri": uri, "warehouse": "kit", **more}
     # Gradle strips the prefix of some settings and keeps that of others.
     settings = [
@@ -66,12 +67,12 @@ def outcomes(machine: Machine, uri: str, folder: Path, **more: str) -> Outcomes:
     ]
     chosen = [f"--select-class={PACKAGE}.{name}" for name in CLASSES]
     launch = [LAUNCHER, "execute", "--include-engine=junit-jupiter", *chosen]
-    # An engine of Nessie's tests takes all tests for itself.
-    told = machine.without("org.projectnessie.nessie").run(
+    # An engine of Nessie's tests would select all tests for itself.
+    arguments = machine.without("org.projectnessie.nessie").run(
         *settings, "-Drck.local=false", *launch, f"--reports-dir={folder}", "--details=none"
     )
     reports = list(folder.glob("TEST-*.xml"))
-    assert reports, told
+    assert reports, arguments
     cases = [case for path in reports for case in ET.parse(path).iter("testcase")]
     found = {
         f"{str(case.get('classname')).rpartition('.')[2]}.{case.get('name')}": case

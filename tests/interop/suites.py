@@ -1,7 +1,7 @@
 """Iceberg's Nessie tests and Nessie's REST tests, as released, against `nessie serve`.
 
-`make test-original` runs them. The jars hold the tests; `java/` has the two classes that lead them
-to the server. The original server gives the same figures.
+`make test-original` runs them. The jars contain the tests; `java/` has the two classes that direct
+them to the server. The original server has the same figures.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ LAUNCHER = "org.junit.platform.console.ConsoleLauncher"
 
 
 class Suite(NamedTuple):
-    """Released tests, and how many of them end in which way. None fails."""
+    """Released tests, and the number of each outcome. None fails."""
 
     title: str
     chosen: str
     """The option of JUnit's launcher that selects them."""
     passed: int
     aborted: int
-    """Tests that find an assumption of theirs unmet, about what a catalog can do."""
+    """Tests that abort by an assumption about the abilities of a catalog."""
     disabled: int
-    """Tests that their authors disabled, altogether or for one version of the API."""
+    """Tests that their authors disabled, completely or for one version of the API."""
 
 
 ICEBERG = Suite("Iceberg's Nessie tests", "--select-package=org.apache.iceberg.nessie", 456, 22, 2)
@@ -54,7 +54,9 @@ def test_released(
     record_property: Callable[[str, str], None],
 ) -> None:
     launch = [LAUNCHER, "execute", suite.chosen, f"--reports-dir={tmp_path}"]
-    told = machine.run(f"-Dnessie.uri={server}/", *launch, "--details=none", "--disable-banner")
+    arguments = machine.run(
+        f"-Dnessie.uri={server}/", *launch, "--details=none", "--disable-banner"
+    )
     reports = [ET.parse(path) for path in tmp_path.glob("TEST-*.xml")]
     cases = [case for report in reports for case in report.iter("testcase")]
     failures = [found for case in cases for found in failed(case)]
@@ -65,19 +67,19 @@ def test_released(
     record_property(f"{suite.title} against `nessie serve`", figures)
     if failures:
         pytest.fail("\n".join([*failures, f"{suite.title}: {figures}"]), pytrace=False)
-    assert ended == (suite.passed, suite.aborted, suite.disabled), told
+    assert ended == (suite.passed, suite.aborted, suite.disabled), arguments
 
 
 def failed(case: ET.Element) -> Iterator[str]:
-    """Yields the name of a test that failed, with its version of the API, and why it failed."""
+    """Yields the name of a test that failed, with its version of the API and the reason."""
     for fault in [*case.iterfind("failure"), *case.iterfind("error")]:
         version = re.search(r"nessie-api:(\w+)", case.findtext("system-out") or "")
         name = f"{case.get('classname')}.{case.get('name')} [{version[1] if version else '?'}]"
-        yield "\n".join([name, *filter(telling, reason(fault).splitlines()[:100])])
+        yield "\n".join([name, *filter(is_relevant, reason(fault).splitlines()[:100])])
 
 
-def telling(line: str) -> bool:
-    """Whether a line of a Java stack trace is about the failure, not about how it was reached."""
+def is_relevant(line: str) -> bool:
+    """Returns whether a line of a Java stack trace is about the failure itself."""
     frame = re.match(r"\s+(at|\.\.\.) ", line)
     return not frame or ("Test" in line and not re.search("junit|assertj", line))
 

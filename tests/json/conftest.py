@@ -1,4 +1,4 @@
-"""One process that all golden command lines are forked from."""
+"""A process that all golden command lines are forked from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golden files: a command line, its folder, and all of its output, with symbolic names.
+"""Golden files: a command line, its folder, and its output, with symbolic names.
 
 `<main~1>` is a hash of the repository that every golden folder has, `<id of db.orders>` a content
 id. Values that the command line creates are numbered in the order of their appearance: `<hash 1>`,
@@ -21,10 +21,10 @@ from tests.transcripts.conftest import Nessie, Outcome, Server, recorded
 
 FOLDER = Path(__file__).with_name("golden")
 HAPPENS = "happens/"
-"""Begins the names of those that no command line alone brings about: `test_whatever_happens` does
-what it takes."""
+"""Prefix of golden files that need more than a command line; `test_whatever_happens` creates
+their situations."""
 FIELDS = Path(__file__).with_name("fields.txt")
-"""Every attribute that was ever there."""
+"""Every attribute that was ever published."""
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _INSTANT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
 _DIGITS = re.compile(
@@ -34,11 +34,11 @@ _REQUEST = re.compile(r'(?<="requestId":")[0-9a-f]{16,32}(?=")')
 _SHORT = re.compile(r"\b[0-9a-f]{8,40}\b")
 _VERSIONS = re.compile(r'"(version|python)": ?"\d+\.[^"]*"')
 _SCRIPT = re.compile(r'"(script|help|text|token|tokenId|fact)":"(?:[^"\\]|\\.)*"')
-"""Long texts that have tests of their own, and texts that are made by chance."""
+"""Long texts that have their own tests, and random texts."""
 _INSTALLED = re.compile(
     r'("name":"(?:extra [\w-]+|java)"),"status":"\w+","fact":"[^"]*"(?:,"fix":"[^"]*")?'
 )
-"""A check of `nessie doctor` about the machine that it runs on."""
+"""A check of `nessie doctor` that depends on the machine."""
 _NAME = re.compile(r"<(?:(id|time|request|hash|run) )?([^<>]*)>")
 
 
@@ -58,13 +58,13 @@ _WORDS = frozenset(
         "<fact>",
     }
 )
-"""Names that do not stand for digits."""
+"""Names that do not replace digits."""
 
 
 class Case(NamedTuple):
-    """What a golden file asks for.
+    """The input of a golden file.
 
-    `given` are command lines that run before, `stdin` what the last one reads.
+    `given` are command lines that run before, `stdin` is the input of the last one.
     """
 
     run: str
@@ -75,12 +75,12 @@ class Case(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """The words behind `nessie`."""
+        """Returns the arguments of `nessie`."""
         return shlex.split(self.run)[1:]
 
 
 class Runner:
-    """Runs cases, each in a folder of its own."""
+    """Runs cases, each in its own folder."""
 
     def __init__(self, root: Path, server: Server) -> None:
         self._lakes = Lakes(root / "lakes")
@@ -89,7 +89,7 @@ class Runner:
         self._number = 0
 
     def run(self, case: Case) -> tuple[Outcome, Outcome]:
-        """How it ended, as it was and by names."""
+        """Returns the outcome, raw and with names."""
         self._number += 1
         place = self._root / str(self._number)
         work, home = place / "work", place / "home"
@@ -107,7 +107,7 @@ class Runner:
 
 
 def filled(line: str, known: Mapping[str, str]) -> list[str]:
-    """The words behind `nessie`; a case that has braces of its own (JSON) is left alone."""
+    """Returns the arguments of `nessie`; a case with its own braces (JSON) is unchanged."""
     words = shlex.split(line)[1:]
     return [
         word.replace("{shared}", known["shared"]).replace("{folder}", known["folder"])
@@ -121,8 +121,7 @@ def named(
     names: dict[str, str] | None = None,
     shared: str = "",
 ) -> Outcome:
-    """An outcome with names in the place of paths and digits; `names` are those of digits that are
-    known."""
+    """Returns an outcome with names instead of paths and digits; `names` maps known digits."""
     namer = _Namer({} if names is None else names)
     found = {}
     for field in ("out", "err"):
@@ -158,7 +157,7 @@ class _Namer:
         )
 
     def _name(self, kind: str, digits: str) -> str:
-        if kind == "time" and _is_told(digits):
+        if kind == "time" and _is_prepared(digits):
             return digits
         if digits not in self._names:
             self._counts[kind] += 1
@@ -166,8 +165,8 @@ class _Namer:
         return self._names[digits]
 
 
-def _is_told(instant: str) -> bool:
-    """Whether an instant is one of the story's, which never change."""
+def _is_prepared(instant: str) -> bool:
+    """Returns whether an instant is one of the prepared repository's, which never change."""
     from datetime import datetime
 
     microseconds = int(datetime.fromisoformat(instant).timestamp() * 1_000_000)
@@ -175,7 +174,7 @@ def _is_told(instant: str) -> bool:
 
 
 def concrete(value: Any) -> Any:
-    """A golden answer with digits in the place of names, so that a schema can judge it."""
+    """Returns a golden answer with digits instead of names, so that a schema can check it."""
     if isinstance(value, dict):
         return {name: concrete(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -201,12 +200,12 @@ def path_of(name: str) -> Path:
 
 
 def every() -> list[str]:
-    """The names of all golden files."""
+    """Returns the names of all golden files."""
     return sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.json"))
 
 
 def of_command_lines() -> list[str]:
-    """The names of those that a command line brings about."""
+    """Returns the names of those that a command line produces."""
     return [name for name in every() if not name.startswith(HAPPENS)]
 
 
@@ -220,7 +219,7 @@ def case_of(document: Mapping[str, Any]) -> Case:
 
 
 def document_of(case: Case, outcome: Outcome) -> dict[str, Any]:
-    """What a golden file holds: the case without what is usual, and the answer.
+    """Returns the content of a golden file: the case without defaults, and the answer.
 
     An answer of several lines is a list.
     """

@@ -1,5 +1,5 @@
-"""A warehouse with one table and garbage beside it, and runs of the garbage collection over it, for
-golden files: of one size wherever it lies."""
+"""A warehouse with one table and unreachable files, and garbage collection runs over it, for
+golden files. Its sizes do not depend on the path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SIZE = 4096
 
 
 def make(folder: Path) -> None:
-    """A workspace whose branch has one table, without a snapshot; two files are garbage."""
+    """Creates a workspace whose branch has one table without a snapshot; two files are
+    unreachable."""
     base = folder / "warehouse/db/t"
     (base / "metadata").mkdir(parents=True)
     (base / "data").mkdir()
@@ -68,19 +69,19 @@ def _store(folder: Path) -> Path:
 
 
 def begun(folder: Path) -> None:
-    """With a run that was stopped at its beginning."""
+    """Adds a run that was stopped at its beginning."""
     make(folder)
     with connect(str(_store(folder))) as repository:
         Runs(folder / ".nessie/gc").new(_settings(folder, repository), BEGIN)
 
 
 def planned(folder: Path) -> None:
-    """With a run that has found the garbage."""
+    """Adds a run that has found the unreachable files."""
     _planned(folder)
 
 
 def approved(folder: Path) -> None:
-    """With a run that Ann has approved."""
+    """Adds a run that Ann has approved."""
     run = _planned(folder)
     with run.changing():
         approve(run, "Ann", BEGIN)
@@ -102,18 +103,18 @@ def _planned(folder: Path) -> Run:
         run = Runs(folder / ".nessie/gc").new(settings, BEGIN)
         with run.changing():
             phases.mark(
-                run, lambda marks: mark(repository, settings, marks, {}, _unheard), lambda: BEGIN
+                run, lambda marks: mark(repository, settings, marks, {}, _ignore), lambda: BEGIN
             )
-            phases.plan(run, lambda: plan(run, settings, {}, _unheard), settings, lambda: BEGIN)
+            phases.plan(run, lambda: plan(run, settings, {}, _ignore), settings, lambda: BEGIN)
     return run
 
 
-def _unheard(_what: str, _done: int, _total: int | None) -> None:
-    """Nobody listens."""
+def _ignore(_what: str, _done: int, _total: int | None) -> None:
+    """Ignores progress."""
 
 
 def _metadata(location: str) -> dict[str, object]:
-    """The metadata file of an Iceberg table without a snapshot."""
+    """Returns the metadata file of an Iceberg table without a snapshot."""
     return {
         "format-version": 2,
         "table-uuid": "4a5e1bd4-7d1c-4b56-93a9-5fa0ddf92d25",

@@ -1,4 +1,4 @@
-"""The folders for golden command lines: a repository with fixed hashes, and broken workspaces.
+"""Folders for golden command lines: a repository with fixed hashes, and broken workspaces.
 
 All hashes and content ids in it have names, so an answer can be written by names.
 """
@@ -30,14 +30,14 @@ from tests.json import heap
 from tests.store.raw import raw
 
 BEGIN = 1_735_689_600_000_000
-"""2025-01-01T00:00:00Z in microseconds: long ago, so that what a command line writes is later."""
+"""2025-01-01T00:00:00Z in microseconds, in the past, so that commands write later times."""
 MINUTE = 60_000_000
 STORE = ".nessie/store.sqlite"
 
 
 class Story:
-    """Writes the repository; a minute passes from commit to commit, whatever the program does in
-    between."""
+    """Writes the repository. A minute passes between commits, whatever the program does
+    meanwhile."""
 
     def __init__(self, url: str) -> None:
         self._minute = 0
@@ -70,7 +70,7 @@ class Story:
         self.repository.create_reference(ReferenceType.TAG, name, self.repository.resolve(at).hash)
 
     def put(self, key: str, content: Content, at: str | None = None) -> Put:
-        """A Put; with `at` of the content that the key has there."""
+        """Returns a Put; with `at`, of the content at that revision."""
         found = ContentKey.parse(key)
         before = self.repository.content(at, found) if at else None
         return Put(found, content.with_id(before.id) if before and before.id else content, before)
@@ -94,9 +94,9 @@ def namespace(name: str) -> Namespace:
     return Namespace(elements=ContentKey.parse(name).elements)
 
 
-def _tell(story: Story) -> None:
-    """`feature` conflicts with `main` at db.orders; `clean` merges; `renamed` moves what `main`
-    changed."""
+def _write_history(story: Story) -> None:
+    """`feature` conflicts with `main` at db.orders, `clean` merges, `renamed` renames a key that
+    `main` changed."""
     story.commit(
         "main",
         "a place for tables",
@@ -156,19 +156,19 @@ def _tell(story: Story) -> None:
 
 
 def make(folder: Path) -> dict[str, str]:
-    """A workspace on `main` with this repository; answers the names of all hashes and content ids
-    in it."""
+    """Creates a workspace on `main` with this repository; returns the names of all hashes and
+    content ids."""
     (folder / ".nessie").mkdir(parents=True)
     (folder / ".nessie/HEAD").write_text("main\n")
     story = Story(str(folder / STORE))
-    _tell(story)
+    _write_history(story)
     found = names(story.repository)
     story.repository.close()
     return found
 
 
 def names(repository: Repository) -> dict[str, str]:
-    """A name for each hash, `main` first, and for each content id."""
+    """Returns a name for each hash, `main` first, and for each content id."""
     found = {NO_ANCESTOR: "<the empty history>"}
     references = sorted(
         (reference.name for reference in repository.references()),
@@ -183,7 +183,7 @@ def names(repository: Repository) -> dict[str, str]:
     return found
 
 
-# -- workspaces that are not as they should be ---------------------------------------------------
+# -- broken workspaces ---------------------------------------------------------------------------
 def _empty(folder: Path) -> None:
     shutil.rmtree(folder / ".nessie")
 
@@ -216,7 +216,7 @@ def _newer_format(folder: Path) -> None:
 
 
 def _damaged(folder: Path) -> None:
-    """The newest commit of `main` has other bytes than its id says."""
+    """The bytes of the newest commit of `main` do not match its id."""
     with raw(folder / STORE) as connection:
         connection.execute(
             "UPDATE objects SET packed = zeroblob(length(packed)) WHERE substr(id, -32) = (SELECT"
@@ -231,8 +231,8 @@ def _store_is_a_folder(folder: Path) -> None:
 
 
 def _crowded(folder: Path) -> None:
-    """So many commits that two of them share their first four digits; `shared` is a branch at one
-    of them."""
+    """Creates so many commits that two of them share their first four digits; `shared` is a
+    branch at one of them."""
     (folder / ".nessie/store.sqlite").unlink()
     story = Story(str(folder / STORE))
     seen: dict[str, str] = {}
@@ -255,7 +255,7 @@ def _touch(story: Story, number: int) -> list[Operation]:
 
 
 def _metadata(columns: int) -> dict[str, object]:
-    """The metadata file of an Iceberg table with so many columns and no snapshot."""
+    """Returns the metadata file of an Iceberg table with this many columns and no snapshot."""
     fields = [
         {"id": number, "name": f"column{number}", "required": False, "type": "long"}
         for number in range(1, columns + 1)
@@ -278,7 +278,7 @@ def _metadata(columns: int) -> dict[str, object]:
 
 
 def _tables(folder: Path) -> None:
-    """Files that options read."""
+    """Creates files for options."""
     content = {
         "type": "ICEBERG_TABLE",
         "metadataLocation": "s3://lake/file.json",
@@ -329,24 +329,24 @@ FOLDERS: Mapping[str, Callable[[Path], None]] = {
     "planned": _empty,
     "approved": _empty,
 }
-"""What a golden file may name as its `folder`."""
+"""The values of `folder` in a golden file."""
 PLACED: Mapping[str, Callable[[Path], None]] = {
     "heap": heap.make,
     "planned": heap.planned,
     "approved": heap.approved,
 }
-"""What is made in its place, because it holds its own path."""
+"""Folders that are created in place, because they contain their own path."""
 
 
 class Lakes:
-    """Makes each folder once and copies it."""
+    """Creates each folder once and copies it."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._names: dict[str, dict[str, str]] = {}
 
     def put(self, kind: str, folder: Path) -> dict[str, str]:
-        """A fresh copy of one kind; answers the names of its hashes and ids."""
+        """Copies one kind of folder; returns the names of its hashes and ids."""
         if "lake" not in self._names:
             self._names["lake"] = make(self._root / "lake")
         if kind not in self._names:
@@ -360,6 +360,6 @@ class Lakes:
 
 
 def placeholders(folder: Path) -> dict[str, str]:
-    """What a command line may hold in braces."""
+    """Returns the replacements for braces in a command line."""
     shared = folder / "shared"
     return {"shared": shared.read_text() if shared.exists() else "", "folder": os.fspath(folder)}

@@ -1,13 +1,11 @@
-"""Writes golden files; look at what it wrote before you commit it.
+"""Writes golden files; check the result before you commit it.
 
-    python -m tests.json.make                                          every golden file again
-    python -m tests.json.make NAME...                                  these again python -m
-    tests.json.make NAME 'nessie COMMAND --json' [OPTION...]  a new one: tests/json/golden/NAME.json
+python -m tests.json.make                                  rewrites every golden file
+python -m tests.json.make NAME...                          rewrites these
+python -m tests.json.make NAME 'nessie ...' [OPTION...]    creates tests/json/golden/NAME.json
+python -m tests.json.make --fields                         adds new attributes to the permanent list
 
-    python -m tests.json.make --fields                                 the list of attributes that
-    stay for ever: adds those that are new
-
-Options of a new one: --given 'nessie ...' runs before (repeat it), --folder NAME (see
+Options of a new one: --given 'nessie ...' runs before (may be repeated), --folder NAME (see
 tests/json/lake.py), --stdin TEXT, --env NAME=VALUE.
 """
 

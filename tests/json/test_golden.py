@@ -1,4 +1,4 @@
-"""Every command and every error answers `--json` as its golden file says: one document on stdout,
+"""Every command and every error has its golden answer to `--json`: one document on stdout,
 one line on stderr, the exit code."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _conflicts() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", golden.of_command_lines())
-def test_the_answer_is_that_of_the_golden_file(name, runner):
+def test_the_answer_equals_the_golden_file(name, runner):
     case = golden.case_of(GOLDEN[name])
 
     _, outcome = runner.run(case)
@@ -83,7 +83,7 @@ def test_there_is_exactly_one_document(name):
 @pytest.mark.parametrize(
     "name", [name for name in GOLDEN if name.startswith(("errors/", golden.HAPPENS))]
 )
-def test_an_error_is_on_stderr_as_well_in_words_for_people(name):
+def test_an_error_is_also_printed_on_stderr(name):
     document = GOLDEN[name]
     answer = document["stdout"][-1] if isinstance(document["stdout"], list) else document["stdout"]
 
@@ -98,8 +98,8 @@ def _subclasses(kind: type[errors.NessieError]) -> Iterator[type[errors.NessieEr
 
 
 def test_every_code_of_an_error_has_a_golden_file():
-    """UNKNOWN is what has no code of its own: a fault of this program, or a result that cannot be
-    written, which leaves nothing on stdout."""
+    """UNKNOWN has no golden file: it is an internal error, or a result that cannot be written,
+    so stdout is empty."""
     codes = {
         kind.code for kind in _subclasses(errors.NessieError) if kind.__module__ == errors.__name__
     }
@@ -112,8 +112,8 @@ def test_every_exit_code_has_a_golden_file():
 
 
 def test_every_type_of_conflict_has_a_golden_file():
-    """KEY_CONFLICT and UNKNOWN are what the REST API says of keys without a conflict of their own;
-    the command line leaves those keys out."""
+    """KEY_CONFLICT and UNKNOWN are for keys without their own conflict in the REST API; the
+    command line omits these keys."""
     assert {type_.value for type_ in ConflictType} - set(_conflicts()) == {
         "KEY_CONFLICT",
         "UNKNOWN",
@@ -128,7 +128,7 @@ LISTINGS = [
 
 
 @pytest.mark.parametrize("name", LISTINGS)
-def test_lines_are_the_records_of_the_document(name, runner):
+def test_lines_equal_the_records_of_the_document(name, runner):
     document = GOLDEN[name]
     (records,) = [value for value in document["stdout"].values() if isinstance(value, list)]
     case = golden.case_of(document)
@@ -139,5 +139,5 @@ def test_lines_are_the_records_of_the_document(name, runner):
 
 
 def _normal(records: Any) -> list[str]:
-    """As text, with numbered names as they are: both answers number them alike."""
+    """Returns text with numbered names as they are: both answers number them alike."""
     return [json.dumps(record, sort_keys=True) for record in records]

@@ -1,5 +1,5 @@
-"""Every golden answer fits the published JSON Schema of its command, with no attribute left over;
-attributes are added, never renamed or removed."""
+"""Every golden answer conforms to the published JSON Schema of its command without unknown
+attributes. Attributes are added, never renamed or removed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLOSED = {name: schemas.closed(schema) for name, schema in SCHEMAS.items()}
 
 
 def command_of(words: list[str]) -> str:
-    """The command of a command line; where it names none, any will do: the answer is an error."""
+    """Returns the command of a command line, or any command if it names none: it is an error."""
     known = {" ".join(command) for command in commands(COMMANDS)}
     return next((name for name in (" ".join(words[:2]), words[0]) if name in known), "version")
 
@@ -37,7 +37,7 @@ def faults(schema: dict[str, Any], value: Any) -> list[str]:
 
 
 def _answers(name: str) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Each document of a golden file with the strict schema that it has to fit."""
+    """Returns each document of a golden file with its strict schema."""
     case = golden.case_of(GOLDEN[name])
     schema = CLOSED[command_of(case.words)]
     answer = golden.concrete(GOLDEN[name]["stdout"])
@@ -52,11 +52,11 @@ def _answers(name: str) -> Iterator[tuple[dict[str, Any], Any]]:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_the_answer_fits_the_schema_of_its_command(name):
+def test_the_answer_conforms_to_the_schema_of_its_command(name):
     assert [fault for schema, answer in _answers(name) for fault in faults(schema, answer)] == []
 
 
-def test_the_schemas_are_schemas():
+def test_the_schemas_are_valid():
     Draft202012Validator.check_schema({"$defs": schemas.definitions()})
     Draft202012Validator.check_schema({**SCHEMAS["log"], "$defs": {}})
 
@@ -67,7 +67,7 @@ def test_every_command_has_a_schema():
     assert found == set(schemas.ANSWERS)
 
 
-def test_the_files_are_those_that_the_types_give():
+def test_the_files_are_generated_from_the_types():
     wanted = schemas.files()
     there = {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
@@ -97,14 +97,14 @@ def test_no_attribute_is_ever_renamed_or_removed():
         ({"surplus": 1}, "is not valid under any"),
     ],
 )
-def test_the_strict_schema_notices(broken, words):
+def test_the_strict_schema_refuses_invalid_documents(broken, words):
     (schema, answer), *_ = _answers("branch-create")
 
     assert faults(schema, answer) == []
     assert words in faults(schema, {"reference": answer["reference"] | broken})[0]
 
 
-def test_published_schemas_let_new_attributes_pass():
+def test_published_schemas_allow_new_attributes():
     (_, answer), *_ = _answers("branch-create")
 
     assert faults(SCHEMAS["branch"], {"reference": answer["reference"] | {"surplus": 1}}) == []
@@ -133,8 +133,7 @@ SHARED = {
     "SingleReferenceResponse": "SingleReference",
     "UDF_CONTENT": "Udf",
 }
-"""What the REST API and the command line both answer: the name of its schema there, and the name
-here."""
+"""Shapes that the REST API and the command line share: the schema's name there, and here."""
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -142,7 +141,7 @@ def test_the_command_line_has_every_attribute_of_the_rest_api(name):
     assert set(REST[name]["properties"]) <= set(schemas.definitions()[SHARED[name]]["properties"])
 
 
-def test_the_index_names_every_file():
+def test_the_index_lists_every_file():
     page = (ROOT / schemas.FOLDER / "index.md").read_text(encoding="utf-8")
 
     assert [

@@ -1,5 +1,5 @@
-"""Listings print as they read: memory does not grow with them, and what was read is printed before
-what cannot be read."""
+"""Listings print records as they are read: memory stays constant, and readable records are
+printed before an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 MANY = 60_000
 REFERENCES = 40_000
 GROWTH = 24 << 20
-"""What a listing may take more than one of a few records: caches that are bounded.
+"""Additional memory of a long listing over a short one: caches with limits.
 
 Keeping the records would take twice as much.
 """
@@ -43,12 +43,12 @@ import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stderr=subprocess.DEVNULL).returncode
 print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
 """
-"""A small process in between: what a process has used counts the memory of the one that started it.
+"""A small process in between, because a process's peak includes the memory of its parent.
 """
 
 
 def run(nessie: Nessie, *args: str) -> Measured:
-    """The command in a process of its own, its lines counted as they come."""
+    """Runs the command in its own process, and counts its lines as they arrive."""
     command = [sys.executable, "-S", "-c", MEASURE, *nessie.command(*args)]
     process = subprocess.Popen(
         command,
@@ -71,7 +71,7 @@ def _keys(number: int) -> Iterator[ContentKey]:
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
-    """Many keys on `main`, none of them on `empty`, and many branches."""
+    """A repository with many keys on `main`, none on `empty`, and many branches."""
     folder = tmp_path_factory.mktemp("wide")
     (folder / ".nessie").mkdir()
     (folder / ".nessie/HEAD").write_text("main\n")
@@ -121,7 +121,7 @@ def test_memory_does_not_grow_with_a_listing(wide, listing, few):
     assert whole.peak - part.peak < GROWTH
 
 
-def test_the_first_line_comes_while_the_last_is_not_yet_read(wide):
+def test_the_first_line_is_printed_before_the_last_is_read(wide):
     process = subprocess.Popen(
         wide.command("content", "list", "--jsonl"),
         cwd=wide.folder,
@@ -145,15 +145,15 @@ def test_the_first_line_comes_while_the_last_is_not_yet_read(wide):
     assert process.wait() == 141
 
 
-# -- a record that cannot be read comes after those that can -------------------------------------
+# -- damaged records come after readable ones ----------------------------------------------------
 COMMITS = 40
 KEYS = 4_000
 
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
-    """A store in which the first commit and the content of the last key cannot be read; `old` is a
-    branch at the first commit."""
+    """A store whose first commit and last content are damaged; `old` is a branch at the first
+    commit."""
     folder = tmp_path_factory.mktemp("broken")
     (folder / ".nessie").mkdir()
     (folder / ".nessie/HEAD").write_text("main\n")
@@ -200,11 +200,11 @@ LISTINGS = {
     "content history": (("content", "history", "k", "main~1"), COMMITS - 2),
     "branch": (("branch", "-v"), 1),
 }
-"""A listing that ends at something damaged, and how many records at least come before that."""
+"""Listings that end at a damaged object, and the least number of records before it."""
 
 
 @pytest.mark.parametrize("name", LISTINGS)
-def test_what_can_be_read_is_printed_before_what_cannot(broken, name):
+def test_readable_records_are_printed_before_the_error(broken, name):
     args, least = LISTINGS[name]
 
     outcome = broken(*args, "--jsonl")
@@ -218,7 +218,7 @@ def test_what_can_be_read_is_printed_before_what_cannot(broken, name):
 
 
 @pytest.mark.parametrize("name", LISTINGS)
-def test_a_document_that_breaks_off_is_a_document(broken, name):
+def test_a_document_with_an_error_is_complete(broken, name):
     args, _ = LISTINGS[name]
 
     outcome = broken(*args, "--json")

@@ -1,5 +1,5 @@
-"""One JSON document on stdout whatever happens, also where a golden file cannot make it happen:
-Ctrl-C, a full disk, `--help`, no command at all."""
+"""There is always one JSON document on stdout, also in cases that golden command lines
+cannot create: Ctrl-C, a full disk, `--help`, no command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def nessie(tmp_path_factory):
 
 
 def interrupt(nessie: Nessie, fifo: Path, *args: str) -> Outcome:
-    """Ctrl-C while the command waits for the other end of a pipe."""
+    """Sends Ctrl-C while the command waits for the other end of a pipe."""
     process = subprocess.Popen(
         nessie.command(*args),
         cwd=nessie.folder,
@@ -39,8 +39,8 @@ def interrupt(nessie: Nessie, fifo: Path, *args: str) -> Outcome:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    # Opening lasts until the command has opened the other end; from then on it waits for what never
-    # comes.
+    # Opening returns when the command has opened the other end; then it waits for data that never
+    # arrives.
     with fifo.open("wb"):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
@@ -55,7 +55,7 @@ def fifo(tmp_path):
 
 
 def is_golden(name: str, nessie: Nessie, outcome: Outcome, **server: str) -> None:
-    """Hold an answer against its golden file, of which `run` and `env` say what was done."""
+    """Compares an answer with its golden file, whose `run` and `env` describe the case."""
     document = golden.read(golden.HAPPENS + name)
     found = golden.named(
         outcome,
@@ -65,7 +65,7 @@ def is_golden(name: str, nessie: Nessie, outcome: Outcome, **server: str) -> Non
 
 
 @pytest.mark.parametrize("option", ["--json", "--jsonl"])
-def test_an_interrupt_is_told_in_one_document(nessie, fifo, option):
+def test_an_interrupt_is_reported_in_one_document(nessie, fifo, option):
     before = nessie.ok("log", "--json").out
 
     outcome = interrupt(nessie, fifo, "commit", "-m", "x", "--batch", str(fifo), option)
@@ -74,11 +74,11 @@ def test_an_interrupt_is_told_in_one_document(nessie, fifo, option):
     assert nessie.ok("log", "--json").out == before
 
 
-def test_an_interrupt_is_silent_where_nobody_asked_for_json(nessie, fifo):
+def test_an_interrupt_without_json_is_silent(nessie, fifo):
     assert interrupt(nessie, fifo, "commit", "-m", "x", "--batch", str(fifo)) == (130, "", "")
 
 
-def test_a_write_whose_answer_is_lost_with_the_server_is_told_in_one_document(nessie):
+def test_an_unknown_outcome_is_reported_in_one_document(nessie):
     gone = False
 
     def dying(request: Request) -> Answer:
@@ -116,7 +116,7 @@ def test_help_is_a_document(nessie, command):
     "args",
     [("--json",), ("--json", "content"), ("content", "--json"), ("--jsonl", "stash", "nothing")],
 )
-def test_a_command_that_is_missing_is_one_line(nessie, args):
+def test_a_missing_command_is_reported_in_one_line(nessie, args):
     outcome = nessie(*args)
 
     assert outcome.code == 2
@@ -125,7 +125,7 @@ def test_a_command_that_is_missing_is_one_line(nessie, args):
 
 
 @pytest.mark.parametrize("command", [" ".join(command) for command in commands(COMMANDS)])
-def test_an_option_that_there_is_not_is_a_document(nessie, command):
+def test_an_unknown_option_is_reported_in_one_document(nessie, command):
     outcome = nessie(*command.split(), "--no-such-option", "--json")
 
     assert outcome.code == 2
@@ -135,7 +135,7 @@ def test_an_option_that_there_is_not_is_a_document(nessie, command):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_a_failure_in_one_line(nessie):
+def test_a_full_disk_is_reported_in_one_line(nessie):
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             nessie.command("log", "--json"),
@@ -150,14 +150,14 @@ def test_a_full_disk_is_a_failure_in_one_line(nessie):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_values_of_other_options_are_no_wish_for_json(nessie):
+def test_values_of_other_options_do_not_request_json(nessie):
     outcome = nessie("content", "show", "nowhere", "--", "--json")
 
     assert outcome.code == 2
     assert outcome.out == ""
 
 
-def test_json_is_ascii_so_that_no_locale_spoils_it(nessie):
+def test_json_is_ascii_in_every_locale(nessie):
     nessie.ok("reset")
     nessie.ok("content", "put", "żółw", "--type", "namespace", "-m", "ż")
 

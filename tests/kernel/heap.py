@@ -1,4 +1,4 @@
-"""A heap of objects that counts what is read, and key sets that try to be unkind to a tree."""
+"""A heap of objects that counts reads, and key sets that are difficult for a tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ State = dict[bytes, bytes]
 
 
 def record(number: int) -> bytes:
-    """A record of a leaf, different for every number."""
+    """Returns a record of a leaf, different for every number."""
     return b"\x01" + number.to_bytes(RECORD_SIZE - 1, "big")
 
 
@@ -23,7 +23,7 @@ def state(keys: Iterable[bytes], first: int = 0) -> State:
 class Heap:
     """All objects by id.
 
-    `reads` counts the objects fetched, `trips` the round trips, `writes` the objects kept.
+    `reads` counts the fetched objects, `trips` the round trips, `writes` the stored objects.
     """
 
     def __init__(self) -> None:
@@ -37,14 +37,14 @@ class Heap:
         return {id_: self.data[id_] for id_ in ids if id_ in self.data}
 
     def objects(self) -> Objects:
-        """A reader that remembers nothing of the readers before it; the counts start again."""
+        """Returns a reader with an empty cache, and resets the counts."""
         self.reads = self.trips = self.writes = 0
         return Objects(self._fetch, Decoded())
 
     def keep(self, objects: Objects) -> None:
-        """Store what a draft added.
+        """Stores the objects of a draft.
 
-        Its reader finds it in its cache from now on, as that of a repository does.
+        Its reader has them in its cache from then on, as a repository's reader has.
         """
         self.writes += sum(id_ not in self.data for id_ in objects.pending)
         self.marks += [
@@ -59,7 +59,7 @@ class Heap:
         objects.pending, objects._added = {}, {}
 
     def find_indexed(self, mark: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
-        """As a store does it."""
+        """See a store's method."""
         found = [
             (number, id_)
             for number, (mark_, id_) in enumerate(self.marks)
@@ -81,7 +81,7 @@ KINDS = (
 
 
 def key_set(kind: str, size: int, seed: int) -> list[bytes]:
-    """`size` distinct keys (fewer where a kind has no more), in an order of their own."""
+    """Returns `size` distinct keys (fewer if a kind has not so many), in their own order."""
     chance = random.Random(seed)
     match kind:
         case "sequential":

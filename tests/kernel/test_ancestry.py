@@ -1,4 +1,4 @@
-"""Ancestors found by lines of first parents, against a naive walk, on random graphs with many
+"""Ancestors over lines of first parents, compared with a naive walk on random graphs with
 merges."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def test_ancestors_over_any_parents(picks: list[tuple[int, int | None, int]], ne
 @pytest.mark.slow
 @laws
 @given(PICKS, st.sampled_from([1, 4, 64]), st.randoms(use_true_random=False))
-def test_many_questions_at_once(
+def test_many_ancestor_tests_at_once(
     picks: list[tuple[int, int | None, int]], near: int, random: Random
 ) -> None:
     graph = Graph(picks)
@@ -62,7 +62,7 @@ def test_many_descendants_at_once(
 
 @laws
 @given(PICKS, st.integers(0, 40))
-def test_a_short_walk_answers_or_says_that_it_was_too_short(
+def test_a_limited_walk_answers_or_reports_its_limit(
     picks: list[tuple[int, int | None, int]], most: int
 ) -> None:
     graph = Graph(picks[:30])
@@ -74,7 +74,7 @@ def test_a_short_walk_answers_or_says_that_it_was_too_short(
             assert found is not None or most <= len(graph.ids)
 
 
-def test_merges_that_were_written_and_undone_are_forgotten() -> None:
+def test_rolled_back_merges_are_forgotten() -> None:
     """A failed write leaves no merge behind, and its number is given to another object."""
     graph = Graph([(0, None, 0), (1, None, 1), (1, None, 2), (2, 3, 3), (1, None, 4), (4, 5, 5)])
     _, a, _, side, merge, late, last = graph.ids

@@ -1,5 +1,4 @@
-"""The costs of design 5.2, counted in objects fetched from a cold store and in objects written:
-never in time."""
+"""Costs as the number of objects read from a cold store and written, never as time."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ SMALL, LARGE = 1_000, 100_000
 
 
 class Tree:
-    """A stored tree of N keys."""
+    """A stored tree of this many keys."""
 
     def __init__(self, size: int) -> None:
         self.heap = Heap()
@@ -33,8 +32,8 @@ class Tree:
         self.levels = objects.node(self.root).level + 1
 
     def cost(self, work: Callable[[Objects], object]) -> tuple[int, int]:
-        """Objects fetched and objects written by one piece of work of a reader that knows nothing
-        yet."""
+        """Returns the numbers of objects that one operation of a reader with an empty cache reads
+        and writes."""
         objects = self.heap.objects()
         work(objects)
         reads = self.heap.reads
@@ -80,7 +79,7 @@ def test_replacing_values(grown: Tree, some: list[bytes], count: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 10, 100])
 def test_adding_and_removing_keys(grown: Tree, some: list[bytes], count: int) -> None:
-    # A boundary that moves is found again within a few nodes, on average within one.
+    # A moved boundary is found again within a few nodes, on average within one.
     added: dict[bytes, bytes | None] = {key + b"!": record(1) for key in some[:count]}
     for edits in (added, dict.fromkeys(some[:count])):
         reads, writes = grown.cost(lambda objects, edits=edits: edit(objects, grown.root, edits))  # type: ignore[misc]
@@ -127,7 +126,7 @@ def test_listing_a_prefix(grown: Tree) -> None:
 
 
 def test_a_page_of_a_long_listing(grown: Tree) -> None:
-    # Leaves are read ahead by a fixed number, whatever the size of the whole.
+    # Leaves are read ahead by a fixed number, whatever the size of the tree.
     reads, _ = grown.cost(
         lambda objects: list(islice(tree.scan(objects, grown.root, grown.keys[7]), 20))
     )
@@ -149,7 +148,7 @@ def test_equal_roots_cost_nothing(grown: Tree) -> None:
 
 
 class Chain:
-    """A stored history of c commits with a branch and a merge in the middle."""
+    """A stored history of this many commits with a branch and a merge in the middle."""
 
     def __init__(self, length: int) -> None:
         self.heap = Heap()
@@ -240,7 +239,7 @@ def test_the_ancestor_test(chain: Chain) -> None:
 
 
 def test_the_ancestor_test_over_a_merge(chain: Chain) -> None:
-    """However long ago it was merged: the commits since are not walked."""
+    """The commits since the merge are not walked, however many there are."""
     for ancestor, expected in ((chain.merged, True), (chain.side, False)):
         objects = chain.heap.objects()
         assert chain.is_ancestor(objects, ancestor, chain.line[-1]) is expected
@@ -254,7 +253,7 @@ def test_the_common_first_parent(chain: Chain) -> None:
     assert reads <= 6 * logarithm(chain)
 
 
-def test_many_questions_cost_few_round_trips(chain: Chain) -> None:
+def test_many_ancestor_tests_cost_few_round_trips(chain: Chain) -> None:
     heights = range(1, chain.length, chain.length // 100)
     objects = chain.heap.objects()
     found = history.ancestors_at(objects, chain.line[-1], heights)
@@ -291,5 +290,5 @@ def test_the_merge_base_costs_the_commits_since_it(chain: Chain) -> None:
     )
 
 
-def test_a_new_commit_reads_two(chain: Chain) -> None:
+def test_a_new_commit_reads_two_objects(chain: Chain) -> None:
     assert chain.reads(lambda objects: Chain._commit(objects, [chain.line[-1]], 0)) <= 2

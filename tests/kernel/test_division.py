@@ -1,4 +1,5 @@
-"""Cutting a map into parts: every key in one of them, none too large, and few nodes read."""
+"""Dividing a map into parts: each key is in one part, no part is too large, few nodes are
+read."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ RANGES = [(b"", None), (b"n3", b"n3\x01"), (b"n2\x00t5", b"n7\x00t5"), (b"x", No
 
 @pytest.mark.parametrize("most", [1, 2, 7, 100, 1000, 10**6])
 @pytest.mark.parametrize("number", [0, 1, 50, 5000])
-def test_parts_hold_every_key_of_the_range_and_none_is_too_large(number: int, most: int) -> None:
+def test_parts_contain_every_key_and_none_is_too_large(number: int, most: int) -> None:
     chance = random.Random(number * most)
     keys = sorted(
         {b"n%d\x00t%d" % (chance.randint(0, 9), chance.randint(0, 10**6)) for _ in range(number)}
@@ -44,7 +45,7 @@ def test_parts_hold_every_key_of_the_range_and_none_is_too_large(number: int, mo
 
 
 @pytest.mark.parametrize("most", [500, 5_000])
-def test_parts_are_few_and_so_are_the_nodes_that_are_read(most: int) -> None:
+def test_there_are_few_parts_and_few_nodes_are_read(most: int) -> None:
     keys = [
         b"warehouse\x00db%03d\x00table-%06d" % (number // 100, number) for number in range(100_000)
     ]

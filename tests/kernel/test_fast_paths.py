@@ -1,4 +1,4 @@
-"""Fast paths through history find what a walk finds, on random graphs with merges."""
+"""Fast paths through history give the same results as a walk, on random graphs with merges."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_merges_in_the_order_of_a_walk(picks: Picks) -> None:
 
 @laws
 @given(PICKS)
-def test_what_there_was_at_a_time(picks: Picks) -> None:
+def test_the_commit_at_a_time(picks: Picks) -> None:
     graph = Graph(picks)
     objects = graph.objects()
     merges = fast_paths.merges_of_store(objects, graph.heap.find_indexed, FOREVER) or []
@@ -70,7 +70,7 @@ def test_the_near_merge_base_is_the_merge_base(picks: Picks) -> None:
             )
 
 
-def test_a_branch_near_where_it_left_a_long_line_has_its_merge_base_there() -> None:
+def test_the_merge_base_of_a_short_branch_is_its_start() -> None:
     # A line of 12 commits with a merge in it, and a branch of two commits that leaves its fourth.
     graph = Graph(
         [*((n, None, 0) for n in range(8)), (4, None, 0), (9, None, 0), (8, None, 0), (11, 7, 0)]
@@ -92,7 +92,7 @@ def test_a_branch_near_where_it_left_a_long_line_has_its_merge_base_there() -> N
 
 @laws
 @given(PICKS, st.integers(0, 200), st.integers(0, 200))
-def test_what_only_one_side_has(picks: Picks, a: int, b: int) -> None:
+def test_commits_of_only_one_side(picks: Picks, a: int, b: int) -> None:
     graph = Graph(picks)
     left, right = graph.ids[a % len(graph.ids)], graph.ids[b % len(graph.ids)]
     found = [id_ for id_, _ in history.symmetric_difference(graph.objects(), left, right)]

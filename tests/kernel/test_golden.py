@@ -1,5 +1,5 @@
-"""The format stays what it is: bytes and ids of every kind of object, and a store file that an
-older program wrote (tests/golden)."""
+"""The format never changes: bytes and ids of every kind of object, and a store file of an
+older program (tests/golden)."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("part", list(golden(OBJECTS)))
-def test_objects_have_the_bytes_and_ids_that_they_always_had(part: str) -> None:
+def test_objects_have_their_golden_bytes_and_ids(part: str) -> None:
     assert plain(objects()[part]) == golden(OBJECTS)[part]
 
 
-def test_ids_are_what_the_documentation_says() -> None:
+def test_ids_match_the_documentation() -> None:
     facts = golden(OBJECTS)
     assert facts["empty history"] == sha256(b"empty").hexdigest()
     for number, kind in ((1, "values"), (2, "nodes")):
@@ -57,7 +57,7 @@ def test_ids_are_what_the_documentation_says() -> None:
     )
 
 
-def test_golden_bytes_are_still_understood() -> None:
+def test_golden_bytes_are_decoded() -> None:
     facts = golden(OBJECTS)
     for name, content in CONTENTS.items():
         data = bytes.fromhex(facts["values"][name]["bytes"])
@@ -67,7 +67,7 @@ def test_golden_bytes_are_still_understood() -> None:
     assert decode_node(bytes.fromhex(facts["nodes"]["inner"]["bytes"])).count() == 3 + 65536
 
 
-def test_the_same_story_gives_the_same_hashes(tmp_path: Path) -> None:
+def test_the_same_history_has_the_same_hashes(tmp_path: Path) -> None:
     facts = golden(f"store-format-{CURRENT}.json")
     for url in ("memory:", f"{tmp_path}/store.sqlite"):
         if url == "memory:":

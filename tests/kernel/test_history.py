@@ -1,5 +1,4 @@
-"""Ancestry against a naive walk, on random graphs with merges and clocks that go wrong (reference
-3.3, 9.3)."""
+"""Ancestry compared with a naive walk, on random graphs with merges and wrong clocks."""
 
 from __future__ import annotations
 
@@ -23,12 +22,12 @@ PICKS = st.lists(
     min_size=1,
     max_size=60,
 )
-"""For each commit: its first parent, perhaps a merge parent (both among the commits before it), and
-what the clock says."""
+"""For each commit: its first parent, perhaps a merge parent (both are earlier commits), and
+the time of the clock."""
 
 
 class Graph:
-    """A random history, and the plain truth about it."""
+    """A random history, with naive answers about it."""
 
     def __init__(self, picks: Sequence[tuple[int, int | None, int]]) -> None:
         self.heap = Heap()
@@ -57,11 +56,11 @@ class Graph:
         return self.objects().commit(id_)
 
     def _line(self, id_: Id) -> list[Id]:
-        """The commit and its first parents, newest first, the empty history last."""
+        """Returns the commit and its first parents, newest first, the empty history last."""
         return [id_, *self.line(self.parents[id_][0])] if self.parents[id_] else [id_]
 
     def _ancestors(self, id_: Id) -> frozenset[Id]:
-        """Everything reachable over all parents, the commit included."""
+        """Returns everything reachable over all parents, including the commit."""
         return frozenset({id_}).union(*(self.ancestors(p) for p in self.parents[id_]))
 
 
@@ -133,8 +132,8 @@ def test_commits_in_one_and_not_in_another(
 
 
 def test_the_jump_of_a_height_depends_on_nothing_else() -> None:
-    # The skew-binary numbers 1, 3, 7, 15 jump to the beginning; one above a sum of two loses its
-    # last summand.
+    # The skew-binary numbers 1, 3, 7, 15 jump to the beginning; one above a sum of two numbers
+    # loses its last summand.
     assert [history.jump_height(h) for h in range(1, 17)] == [
         0,
         1,
@@ -179,7 +178,7 @@ def test_many_common_first_parents_at_once(picks: list[tuple[int, int | None, in
 
 @laws
 @given(PICKS)
-def test_which_of_many_pass_a_commit(picks: list[tuple[int, int | None, int]]) -> None:
+def test_which_of_many_commits_descend_from_one(picks: list[tuple[int, int | None, int]]) -> None:
     graph = Graph(picks)
     for ancestor in graph.ids[1:]:
         expected = {id_ for id_ in graph.ids if ancestor in graph.line(id_)}
@@ -191,9 +190,7 @@ def test_which_of_many_pass_a_commit(picks: list[tuple[int, int | None, int]]) -
 
 @laws
 @given(PICKS, st.integers(0, 70))
-def test_what_a_commit_has_gained_since(
-    picks: list[tuple[int, int | None, int]], most: int
-) -> None:
+def test_commits_since_an_ancestor(picks: list[tuple[int, int | None, int]], most: int) -> None:
     graph = Graph(picks)
     for commit in graph.ids[1:]:
         for before in graph.line(commit):

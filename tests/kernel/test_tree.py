@@ -1,5 +1,5 @@
-"""Laws of the key tree (design 5.1): one map has one root, differences are exact, nothing hides
-behind a shared subtree."""
+"""Laws of the key tree: equal maps have equal roots, differences are exact, and shared
+subtrees hide no difference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ quick = settings(deadline=None, max_examples=150, print_blob=True)
 
 
 def fresh(heap: Heap, wanted: State) -> Id:
-    """The root of a map built at once from nothing, stored."""
+    """Builds a map at once and stores it; returns its root."""
     objects = heap.objects()
     root = build(objects, sorted(wanted.items()))
     heap.keep(objects)
@@ -36,7 +36,7 @@ def fresh(heap: Heap, wanted: State) -> Id:
 
 
 def edited(heap: Heap, root: Id, edits: dict[bytes, bytes | None]) -> Id:
-    """The root after edits, stored; the reader knows only what is stored."""
+    """Stores edits of a map; returns its root. The reader sees only stored objects."""
     objects = heap.objects()
     root = edit(objects, root, edits)
     heap.keep(objects)
@@ -72,7 +72,7 @@ def nodes_below(heap: Heap, root: Id) -> Iterator[Node]:
 
 
 def cut(items: Sequence[bytes], chance: random.Random) -> Iterator[list[bytes]]:
-    """Cut a list into batches of chance sizes."""
+    """Divides a list into batches of random sizes."""
     position = 0
     while position < len(items):
         size = chance.choice([1, 1, 2, 10, 100, 2000])
@@ -101,7 +101,7 @@ def test_edits_in_any_order_and_batching_give_the_root_of_a_fresh_build(
 
 @laws
 @given(SETS, st.integers(0, 2**32))
-def test_taking_keys_away_again_gives_the_root_from_before(keys: list[bytes], seed: int) -> None:
+def test_removing_added_keys_restores_the_root(keys: list[bytes], seed: int) -> None:
     chance = random.Random(seed)
     heap = Heap()
     wanted = state(keys)
@@ -202,7 +202,7 @@ def test_edits_that_change_nothing_keep_the_root_and_write_nothing(keys: list[by
 
 @laws
 @given(SETS, SETS, st.integers(0, 2**32))
-def test_a_stored_tree_is_whole_sound_and_without_waste(
+def test_a_stored_tree_is_complete_and_minimal(
     keys: list[bytes], more: list[bytes], seed: int
 ) -> None:
     heap = Heap()
@@ -231,7 +231,7 @@ def test_a_stored_tree_is_whole_sound_and_without_waste(
 
 @laws
 @given(SETS, st.integers(0, 2**32))
-def test_what_was_put_last_is_found_and_nothing_else(keys: list[bytes], seed: int) -> None:
+def test_get_returns_the_last_put_of_each_key(keys: list[bytes], seed: int) -> None:
     chance = random.Random(seed)
     wanted = state(keys)
     heap = Heap()
@@ -357,7 +357,7 @@ def test_a_single_difference_is_found_wherever_it_is() -> None:
 
 
 def test_a_subtree_that_moved_hides_nothing() -> None:
-    # The middle stays while everything before it goes: shared leaves stand at other places.
+    # The middle stays while everything before it is removed, so shared leaves have other positions.
     keys = sorted(key_set("sequential", 4000, 0))
     a, b = state(keys), state(keys)
     for key in keys[:1500]:
@@ -373,7 +373,7 @@ def test_a_subtree_that_moved_hides_nothing() -> None:
 
 @quick
 @given(SMALL, EDITS, EDITS)
-def test_three_ways_gives_all_that_the_source_changed(
+def test_three_way_diff_returns_every_change_of_the_source(
     base: State, ours: dict[bytes, bytes | None], theirs: dict[bytes, bytes | None]
 ) -> None:
     heap = Heap()

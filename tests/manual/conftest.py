@@ -60,8 +60,8 @@ def server() -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory, server):
-    """What `place` copies: a repository with all that examples mention, and the files that they
-    read. Not to be changed."""
+    """The folder that `place` copies: a repository with all references, keys and files of the
+    examples. Tests must not change it."""
     nessie = processes.fresh(tmp_path_factory.mktemp("world"), server)
     nessie.environment["NESSIE_AUTHOR"] = "ada"
     build(nessie)
@@ -81,8 +81,8 @@ def place(world, tmp_path, server):
 
 @pytest.fixture
 def warehouse(nothing):
-    """One table, in a file of this machine, as not all of `place` are; a run of the garbage
-    collection has been planned."""
+    """A table whose file is on this machine, unlike one in `place`; a garbage collection run has
+    been planned."""
     heap.planned(nothing.folder)
     processes.recorded(nothing)
     return nothing
@@ -90,7 +90,7 @@ def warehouse(nothing):
 
 @pytest.fixture
 def begun(nothing):
-    """As `warehouse`, with a run that was stopped while it was marked."""
+    """As `warehouse`, with a run that was stopped while it was marking."""
     heap.begun(nothing.folder)
     processes.recorded(nothing)
     return nothing
@@ -103,7 +103,7 @@ def nothing(tmp_path, server):
 
 
 def table(nessie, key: str, number: int, *more: str) -> None:
-    # `--deep` reads metadata files; those in buckets would take a network.
+    # `--deep` reads metadata files; those in buckets would need a network.
     location = (
         "s3://lake/db/rates/00001.json"
         if key == "db.rates"
@@ -156,7 +156,7 @@ def build(nessie) -> None:
 
 
 def files(folder: Path) -> None:
-    """What examples read."""
+    """Creates the files that examples read."""
     (folder / "message.txt").write_text("nightly load\n\nOne line more.\n")
     table_ = '{"type": "ICEBERG_TABLE", "metadataLocation": "s3://lake/x.json", "snapshotId": 5, "schemaId": 0, "specId": 0, "sortOrderId": 0}'
     (folder / "orders.json").write_text(table_)

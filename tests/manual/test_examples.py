@@ -1,8 +1,8 @@
-"""Every example of every `--help` and of every page has been run: here.
+"""Every example of every `--help` and of every page is run here.
 
-Examples of a command stand alone: each runs in a copy of one world. Those of one block of a page
-run one after the other. A hash in an example stands for one of the world's commits, and paths of
-servers and buckets for files of the test.
+Examples of a command are independent: each runs in a copy of one world. Those of one block of a
+page run one after another. A hash in an example is replaced by one of the world's commits, and
+paths of servers and buckets by files of the test.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ DIGEST = "5f1c09ab"
 
 
 class Needs(NamedTuple):
-    """What an example needs, and what it answers, where that is not the usual."""
+    """Requirements and outcome of an example, if they are not the usual ones."""
 
     before: tuple[str, ...] = ()
     code: int = 0
     hash: str = "main"
 
 
-# The one table whose file is in a bucket.
+# The only table whose file is in a bucket.
 NO_NETWORK = ("nessie content delete db.rates -m 'no bucket is asked'",)
 NEEDS = {
     "nessie audit --prefix db.orders --json": Needs(code=1),
@@ -85,7 +85,7 @@ NEEDS = {
     "nessie login https://catalog.example.org --forget": Needs(
         ("nessie login https://catalog.example.org",)
     ),
-    # Nothing is on stdin.
+    # Stdin is empty.
     "nessie login https://catalog.example.org --token-stdin": Needs(code=2),
     "nessie gc apply 20260131T120000Z --dry-run --json": Needs(("nessie gc approve",)),
     "nessie gc apply": Needs(("nessie gc approve",)),
@@ -137,14 +137,14 @@ NEEDS = {
     "nessie token revoke nightly --file tokens": Needs(("nessie token new nightly --file tokens",)),
     "nessie transplant 8f31c0de": Needs(hash="feature~2"),
 }
-"""By example; those that are not here need nothing.
+"""By example; others have no requirements.
 
-One that no command shows any more is an error.
+An entry without an example is an error.
 """
 
 
 def examples() -> list[str]:
-    """The examples of `nessie`, of its groups and of all commands, each once."""
+    """Returns the examples of `nessie`, of its groups and of all commands, each once."""
     entries = [entry for top in COMMANDS.values() for entry in (top.children or {"": top}).values()]
     modules = dict.fromkeys(module_of(entry) for entry in entries)
     of_groups = [
@@ -157,7 +157,7 @@ def examples() -> list[str]:
 
 
 def run(nessie, line: str, code: int = 0, hash_: str = ""):
-    """Run one line as a shell would; no shell is needed, and none is used."""
+    """Runs one line as a shell would; no shell is needed, and none is used."""
     if hash_ and HASH in line:
         found = nessie.ok("log", "-n", "1", "--json", hash_).json["logEntries"][0]["commitMeta"][
             "hash"
@@ -173,15 +173,15 @@ def run(nessie, line: str, code: int = 0, hash_: str = ""):
 
 
 def place_of(example: str) -> str:
-    """The fixture that an example runs in."""
+    """Returns the fixture that an example runs in."""
     if example.startswith("nessie gc"):
         return "begun" if "--resume" in example else "warehouse"
     return "nothing" if example.startswith("nessie init") else "place"
 
 
 def of_newest_run(nessie, word: str) -> str:
-    """A word of an example that is made by chance: the name of a run of the garbage collection, the
-    digest of its candidates."""
+    """Replaces random words of an example: the name of a garbage collection run, and the digest
+    of its candidates."""
     if word not in (RUN, DIGEST):
         return word
     newest = nessie.ok("gc", "list", "--json").json["runs"][0]
@@ -210,7 +210,7 @@ def test_an_example_of_a_command_works(example, request):
     run(nessie, example, needs.code, needs.hash)
 
 
-def test_needs_are_of_examples_that_there_are():
+def test_requirements_belong_to_existing_examples():
     assert NEEDS.keys() - set(EXAMPLES) == set()
 
 
@@ -224,7 +224,7 @@ def test_a_server_of_an_example_starts_and_ends(example, place):
         "reading = \"op in ['VIEW_REFERENCE', 'READ_ENTRIES'] && role == 'reader'\"\n"
     )
     words = [on_this_machine(place, word) for word in shlex.split(example)[1:]]
-    # Port 0 is any free one; of an option that is given twice the last one counts.
+    # Port 0 is any free one; the last occurrence of an option counts.
     command = [sys.executable, "-m", "nessie_cli", *words, "--port", "0"]
     with subprocess.Popen(
         command,
@@ -243,7 +243,7 @@ def test_a_server_of_an_example_starts_and_ends(example, place):
 
 
 class Block(NamedTuple):
-    """A block of command lines on a page, each with the output that is shown for it."""
+    """A block of command lines on a page, each with its shown output."""
 
     page: str
     lines: tuple[str, ...]
@@ -261,7 +261,7 @@ class Block(NamedTuple):
 
 
 def blocks() -> list[Block]:
-    """The console blocks of the hand-written texts."""
+    """Returns the console blocks of the hand-written texts."""
     files = sorted((Path(__file__).parents[2] / "manual/texts").glob("*.md"))
     texts = {file.stem: file.read_text(encoding="utf-8") for file in files}
     fences = re.compile(r"^ *```console\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
@@ -275,7 +275,7 @@ def blocks() -> list[Block]:
 @pytest.mark.parametrize(
     "block", blocks(), ids=lambda block: f"{block.page}: {block.lines[0][2:60]}"
 )
-def test_what_a_page_shows_works(block, place):
+def test_examples_of_a_page_work(block, place):
     assert block.lines[0].startswith("$ ")
     for command, shown in block.steps():
         code = re.search(r" # exit (\d+)$", command)
@@ -287,13 +287,13 @@ def test_what_a_page_shows_works(block, place):
 
 
 def batches() -> list[str]:
-    """The samples of batch files."""
+    """Returns the samples of batch files."""
     text = (Path(__file__).parents[2] / "manual/texts/nessie-commit.md").read_text(encoding="utf-8")
     return re.findall(r"^ *```json\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("batch", batches())
-def test_every_form_of_a_batch_file_is_committed(batch, place):
+def test_every_form_of_a_batch_file_can_be_committed(batch, place):
     before = place.ok("content", "list").out
     place.ok("commit", "--batch", "-", "-m", "from a file", stdin=batch)
 
@@ -301,7 +301,7 @@ def test_every_form_of_a_batch_file_is_committed(batch, place):
 
 
 def without_what_changes(found, shown):
-    """The document, with `...` where the page says that anything may stand."""
+    """Returns the document, with `...` where the page allows any text."""
     if shown == "...":
         return shown
     if isinstance(found, dict) and isinstance(shown, dict):
@@ -311,7 +311,7 @@ def without_what_changes(found, shown):
     return found
 
 
-def test_an_output_that_is_not_as_shown_is_found():
+def test_a_wrong_output_is_detected():
     shown = {"a": "...", "b": [{"c": 1}]}
 
     assert without_what_changes({"a": 7, "b": [{"c": 1}]}, shown) == shown
@@ -319,7 +319,7 @@ def test_an_output_that_is_not_as_shown_is_found():
     assert without_what_changes({"a": 7, "b": [{"c": 1}], "new": 1}, shown) != shown
 
 
-def test_every_page_that_shows_commands_is_run(pages):
+def test_every_page_with_commands_is_run(pages):
     shown = {
         page.name
         for page in pages.values()

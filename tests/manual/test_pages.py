@@ -1,4 +1,4 @@
-"""The pages say what is so, are up to date, and look right in `man`, in `nessie help`, and on the
+"""The pages are complete, up to date, and readable in `man`, in `nessie help` and on the
 web."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAN = shutil.which("man") and shutil.which("groff")
 needs_man = pytest.mark.skipif(not MAN, reason="man or groff is not installed")
 
 
-def test_everything_that_is_generated_is_up_to_date():
+def test_generated_files_are_up_to_date():
     done = subprocess.run(
         [sys.executable, "-m", "manual", "--check"],
         cwd=ROOT,
@@ -39,7 +39,7 @@ def test_everything_that_is_generated_is_up_to_date():
     assert done.returncode == 0, done.stderr
 
 
-def test_completion_knows_what_every_word_of_help_stands_for(tree):
+def test_completion_knows_every_metavar(tree):
     from manual.completion_scripts import unknown_words
 
     assert unknown_words(tree) == [], (
@@ -48,7 +48,7 @@ def test_completion_knows_what_every_word_of_help_stands_for(tree):
     )
 
 
-def test_a_file_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):
+def test_manual_changes_of_generated_files_are_found(tmp_path, monkeypatch):
     from manual import writing
 
     copy = tmp_path / "copy"
@@ -69,7 +69,7 @@ def test_a_file_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):
     assert writing.outdated() == []
 
 
-# -- what they say -------------------------------------------------------------------------------
+# -- content -------------------------------------------------------------------------------------
 def text_of(name: str) -> str:
     source = page_source(name)
     assert source is not None, name
@@ -77,14 +77,14 @@ def text_of(name: str) -> str:
 
 
 def terms(name: str) -> set[str]:
-    """The words that a page defines."""
+    """Returns the terms that a page defines."""
     source = page_source(name)
     assert source is not None
     lines = ["".join(span.text for span in line).strip() for line in manual_lines(source, 10_000)]
     return {term for line in lines for term in re.split(r", |\s{2,}", line)}
 
 
-def test_the_table_of_placeholders_has_those_of_the_code():
+def test_all_placeholders_are_documented():
     from manual.document import Items, sections
     from nessie_cli.render.templates import VALUES
 
@@ -149,7 +149,7 @@ def test_every_error_code_is_listed():
     assert [kind.code for kind in kinds if not re.search(rf"\b{kind.code}\b", text)] == []
 
 
-def test_every_attribute_that_a_filter_can_ask_for_is_listed():
+def test_every_attribute_of_filters_is_listed():
     from nessie_cli.wire import filter_engine as filters
 
     text = text_of("nessie-filters")
@@ -191,7 +191,7 @@ def test_every_environment_variable_is_listed():
     assert used - terms("nessie") - terms("nessie-access") == set()
 
 
-def test_every_page_that_is_mentioned_is_there():
+def test_every_mentioned_page_exists():
     known = {f"{file.stem}({file.suffix[1:]})" for file in FILES}
     mentioned = {
         f"{name}"
@@ -207,7 +207,7 @@ def test_every_page_that_is_mentioned_is_there():
     assert mentioned - known == set()
 
 
-def test_links_of_the_reference_lead_somewhere():
+def test_links_of_the_reference_are_valid():
     folder = ROOT / "docs/reference/commands"
     links = [
         (file.name, link)
@@ -223,7 +223,7 @@ def test_links_of_the_reference_lead_somewhere():
     ] == []
 
 
-def test_text_that_roff_or_markdown_would_not_show_is_refused():
+def test_unsupported_markup_is_refused():
     from manual.document import Malformed, blocks
 
     for text in (
@@ -238,7 +238,7 @@ def test_text_that_roff_or_markdown_would_not_show_is_refused():
             list(blocks(text))
 
 
-# -- how they look -------------------------------------------------------------------------------
+# -- formatting ----------------------------------------------------------------------------------
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", os.defpath),
     "LC_ALL": "C.UTF-8",
@@ -269,7 +269,7 @@ def man(*args: str, width: int = 80) -> subprocess.CompletedProcess[str]:
 
 @needs_man
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_man_shows_a_page_without_warnings_and_with_the_words_of_help(file):
+def test_man_shows_a_page_without_warnings_and_with_the_text_of_help(file):
     done = man(file.suffix[1:], file.stem)
     wide = man(file.suffix[1:], file.stem, width=2000)
     source = page_source(file.stem)
@@ -285,7 +285,7 @@ DASHES = str.maketrans({"‐": "-", "‘": "'", "’": "'", "−": "-", "•": "
 
 
 @needs_man
-def test_a_page_with_a_fault_is_found(tmp_path):
+def test_a_faulty_page_is_found(tmp_path):
     (tmp_path / "x.1").write_text('.TH X 1 "" "" ""\n.SH NAME\nx \\- y\n.FOO\n\\f[nofont]x\n')
 
     assert man("-l", str(tmp_path / "x.1")).stderr
@@ -302,13 +302,13 @@ def test_help_shows_the_page_as_plain_text_in_a_pipe(nothing):
     )
 
 
-def test_help_without_a_word_is_the_overview(nothing):
+def test_help_without_arguments_shows_the_overview(nothing):
     assert nothing.ok("help").out == nothing.ok("help", "nessie").out
     assert "GLOBAL OPTIONS" in nothing.ok("help").out
 
 
 @pytest.mark.parametrize("words", [("merge",), ("nessie-merge",)])
-def test_help_knows_pages_by_both_names(nothing, words):
+def test_help_accepts_both_names_of_a_page(nothing, words):
     assert nothing.ok("help", *words).out.startswith("NAME\n    nessie-merge - ")
 
 
@@ -323,7 +323,7 @@ def test_an_alias_shows_the_page_of_its_command(nothing):
     assert nothing.ok("help", "cherry-pick").out == nothing.ok("help", "transplant").out
 
 
-def test_a_page_that_is_not_there(nothing):
+def test_a_missing_page_is_reported(nothing):
     outcome = nothing("help", "mege")
 
     assert outcome.code == 2
@@ -338,7 +338,7 @@ def test_help_as_json(nothing):
     assert document["text"] == nothing.ok("help", "log").out.rstrip("\n")
 
 
-def test_lines_fit_the_terminal(nothing):
+def test_lines_fit_into_the_terminal(nothing):
     for width in (60, 100):
         lines = [
             plain(line)

@@ -1,4 +1,4 @@
-"""The scripts of the manual's pages do what the page says, in a real shell."""
+"""The scripts of the manual's pages work as described, in a real shell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCRIPTS = {
 
 @pytest.fixture
 def shell(place):
-    """Run a script where `nessie` is this program; its exit code and what it printed."""
+    """Runs a script in which `nessie` is this program; returns its exit code and output."""
     if shutil.which("jq", path=os.defpath) is None:
         pytest.skip("jq is not installed")
     programs = place.folder / "programs"

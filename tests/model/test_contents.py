@@ -1,5 +1,5 @@
-"""Contents: every type with all its fields goes through attributes and back; what the REST API
-would refuse is refused (reference 5)."""
+"""Contents: every type with all its fields survives JSON, and values that the REST API
+refuses are refused."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ CONTENTS = TABLES | VIEWS | DELTAS | NAMESPACES | UDFS | UNKNOWN
 
 
 @given(CONTENTS)
-def test_a_content_goes_through_json_and_comes_back_equal(content: Content) -> None:
+def test_a_content_survives_json(content: Content) -> None:
     attributes = json.loads(json.dumps(content.attributes()))
     assert content_from(content.type_name, content.id, attributes) == content
 
 
 @given(CONTENTS, ID)
-def test_another_id_changes_nothing_else(content: Content, content_id: str | None) -> None:
+def test_changing_the_id_changes_nothing_else(content: Content, content_id: str | None) -> None:
     other = content.with_id(content_id)
     assert other.id == content_id
     assert other.attributes() == content.attributes()
@@ -161,7 +161,7 @@ REQUIRED = {
 @pytest.mark.parametrize(
     ("type_name", "name"), [(t, n) for t, names in REQUIRED.items() for n in names]
 )
-def test_a_missing_required_attribute_is_named(type_name: str, name: str) -> None:
+def test_a_missing_required_attribute_is_reported(type_name: str, name: str) -> None:
     attributes = {k: v for k, v in ATTRIBUTES[type_name].items() if k != name}
     with pytest.raises(InvalidInput, match=f"{type_name}.{name}"):
         content_from(type_name, None, attributes)
@@ -221,7 +221,7 @@ WRONG_VALUES: dict[str, tuple[Any, ...]] = {
     ]
     + [("UDF", name, value) for name in ("versionId", "metadataLocation") for value in NO_TEXT],
 )
-def test_a_wrong_value_is_refused_and_its_attribute_named(
+def test_the_error_for_a_wrong_value_names_its_attribute(
     type_name: str, name: str, value: Any
 ) -> None:
     with pytest.raises(InvalidInput, match=name) as fault:
@@ -230,7 +230,7 @@ def test_a_wrong_value_is_refused_and_its_attribute_named(
 
 
 @pytest.mark.parametrize("type_name", ATTRIBUTES)
-def test_the_limits_of_whole_numbers_are_allowed(type_name: str) -> None:
+def test_the_limits_of_integers_are_allowed(type_name: str) -> None:
     bits = {"snapshotId": 63, "versionId": 63, "schemaId": 31, "specId": 31, "sortOrderId": 31}
     for name, value in ATTRIBUTES[type_name].items():
         if type(value) is int:
@@ -266,7 +266,7 @@ def test_types_are_matched_exactly() -> None:
     assert isinstance(content_from("iceberg_table", None, {}), UnknownContent)
 
 
-def test_an_unknown_type_keeps_all_that_it_came_with() -> None:
+def test_an_unknown_type_keeps_all_its_attributes() -> None:
     attributes = {"a": [1, {"b": None}], "c": "x", "d": 1.5, "e": True}
     content = content_from("PAIMON_TABLE", None, attributes)
     assert (content.type_name, content.payload, content.attributes()) == (
@@ -282,7 +282,7 @@ def test_a_blank_type_is_refused(type_name: str) -> None:
         content_from(type_name, None, {})
 
 
-def test_contents_cannot_be_changed() -> None:
+def test_contents_are_immutable() -> None:
     table = IcebergTable(metadata_location="x")
     with pytest.raises(AttributeError):
         table.snapshot_id = 3  # type: ignore[misc]

@@ -1,5 +1,4 @@
-"""Content keys: text form, limits, forbidden characters, order (reference 4.1; the command line's
-contract, Words)."""
+"""Content keys: text form, limits, forbidden characters, order."""
 
 from __future__ import annotations
 
@@ -30,12 +29,12 @@ KEYS = st.lists(ELEMENT | AWKWARD, min_size=1, max_size=20).map(
 @example(ContentKey((".", "..", '""')))
 @example(ContentKey(("a b", "\u3000")))
 @example(ContentKey(("#", "*", "%2E", "a/b\\c")))
-def test_the_text_form_gives_the_key_back(key: ContentKey) -> None:
+def test_the_text_form_is_parsed_to_the_same_key(key: ContentKey) -> None:
     assert ContentKey.parse(str(key)) == key
 
 
 @given(st.lists(KEYS, unique=True))
-def test_different_keys_have_different_text(keys: list[ContentKey]) -> None:
+def test_different_keys_have_different_texts(keys: list[ContentKey]) -> None:
     assert len({str(key) for key in keys}) == len(keys)
 
 
@@ -65,7 +64,7 @@ def test_any_text_is_a_key_or_invalid_input(text: str) -> None:
         ("a-b_c.d$e.f/g", ("a-b_c", "d$e", "f/g")),
     ],
 )
-def test_parsing(text: str, elements: tuple[str, ...]) -> None:
+def test_texts_are_parsed(text: str, elements: tuple[str, ...]) -> None:
     assert ContentKey.parse(text).elements == elements
 
 
@@ -79,7 +78,7 @@ def test_parsing(text: str, elements: tuple[str, ...]) -> None:
         (("漢字",), "漢字"),
     ],
 )
-def test_printing(elements: tuple[str, ...], text: str) -> None:
+def test_keys_are_printed(elements: tuple[str, ...], text: str) -> None:
     assert str(ContentKey(elements)) == text
 
 
@@ -122,7 +121,7 @@ def test_five_hundred_characters_are_the_limit(character: str) -> None:
         ContentKey((character * 250, character * 251))
 
 
-def test_characters_outside_the_basic_plane_count_twice() -> None:
+def test_characters_outside_of_the_basic_plane_count_twice() -> None:
     assert ContentKey(("🧊" * 250,))
     with pytest.raises(InvalidInput, match="Content key too long"):
         ContentKey(("🧊" * 250 + "a",))
@@ -145,7 +144,7 @@ def test_every_other_character_is_allowed(character: str) -> None:
     assert ContentKey((character, f"a{character}b")).elements[0] == character
 
 
-def test_half_a_surrogate_pair_is_refused() -> None:
+def test_a_single_surrogate_is_refused() -> None:
     with pytest.raises(InvalidInput):
         ContentKey(("\ud800",))
 
@@ -166,7 +165,7 @@ def test_a_prefix_sorts_before_its_extensions_and_these_before_longer_elements()
 
 
 @given(KEYS)
-def test_the_parent_holds_its_child(key: ContentKey) -> None:
+def test_a_parent_contains_its_child(key: ContentKey) -> None:
     parent = key.parent
     if len(key.elements) == 1:
         assert parent is None
@@ -176,7 +175,7 @@ def test_the_parent_holds_its_child(key: ContentKey) -> None:
         assert not parent.starts_with(key)
 
 
-def test_starting_with_goes_by_elements_and_not_by_characters() -> None:
+def test_prefixes_are_compared_by_elements() -> None:
     assert ContentKey(("a", "b")).starts_with(ContentKey(("a",)))
     assert ContentKey(("a",)).starts_with(ContentKey(("a",)))
     assert not ContentKey(("ab",)).starts_with(ContentKey(("a",)))
@@ -186,7 +185,7 @@ def test_the_plain_form_quotes_nothing() -> None:
     assert ContentKey(("a.b", "c d")).plain == "a.b.c d"
 
 
-def test_keys_are_values() -> None:
+def test_equal_keys_are_equal_values() -> None:
     assert len({ContentKey(("a",)), ContentKey(("a",)), ContentKey(("b",))}) == 2
     with pytest.raises(AttributeError):
         ContentKey(("a",)).elements = ("b",)  # type: ignore[misc]

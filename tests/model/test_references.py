@@ -1,4 +1,4 @@
-"""Reference names: what is well-formed, and what may not be created (reference 3.1)."""
+"""Reference names: well-formed names, and names that may not be created."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_well_formed_names(name: str) -> None:
+def test_well_formed_names_are_accepted(name: str) -> None:
     assert check_reference_name(name) == name
     if not re.fullmatch("a{8,64}", name):
         assert check_new_reference_name(name) == name
@@ -92,7 +92,7 @@ def test_malformed_names_are_refused(name: str, check: object) -> None:
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)
-def test_what_could_be_a_hash_or_a_keyword_cannot_be_created(name: str) -> None:
+def test_names_like_hashes_or_keywords_cannot_be_created(name: str) -> None:
     assert check_reference_name(name) == name
     with pytest.raises(
         InvalidInput,
@@ -102,7 +102,7 @@ def test_what_could_be_a_hash_or_a_keyword_cannot_be_created(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_what_only_resembles_a_hash_or_a_keyword_can_be_created(name: str) -> None:
+def test_names_that_only_resemble_hashes_or_keywords_can_be_created(name: str) -> None:
     assert check_new_reference_name(name) == name
 
 

@@ -1,5 +1,4 @@
-"""Revisions: every form of reference 3.2 and 3.3 and of the command line's contract, to a value and
-back."""
+"""Revisions: every form is parsed and printed."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ SPECS = st.builds(
 @given(SPECS)
 @example(Revision("beef"))
 @example(Revision("a/b", HASH, (Step(StepKind.ANCESTOR, 2), Step(StepKind.PARENT, 1))))
-def test_the_text_form_gives_the_value_back(spec: Revision) -> None:
+def test_the_text_form_is_parsed_to_the_same_value(spec: Revision) -> None:
     assert parse(str(spec)) == spec
 
 
@@ -89,7 +88,7 @@ ANCESTOR, PARENT = StepKind.ANCESTOR, StepKind.PARENT
         ("feature/x.y-z_1", Revision("feature/x.y-z_1")),
     ],
 )
-def test_forms(text: str, spec: Revision) -> None:
+def test_every_form_is_parsed(text: str, spec: Revision) -> None:
     assert parse(text) == spec
 
 
@@ -163,7 +162,7 @@ def test_malformed_revisions_are_refused_in_one_line(text: str) -> None:
         ("1 hour", NOW - timedelta(hours=1)),
     ],
 )
-def test_times(text: str, when: datetime) -> None:
+def test_times_are_parsed(text: str, when: datetime) -> None:
     assert parse_time(text, NOW) == when
     assert parse(f"main*{text}", NOW).steps == (Step(StepKind.TIME, time=when),)
 
@@ -191,7 +190,7 @@ def test_malformed_times_are_refused(text: str) -> None:
 
 
 @given(TIMES)
-def test_a_time_goes_through_its_text(when: datetime) -> None:
+def test_a_time_survives_its_text_form(when: datetime) -> None:
     assert parse_time(format_time(when)) == when
 
 
@@ -224,7 +223,7 @@ def test_times_are_written_in_utc() -> None:
         ),
     ],
 )
-def test_ranges(text: str, value: RevisionRange | Revision) -> None:
+def test_ranges_are_parsed(text: str, value: RevisionRange | Revision) -> None:
     assert parse_range(text) == value
 
 
@@ -234,5 +233,5 @@ def test_malformed_ranges_are_refused(text: str) -> None:
         parse_range(text)
 
 
-def test_head_is_the_word_of_the_command_line() -> None:
+def test_head_is_only_known_to_the_command_line() -> None:
     assert revisions.HEAD == "HEAD"

@@ -1,5 +1,5 @@
-"""Two servers' answers to one request, compared: hashes and content ids are paired, instants, page
-tokens and texts do not count."""
+"""Compares two servers' answers to one request: hashes and content ids are paired; instants,
+page tokens and texts are ignored."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ TEXTS = ("message", "commitTime", "authorTime", "serverStackTrace", "reason")
 
 
 class Pairs:
-    """Which hash or id of the original is which of ours; a pair once seen holds for ever, both
-    ways."""
+    """Pairs hashes and ids of the original with ours; a pair never changes, in either direction."""
 
     def __init__(self) -> None:
         self._ours: dict[str, str] = {}
@@ -28,11 +27,11 @@ class Pairs:
         )
 
     def ours(self, theirs: str) -> str:
-        """Our name for a name of the original's; what was never answered stands for itself."""
+        """Returns our name for one of the original's; an unknown name is unchanged."""
         return self._ours.get(theirs, theirs)
 
     def translated(self, value: Any) -> Any:
-        """A request to the original as one to our server."""
+        """Converts a request for the original to one for our server."""
         if isinstance(value, str):
             return NAME.sub(lambda found: self.ours(found[0]), value)
         if isinstance(value, dict):
@@ -41,7 +40,7 @@ class Pairs:
 
 
 def differences(theirs: Any, ours: Any, pairs: Pairs, path: str = "$") -> Iterator[str]:
-    """Where two JSON values differ, one line each."""
+    """Yields the differences of two JSON values, one line each."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         for name in sorted(theirs.keys() | ours.keys()):
             if name in TEXTS:
@@ -74,7 +73,7 @@ def differences(theirs: Any, ours: Any, pairs: Pairs, path: str = "$") -> Iterat
 
 
 def ordered(name: str, value: Any) -> Any:
-    """An unordered list by its keys."""
+    """Returns an unordered list, sorted by its keys."""
     if name not in UNORDERED or not isinstance(value, list):
         return value
     return sorted(

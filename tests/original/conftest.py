@@ -1,6 +1,6 @@
 """One original server for all tests of this folder.
 
-The end of its log is shown when one has failed.
+After a failure, the end of its log is shown.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from tests.original.server import Original, original, tail
 
 SOON_WARM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""A run of two minutes has no use for what the machine compiles for hours."""
+"""Options for a run of two minutes, which does not benefit from long compilations."""
 LOG = pytest.StashKey[Path]()
 
 

@@ -17,32 +17,32 @@ from tests.repository.plain_remote import Plain
 
 RETYPED = (
     *(
-        f"test_the_table_of_conflicts[{action}-same-type-PAYLOAD_DIFFERS]"
+        f"test_every_combination_of_operation_and_states[{action}-same-type-PAYLOAD_DIFFERS]"
         for action in ("delete", "move", "put", "recreate", "unchanged")
     ),
     "test_a_recreated_key_that_the_target_changed_conflicts[retype-update]",
     "test_all_conflicts_are_reported_at_once",
-    "test_delete_then_put_without_id_creates_again[content1]",
-    "test_delete_then_put_without_id_creates_again[content2]",
-    "test_the_table_under_normal[remove-retype-PAYLOAD_DIFFERS-None]",
-    "test_the_table_under_normal[retype-nothing-None-view 2]",
-    "test_the_table_under_normal[update-retype-PAYLOAD_DIFFERS-2]",
+    "test_a_delete_and_a_put_without_id_recreate_a_content[content1]",
+    "test_a_delete_and_a_put_without_id_recreate_a_content[content2]",
+    "test_every_combination_of_changes_under_normal[remove-retype-PAYLOAD_DIFFERS-None]",
+    "test_every_combination_of_changes_under_normal[retype-nothing-None-view 2]",
+    "test_every_combination_of_changes_under_normal[update-retype-PAYLOAD_DIFFERS-2]",
     *(
-        f"test_the_table_under_force[{by_key}-{row}]"
+        f"test_every_combination_of_changes_under_force[{by_key}-{row}]"
         for by_key in (False, True)
         for row in ("remove-retype-None", "retype-nothing-view 2", "update-retype-2")
     ),
     *(
-        f"test_the_table_under_drop[{by_key}-{row}]"
+        f"test_every_combination_of_changes_under_drop[{by_key}-{row}]"
         for by_key in (False, True)
         for row in ("remove-retype", "retype-nothing", "update-retype")
     ),
 )
-"""Tests that create a key again as another type in one commit."""
+"""Tests that recreate a key as another type in one commit."""
 
 
 class TestOriginal(Plain):
-    """The released original. Overrides name its differences with reasons.
+    """The released original. Overrides list its differences with reasons.
 
     D1, D2 ... are rows of `docs/reference/differences.md`.
     """
@@ -61,28 +61,28 @@ class TestOriginal(Plain):
     )
     LACKING = Plain.LACKING | {
         **dict.fromkeys(RETYPED, RETYPE),
-        "test_a_new_content_under_the_old_key_is_no_rename": RENAMES,
+        "test_a_new_content_at_the_old_key_is_not_a_rename": RENAMES,
         "test_a_rename_into_a_namespace_that_the_target_dropped_is_refused": RENAMES,
-        "test_a_renamed_and_changed_table_merges_cleanly_when_the_target_left_it_alone": RENAMES,
-        "test_a_resolved_content_never_changes_the_id": ID,
-        "test_a_dropped_namespace_serves_no_key_below_it": ORPHAN,
-        "test_beyond_the_first_commit_lies_the_empty_history": FAR,
-        "test_forcing_over_a_rename_leaves_one_content_at_one_key": RENAMES,
+        "test_a_renamed_and_changed_table_merges_if_the_target_did_not_change_it": RENAMES,
+        "test_a_resolved_content_cannot_change_the_id": ID,
+        "test_a_dropped_namespace_does_not_exist_for_its_keys": ORPHAN,
+        "test_the_predecessor_of_the_first_commit_is_the_empty_history": FAR,
+        "test_forcing_a_rename_keeps_one_content_at_one_key": RENAMES,
         "test_renames_are_transplanted": RENAMES,
-        "test_the_empty_history_brings_nothing": EMPTY_SOURCE,
-        "test_the_same_change_alone_makes_no_commit": SAME_CHANGE,
-        "test_the_same_change_on_both_sides_is_no_conflict": SAME_CHANGE,
-        "test_the_same_rename_on_both_sides_is_no_conflict": RENAMES,
-        "test_the_table_under_normal[remove-remove-the same change-None]": SAME_CHANGE,
-        "test_times": TIME,
-        "test_wrong_behaviors_are_refused[twice]": FAULT,
+        "test_merging_the_empty_history_changes_nothing": EMPTY_SOURCE,
+        "test_only_equal_changes_create_no_commit": SAME_CHANGE,
+        "test_the_same_change_on_both_sides_does_not_conflict": SAME_CHANGE,
+        "test_the_same_rename_on_both_sides_does_not_conflict": RENAMES,
+        "test_every_combination_of_changes_under_normal[remove-remove-the same change-None]": SAME_CHANGE,
+        "test_times_are_resolved": TIME,
+        "test_invalid_behaviors_are_refused[twice]": FAULT,
     }
 
     @pytest.fixture
     def repository(self, server: Original) -> Iterator[Repository]:
-        """The one server, as a new one: only `main`, at the empty history.
+        """The one server, reset: only `main`, at the empty history.
 
-        Commits of earlier tests are in its store, but nothing leads to them.
+        Commits of earlier tests remain in its store, but are unreachable.
         """
         with connect(f"{server.url}/api/v2") as opened:
             for reference in list(opened.references()):
@@ -94,5 +94,5 @@ class TestOriginal(Plain):
             yield opened
 
     @pytest.fixture(autouse=True)
-    def sound(self) -> None:
-        """Its store cannot be looked at."""
+    def check_store(self) -> None:
+        """Its store cannot be checked."""

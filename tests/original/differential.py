@@ -1,8 +1,9 @@
-"""Sends the same random requests to the original server and to ours, and compares the answers.
+"""Sends the same random requests to the original server and to ours, and compares the
+answers.
 
 `make test-original` runs it. The requests depend on a seed, NESSIE_TEST_SEED or a fixed one, so a
-failure is caused by a change. Python's own generator draws them, because the choices of Hypothesis
-change with its releases.
+failure is caused by a change. Python's own generator draws them, because Hypothesis changes its
+choices between releases.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Conversation:
         ours = self._ours.send(
             asked.method, self._pairs.translated(asked.path), self._pairs.translated(asked.body)
         )
-        found = list(differences(*told(theirs, ours), self._pairs))
+        found = list(differences(*comparable(theirs, ours), self._pairs))
         assert not found, "\n".join(
             [
                 *self._said,
@@ -73,13 +74,14 @@ class Conversation:
                 *found,
             ]
         )
-        self._catalog.told(asked, theirs.status, theirs.body)
+        self._catalog.learn(asked, theirs.status, theirs.body)
 
 
-def told(theirs: Answer, ours: Answer) -> list[dict[str, Any]]:
-    """What of two answers is compared.
+def comparable(theirs: Answer, ours: Answer) -> list[dict[str, Any]]:
+    """Returns the comparable parts of two answers.
 
-    What the web framework of the original refuses has no body of the API: only its status counts.
+    Refusals by the web framework of the original have no body of the API, so only their status
+    counts.
     """
     if theirs.status >= 400 and "errorCode" not in (theirs.body or {}):
         return [{"status": theirs.status}, {"status": ours.status}]
@@ -87,7 +89,7 @@ def told(theirs: Answer, ours: Answer) -> list[dict[str, Any]]:
 
 
 def cleared(client: Client) -> None:
-    """The server as a new one: only `main`, at the empty history."""
+    """Returns a client of a reset server: only `main`, at the empty history."""
     for reference in client.get("/api/v2/trees").body["references"]:
         path = f"/api/v2/trees/{reference['name'].replace('/', '%2F')}@{reference['hash']}"
         if reference["name"] == "main":

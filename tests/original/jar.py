@@ -1,4 +1,4 @@
-"""The released original server, one jar of Maven Central. As a program it fetches it."""
+"""The released original server, one jar of Maven Central. As a program, it fetches it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORIGINAL = Artifact(
 
 @cache
 def jar() -> Path:
-    """Where it is; it is fetched when it is not there. Errors: those of `Artifact.fetched`."""
+    """Returns its path; fetches it if it is missing. Raises the errors of `Artifact.fetched`."""
     return ORIGINAL.fetched()
 
 

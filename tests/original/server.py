@@ -23,7 +23,7 @@ from tests.original.jar import VERSION, jar
 from tests.original.java import java
 
 PATIENCE = 180
-"""Seconds that the server may take to answer: about 5 on an idle machine."""
+"""Seconds until the server answers: about 5 on an idle machine."""
 LISTENING = re.compile(r"Listening on: (http://127\.0\.0\.1:\d+)")
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 PR_SET_PDEATHSIG = 1
@@ -43,14 +43,14 @@ def original(
 ) -> Iterator[Original]:
     """Runs the original server within the block, in memory or over RocksDB in a folder.
 
-    It writes `original.log` into `folder`. `options` are more options for the Java machine. Raises
-    Unavailable if it cannot be fetched or does not start.
+    It writes `original.log` into `folder`. `options` are more options for Java. Raises Unavailable
+    if it cannot be fetched or does not start.
     """
     log = folder / "original.log"
     words = command(rocksdb, heap, options)
     with log.open("wb") as file:
-        # Between fork and exec one function of libc is called, which is loaded already: safe with
-        # threads.
+        # Between fork and exec, only one function of libc is called, which is loaded already. That
+        # is safe with threads.
         process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
@@ -67,7 +67,7 @@ def original(
 
 
 def command(rocksdb: Path | None, heap: str, options: Sequence[str]) -> list[str]:
-    """The words that start it. It picks its ports, and says in its log which."""
+    """Returns its command line. It picks its ports, and logs them."""
     program = java()
     if program is None:
         raise Unavailable(
@@ -102,13 +102,13 @@ def command(rocksdb: Path | None, heap: str, options: Sequence[str]) -> list[str
 
 
 def _die_with_the_parent() -> None:
-    """Whatever ends the tests ends the server."""
+    """Ends the server when the tests end in any way."""
     if LIBC:
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
-    """Where it listens, once it answers."""
+    """Returns its address, once it answers."""
     deadline = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
         found = LISTENING.search(log.read_text(encoding="utf-8", errors="replace"))
@@ -133,5 +133,5 @@ def _answers(url: str) -> bool:
 
 
 def tail(log: Path, size: int = 4000) -> str:
-    """The end of a log."""
+    """Returns the end of a log."""
     return log.read_text(encoding="utf-8", errors="replace")[-size:] if log.exists() else "(no log)"

@@ -1,5 +1,5 @@
-"""The data source of Spark over the original server, without Spark's Java: the same tables as over
-a store of ours."""
+"""The data source of Spark over the original server, without Java: it has the same tables as
+over our store."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.spark.conftest import fill
 from tests.spark.reading import rows
 
 OF_FILES = {"audit", "sizes"}
-"""What is read from the files of tables, whichever server names them; the tables of this catalog
-have none."""
+"""Columns from metadata files, which do not depend on the server; the tables of this catalog
+have no files."""
 SEEN = {
     "references": ("name", "type", "commits", "ahead", "behind"),
     "log": ("message",),
@@ -25,10 +25,10 @@ SEEN = {
     "diff": ("key", "change", "before.metadata_location", "after.metadata_location"),
     "conflicts": ("key", "conflict", "actual.metadata_location"),
 }
-"""What both say; ids and times are their own, and the original has no reflog."""
+"""Columns that both servers have; ids and times differ, and the original has no reflog."""
 
 
-def test_every_table(server: Original, tmp_path: Path) -> None:
+def test_every_table_is_the_same(server: Original, tmp_path: Path) -> None:
     ours, theirs = f"sqlite:///{tmp_path}/catalog.sqlite", f"{server.url}/api/v2"
     create(ours).close()
     with connect(theirs) as repository:
@@ -65,6 +65,6 @@ def seen(url: str, columns: tuple[str, ...], **options: str) -> list[str]:
 
 
 def column(row: dict[str, Any], name: str) -> Any:
-    """A column, or a field of a struct; none of a struct that is not there."""
+    """Returns a column, or a field of a struct; None for a missing struct."""
     first, _, field = name.partition(".")
     return (row[first] or {}).get(field) if field else row[first]

@@ -1,8 +1,9 @@
-"""Runs commands of pynessie's command line in one process: a line of JSON in, a line of JSON out.
+"""Runs commands of pynessie's command line in one process: a line of JSON in, a line of JSON
+out.
 
-It runs with pynessie's own libraries, which are not those of this project. `{"args": [...],
-"input": "..."}` is answered by `{"exit": 0, "out": "..."}`, `{"args": null}` by the names of all
-commands.
+It runs with pynessie's own libraries, which are not those of this project. The answer to `{"args":
+[...], "input": "..."}` is `{"exit": 0, "out": "..."}`, the answer to `{"args": null}` the names of
+all commands.
 """
 
 from __future__ import annotations

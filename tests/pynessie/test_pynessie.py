@@ -1,5 +1,5 @@
-"""pynessie 0.67, the Python client of the original (API v1), against our server: each of its
-commands."""
+"""Every command of pynessie 0.67, the Python client of the original (API v1), against our
+server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Pynessie:
-    """Its command line, against one server."""
+    """Its command line, connected to one server."""
 
     def __init__(self, endpoint: str, home: Path) -> None:
         self._endpoint = endpoint
@@ -55,11 +55,11 @@ class Pynessie:
         return answer
 
     def names(self) -> set[str]:
-        """All commands that it has."""
+        """Returns the names of all its commands."""
         return set(self._ask(args=None)["names"])
 
     def run(self, command: str, *words: str, given: str | None = None, fails: bool = False) -> str:
-        """What a command prints; it has to succeed, or to fail."""
+        """Returns the output of a command, which must succeed, or fail if `fails`."""
         self.driven.add(command)
         answer = self._ask(
             args=["--json", "--endpoint", self._endpoint, *command.split(), *words], input=given
@@ -69,7 +69,7 @@ class Pynessie:
         return out
 
     def read(self, command: str, *words: str) -> Any:
-        """The JSON that a command prints."""
+        """Returns the JSON output of a command."""
         return json.loads(self.run(command, *words))
 
     def head(self, name: str = "main") -> str:
@@ -124,7 +124,7 @@ def table(number: int, content_id: str | None = None) -> dict[str, Any]:
     return found | {"schemaId": 0, "specId": 0, "sortOrderId": 0, "id": content_id}
 
 
-def test_each_command_does_its_work(pynessie: Pynessie):
+def test_every_command_works(pynessie: Pynessie):
     # references
     assert [(ref["name"], ref["hash"]) for ref in pynessie.read("branch")] == [("main", EMPTY)]
     one = pynessie.put("a", table(1), message="one")
@@ -164,7 +164,7 @@ def test_each_command_does_its_work(pynessie: Pynessie):
         2,
         None,
     )
-    # bringing changes over
+    # merges and transplants
     pynessie.run("cherry-pick", "-b", "main", "-c", pynessie.head(), "-s", "dev", two)
     assert pynessie.read("log", "-n", "1", "main")[0]["message"] == "two"
     pynessie.run("branch", "other", "v1")
@@ -185,7 +185,7 @@ def test_each_command_does_its_work(pynessie: Pynessie):
     pynessie.run("tag", "-d", "v1")
     assert [ref["name"] for ref in pynessie.read("branch")] == ["dev", "main"]
     assert pynessie.read("tag") == []
-    # its own settings
+    # settings of pynessie
     pynessie.run("remote add", "http://127.0.0.1:1/api/v1")
     pynessie.run("remote set-head", "dev")
     assert "main" in pynessie.run("remote show")
@@ -194,7 +194,7 @@ def test_each_command_does_its_work(pynessie: Pynessie):
     assert pynessie.driven == pynessie.names()
 
 
-def test_refusals_are_understood(pynessie: Pynessie):
+def test_refusals_are_reported(pynessie: Pynessie):
     one = pynessie.put("a", table(1))
     assert "already exists" in pynessie.run("branch", "main", "main", fails=True)
     assert pynessie.run("log", "nosuch", fails=True)

@@ -1,4 +1,4 @@
-"""Real servers on loopback, and the command in an environment of its own."""
+"""Real servers on loopback, and the command in its own environment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENVIRONMENT = (
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither proxies nor certificates of this machine."""
+    """Removes proxies and certificates of this machine."""
     for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
@@ -34,7 +34,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def repository() -> Iterator[Repository]:
-    """What the server serves, seen from behind it."""
+    """The repository behind the server."""
     with connect("memory:") as found:
         yield found
 

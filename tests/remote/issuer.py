@@ -1,5 +1,5 @@
-"""An OAuth2 server of tests: it tells its endpoints, gives tokens by all the grants that the client
-knows, and remembers what it was asked."""
+"""An OAuth2 server for tests: it announces its endpoints, issues tokens for all grants that
+the client supports, and records requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLIENT, SECRET = "nessie-client", "the client's s3cret/+%"
 
 
 class Issuer:
-    """Gives the tokens `token-1`, `token-2`, ...; refresh tokens are good once."""
+    """Issues the tokens `token-1`, `token-2`, ...; refresh tokens are valid once."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -36,7 +36,7 @@ class Issuer:
 
     @property
     def grants(self) -> list[str]:
-        """The grants that tokens were asked by."""
+        """Returns the grants of the token requests."""
         return [
             form["grant_type"].rpartition(":")[2] for form in self.asked if "grant_type" in form
         ]
@@ -111,7 +111,7 @@ def _json(status: int, body: Any) -> Answer:
 
 @contextmanager
 def issuing() -> Iterator[Issuer]:
-    """An OAuth2 server while the block lasts."""
+    """Yields a running OAuth2 server."""
     issuer = Issuer()
     with listening(issuer) as url:
         issuer.url = url

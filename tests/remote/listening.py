@@ -1,5 +1,5 @@
-"""HTTP servers of tests, on free loopback ports: each answers as a function says, or hands requests
-on and does something to them."""
+"""HTTP servers for tests, on free loopback ports: each answers by a function, or forwards
+requests and changes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = 60
 
 
 class Request(NamedTuple):
-    """What came in; names of headers are in lower case."""
+    """A received request; names of headers are in lower case."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What goes out. With `cut` the connection is cut behind so many bytes of it."""
+    """An answer. With `cut`, the connection is cut after this many bytes."""
 
     status: int = 200
     body: bytes = b""
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
 
 
 CUT = Answer(cut=0)
-"""No answer at all."""
+"""No answer."""
 
 Answering = Callable[[Request], Answer]
 
@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 (the names of the base class)
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """Logs nothing."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -83,12 +83,12 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 100
 
     def handle_error(self, *_: object) -> None:
-        """A client that goes away, or speaks no TLS, is what is tested."""
+        """Ignores clients that disconnect or do not use TLS: tests do so on purpose."""
 
 
 @contextmanager
 def listening(answering: Answering, tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """The URL of a server while the block lasts."""
+    """Yields the URL of a running server."""
 
     class Handler(_Handler):
         pass
@@ -110,7 +110,7 @@ def listening(answering: Answering, tls: ssl.SSLContext | None = None) -> Iterat
 
 
 def forward(url: str, request: Request, without: tuple[str, ...] = ()) -> Answer:
-    """The answer of another server to a request; `without` are headers to leave out."""
+    """Returns the answer of another server to a request, without the headers `without`."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE)
     try:
@@ -133,7 +133,7 @@ def forward(url: str, request: Request, without: tuple[str, ...] = ()) -> Answer
 
 
 def server_tls(*, client_certificates: bool = False) -> ssl.SSLContext:
-    """TLS with the certificate of `tls`; with `client_certificates` clients need one of its CA."""
+    """Returns TLS with the certificate of `tls`; `client_certificates` requires one of its CA."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(TLS / "server.pem", TLS / "server.key")
     if client_certificates:

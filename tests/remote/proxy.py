@@ -1,5 +1,5 @@
-"""A proxy of tests: it tunnels (CONNECT), hands requests for whole URLs on, and may ask who wants
-it."""
+"""A proxy for tests: it tunnels (CONNECT), forwards requests for whole URLs, and may require
+authentication."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tests.remote.listening import PATIENCE, Request, forward
 
 
 class Proxy:
-    """What went through it: the targets of tunnels, and URLs."""
+    """Records the targets of tunnels, and URLs."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
         self.wanted: str | None = None
         self.url = ""
 
-    def lets(self, header: str | None) -> bool:
-        """Whether somebody may pass; with `wanted`, a name and password."""
+    def allows(self, header: str | None) -> bool:
+        """Returns whether a client may use the proxy; with `wanted`, a name and password."""
         return (
             self.wanted is None
             or header == "Basic " + base64.b64encode(self.wanted.encode()).decode()
@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
                         return
                     ends[end].sendall(data)
 
-    def _hand_on(self) -> None:
+    def _forward(self) -> None:
         self.proxy.seen.append(f"{self.command} {self.path}")
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if not self._may_pass():
@@ -70,10 +70,10 @@ class _Handler(BaseHTTPRequestHandler):
             + answer.body
         )
 
-    do_GET = do_POST = do_PUT = do_DELETE = _hand_on  # noqa: N815 (the names of the base class)
+    do_GET = do_POST = do_PUT = do_DELETE = _forward  # noqa: N815 (the names of the base class)
 
     def _may_pass(self) -> bool:
-        if self.proxy.lets(self.headers.get("Proxy-Authorization")):
+        if self.proxy.allows(self.headers.get("Proxy-Authorization")):
             return True
         head = (
             "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic"
@@ -83,19 +83,19 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """Logs nothing."""
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """A client that goes away."""
+        """Ignores clients that disconnect."""
 
 
 @contextmanager
 def proxying() -> Iterator[Proxy]:
-    """A proxy while the block lasts."""
+    """Yields a running proxy."""
     found = Proxy()
 
     class Handler(_Handler):

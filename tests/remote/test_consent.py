@@ -1,5 +1,5 @@
-"""Secrets go only to servers that the user named: attacks by a workspace from somebody else,
-against a server that records headers."""
+"""Secrets are only sent to servers that the user named: attacks by a workspace of another
+person, against a server that records headers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEARER = f"Bearer {TOKEN}"
 
 
 class Recorder:
-    """Hands requests on to a Nessie server and keeps their headers."""
+    """Forwards requests to a Nessie server and records their headers."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -34,7 +34,7 @@ class Recorder:
 
     @property
     def sent(self) -> set[str | None]:
-        """The Authorization headers that arrived."""
+        """Returns the Authorization headers that arrived."""
         return {request.headers.get("authorization") for request in self.requests}
 
 
@@ -47,8 +47,8 @@ def evil(server: str) -> Iterator[Recorder]:
 
 
 def plant(nessie: Nessie, text: str, **files: str) -> None:
-    """A workspace as somebody else has prepared it, in a folder that belongs to this user, such as
-    a clone."""
+    """Creates a workspace that another person prepared, in a folder that belongs to this user,
+    such as a clone."""
     folder = nessie.folder / ".nessie"
     folder.mkdir()
     (folder / "config.toml").write_text(text)
@@ -75,7 +75,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("secret", ["token", "password", "token-file"])
-def test_a_server_of_a_workspace_gets_no_secret_of_the_environment(
+def test_a_server_named_by_a_workspace_gets_no_secret_from_the_environment(
     nessie: Nessie, evil: Recorder, tmp_path: Path, command: str, secret: str
 ) -> None:
     plant(nessie, f'store = "{evil.url}"\n')
@@ -92,19 +92,19 @@ def test_a_server_of_a_workspace_gets_no_secret_of_the_environment(
 
 
 @pytest.mark.parametrize("words", [("switch", ""), ("log", "ma"), ("content", "show", "d")])
-def test_nor_by_completion_which_stays_silent(
+def test_completion_sends_no_secret_and_stays_silent(
     nessie: Nessie, evil: Recorder, words: tuple[str, ...]
 ) -> None:
     plant(nessie, f'store = "{evil.url}"\n[access]\ntoken-file = "~/.pgpass"\n')
     secret_file(Path(nessie.environment["HOME"], ".pgpass"))
     asked = nessie("__complete", "--", *words, env={"NESSIE_AUTH_TOKEN": TOKEN})
     assert (asked.code, asked.out, asked.err, evil.requests) == (0, "", "", [])
-    # A keystroke does not ask such a server even if there is no secret.
+    # Completion does not call such a server even without a secret.
     assert nessie("__complete", "--", *words).out == ""
     assert evil.requests == []
 
 
-def test_a_file_that_a_workspace_names_is_not_sent(nessie: Nessie, evil: Recorder) -> None:
+def test_a_secret_file_named_by_a_workspace_is_not_sent(nessie: Nessie, evil: Recorder) -> None:
     plant(nessie, f'store = "{evil.url}"\n[access]\ntoken-file = "~/.pgpass"\n')
     secret_file(Path(nessie.environment["HOME"], ".pgpass"))
     done = nessie("log")
@@ -115,7 +115,7 @@ def test_a_file_that_a_workspace_names_is_not_sent(nessie: Nessie, evil: Recorde
     assert (refused.code, evil.sent) == (0, {None})
 
 
-def test_a_file_of_a_trusted_workspace_goes_to_a_server_that_is_accepted(
+def test_a_trusted_workspace_may_send_its_file_to_an_accepted_server(
     nessie: Nessie, evil: Recorder
 ) -> None:
     plant(nessie, f'store = "{evil.url}"\n[access]\ntoken-file = "~/token"\n')
@@ -128,7 +128,7 @@ def test_a_file_of_a_trusted_workspace_goes_to_a_server_that_is_accepted(
 
 
 @pytest.mark.parametrize("trusted", [False, True])
-def test_a_client_secret_goes_to_no_issuer_that_only_a_workspace_names(
+def test_a_client_secret_is_not_sent_to_an_issuer_named_by_a_workspace(
     nessie: Nessie, evil: Recorder, issuer: Issuer, *, trusted: bool
 ) -> None:
     for setting in ("issuer-url", "token-endpoint"):
@@ -147,7 +147,7 @@ def test_a_client_secret_goes_to_no_issuer_that_only_a_workspace_names(
     assert accepted.code != 6
 
 
-def test_no_credentials_pass_a_proxy_that_only_a_workspace_names(
+def test_credentials_are_not_sent_through_a_proxy_named_by_a_workspace(
     nessie: Nessie, evil: Recorder
 ) -> None:
     with proxying() as proxy:
@@ -162,7 +162,7 @@ def test_no_credentials_pass_a_proxy_that_only_a_workspace_names(
         nessie.ok("log", env=env | {"NESSIE_PROXY": "none"})
 
 
-def test_an_alias_of_a_workspace_names_no_server(nessie: Nessie, evil: Recorder) -> None:
+def test_an_alias_of_a_workspace_cannot_name_a_server(nessie: Nessie, evil: Recorder) -> None:
     plant(nessie, f'[alias]\nlg = "log --store {evil.url}"\n')
     refused = nessie("lg", env={"NESSIE_AUTH_TOKEN": TOKEN})
     assert (refused.code, evil.requests) == (2, [])
@@ -171,7 +171,7 @@ def test_an_alias_of_a_workspace_names_no_server(nessie: Nessie, evil: Recorder)
     assert evil.requests == []
 
 
-def test_a_plug_in_does_not_make_a_workspaces_server_one_that_the_user_named(
+def test_a_plug_in_does_not_accept_the_server_of_a_workspace(
     nessie: Nessie, evil: Recorder, tmp_path: Path
 ) -> None:
     import sys
@@ -188,8 +188,8 @@ def test_a_plug_in_does_not_make_a_workspaces_server_one_that_the_user_named(
     assert (ran.code, ran.out, evil.requests) == (6, "store=\n", [])
 
 
-# -- the user's word -----------------------------------------------------------------------------
-def test_a_server_that_the_user_names_gets_the_token(nessie: Nessie, evil: Recorder) -> None:
+# -- consent of the user -------------------------------------------------------------------------
+def test_a_server_named_by_the_user_gets_the_token(nessie: Nessie, evil: Recorder) -> None:
     token = {"NESSIE_AUTH_TOKEN": TOKEN}
     for way in ({"NESSIE_STORE": evil.url}, {"NESSIE_ENDPOINT": evil.url}):
         nessie.ok("log", env=token | way)
@@ -236,13 +236,13 @@ def test_a_server_is_accepted_once(nessie: Nessie, evil: Recorder) -> None:
     assert nessie("login", evil.url, "--forget").code == 4
 
 
-def test_init_accepts_the_server_that_it_is_given(nessie: Nessie, evil: Recorder) -> None:
+def test_init_accepts_its_server(nessie: Nessie, evil: Recorder) -> None:
     nessie.ok("init", "--store", evil.url, env={"NESSIE_AUTH_TOKEN": TOKEN})
     nessie.ok("log", env={"NESSIE_AUTH_TOKEN": TOKEN})
     assert evil.sent == {BEARER}
 
 
-def test_login_keeps_a_token_without_a_terminal(nessie: Nessie, evil: Recorder) -> None:
+def test_login_stores_a_token_without_a_terminal(nessie: Nessie, evil: Recorder) -> None:
     plant(nessie, f'store = "{evil.url}"\n')
     done = nessie.ok("login", evil.url, "--token-stdin", "--json", stdin=f"{TOKEN}\n")
     assert done.json == {
@@ -279,7 +279,7 @@ def test_login_sends_no_secret_of_another_server(
     assert evil.requests == []
 
 
-def test_login_keeps_nothing_that_the_server_refuses(nessie: Nessie) -> None:
+def test_login_does_not_store_a_refused_token(nessie: Nessie) -> None:
     with listening(
         lambda _: Answer(
             401,
@@ -300,7 +300,7 @@ def test_login_keeps_nothing_that_the_server_refuses(nessie: Nessie) -> None:
         (("login", "postgresql://host/catalog", "--token-stdin"), "t", "a database takes no token"),
     ],
 )
-def test_what_login_does_not_take(
+def test_invalid_arguments_of_login_are_refused(
     nessie: Nessie, words: tuple[str, ...], stdin: str, line: str
 ) -> None:
     refused = nessie(*words, stdin=stdin)
@@ -310,7 +310,7 @@ def test_what_login_does_not_take(
 # -- without TLS ---------------------------------------------------------------------------------
 @pytest.fixture
 def elsewhere(evil: Recorder) -> dict[str, str]:
-    """A catalog on another host, `http://nessie:19120` as Compose names it, reached by a proxy."""
+    """A catalog on another host, `http://nessie:19120` as in Compose, behind a proxy."""
     return {
         "NESSIE_ENDPOINT": "http://nessie:19120",
         "NESSIE_PROXY": evil.url.removesuffix("/api/v2"),
@@ -318,7 +318,7 @@ def elsewhere(evil: Recorder) -> dict[str, str]:
     }
 
 
-def test_credentials_leave_this_machine_by_https_only(
+def test_credentials_leave_this_machine_only_by_https(
     nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]
 ) -> None:
     refused = nessie("log", env=elsewhere)
@@ -350,7 +350,7 @@ def test_http_may_be_allowed(
 
 
 @pytest.mark.parametrize("allowed", ["0", "false", "other", "nessie:19121", "https://nessie:19120"])
-def test_http_is_allowed_only_where_it_says(
+def test_http_is_allowed_only_for_the_named_server(
     nessie: Nessie, evil: Recorder, elsewhere: dict[str, str], allowed: str
 ) -> None:
     assert nessie("log", env=elsewhere | {"NESSIE_ALLOW_HTTP": allowed}).code == 6
@@ -365,7 +365,7 @@ def test_the_users_configuration_may_allow_http(
     assert evil.sent == {BEARER}
 
 
-def test_a_workspace_allows_nothing(
+def test_a_workspace_cannot_allow_http(
     nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]
 ) -> None:
     settings = f'allow-http = "true"\ntrusted-endpoints = "{evil.url} http://nessie:19120"\nsafe-directories = "*"\n'
@@ -378,9 +378,11 @@ def test_a_workspace_allows_nothing(
         assert (refused.code, "is not a setting of the workspace" in refused.err) == (2, True)
 
 
-def test_a_pipeline_in_compose(nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]) -> None:
-    """A workspace that is checked in, a token that is a secret of the pipeline, a service without
-    TLS."""
+def test_a_pipeline_in_compose_works(
+    nessie: Nessie, evil: Recorder, elsewhere: dict[str, str]
+) -> None:
+    """A workspace from version control, a token that is a secret of the pipeline, and a service
+    without TLS."""
     plant(nessie, 'store = "http://nessie:19120/api/v2"\n')
     env = {name: value for name, value in elsewhere.items() if name != "NESSIE_ENDPOINT"}
     assert nessie("log", env=env).code == 6

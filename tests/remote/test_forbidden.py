@@ -1,5 +1,5 @@
-"""What the rules of a server forbid is "not allowed" in the command line, whether it is there or
-not."""
+"""Access that the rules of a server forbid is "not allowed" in the command line, even if the
+content does not exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RULES = (
 
 @pytest.fixture
 def reader(nessie: Nessie, tmp_path: Path) -> Iterator[Nessie]:
-    """A caller who may read what is below `public` only."""
+    """A caller who may only read keys below `public`."""
     folder = tmp_path / "server"
     folder.mkdir()
     with guarded(folder, *RULES) as server:
@@ -62,11 +62,13 @@ def test_a_forbidden_content_is_not_allowed(
         ("restore", "KEY", "--source", "HEAD", "-m", "x"),
     ],
 )
-def test_nor_by_other_commands(reader: Nessie, key: str, words: tuple[str, ...]) -> None:
+def test_other_commands_do_not_reveal_forbidden_contents(
+    reader: Nessie, key: str, words: tuple[str, ...]
+) -> None:
     refused = reader(*(key if word == "KEY" else word for word in words))
     assert refused.code == 6, refused
 
 
-def test_a_content_that_may_be_read_and_is_not_there_is_not_found(reader: Nessie) -> None:
+def test_a_missing_readable_content_is_not_found(reader: Nessie) -> None:
     assert reader("content", "show", "public.nosuch").code == 4
     assert reader.ok("content", "show", "public").out

@@ -1,6 +1,7 @@
-"""Lost connections before and after the server: results are reported, and nothing happens twice.
+"""Lost connections before and after the server: results are reported, and nothing happens
+twice.
 
-A proxy between client and server spoils the first answer to a write in one of the ways below.
+A proxy between client and server disturbs the first answer to a write in one of these ways.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def within_the_head(server: str, request: Request) -> Answer:
 
 def within_the_body(server: str, request: Request) -> Answer:
     answer = forward(server, request)
-    # The head is some 150 bytes; what is cut off is the end of the body.
+    # The head has about 150 bytes; the end of the body is cut off.
     return answer._replace(cut=len(answer.body) + 30)
 
 
@@ -77,7 +78,7 @@ LOSSES = [
     away_behind,
 ]
 SOME = [before, behind, within_the_body, gateway_behind]
-"""Of each kind one: what is not found in the end is looked for more than a second."""
+"""One loss of each kind; the client searches for missing results for more than a second."""
 NEVER_ARRIVED = (before, gateway_before, away_before)
 Loss = Callable[[str, Request], Answer]
 
@@ -87,7 +88,7 @@ READS = ("/contents",)
 
 
 class Spoiler:
-    """Hands everything on, but spoils the first `times` writes; `writes` are those that came in."""
+    """Forwards everything, but disturbs the first `times` writes; `writes` records all writes."""
 
     def __init__(self, server: str, loss: Loss, *, plain: bool, times: int = 1) -> None:
         self._server, self._loss, self._left = server, loss, times
@@ -126,7 +127,7 @@ def put(repository: Repository, branch: str, name: str, number: int) -> str:
 
 @pytest.fixture
 def repository(repository: Repository) -> Repository:
-    """`work` has two commits more than `main`, `old` is where both began."""
+    """`work` has two commits more than `main`, `old` is at the common start."""
     repository.commit("main", [Put(DB, Namespace(elements=("db",)))], CommitMeta("begin"))
     begin = repository.reference("main").hash
     for name in ("work", "old"):
@@ -148,7 +149,7 @@ def through(
 
 
 class Write(NamedTuple):
-    """A write as a client makes it, and how the catalog looks when it has happened, once."""
+    """A write as a client makes it, and the state of the catalog after it has happened once."""
 
     do: Callable[[Repository], object]
     happened: Callable[[Repository], bool]
@@ -217,7 +218,7 @@ MOVES = {
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", REQUESTS)
-def test_our_own_server_carries_a_write_out_once(
+def test_our_own_server_commits_a_write_once(
     repository: Repository, server: str, name: str, loss: Loss
 ) -> None:
     with through(server, loss, plain=False) as (client, spoiler):
@@ -241,7 +242,7 @@ def test_our_own_server_moves_a_reference_once(
 
 @pytest.mark.parametrize("loss", SOME)
 @pytest.mark.parametrize("name", MOVES)
-def test_a_move_of_a_reference_on_a_server_of_others_is_looked_up(
+def test_a_move_of_a_reference_on_another_server_is_looked_up(
     repository: Repository, server: str, name: str, loss: Loss
 ) -> None:
     with through(server, loss, plain=True) as (client, spoiler):
@@ -251,7 +252,7 @@ def test_a_move_of_a_reference_on_a_server_of_others_is_looked_up(
 
 @pytest.mark.parametrize("loss", [*SOME, away_before, away_behind])
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_server_of_others_is_asked_by_its_log(
+def test_a_commit_on_another_server_is_found_in_its_log(
     repository: Repository, server: str, name: str, loss: Loss
 ) -> None:
     with through(server, loss, plain=True) as (client, spoiler):
@@ -269,7 +270,7 @@ def _find_out(repository: Repository, client: Repository, write: Write, loss: Lo
         assert write.happened(repository)
 
 
-def test_what_is_told_of_a_commit_is_what_was_done(repository: Repository, server: str) -> None:
+def test_the_result_of_a_lost_commit_is_reported(repository: Repository, server: str) -> None:
     with through(server, behind, plain=True) as (client, _):
         result = _commit(client, None)
     newest = repository.commit_at("main")
@@ -277,7 +278,7 @@ def test_what_is_told_of_a_commit_is_what_was_done(repository: Repository, serve
     assert result.added == {key("db.new"): repository.content("main", key("db.new")).id}  # type: ignore[attr-defined]
 
 
-def test_what_is_told_of_a_merge_is_what_was_done(repository: Repository, server: str) -> None:
+def test_the_result_of_a_lost_merge_is_reported(repository: Repository, server: str) -> None:
     start, base = head(repository, "main"), head(repository, "old")
     with through(server, behind, plain=True) as (client, _):
         result = client.merge("main", "work")
@@ -289,11 +290,11 @@ def test_what_is_told_of_a_merge_is_what_was_done(repository: Repository, server
     assert result.applied
 
 
-def test_the_commits_of_others_are_not_taken_for_ones_own(
+def test_commits_of_others_are_not_mistaken_for_ones_own(
     repository: Repository, server: str
 ) -> None:
-    """Somebody commits the same words with another content while our answer is lost, and ours never
-    arrived."""
+    """Another writer commits another content with the same message. Our request is lost, and
+    never arrived."""
 
     def overtaken(url: str, request: Request) -> Answer:
         repository.commit(
@@ -307,7 +308,7 @@ def test_the_commits_of_others_are_not_taken_for_ones_own(
         _commit(client, None)
 
 
-def test_a_branch_that_is_gone_meanwhile_tells_nothing(repository: Repository, server: str) -> None:
+def test_the_outcome_on_a_deleted_branch_is_unknown(repository: Repository, server: str) -> None:
     def overtaken(url: str, request: Request) -> Answer:
         forward(url, request)
         repository.delete_reference("old", expected_hash=head(repository, "old"))
@@ -317,9 +318,7 @@ def test_a_branch_that_is_gone_meanwhile_tells_nothing(repository: Repository, s
         client.commit("old", [Put(key("db.new"), table(7))], CommitMeta("new"))
 
 
-def test_a_commit_is_found_under_those_that_came_after_it(
-    repository: Repository, server: str
-) -> None:
+def test_a_commit_is_found_below_later_ones(repository: Repository, server: str) -> None:
     def overtaken(url: str, request: Request) -> Answer:
         forward(url, request)
         put(repository, "main", "db.later", 9)
@@ -329,7 +328,7 @@ def test_a_commit_is_found_under_those_that_came_after_it(
         assert _commit(client, None).reference.hash == repository.resolve("main~1").hash  # type: ignore[attr-defined]
 
 
-def test_a_server_that_goes_away_for_good_leaves_the_outcome_unknown(
+def test_the_outcome_is_unknown_if_the_server_does_not_return(
     repository: Repository, server: str
 ) -> None:
     gone = False
@@ -349,7 +348,7 @@ def test_a_server_that_goes_away_for_good_leaves_the_outcome_unknown(
     assert unknown.value.request_id == "request-9"
 
 
-def test_a_request_that_is_sent_again_and_refused_then_was_not_done(
+def test_a_refused_repetition_means_that_nothing_was_written(
     repository: Repository, server: str
 ) -> None:
     start = head(repository, "main")
@@ -369,7 +368,7 @@ def test_a_request_that_is_sent_again_and_refused_then_was_not_done(
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_a_server_that_says_that_it_failed_and_has_done_nothing_is_believed(
+def test_a_failure_without_effect_is_reported(
     repository: Repository, server: str, *, plain: bool
 ) -> None:
     def failing(url: str, request: Request) -> Answer:
@@ -388,7 +387,7 @@ def test_a_server_that_says_that_it_failed_and_has_done_nothing_is_believed(
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_a_write_is_sent_again_where_the_server_says_that_it_has_not_begun(
+def test_a_write_is_retried_if_the_server_did_not_begin_it(
     repository: Repository, server: str, *, plain: bool
 ) -> None:
     def busy(url: str, request: Request) -> Answer:
@@ -403,7 +402,7 @@ def test_a_write_is_sent_again_where_the_server_says_that_it_has_not_begun(
     assert subjects(repository) == _COMMITTED
 
 
-def test_a_reference_that_was_there_is_told_before_anything_is_sent(
+def test_an_existing_reference_is_reported_before_a_write(
     repository: Repository, server: str
 ) -> None:
     with through(server, behind, plain=True) as (client, spoiler), pytest.raises(AlreadyExists):
@@ -411,7 +410,7 @@ def test_a_reference_that_was_there_is_told_before_anything_is_sent(
     assert spoiler.writes == []
 
 
-def test_a_request_is_looked_for_where_it_was_sent(repository: Repository, server: str) -> None:
+def test_a_request_is_looked_up_on_its_branch(repository: Repository, server: str) -> None:
     asked: list[str] = []
 
     def watched(request: Request) -> Answer:

@@ -1,5 +1,5 @@
-"""The command and `nessie serve`, both as real processes: tokens, rules and TLS of the one, access
-of the other."""
+"""The command and `nessie serve`, both as real processes: tokens, rules and TLS of the
+server, access settings of the command."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from nessie_cli import create
-from tests.manners.screen import Forker, Running
 from tests.remote.issuer import CLIENT, Issuer
 from tests.remote.tls import TLS
 from tests.server.processes import started
+from tests.terminal.screen import Forker, Running
 from tests.transcripts.conftest import Nessie
 
 
@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> str:
     return url
 
 
-def test_a_token_and_certificates_of_ones_own_open_a_guarded_server(
+def test_a_server_with_tokens_and_private_certificates_can_be_used(
     nessie: Nessie, store: str, tmp_path: Path
 ) -> None:
     token = nessie.ok("token", "new", "ann", "--file", str(tmp_path / "tokens")).out.split()[-1]
@@ -53,13 +53,13 @@ def test_a_token_and_certificates_of_ones_own_open_a_guarded_server(
         nessie.ok("log", env=basic)
         wrong = nessie("log", env=env | {"NESSIE_AUTH_TOKEN": "another"})
         assert (wrong.code, "does not take the token or password" in wrong.err) == (6, True)
-        nobody = nessie(
+        anonymous = nessie(
             "log", env={name: value for name, value in env.items() if name != "NESSIE_AUTH_TOKEN"}
         )
-        assert (nobody.code, "authentication required (401)" in nobody.err) == (6, True)
+        assert (anonymous.code, "authentication required (401)" in anonymous.err) == (6, True)
 
 
-def test_a_person_signs_in_on_a_terminal_and_once_for_all_commands(
+def test_one_sign_in_on_a_terminal_is_enough_for_all_commands(
     nessie: Nessie, server: str, issuer: Issuer
 ) -> None:
     issuer.pending, issuer.public = 1, True
@@ -83,6 +83,6 @@ def test_a_person_signs_in_on_a_terminal_and_once_for_all_commands(
     assert shown.code == 0
     assert f"to sign in, open {issuer.url}/sign-in and give the code ABCD-EFGH" in shown.plain
     assert "token-1" not in shown.plain
-    # Who has signed in needs no terminal.
+    # After a sign-in, no terminal is needed.
     nessie.ok("branch", env=sign_in)
     assert issuer.grants == ["device_code"] * 2

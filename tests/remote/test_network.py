@@ -1,5 +1,5 @@
-"""The way to a server: certificates, proxies, timeouts, and one line for each way in which it leads
-nowhere."""
+"""Connections to a server: certificates, proxies, timeouts, and one line for each kind of
+failure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def proxy() -> Iterator[Proxy]:
 
 
 def refused(nessie: Nessie, url: str, env: dict[str, str] | None = None, code: int = 7) -> str:
-    """The one line of a command that cannot reach its server."""
+    """Returns the one line of a command that cannot reach its server."""
     outcome = nessie("log", env={"NESSIE_ENDPOINT": url, **(env or {})})
     lines = outcome.err.splitlines()
     assert (outcome.code, outcome.out) == (code, ""), outcome
@@ -50,15 +50,15 @@ def refused(nessie: Nessie, url: str, env: dict[str, str] | None = None, code: i
 
 
 # -- certificates --------------------------------------------------------------------------------
-def test_a_ca_of_ones_own_is_trusted(nessie: Nessie, server: str) -> None:
+def test_a_private_ca_can_be_trusted(nessie: Nessie, server: str) -> None:
     with secure(server) as url:
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, **CA})
-        # What is said for nessie goes before what is said for all.
+        # Settings for nessie take precedence over those for all programs.
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, "REQUESTS_CA_BUNDLE": "/nowhere", **CA})
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, "REQUESTS_CA_BUNDLE": str(TLS / "ca.pem")})
 
 
-def test_a_server_of_an_unknown_ca_is_not_trusted(nessie: Nessie, server: str) -> None:
+def test_a_server_with_an_unknown_ca_is_not_trusted(nessie: Nessie, server: str) -> None:
     with secure(server) as url:
         assert "its certificate is not accepted; give the CA's file" in refused(nessie, url)
 
@@ -69,21 +69,19 @@ def test_a_certificate_for_another_name_is_not_accepted(nessie: Nessie, server: 
         assert "its certificate is for another name" in refused(nessie, f"https://127.1:{port}", CA)
 
 
-def test_a_client_shows_its_certificate(nessie: Nessie, server: str) -> None:
+def test_a_client_can_use_a_certificate(nessie: Nessie, server: str) -> None:
     with secure(server, client_certificates=True) as url:
         nessie.ok("log", env={"NESSIE_ENDPOINT": url, **CA, **CLIENT_FILES})
 
 
-def test_a_client_without_a_certificate_is_told_that_it_needs_one(
-    nessie: Nessie, server: str
-) -> None:
+def test_a_missing_client_certificate_is_reported(nessie: Nessie, server: str) -> None:
     with secure(server, client_certificates=True) as url:
         assert "client certificate" in refused(nessie, url, CA) or "not reachable" in refused(
             nessie, url, CA
         )
 
 
-def test_an_encrypted_key_is_opened_by_its_password(
+def test_an_encrypted_key_is_used_with_its_password(
     nessie: Nessie, server: str, tmp_path: Path
 ) -> None:
     password = tmp_path / "password"
@@ -104,7 +102,7 @@ def test_an_encrypted_key_is_opened_by_its_password(
         )
 
 
-def test_files_that_belong_to_nobody_are_told(nessie: Nessie, tmp_path: Path) -> None:
+def test_missing_and_invalid_files_are_reported(nessie: Nessie, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no certificate\n")
     url = "https://127.0.0.1:1"
     assert "holds no CA certificates" in refused(
@@ -115,12 +113,12 @@ def test_files_that_belong_to_nobody_are_told(nessie: Nessie, tmp_path: Path) ->
 
 
 # -- proxies -------------------------------------------------------------------------------------
-def test_the_environment_names_a_proxy(nessie: Nessie, server: str, proxy: Proxy) -> None:
+def test_a_proxy_can_be_set_in_the_environment(nessie: Nessie, server: str, proxy: Proxy) -> None:
     nessie.ok("log", env={"NESSIE_ENDPOINT": server, "HTTP_PROXY": proxy.url})
     assert proxy.seen[0].startswith(f"GET {server}/api/v2/config")
 
 
-def test_a_tunnel_leads_through_a_proxy_to_a_secure_server(
+def test_a_secure_server_is_reached_through_a_tunnel(
     nessie: Nessie, server: str, proxy: Proxy
 ) -> None:
     with secure(server) as url:
@@ -128,7 +126,9 @@ def test_a_tunnel_leads_through_a_proxy_to_a_secure_server(
         assert set(proxy.seen) == {f"CONNECT {url.removeprefix('https://')}"}
 
 
-def test_a_setting_goes_before_the_environment(nessie: Nessie, server: str, proxy: Proxy) -> None:
+def test_a_setting_takes_precedence_over_the_environment(
+    nessie: Nessie, server: str, proxy: Proxy
+) -> None:
     elsewhere = "http://127.0.0.1:1"
     nessie.ok(
         "log", env={"NESSIE_ENDPOINT": server, "HTTP_PROXY": elsewhere, "NESSIE_PROXY": proxy.url}
@@ -145,7 +145,7 @@ def test_some_servers_need_no_proxy(nessie: Nessie, server: str, proxy: Proxy) -
     assert proxy.seen == []
 
 
-def test_a_proxy_may_ask_who_wants_it(nessie: Nessie, server: str, proxy: Proxy) -> None:
+def test_a_proxy_may_require_authentication(nessie: Nessie, server: str, proxy: Proxy) -> None:
     proxy.wanted = "ann:secret"
     named = proxy.url.replace("http://", "http://ann:secret@")
     nessie.ok("log", env={"NESSIE_ENDPOINT": server, "NESSIE_PROXY": named})
@@ -159,13 +159,13 @@ def test_a_proxy_may_ask_who_wants_it(nessie: Nessie, server: str, proxy: Proxy)
         )
 
 
-def test_a_proxy_that_is_not_there_is_told(nessie: Nessie, server: str) -> None:
+def test_a_missing_proxy_is_reported(nessie: Nessie, server: str) -> None:
     assert "the proxy for it does not work" in refused(
         nessie, server, {"NESSIE_PROXY": "http://127.0.0.1:1"}
     )
 
 
-def test_an_oauth2_server_is_reached_the_same_way(
+def test_an_oauth2_server_is_reached_with_the_same_settings(
     nessie: Nessie, server: str, issuer: Issuer, proxy: Proxy
 ) -> None:
     env = {
@@ -178,12 +178,12 @@ def test_an_oauth2_server_is_reached_the_same_way(
 
 
 # -- timeouts ------------------------------------------------------------------------------------
-def test_a_server_that_does_not_answer_is_given_up(nessie: Nessie) -> None:
+def test_a_server_that_does_not_answer_times_out(nessie: Nessie) -> None:
     never = threading.Event()
 
     def silent(request: Request) -> Answer:
-        # Half of the time that is waited where nothing is said: who does not heed what is said gets
-        # this answer.
+        # Half of the waiting time for a silent server: a client that ignores a setting gets this
+        # answer.
         never.wait(30)
         return Answer()
 
@@ -196,25 +196,23 @@ def test_a_server_that_does_not_answer_is_given_up(nessie: Nessie) -> None:
             never.set()
 
 
-def test_a_timeout_may_stand_in_settings(nessie: Nessie, server: str) -> None:
+def test_timeouts_can_be_settings(nessie: Nessie, server: str) -> None:
     nessie.ok("init", "--store", server)
     nessie.ok("config", "set", "access.timeout", "30")
     nessie.ok("log")
     assert nessie("config", "set", "access.timeout", "never").code == 2
 
 
-# -- addresses that are wrong --------------------------------------------------------------------
-def test_no_name_no_port_no_server(nessie: Nessie) -> None:
+# -- wrong addresses -----------------------------------------------------------------------------
+def test_unreachable_addresses_are_reported(nessie: Nessie) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        nobody = free.getsockname()[1]
-        assert "nothing listens there" in refused(nessie, f"http://127.0.0.1:{nobody}")
+        no_answer = free.getsockname()[1]
+        assert "nothing listens there" in refused(nessie, f"http://127.0.0.1:{no_answer}")
     assert "its name is not known" in refused(nessie, "http://no-such-name.invalid/api/v2")
 
 
-def test_a_secure_server_is_not_spoken_to_in_plain_text_nor_the_other_way(
-    nessie: Nessie, server: str
-) -> None:
+def test_http_and_https_are_not_confused(nessie: Nessie, server: str) -> None:
     with secure(server) as url:
         assert "does it speak https?" in refused(nessie, url.replace("https://", "http://"))
     assert "it does not speak https there" in refused(
@@ -223,12 +221,12 @@ def test_a_secure_server_is_not_spoken_to_in_plain_text_nor_the_other_way(
 
 
 @pytest.mark.parametrize("path", ["/api/v1", "/api/v1/"])
-def test_the_address_of_another_version_is_told(nessie: Nessie, server: str, path: str) -> None:
+def test_the_address_of_another_version_is_reported(nessie: Nessie, server: str, path: str) -> None:
     assert "the address of version 2 ends in /api/v2" in refused(nessie, server + path, code=2)
 
 
 @pytest.mark.parametrize("path", ["/api", "/v2", "/somewhere/else", "/api/v2/trees"])
-def test_a_path_without_an_api_is_told(nessie: Nessie, server: str, path: str) -> None:
+def test_a_path_without_an_api_is_reported(nessie: Nessie, server: str, path: str) -> None:
     line = refused(nessie, server + path, code=4)
     assert "…/api/v2" in line or "no Nessie server" in line
 
@@ -250,7 +248,7 @@ def test_an_address_without_a_path_means_the_api(nessie: Nessie, server: str) ->
         "http://a b/",
     ],
 )
-def test_what_is_no_url_is_told(nessie: Nessie, url: str) -> None:
+def test_an_invalid_url_is_reported(nessie: Nessie, url: str) -> None:
     line = refused(nessie, url, code=2)
     assert "geheim" not in line
 
@@ -287,13 +285,13 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_that_is_none_is_one_line(nessie: Nessie, name: str) -> None:
+def test_an_invalid_answer_is_reported_in_one_line(nessie: Nessie, name: str) -> None:
     answer, code, text = ANSWERS[name]
     with listening(lambda _: answer) as url:
         assert text in refused(nessie, url, code=code)
 
 
-# -- busy for a while ----------------------------------------------------------------------------
+# -- temporary failures --------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "answer",
     [
@@ -305,7 +303,7 @@ def test_an_answer_that_is_none_is_one_line(nessie: Nessie, name: str) -> None:
         Answer(cut=30),
     ],
 )
-def test_a_question_is_asked_again(nessie: Nessie, server: str, answer: Answer) -> None:
+def test_a_read_is_retried(nessie: Nessie, server: str, answer: Answer) -> None:
     asked: list[str] = []
 
     def busy(request: Request) -> Answer:
@@ -317,7 +315,7 @@ def test_a_question_is_asked_again(nessie: Nessie, server: str, answer: Answer) 
     assert asked[:4] == ["GET /api/v2/config"] * 4
 
 
-def test_a_question_is_not_asked_for_ever(nessie: Nessie) -> None:
+def test_a_read_is_not_retried_for_ever(nessie: Nessie) -> None:
     asked: list[str] = []
 
     def busy(request: Request) -> Answer:
@@ -329,13 +327,13 @@ def test_a_question_is_not_asked_for_ever(nessie: Nessie) -> None:
     assert len(asked) == 4
 
 
-def test_a_server_is_not_served_once_more(nessie: Nessie, server: str) -> None:
+def test_a_server_cannot_be_served(nessie: Nessie, server: str) -> None:
     outcome = nessie("serve", "--store", server, "--port", "0")
     assert outcome.code == 2
     assert "is already a server" in outcome.err
 
 
-def test_init_says_that_no_nessie_answers_and_makes_nothing(nessie: Nessie) -> None:
+def test_init_without_a_server_creates_nothing(nessie: Nessie) -> None:
     with listening(lambda _: Answer(404, b"nothing here")) as url:
         for words in (("init", "--store", url), ("log", "--store", url)):
             ran = nessie(*words)
@@ -349,7 +347,7 @@ def test_init_says_that_no_nessie_answers_and_makes_nothing(nessie: Nessie) -> N
     assert list(nessie.folder.iterdir()) == []
 
 
-def test_init_makes_a_workspace_on_a_server(nessie: Nessie, server: str) -> None:
+def test_init_creates_a_workspace_on_a_server(nessie: Nessie, server: str) -> None:
     nessie.ok("init", "--store", f"{server}/api/v2")
     nessie.table("orders", 1, "-m", "first")
     assert nessie.messages() == ["first"]

@@ -1,4 +1,4 @@
-"""Tokens of an OAuth2 server: which grant, when the next one, who asks, and what is kept."""
+"""Tokens of an OAuth2 server: grants, renewal, sign-in, and stored tokens."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def source(client: OAuth2) -> Iterator[TokenSource]:
 
 
 def old(cache: TokenFile, age: float, lifetime: float, refresh: str | None = "refresh-0") -> None:
-    """Keep a token that was given so many seconds ago."""
+    """Stores a token that was issued this many seconds ago."""
     begin = time.time() - age
     with cache.locked():
         write_tokens(
@@ -57,13 +57,13 @@ def old(cache: TokenFile, age: float, lifetime: float, refresh: str | None = "re
         )
 
 
-def test_a_client_gets_a_token_by_its_secret_and_keeps_it(issuer: Issuer) -> None:
+def test_a_client_gets_a_token_with_its_secret_and_stores_it(issuer: Issuer) -> None:
     with source(client(issuer, scopes=("catalog", "sign"))) as tokens:
         assert [tokens.header(), tokens.header()] == ["Bearer token-1"] * 2
     assert issuer.asked == [{"grant_type": "client_credentials", "scope": "catalog sign"}]
 
 
-def test_a_client_names_itself_in_the_form_where_the_server_wants_that(issuer: Issuer) -> None:
+def test_client_credentials_are_in_the_form_if_the_server_requires_it(issuer: Issuer) -> None:
     issuer.methods = ["client_secret_post"]
     with source(client(issuer)) as tokens:
         assert tokens.header() == "Bearer token-1"
@@ -74,24 +74,20 @@ def test_endpoints_may_be_named_without_an_issuer(issuer: Issuer) -> None:
         assert tokens.header() == "Bearer token-1"
 
 
-def test_a_token_is_renewed_before_its_end(issuer: Issuer, cache: TokenFile) -> None:
+def test_a_token_is_renewed_before_it_expires(issuer: Issuer, cache: TokenFile) -> None:
     old(cache, age=3575, lifetime=3600, refresh=None)
     with source(client(issuer, cache)) as tokens:
         assert tokens.header() == "Bearer token-1"
 
 
-def test_a_token_that_has_time_left_is_used_by_every_process(
-    issuer: Issuer, cache: TokenFile
-) -> None:
+def test_a_valid_token_is_shared_by_all_processes(issuer: Issuer, cache: TokenFile) -> None:
     for _ in range(2):
         with source(client(issuer, cache)) as tokens:
             assert tokens.header() == "Bearer token-1"
     assert issuer.grants == ["client_credentials"]
 
 
-def test_a_refresh_token_comes_before_a_new_grant_and_is_replaced(
-    issuer: Issuer, cache: TokenFile
-) -> None:
+def test_a_refresh_token_is_preferred_and_replaced(issuer: Issuer, cache: TokenFile) -> None:
     issuer.refreshing, issuer.lifetime = True, 0
     with source(client(issuer, cache)) as tokens:
         assert [tokens.header() for _ in range(3)] == [
@@ -102,16 +98,14 @@ def test_a_refresh_token_comes_before_a_new_grant_and_is_replaced(
     assert [form.get("refresh_token") for form in issuer.asked] == [None, "refresh-1", "refresh-2"]
 
 
-def test_a_refresh_token_that_is_good_no_more_leads_to_a_new_grant(
-    issuer: Issuer, cache: TokenFile
-) -> None:
+def test_an_expired_refresh_token_causes_a_new_grant(issuer: Issuer, cache: TokenFile) -> None:
     old(cache, age=4000, lifetime=3600)
     with source(client(issuer, cache)) as tokens:
         assert tokens.header() == "Bearer token-1"
     assert issuer.grants == ["refresh_token", "client_credentials"]
 
 
-def test_a_token_without_an_end_is_renewed_after_a_minute(issuer: Issuer) -> None:
+def test_a_token_without_expiry_is_renewed_after_a_minute(issuer: Issuer) -> None:
     issuer.lifetime = None
     with source(client(issuer)) as tokens:
         tokens.header()
@@ -119,13 +113,13 @@ def test_a_token_without_an_end_is_renewed_after_a_minute(issuer: Issuer) -> Non
         assert tokens._tokens.end - tokens._tokens.begin == 60
 
 
-def test_many_threads_ask_once(issuer: Issuer) -> None:
+def test_many_threads_share_one_token_request(issuer: Issuer) -> None:
     found: list[str] = []
     with source(client(issuer)) as tokens:
-        together = threading.Barrier(8)
+        barrier = threading.Barrier(8)
 
         def ask() -> None:
-            together.wait()
+            barrier.wait()
             found.append(tokens.header())
 
         threads = [threading.Thread(target=ask) for _ in range(8)]
@@ -145,13 +139,13 @@ def test_a_refused_token_is_replaced_once_for_all_threads(issuer: Issuer) -> Non
     assert issuer.grants == ["client_credentials"] * 2
 
 
-def test_a_busy_server_is_asked_again(issuer: Issuer) -> None:
+def test_a_request_to_a_busy_server_is_retried(issuer: Issuer) -> None:
     issuer.failing = [Answer(503), Answer(429)]
     with source(client(issuer)) as tokens:
         assert tokens.header() == "Bearer token-1"
 
 
-def test_a_server_that_stays_away_is_told(issuer: Issuer) -> None:
+def test_an_unavailable_server_is_reported(issuer: Issuer) -> None:
     issuer.failing = [Answer(503)] * 3
     with (
         source(client(issuer)) as tokens,
@@ -160,7 +154,7 @@ def test_a_server_that_stays_away_is_told(issuer: Issuer) -> None:
         tokens.header()
 
 
-def test_a_server_that_is_slow_is_told(issuer: Issuer) -> None:
+def test_a_slow_server_is_reported(issuer: Issuer) -> None:
     def asleep(request: Request) -> Answer:
         time.sleep(0.5)
         return Answer(503)
@@ -186,7 +180,7 @@ def test_a_server_that_is_slow_is_told(issuer: Issuer) -> None:
         b'{"access_token": "t", "expires_in": "soon"}',
     ],
 )
-def test_an_answer_without_a_token_is_told(issuer: Issuer, body: bytes) -> None:
+def test_an_answer_without_a_token_is_reported(issuer: Issuer, body: bytes) -> None:
     issuer.failing = [Answer(200, body)]
     with (
         source(client(issuer)) as tokens,
@@ -195,7 +189,7 @@ def test_an_answer_without_a_token_is_told(issuer: Issuer, body: bytes) -> None:
         tokens.header()
 
 
-def test_a_wrong_secret_is_told_without_what_the_server_says_of_it(issuer: Issuer) -> None:
+def test_a_wrong_secret_is_reported_without_the_servers_text(issuer: Issuer) -> None:
     with (
         source(client(issuer, client_secret=Secret("wrong"))) as tokens,
         pytest.raises(NotAllowed) as refusal,
@@ -205,7 +199,7 @@ def test_a_wrong_secret_is_told_without_what_the_server_says_of_it(issuer: Issue
     assert SECRET not in refusal.value.message
 
 
-def test_a_page_that_is_no_issuer_is_told(issuer: Issuer) -> None:
+def test_a_page_that_is_not_an_issuer_is_reported(issuer: Issuer) -> None:
     with (
         source(client(issuer, issuer=f"{issuer.url}/elsewhere")) as tokens,
         pytest.raises(InvalidInput, match="no issuer answers there"),
@@ -213,14 +207,14 @@ def test_a_page_that_is_no_issuer_is_told(issuer: Issuer) -> None:
         tokens.header()
 
 
-def test_a_person_signs_in_elsewhere(issuer: Issuer, cache: TokenFile) -> None:
+def test_a_user_signs_in_on_another_device(issuer: Issuer, cache: TokenFile) -> None:
     issuer.pending, issuer.public = 2, True
-    told: list[str] = []
+    shown: list[str] = []
     with source(
-        client(issuer, cache, client_secret=None, grant=Grant.DEVICE_CODE, tell=told.append)
+        client(issuer, cache, client_secret=None, grant=Grant.DEVICE_CODE, tell=shown.append)
     ) as tokens:
         assert tokens.header() == "Bearer token-1"
-    assert told == [f"to sign in, open {issuer.url}/sign-in and give the code ABCD-EFGH"]
+    assert shown == [f"to sign in, open {issuer.url}/sign-in and give the code ABCD-EFGH"]
     assert issuer.grants == ["device_code"] * 3
 
 
@@ -231,7 +225,7 @@ def test_a_person_signs_in_elsewhere(issuer: Issuer, cache: TokenFile) -> None:
         ("expired_token", "nobody has signed in in time"),
     ],
 )
-def test_a_sign_in_that_comes_to_nothing_is_told(issuer: Issuer, code: str, line: str) -> None:
+def test_a_failed_sign_in_is_reported(issuer: Issuer, code: str, line: str) -> None:
     issuer.denied = code
     with (
         source(client(issuer, grant=Grant.DEVICE_CODE, tell=lambda _: None)) as tokens,
@@ -240,7 +234,7 @@ def test_a_sign_in_that_comes_to_nothing_is_told(issuer: Issuer, code: str, line
         tokens.header()
 
 
-def test_without_anybody_to_sign_in_nothing_is_asked(issuer: Issuer) -> None:
+def test_without_a_terminal_no_sign_in_is_started(issuer: Issuer) -> None:
     with (
         source(client(issuer, grant=Grant.DEVICE_CODE)) as tokens,
         pytest.raises(NotAllowed, match="needs a terminal"),
@@ -249,16 +243,14 @@ def test_without_anybody_to_sign_in_nothing_is_asked(issuer: Issuer) -> None:
     assert issuer.asked == []
 
 
-def test_tokens_are_kept_for_their_user_alone(issuer: Issuer, cache: TokenFile) -> None:
+def test_stored_tokens_are_private(issuer: Issuer, cache: TokenFile) -> None:
     with source(client(issuer, cache)) as tokens:
         tokens.header()
     assert cache.path.stat().st_mode & 0o777 == 0o600
     assert cache.path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_kept_tokens_that_others_could_have_written_are_not_used(
-    issuer: Issuer, cache: TokenFile
-) -> None:
+def test_stored_tokens_that_others_can_write_are_ignored(issuer: Issuer, cache: TokenFile) -> None:
     old(cache, age=0, lifetime=3600)
     cache.path.chmod(0o644)
     with source(client(issuer, cache)) as tokens:
@@ -269,15 +261,13 @@ def test_kept_tokens_that_others_could_have_written_are_not_used(
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"accessToken": "a b", "begin": 0, "end": 1}', '{"accessToken": "t"}']
 )
-def test_what_is_kept_and_not_understood_counts_for_nothing(cache: TokenFile, text: str) -> None:
+def test_invalid_stored_tokens_are_ignored(cache: TokenFile, text: str) -> None:
     with cache.locked():
         cache.write(text)
     assert read_tokens(cache) is None
 
 
-def test_completion_has_the_token_that_is_kept_and_asks_nobody(
-    issuer: Issuer, cache: TokenFile
-) -> None:
+def test_completion_uses_only_the_stored_token(issuer: Issuer, cache: TokenFile) -> None:
     access = Access(client(issuer, cache))
     assert header_at_hand(access) is None
     with source(client(issuer, cache)) as tokens:
@@ -288,10 +278,10 @@ def test_completion_has_the_token_that_is_kept_and_asks_nobody(
     assert issuer.grants == ["client_credentials"]
 
 
-# -- documents that an attacker, or a mistake, has changed ---------------------------------------
-@pytest.mark.parametrize("told", ["https://elsewhere.example.org", "", None, 1])
-def test_a_document_of_another_issuer_is_not_used(issuer: Issuer, told: object) -> None:
-    issuer.changes = {"issuer": told}
+# -- documents changed by an attacker or a mistake -----------------------------------------------
+@pytest.mark.parametrize("shown", ["https://elsewhere.example.org", "", None, 1])
+def test_a_document_of_another_issuer_is_not_used(issuer: Issuer, shown: object) -> None:
+    issuer.changes = {"issuer": shown}
     with (
         source(client(issuer)) as tokens,
         pytest.raises(NotAllowed, match=r"its document names .*, not the configured one"),
@@ -300,13 +290,13 @@ def test_a_document_of_another_issuer_is_not_used(issuer: Issuer, told: object) 
     assert issuer.asked == []
 
 
-def test_a_slash_at_the_end_of_an_issuer_is_no_difference(issuer: Issuer) -> None:
+def test_a_final_slash_of_an_issuer_is_ignored(issuer: Issuer) -> None:
     issuer.changes = {"issuer": f"{issuer.url}/realm/"}
     with source(client(issuer)) as tokens:
         assert tokens.header() == "Bearer token-1"
 
 
-def test_a_secret_is_not_sent_to_an_endpoint_without_tls_that_a_document_names(
+def test_a_secret_is_not_sent_to_an_endpoint_without_tls(
     issuer: Issuer,
 ) -> None:
     seen: list[Request] = []

@@ -1,4 +1,5 @@
-"""Servers that answer v2 only in part: what they lack is one line, everything else works."""
+"""Servers with parts of v2: each missing operation is reported in one line, and the rest
+works."""
 
 from __future__ import annotations
 
@@ -14,8 +15,7 @@ MISSING = ("/recent-changes", "/config/repository")
 
 
 def older(server: str, request: Request) -> Answer:
-    """The answer of a server that knows neither our extensions nor the newest paths, and tells no
-    specification version."""
+    """Answers as a server without our extensions, the newest paths and a specification version."""
     if any(path in request.path for path in MISSING):
         return Answer(
             404,
@@ -24,12 +24,12 @@ def older(server: str, request: Request) -> Answer:
         )
     answer = forward(server, request, ("nessie-cli",))
     if request.path.endswith("/config"):
-        told = {
+        shown = {
             name: value
             for name, value in json.loads(answer.body).items()
             if name not in ("specVersion", "repositoryCreationTimestamp")
         }
-        return answer._replace(body=json.dumps(told).encode())
+        return answer._replace(body=json.dumps(shown).encode())
     return answer
 
 
@@ -50,7 +50,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_server_lacks_is_one_line(at_server: Nessie, name: str) -> None:
+def test_missing_operations_of_a_server_are_reported_in_one_line(
+    at_server: Nessie, name: str
+) -> None:
     at_server.ok("branch", "work")
     outcome = at_server(*REFUSED[name])
     assert outcome.code == 6
@@ -58,7 +60,7 @@ def test_what_a_server_lacks_is_one_line(at_server: Nessie, name: str) -> None:
     assert "server" in outcome.err
 
 
-def test_commits_that_are_not_neighbours_are_refused_and_neighbours_are_not(
+def test_only_consecutive_commits_can_be_transplanted(
     at_server: Nessie,
 ) -> None:
     at_server.ok("branch", "work")
@@ -70,7 +72,7 @@ def test_commits_that_are_not_neighbours_are_refused_and_neighbours_are_not(
     assert at_server.messages() == ["c", "b"]
 
 
-def test_the_daily_work_goes_on(at_server: Nessie) -> None:
+def test_common_commands_work(at_server: Nessie) -> None:
     at_server.ok("content", "put", "db", "--type", "namespace", "-m", "add db")
     at_server.table("db.order lines", 1, "-m", "first")
     at_server.ok("branch", "work")

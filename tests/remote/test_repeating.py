@@ -1,5 +1,5 @@
-"""The same command once more, after an answer was lost for good: it asks what became of the first
-try, and does nothing twice."""
+"""A command that is repeated after its answer was lost looks up the first request, and does
+nothing twice."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.transcripts.conftest import Nessie
 
 
 class Line:
-    """The line to a server; once it is `breaking`, the next write arrives, its answer does not, and
-    nothing comes through after it."""
+    """The connection to a server. Once it is `breaking`, the next write arrives, its answer is
+    lost, and later requests fail."""
 
     def __init__(self, server: str, without: tuple[str, ...]) -> None:
         self._server, self._without = server, without
@@ -82,8 +82,8 @@ def test_a_repetition_does_nothing_twice(
     lost = at_server(*COMMANDS[name], stdin=stdin)
     assert lost.code == 7
     if name == "transplant" and "others" in request.node.name:
-        # Its copies have the metadata of their sources: on a server of others the request leaves no
-        # trace.
+        # Its copies have the metadata of their sources, so the request leaves no trace on another
+        # server.
         assert "before you repeat the command" in lost.err
         return
     assert "Repeat the command: it asks the store" in lost.err
@@ -97,14 +97,14 @@ def test_a_repetition_does_nothing_twice(
     assert not (at_server.folder / ".nessie/requests.json").exists()
 
 
-def test_what_was_answered_is_forgotten(at_server: Nessie) -> None:
+def test_an_answered_request_is_forgotten(at_server: Nessie) -> None:
     at_server.table("db.one", 2, "-m", "mine")
     assert at_server("merge", "work").code == 3
     assert at_server("merge", "work", "--ours", "db.one").code == 0
     assert not (at_server.folder / ".nessie/requests.json").exists()
 
 
-def test_without_a_workspace_one_has_to_look(at_server: Nessie, line: Line) -> None:
+def test_without_a_workspace_the_outcome_stays_unknown(at_server: Nessie, line: Line) -> None:
     url = (
         at_server.ok("status", "--json").json.get("store")
         or (at_server.folder / ".nessie/config.toml").read_text().split('"')[1]

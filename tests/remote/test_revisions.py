@@ -1,4 +1,4 @@
-"""Shortened hashes on a server, and walks over its history: REST v2 has no look-up for either."""
+"""Abbreviated hashes and history on a server: REST v2 cannot look up either."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.repository.plain_remote import plain
 
 @pytest.fixture
 def commits(repository: Repository) -> list[str]:
-    """Six commits, the oldest first."""
+    """Returns six commits, the oldest first."""
     names = "abcdef"
     return [
         repository.commit(
@@ -43,7 +43,7 @@ def client(server: str, request: pytest.FixtureRequest) -> Iterator[Repository]:
         yield found
 
 
-def test_an_old_commit_needs_its_whole_hash(
+def test_an_old_commit_requires_its_full_hash(
     commits: list[str], client: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(revisions, "_SEARCHED", 3)
@@ -53,7 +53,7 @@ def test_an_old_commit_needs_its_whole_hash(
     assert client.resolve(commits[2]).hash == commits[2]
 
 
-def test_only_the_commits_since_an_ancestor_are_walked(
+def test_only_commits_since_an_ancestor_are_read(
     commits: list[str], repository: Repository, server: str
 ) -> None:
     repository.create_reference(ReferenceType.BRANCH, "work", commits[3])
@@ -70,7 +70,7 @@ def test_only_the_commits_since_an_ancestor_are_walked(
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Clients that remember few commits, and ask for few at once."""
+    """Clients that cache few commits, and request few at once."""
     for module, name, number in (
         (session, "MOST_COMMITS", 3),
         (session, "MOST_HASHES", 3),
@@ -81,7 +81,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> int:
     return 3
 
 
-def test_a_client_remembers_a_bounded_number_of_commits_and_asks_again(
+def test_a_client_caches_a_limited_number_of_commits(
     small: int, commits: list[str], repository: Repository, client: Repository
 ) -> None:
     repository.create_reference(ReferenceType.BRANCH, "work", commits[1])
@@ -103,7 +103,7 @@ def test_a_client_remembers_a_bounded_number_of_commits_and_asks_again(
 def test_a_wrong_clock_hides_no_merge_base(
     commits: list[str], repository: Repository, server: str
 ) -> None:
-    """The server of others gives the commits of a branch times that lie before those of their
+    """The other server returns commits of a branch whose times are before those of their
     parents."""
     repository.create_reference(ReferenceType.BRANCH, "work", commits[3])
     aside = repository.commit(

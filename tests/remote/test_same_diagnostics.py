@@ -1,7 +1,6 @@
 """Conflicts look the same on an embedded store, on our server, and on other servers.
 
-The commands before the conflict run on the store itself; the one with the conflict runs over the
-wire.
+The commands before the conflict run on the store itself; the conflicting one uses a server.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tests.server.serving import serving
 from tests.transcripts.conftest import Nessie, Server
 
 
-def _meets_a_conflict(name: str) -> bool:
+def _has_a_conflict(name: str) -> bool:
     document = read(name)
     if document["run"].startswith("nessie store"):
         # A server refuses these.
@@ -30,7 +29,7 @@ def _meets_a_conflict(name: str) -> bool:
     )
 
 
-CASES = [name for name in of_command_lines() if _meets_a_conflict(name)]
+CASES = [name for name in of_command_lines() if _has_a_conflict(name)]
 NOT_IN_PLAIN_REST = {
     "errors/conflict-merge-rename": "renames are neither told nor followed",
 }
@@ -42,7 +41,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> Lakes:
 
 
 def test_there_is_a_golden_answer_for_every_kind_of_conflict() -> None:
-    told = json.dumps([read(name)["stdout"] for name in CASES])
+    message = json.dumps([read(name)["stdout"] for name in CASES])
     kinds = (
         "VALUE_DIFFERS",
         "KEY_EXISTS",
@@ -52,7 +51,7 @@ def test_there_is_a_golden_answer_for_every_kind_of_conflict() -> None:
         "UNEXPECTED_HASH",
     )
     kinds += ("NAMESPACE_ABSENT", "NAMESPACE_NOT_EMPTY", "NOT_A_NAMESPACE")
-    assert [kind for kind in kinds if f'"{kind}"' not in told] == []
+    assert [kind for kind in kinds if f'"{kind}"' not in message] == []
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["ours", "others"])
@@ -85,7 +84,7 @@ def test_a_conflict_looks_the_same_over_the_wire(
 
 
 def rebind(batch: Path) -> None:
-    """Makes the staged batch one for the store that the workspace names now."""
+    """Changes the staged batch to the store of the workspace."""
     if batch.exists():
         try:
             document = json.loads(batch.read_text())
@@ -100,7 +99,7 @@ def _lines(document: Any) -> list[str]:
 
 
 def _comparable(document: Any) -> Any:
-    """Without what a server decides for itself: who has committed; and the store of a batch."""
+    """Removes the committer and the store of the batch, which a server decides."""
     if isinstance(document, dict):
         return {
             name: _comparable(value)

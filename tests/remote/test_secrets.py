@@ -1,5 +1,5 @@
-"""Where tokens and passwords come from, and that they are seen nowhere: the real command, with
---debug, against servers that fail."""
+"""Sources of tokens and passwords, and their secrecy: the real command, with --debug,
+against servers that fail."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ BASIC = "Basic " + base64.b64encode(f"ann:{PASSWORD}".encode()).decode()
 
 
 class Gate:
-    """Lets requests through that carry the header, and remembers all headers; with `failing` nobody
-    gets through."""
+    """Accepts requests with the header, and records all headers; with `failing` it accepts none."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -38,7 +37,7 @@ class Gate:
         if self.failing is not None:
             return self.failing
         if self.wanted is not None and header != self.wanted:
-            # A server that repeats what it was sent must not make us repeat it.
+            # If a server repeats the request, we must not print it.
             body = {
                 "status": 401,
                 "reason": "Unauthorized",
@@ -64,13 +63,13 @@ def secret_file(folder: Path, text: str, mode: int = 0o600) -> str:
     return str(path)
 
 
-def test_a_token_of_the_environment_is_sent(nessie: Nessie, gate: Gate) -> None:
+def test_a_token_from_the_environment_is_sent(nessie: Nessie, gate: Gate) -> None:
     gate.wanted = BEARER
     nessie.ok("log", env={"NESSIE_ENDPOINT": gate.url, "NESSIE_AUTH_TOKEN": TOKEN})
     assert set(gate.seen) == {BEARER}
 
 
-def test_a_token_of_a_file_is_sent(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
+def test_a_token_from_a_file_is_sent(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
     gate.wanted = BEARER
     nessie.ok(
         "log",
@@ -101,7 +100,7 @@ def test_type_none_sends_nothing(nessie: Nessie, gate: Gate) -> None:
     assert set(gate.seen) == {None}
 
 
-def test_a_password_of_netrc_is_not_sent(nessie: Nessie, gate: Gate) -> None:
+def test_a_password_from_netrc_is_not_sent(nessie: Nessie, gate: Gate) -> None:
     netrc = Path(nessie.environment["HOME"]) / ".netrc"
     netrc.write_text("machine 127.0.0.1 login ann password nobody-asked-for-it\n")
     netrc.chmod(0o600)
@@ -109,9 +108,7 @@ def test_a_password_of_netrc_is_not_sent(nessie: Nessie, gate: Gate) -> None:
     assert set(gate.seen) == {None}
 
 
-def test_the_settings_of_a_profile_say_how_its_server_is_reached(
-    nessie: Nessie, gate: Gate, tmp_path: Path
-) -> None:
+def test_a_profile_has_its_own_access_settings(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
     gate.wanted = BEARER
     for name, value in {
         "store": gate.url,
@@ -127,7 +124,7 @@ def test_the_settings_of_a_profile_say_how_its_server_is_reached(
     nessie.ok("log", "--store", gate.url)
 
 
-def test_the_settings_of_a_workspace_say_how_its_server_is_reached(
+def test_a_workspace_has_its_own_access_settings(
     nessie: Nessie, gate: Gate, tmp_path: Path
 ) -> None:
     gate.wanted = BEARER
@@ -141,9 +138,7 @@ def test_the_settings_of_a_workspace_say_how_its_server_is_reached(
     nessie.ok("init")
 
 
-def test_a_secret_goes_only_to_the_server_that_it_was_set_for(
-    nessie: Nessie, gate: Gate, tmp_path: Path
-) -> None:
+def test_a_secret_is_only_sent_to_its_server(nessie: Nessie, gate: Gate, tmp_path: Path) -> None:
     for name, value in {
         "store": "http://127.0.0.1:1/api/v2",
         "token-file": secret_file(tmp_path, TOKEN),
@@ -154,7 +149,7 @@ def test_a_secret_goes_only_to_the_server_that_it_was_set_for(
     assert set(gate.seen) == {None}
 
 
-def test_a_token_of_an_oauth2_server_is_got_once_for_many_commands(
+def test_a_token_from_an_oauth2_server_is_shared_by_commands(
     nessie: Nessie, gate: Gate, issuer: Issuer
 ) -> None:
     gate.wanted = "Bearer token-1"
@@ -164,9 +159,7 @@ def test_a_token_of_an_oauth2_server_is_got_once_for_many_commands(
     assert issuer.grants == ["client_credentials"]
 
 
-def test_a_token_that_the_catalog_takes_no_more_is_replaced_once(
-    nessie: Nessie, gate: Gate, issuer: Issuer
-) -> None:
+def test_a_refused_token_is_replaced_once(nessie: Nessie, gate: Gate, issuer: Issuer) -> None:
     gate.wanted = "Bearer token-2"
     nessie.ok("log", env=oauth2(gate, issuer))
     assert gate.seen[:2] == ["Bearer token-1", "Bearer token-2"]
@@ -199,7 +192,7 @@ class Backend(KeyringBackend):
 """
 
 
-def test_a_token_of_the_keyring_is_sent_to_its_server_alone(gate: Gate, tmp_path: Path) -> None:
+def test_a_token_from_the_keyring_is_only_sent_to_its_server(gate: Gate, tmp_path: Path) -> None:
     nessie = fresh(tmp_path, None)
     kept = {("nessie:token", f"{gate.url}/api/v2"): TOKEN}
     (tmp_path / "one_keyring.py").write_text(KEYRING.replace("{PASSWORDS}", repr(kept)))
@@ -225,7 +218,7 @@ def oauth2(gate: Gate, issuer: Issuer) -> dict[str, str]:
     }
 
 
-# -- what is wrong with a secret -----------------------------------------------------------------
+# -- wrong secrets -------------------------------------------------------------------------------
 class Wrong(NamedTuple):
     env: Mapping[str, str]
     line: str
@@ -266,7 +259,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_setting_is_one_line_that_names_it(nessie: Nessie, gate: Gate, name: str) -> None:
+def test_a_wrong_setting_is_reported_in_one_line(nessie: Nessie, gate: Gate, name: str) -> None:
     refused = nessie("log", env={"NESSIE_ENDPOINT": gate.url, **WRONG[name].env})
     assert refused.code == 2
     assert WRONG[name].line in refused.err
@@ -299,7 +292,7 @@ def test_a_file_that_others_may_read_is_refused(
         "access.auth.token",
     ],
 )
-def test_settings_take_no_secret(nessie: Nessie, name: str) -> None:
+def test_settings_cannot_contain_secrets(nessie: Nessie, name: str) -> None:
     nessie.ok("init")
     refused = nessie("config", "set", name, TOKEN)
     assert refused.code == 2
@@ -307,13 +300,13 @@ def test_settings_take_no_secret(nessie: Nessie, name: str) -> None:
     assert seen_in_files(nessie, TOKEN) == []
 
 
-def test_settings_take_no_password_of_a_proxy(nessie: Nessie) -> None:
+def test_settings_cannot_contain_the_password_of_a_proxy(nessie: Nessie) -> None:
     nessie.ok("init")
     refused = nessie("config", "set", "access.proxy", f"http://ann:{TOKEN}@proxy:3128")
     assert (refused.code, TOKEN in refused.out + refused.err) == (2, False)
 
 
-# -- seen nowhere --------------------------------------------------------------------------------
+# -- secrecy -------------------------------------------------------------------------------------
 FAILURES = {
     "401": None,
     "403": Answer(403, b"<html>no</html>", {"Content-Type": "text/html"}),
@@ -342,7 +335,7 @@ CREDENTIALS = {
 
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize("kind", CREDENTIALS)
-def test_a_secret_is_seen_nowhere(nessie: Nessie, gate: Gate, kind: str, failure: str) -> None:
+def test_secrets_are_never_shown(nessie: Nessie, gate: Gate, kind: str, failure: str) -> None:
     gate.wanted, gate.failing = "Bearer another", FAILURES[failure]
     env, secrets = CREDENTIALS[kind]
     failed = nessie("log", "--debug", "-v", "--json", env={"NESSIE_ENDPOINT": gate.url, **env})
@@ -362,7 +355,7 @@ def test_a_secret_is_seen_nowhere(nessie: Nessie, gate: Gate, kind: str, failure
         CUT,
     ],
 )
-def test_the_secret_of_a_client_is_seen_nowhere(
+def test_client_secrets_are_never_shown(
     nessie: Nessie, gate: Gate, issuer: Issuer, failing: Answer
 ) -> None:
     issuer.failing = [failing] * 3
@@ -373,9 +366,7 @@ def test_the_secret_of_a_client_is_seen_nowhere(
     assert seen_in_files(nessie, SECRET) == []
 
 
-def test_tokens_are_seen_only_where_they_are_kept(
-    nessie: Nessie, gate: Gate, issuer: Issuer
-) -> None:
+def test_tokens_are_only_in_their_store(nessie: Nessie, gate: Gate, issuer: Issuer) -> None:
     issuer.refreshing, gate.failing = True, CUT
     failed = nessie("log", "--debug", env=oauth2(gate, issuer))
     assert "token-1" not in failed.out + failed.err

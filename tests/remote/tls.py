@@ -1,6 +1,7 @@
-"""Certificates and keys of a CA, a server and a client, created in each process that needs them.
+"""Certificates and keys of a CA, a server and a client, created in each process that needs
+them.
 
-The client's key is also there encrypted with the password `opensesame`.
+An encrypted copy of the client's key has the password `opensesame`.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ def _made() -> Path:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """At the end of the process that made it; children that a test has forked end too."""
+    """Removes the folder when its creator exits, but not when forked children do."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 TLS = _made()
-"""The folder: `ca.pem`, `server.pem`, `server.key`, `client.pem`, `client.key`,
+"""The folder with `ca.pem`, `server.pem`, `server.key`, `client.pem`, `client.key`,
 `client-encrypted.key`."""

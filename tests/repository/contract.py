@@ -1,7 +1,7 @@
-"""The contract of every implementation of `Repository`, over whatever store or server.
+"""The contract of `Repository`, for every implementation over any store or server.
 
-An implementation inherits `RepositoryContract` and gives a fixture `repository`: fresh, with the
-default branch `main` at the empty history.
+An implementation inherits `RepositoryContract` and provides a fixture `repository`: a new one
+with the default branch `main` at the empty history.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class RepositoryContract(
     TransplantConflicts,
     NamespaceValidation,
 ):
-    """All of it."""
+    """The whole contract."""
 
     @pytest.fixture(autouse=True)
-    def sound(self, repository: Repository) -> Iterator[None]:
-        """Whatever a test did, nothing in the store is broken afterwards."""
+    def check_store(self, repository: Repository) -> Iterator[None]:
+        """Checks that no test has damaged the store."""
         yield
         assert list(repository.check()) == []
-        # Raises if something is damaged; a server's store cannot be verified from here.
+        # Raises an error for damage; the store of a server cannot be verified through the API.
         repository.verify({found.hash for found in repository.references()})
 
     @pytest.fixture

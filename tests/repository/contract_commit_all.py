@@ -1,5 +1,5 @@
-"""The contract of `commit_all`: several plans, each on the state that those before it will leave,
-made durable at once."""
+"""The contract of `commit_all`: several plans commit at once, each planned on the state that
+those before it will leave."""
 
 from __future__ import annotations
 
@@ -23,19 +23,17 @@ from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
 
 
 class Groups:
-    """A part of the contract of embedded repositories."""
+    """The part of the contract for embedded repositories."""
 
-    def test_each_call_of_a_group_has_its_own_answer_in_order(self, catalog: Catalog) -> None:
+    def test_each_plan_of_a_group_has_its_own_answer_in_order(self, catalog: Catalog) -> None:
         answers = group(catalog, *[lambda c, n=n: c.write("main", {f"k{n}": n}) for n in range(5)])
         assert answers == list(reversed(catalog.hashes()))
         assert catalog.numbers() == {f"k{n}": n for n in range(5)}
 
-    def test_a_group_of_no_calls_has_no_answers(self, catalog: Catalog) -> None:
+    def test_an_empty_group_has_no_answers(self, catalog: Catalog) -> None:
         assert group(catalog) == []
 
-    def test_a_conflict_in_a_group_is_the_answer_of_its_own_call_only(
-        self, catalog: Catalog
-    ) -> None:
+    def test_a_conflict_in_a_group_affects_only_its_own_plan(self, catalog: Catalog) -> None:
         start = catalog.write("main", {"a": 0})
         content_id = catalog.id("main", "a")
         first, refused, last = group(
@@ -49,9 +47,7 @@ class Groups:
         assert catalog.hashes() == [last, first, start]
         assert catalog.numbers() == {"a": 1, "b": 3}
 
-    def test_a_call_of_a_group_that_fails_late_leaves_nothing_behind(
-        self, catalog: Catalog
-    ) -> None:
+    def test_a_plan_that_fails_late_writes_nothing(self, catalog: Catalog) -> None:
         lost = []
 
         def fails(c: Catalog) -> None:
@@ -73,7 +69,7 @@ class Groups:
         with pytest.raises(CommitNotFound):
             catalog.branch("on what never was", at=f"@{lost[0]}")
 
-    def test_calls_of_a_group_see_what_those_before_them_did(self, catalog: Catalog) -> None:
+    def test_plans_of_a_group_see_the_changes_of_those_before_them(self, catalog: Catalog) -> None:
         base = catalog.write("main", {"a": 0, "b": 0})
         answers = group(
             catalog,
@@ -91,7 +87,7 @@ class Groups:
         assert catalog.numbers() == answers[6]
         assert [r.name for r in catalog.repository.references()] == ["main"]
 
-    def test_every_kind_of_refusal_stands_in_its_place(self, catalog: Catalog) -> None:
+    def test_every_kind_of_refusal_is_the_answer_of_its_plan(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 0})
         catalog.branch("dev")
         catalog.write("dev", {"a": 1})
@@ -109,18 +105,16 @@ class Groups:
         ] * 3
         assert catalog.everything() == before
 
-    def test_a_request_that_is_twice_in_a_group_is_done_once(self, catalog: Catalog) -> None:
+    def test_a_request_that_is_twice_in_a_group_is_committed_once(self, catalog: Catalog) -> None:
         answers = group(
             catalog, *[lambda c: c.commit("main", put("a", table(1)), request_id="r")] * 2
         )
         assert answers[0] == answers[1] == catalog.head()
         assert len(catalog.log()) == 1
 
-    def test_a_plan_never_rests_on_settings_of_a_plan_that_was_stale(
-        self, catalog: Catalog
-    ) -> None:
-        """Another writer changes settings as often as the stale plan would have: the version is
-        what it would have been."""
+    def test_a_plan_never_uses_the_settings_of_a_stale_plan(self, catalog: Catalog) -> None:
+        """Another writer changes the settings as often as the stale plan, so that the versions are
+        equal."""
         catalog.repository.put_setting("protect.main", "merge-only")
         before = catalog.everything()
 
@@ -142,8 +136,8 @@ class Groups:
         assert isinstance(released, NotAllowed) == isinstance(committed, NotAllowed) == protected
         assert (catalog.everything() == before) == protected
 
-    def test_many_changes_of_settings_in_a_group(self, catalog: Catalog) -> None:
-        """Each on the settings that the one before it has left, and commits between them."""
+    def test_a_group_may_change_settings_many_times(self, catalog: Catalog) -> None:
+        """Each plan reads the settings that the one before it has left, with commits in between."""
 
         def count(c: Catalog) -> int:
             number = int(c.repository.config().settings.get("count", "0"))
@@ -156,7 +150,7 @@ class Groups:
         assert answers[::2] == list(range(60))
         assert answers[1::2] == catalog.hashes()[::-1]
 
-    def test_an_interrupt_undoes_the_whole_group(self, catalog: Catalog) -> None:
+    def test_an_interrupt_rolls_back_the_whole_group(self, catalog: Catalog) -> None:
         lost = []
 
         def interrupted(c: Catalog) -> None:
@@ -171,7 +165,7 @@ class Groups:
             catalog.hash(f"@{lost[0]}")
         assert group(catalog, lambda c: c.write("main", {"a": 1})) == [catalog.head()]
 
-    def test_nobody_sees_a_group_before_all_of_it_is_done(self, catalog: Catalog) -> None:
+    def test_a_group_becomes_visible_at_once(self, catalog: Catalog) -> None:
         written, seen = Event(), []
 
         def last(c: Catalog) -> str:
@@ -181,7 +175,8 @@ class Groups:
 
         def reader() -> None:
             assert written.wait(60)
-            # It may be made to wait for the end of the group, so the group does not wait for it.
+            # The reader may have to wait for the end of the group, so the group must not wait for
+            # it.
             head = catalog.head()
             seen.append((head, catalog.repository.contents(f"@{head}", [key("a"), key("b")])))
 
@@ -192,9 +187,7 @@ class Groups:
         head, contents = seen[0]
         assert (head, len(contents)) in [(EMPTY, 0), (catalog.head(), 2)]
 
-    def test_groups_and_single_writers_of_several_threads_lose_nothing(
-        self, catalog: Catalog
-    ) -> None:
+    def test_concurrent_groups_and_single_writers_lose_no_commits(self, catalog: Catalog) -> None:
         def work(number: int) -> list[object]:
             if number % 2:
                 return [catalog.commit("main", put(f"k{number}-{n}", table(n))) for n in range(8)]
@@ -211,7 +204,7 @@ class Groups:
         assert sorted(catalog.hashes()) == sorted(map(str, made))
         assert len(catalog.numbers()) == 32
 
-    def test_references_made_in_a_group_are_there_or_refused(self, catalog: Catalog) -> None:
+    def test_references_of_a_group_are_created_or_refused(self, catalog: Catalog) -> None:
         def make(c: Catalog) -> Reference:
             return c.repository.create_reference(ReferenceType.TAG, "t", EMPTY)
 

@@ -1,5 +1,4 @@
-"""Commits: who may commit what, content ids, lists of operations, metadata, request ids (reference
-5.1, 6.2, 7; design 5.3)."""
+"""Commits: permission to commit, content ids, lists of operations, metadata, request ids."""
 
 from __future__ import annotations
 
@@ -51,9 +50,9 @@ SOME_ID = "6e0c39c3-8f2a-4d53-9d7a-0d9f2b3c4d5e"
 
 
 class Commits:
-    # -- what a commit does --
+    # -- the effect of a commit --
 
-    def test_a_commit_moves_the_branch_and_tells_the_new_ids(self, catalog: Catalog) -> None:
+    def test_a_commit_moves_the_branch_and_returns_the_new_ids(self, catalog: Catalog) -> None:
         result = catalog.repository.commit(
             "main", [put("a", table(1)), put("n", namespace("n"))], CommitMeta("first")
         )
@@ -66,7 +65,7 @@ class Commits:
         assert catalog.top().parent == EMPTY
         assert catalog.top().meta.parents == (EMPTY,)
 
-    def test_an_update_adds_nothing(self, catalog: Catalog) -> None:
+    def test_an_update_returns_no_new_ids(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1})
         result = catalog.repository.commit(
             "main", [put("a", table(2, catalog.id("main", "a"))), delete("b")], CommitMeta("m")
@@ -74,7 +73,7 @@ class Commits:
         assert result.added == {}
         assert catalog.numbers() == {"a": 2}
 
-    def test_all_operations_or_none(self, catalog: Catalog) -> None:
+    def test_all_operations_are_committed_or_none(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         before = catalog.everything()
         with pytest.raises(ReferenceConflict):
@@ -82,7 +81,7 @@ class Commits:
         assert catalog.everything() == before
         assert catalog.numbers() == {"a": 1}
 
-    def test_the_parent_is_the_head_whatever_was_expected(self, catalog: Catalog) -> None:
+    def test_the_parent_is_the_head_for_any_expected_hash(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         two = catalog.write("main", {"b": 1})
         catalog.commit("main", put("c", table(1)), at=one)
@@ -94,14 +93,14 @@ class Commits:
         catalog.commit("main", put("b", table(1)), at=EMPTY)
         assert catalog.numbers() == {"a": 1, "b": 1}
 
-    def test_an_identical_put_makes_a_commit(self, catalog: Catalog) -> None:
+    def test_an_identical_put_creates_a_commit(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         two = catalog.write("main", {"a": 1})
         assert one != two
         assert catalog.hashes() == [two, one]
         assert catalog.top().operations == (put("a", table(1, catalog.id("main", "a"))),)
 
-    def test_unchanged_alone_makes_a_commit_without_operations(self, catalog: Catalog) -> None:
+    def test_only_unchanged_operations_create_an_empty_commit(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         two = catalog.commit("main", unchanged("a"))
         assert catalog.hashes() == [two, one]
@@ -155,7 +154,7 @@ class Commits:
         )
         assert len(catalog.numbers()) == 5
 
-    def test_a_generator_that_fails_leaves_nothing(self, catalog: Catalog) -> None:
+    def test_a_failing_generator_writes_nothing(self, catalog: Catalog) -> None:
         def broken() -> object:
             yield put("a", table(1))
             raise RuntimeError("the source broke")
@@ -165,25 +164,25 @@ class Commits:
             catalog.repository.commit("main", broken(), CommitMeta("m"))  # type: ignore[arg-type]
         assert catalog.everything() == before
 
-    def test_the_same_state_on_two_branches_is_two_commits(self, catalog: Catalog) -> None:
+    def test_equal_commits_on_two_branches_are_different(self, catalog: Catalog) -> None:
         catalog.branch("dev", EMPTY)
         one = catalog.commit("main", put("a", table(1)))
         two = catalog.commit("dev", put("a", table(1)))
         assert one != two
         assert catalog.id("main", "a") != catalog.id("dev", "a")
 
-    # -- where --
+    # -- branches and expected hashes --
 
     def test_an_unknown_branch_is_not_found(self, catalog: Catalog) -> None:
         with pytest.raises(ReferenceNotFound):
             catalog.commit("nosuch", put("a", table(1)))
 
-    def test_a_tag_takes_no_commits(self, catalog: Catalog) -> None:
+    def test_a_commit_to_a_tag_is_refused(self, catalog: Catalog) -> None:
         catalog.tag("v1", EMPTY)
         with pytest.raises(InvalidInput, match="must be a branch"):
             catalog.commit("v1", put("a", table(1)))
 
-    def test_the_expected_hash_has_to_be_on_the_branch(self, catalog: Catalog) -> None:
+    def test_the_expected_hash_must_be_on_the_branch(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("dev")
         aside = catalog.write("dev", {"b": 1})
@@ -193,7 +192,7 @@ class Commits:
             ):
                 catalog.commit("main", put("c", table(1)), at=hash_)
 
-    def test_a_merged_commit_is_not_a_state_that_the_branch_had(self, catalog: Catalog) -> None:
+    def test_a_merged_commit_is_not_an_expected_hash_of_the_target(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("dev")
         aside = catalog.write("dev", {"b": 1})
@@ -209,7 +208,7 @@ class Commits:
             assert refused.value.status in (400, 404)
         assert catalog.head() == EMPTY
 
-    # -- content ids, table 5.1 --
+    # -- content ids --
 
     @pytest.mark.parametrize(
         "content", [table(1, SOME_ID), namespace("a", SOME_ID), view(1, SOME_ID)]
@@ -218,7 +217,7 @@ class Commits:
         with pytest.raises(InvalidInput, match="New value for key 'a' must not have a content ID"):
             catalog.commit("main", put("a", content))
 
-    def test_an_id_of_zeros_is_an_id(self, catalog: Catalog) -> None:
+    def test_an_id_of_zeros_is_valid(self, catalog: Catalog) -> None:
         zeros = "00000000-0000-0000-0000-000000000000"
         with pytest.raises(InvalidInput, match="must not have a content ID"):
             catalog.commit("main", put("a", table(1, zeros)))
@@ -226,7 +225,7 @@ class Commits:
         with pytest.raises(InvalidInput, match="already exists with content ID"):
             catalog.commit("main", put("a", table(1, zeros)))
 
-    def test_an_update_has_the_id(self, catalog: Catalog) -> None:
+    def test_an_update_needs_the_content_id(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         content_id = catalog.id("main", "a")
         catalog.commit("main", put("a", table(2, content_id)))
@@ -248,7 +247,7 @@ class Commits:
             ):
                 catalog.commit("main", put("a", table(2, other)))
 
-    def test_ids_are_judged_at_the_expected_hash(self, catalog: Catalog) -> None:
+    def test_ids_are_checked_at_the_expected_hash(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"b": 1})
         catalog.write("main", {"a": 1})
         with pytest.raises(InvalidInput, match="must not have a content ID"):
@@ -257,14 +256,12 @@ class Commits:
     @pytest.mark.parametrize(
         "content_id", ["", "not-a-uuid", "123", "6e0c39c3-8f2a-4d53-9d7a-0d9f2b3c4d5"]
     )
-    def test_an_id_that_is_no_uuid_is_refused(self, catalog: Catalog, content_id: str) -> None:
+    def test_an_id_that_is_not_a_uuid_is_refused(self, catalog: Catalog, content_id: str) -> None:
         with pytest.raises(InvalidInput):
             catalog.commit("main", put("a", table(1, content_id)))
 
     @pytest.mark.parametrize("put_first", [False, True])
-    def test_a_rename_keeps_the_id_and_adds_nothing(
-        self, catalog: Catalog, put_first: bool
-    ) -> None:
+    def test_a_rename_keeps_the_id(self, catalog: Catalog, put_first: bool) -> None:
         catalog.write("main", {"a": 1})
         content_id = catalog.id("main", "a")
         operations: list[Operation] = [delete("a"), put("b", table(1, content_id))]
@@ -275,13 +272,13 @@ class Commits:
         assert catalog.numbers() == {"b": 1}
         assert catalog.id("main", "b") == content_id
 
-    def test_a_rename_may_change_the_content_too(self, catalog: Catalog) -> None:
+    def test_a_rename_may_also_change_the_content(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "n": NS})
         content_id = catalog.id("main", "a")
         catalog.commit("main", delete("a"), put("n.b", table(2, content_id)))
         assert catalog.content("main", "n.b") == table(2, content_id)
 
-    def test_a_new_key_with_the_id_of_a_content_that_stays_is_refused(
+    def test_a_new_key_with_the_id_of_an_existing_content_is_refused(
         self, catalog: Catalog
     ) -> None:
         catalog.write("main", {"a": 1, "c": 1})
@@ -303,12 +300,12 @@ class Commits:
                 "main", delete("a"), put("b", table(1, content_id)), put("c", table(1, content_id))
             )
 
-    def test_a_renamed_content_never_takes_another_type(self, catalog: Catalog) -> None:
+    def test_a_rename_cannot_change_the_type(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         with pytest.raises((InvalidInput, ReferenceConflict)):
             catalog.commit("main", delete("a"), put("b", view(1, catalog.id("main", "a"))))
 
-    def test_a_content_never_takes_another_type_under_its_id(self, catalog: Catalog) -> None:
+    def test_an_update_cannot_change_the_type(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "n": NS})
         for operation in (
             put("a", view(1, catalog.id("main", "a"))),
@@ -322,7 +319,7 @@ class Commits:
     # -- drop and re-create --
 
     @pytest.mark.parametrize("content", [table(2), view(2), namespace("a")])
-    def test_delete_then_put_without_id_creates_again(
+    def test_a_delete_and_a_put_without_id_recreate_a_content(
         self, catalog: Catalog, content: Content
     ) -> None:
         catalog.write("main", {"a": 1})
@@ -335,9 +332,7 @@ class Commits:
         assert result.added == {key("a"): new}
         assert catalog.content("main", "a") == content.with_id(new)
 
-    def test_a_put_with_another_id_creates_again_when_it_carries_what_it_replaces(
-        self, catalog: Catalog
-    ) -> None:
+    def test_a_put_with_another_id_recreates_the_expected_content(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         old = catalog.content("main", "a")
         result = catalog.repository.commit(
@@ -346,12 +341,12 @@ class Commits:
         assert catalog.content("main", "a") == table(2, SOME_ID)
         assert result.added == {key("a"): SOME_ID}
 
-    def test_a_put_with_another_id_may_take_another_type(self, catalog: Catalog) -> None:
+    def test_a_put_with_another_id_may_have_another_type(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.commit("main", put("a", view(2, SOME_ID), expected=catalog.content("main", "a")))
         assert catalog.content("main", "a") == view(2, SOME_ID)
 
-    def test_a_put_with_another_id_conflicts_when_it_replaces_something_else(
+    def test_a_put_with_another_id_conflicts_with_an_unexpected_content(
         self, catalog: Catalog
     ) -> None:
         catalog.write("main", {"a": 1})
@@ -362,9 +357,9 @@ class Commits:
         assert found(refused) == [("VALUE_DIFFERS", "a")]
         assert catalog.numbers() == {"a": 2}
 
-    # -- lists of operations, 6.2 --
+    # -- lists of operations --
 
-    def test_a_commit_needs_an_operation(self, catalog: Catalog) -> None:
+    def test_a_commit_requires_an_operation(self, catalog: Catalog) -> None:
         with pytest.raises(InvalidInput):
             catalog.commit("main")
 
@@ -380,7 +375,7 @@ class Commits:
             "unchanged unchanged",
         ],
     )
-    def test_a_key_occurs_once(self, catalog: Catalog, order: str) -> None:
+    def test_a_key_may_occur_once(self, catalog: Catalog, order: str) -> None:
         catalog.write("main", {"a": 1})
         words: dict[str, Operation] = {
             "put": put("a", table(2, catalog.id("main", "a"))),
@@ -390,7 +385,7 @@ class Commits:
         with pytest.raises(InvalidInput, match="Duplicate key in commit operations: a"):
             catalog.commit("main", *(words[w] for w in order.split()))
 
-    def test_the_exception_for_creating_again_is_narrow(self, catalog: Catalog) -> None:
+    def test_only_a_delete_and_a_put_may_share_a_key(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1})
         same = table(2, catalog.id("main", "a"))
         attempts: list[list[Operation]] = [
@@ -412,7 +407,7 @@ class Commits:
 
     # -- metadata --
 
-    def test_metadata_is_kept_as_given(self, catalog: Catalog) -> None:
+    def test_metadata_is_stored_unchanged(self, catalog: Catalog) -> None:
         when = datetime(2021, 3, 4, 5, 6, 7, 500_000, UTC)
         meta = CommitMeta(
             "subject\n\nbody ünï 漢字 🧊\n",
@@ -432,7 +427,7 @@ class Commits:
         assert {k: tuple(v) for k, v in kept.properties.items()} == meta.properties
         assert (kept.subject, kept.author) == ("subject", "ann <ann@example.org>")
 
-    def test_what_is_not_given_is_filled_in(self, catalog: Catalog) -> None:
+    def test_missing_metadata_is_filled_in(self, catalog: Catalog) -> None:
         head = catalog.write("main", {"a": 1})
         meta = catalog.top().meta
         assert meta.hash == head
@@ -445,7 +440,7 @@ class Commits:
         assert dict(meta.properties) == {}
 
     @pytest.mark.parametrize("message", ["", " ", "\n\n", "x" * 100_000])
-    def test_any_message_is_kept(self, catalog: Catalog, message: str) -> None:
+    def test_any_message_is_stored(self, catalog: Catalog, message: str) -> None:
         catalog.repository.commit("main", [put("a", table(1))], CommitMeta(message))
         assert catalog.top().meta.message == message
 
@@ -459,7 +454,7 @@ class Commits:
         ],
         ids=str,
     )
-    def test_what_the_repository_sets_cannot_be_given(
+    def test_metadata_that_the_repository_sets_is_refused(
         self, catalog: Catalog, given: dict[str, object]
     ) -> None:
         with pytest.raises(InvalidInput):
@@ -523,7 +518,7 @@ class Commits:
             catalog.repository.commit("main", [put("a", table(3))], CommitMeta("m"), dry_run=True)
         assert catalog.everything() == before
 
-    def test_a_request_id_commits_once_and_answers_the_same(self, catalog: Catalog) -> None:
+    def test_a_request_id_commits_once_and_returns_the_same_result(self, catalog: Catalog) -> None:
         def submit() -> object:
             return catalog.repository.commit(
                 "main", [put("a", table(1))], CommitMeta("m"), request_id="r-1"
@@ -534,7 +529,7 @@ class Commits:
         assert len(catalog.log()) == 1
         assert catalog.repository.find_request("r-1") == first
 
-    def test_a_request_id_answers_what_it_did_then(self, catalog: Catalog) -> None:
+    def test_a_request_id_returns_its_recorded_result(self, catalog: Catalog) -> None:
         operations = [put("a", table(1)), put("b", table(1))]
         first = catalog.repository.commit(
             "main", operations, CommitMeta("m"), expected_hash=EMPTY, request_id="r-1"
@@ -548,14 +543,14 @@ class Commits:
         assert catalog.head() == head
         assert catalog.repository.find_request("r-1") == first
 
-    def test_a_refused_request_never_happened(self, catalog: Catalog) -> None:
+    def test_a_refused_request_may_be_sent_again(self, catalog: Catalog) -> None:
         with pytest.raises(ReferenceConflict):
             catalog.commit("main", delete("nosuch"), request_id="r-1")
         assert catalog.repository.find_request("r-1") is None
         catalog.commit("main", put("a", table(1)), request_id="r-1")
         assert catalog.repository.find_request("r-1") is not None
 
-    def test_a_dry_run_uses_up_no_request_id(self, catalog: Catalog) -> None:
+    def test_a_dry_run_does_not_use_its_request_id(self, catalog: Catalog) -> None:
         catalog.repository.commit(
             "main", [put("a", table(1))], CommitMeta("m"), request_id="r-1", dry_run=True
         )
@@ -569,7 +564,7 @@ class Commits:
             catalog.commit("main", put("a", table(1)), request_id="r-2")
         assert catalog.repository.find_request("nosuch") is None
 
-    # -- what is kept --
+    # -- stored values --
 
     @pytest.mark.parametrize(
         "content",
@@ -614,7 +609,7 @@ class Commits:
         ],
         ids=lambda c: c.type_name,
     )
-    def test_every_content_is_kept_exactly(self, catalog: Catalog, content: Content) -> None:
+    def test_every_content_is_stored_exactly(self, catalog: Catalog, content: Content) -> None:
         catalog.commit("main", put("a", content))
         kept = catalog.content("main", "a")
         assert kept == content.with_id(kept.id)
@@ -625,7 +620,7 @@ class Commits:
         catalog.commit("main", delete("a"))
         assert catalog.numbers() == {}
 
-    def test_awkward_keys_are_kept(self, catalog: Catalog) -> None:
+    def test_unusual_keys_are_stored(self, catalog: Catalog) -> None:
         elements = [
             ("a.b",),
             ('"',),
@@ -650,7 +645,7 @@ class Commits:
         assert operations is not None
         assert [o.key for o in operations] == sorted(keys)
 
-    # -- the written specification's expected content --
+    # -- expected contents --
 
     def test_a_matching_expected_content_commits(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
@@ -685,7 +680,7 @@ class Commits:
         catalog.commit("main", put("a", table(3, now.id), expected=now), at=one)
         assert catalog.numbers() == {"a": 3}
 
-    def test_expected_content_of_a_key_that_is_gone_conflicts(self, catalog: Catalog) -> None:
+    def test_expected_content_of_a_deleted_key_conflicts(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         old = catalog.content("main", "a")
         catalog.write("main", {"a": None})
@@ -696,7 +691,9 @@ class Commits:
     @pytest.mark.parametrize(
         "field", ["metadata_location", "snapshot_id", "schema_id", "spec_id", "sort_order_id"]
     )
-    def test_every_field_of_the_expected_content_counts(self, catalog: Catalog, field: str) -> None:
+    def test_every_field_of_the_expected_content_is_compared(
+        self, catalog: Catalog, field: str
+    ) -> None:
         catalog.write("main", {"a": 1})
         old = catalog.content("main", "a")
         assert isinstance(old, IcebergTable)
@@ -731,7 +728,7 @@ class Commits:
         catalog.commit("main", delete("b"))
         assert catalog.numbers() == {"a": 2}
 
-    def test_an_identical_repository_setting_can_be_taken_back(
+    def test_a_repository_setting_can_be_reverted(
         self, catalog: Catalog, repository: Repository
     ) -> None:
         catalog.write("main", {"a": 1})

@@ -1,5 +1,5 @@
-"""Conflicts of commits: every row of the tables of reference 6.5, 7.6 and 14, and the facts that
-each conflict carries."""
+"""Conflicts of commits: every combination of operation and states, and the facts in
+conflicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.repository.vocabulary import (
 ABSENT, SAME, VALUE, ID, TYPE, CREATED = "absent", "same", "value", "id", "type", "created"
 
 CASES = [
-    # operation, what the key is at the expected hash and what it is at HEAD, conflict
+    # operation, state of the key at the expected hash and at HEAD, conflict
     ("put", ABSENT, ABSENT, None),
     ("put", ABSENT, CREATED, "KEY_EXISTS"),
     ("put", SAME, SAME, None),
@@ -70,7 +70,7 @@ MESSAGES = {
 
 
 def set_up(catalog: Catalog, before: str, now: str, name: str = "k") -> tuple[str, str | None]:
-    """Brings a key into its two states. Returns the expected hash and the changing commit."""
+    """Puts a key into its two states. Returns the expected hash and the changing commit."""
     catalog.write("main", {f"aside-{name}": 1})
     if before != ABSENT:
         catalog.write("main", {name: 1})
@@ -107,7 +107,7 @@ def actual(catalog: Catalog, at: str, name: str) -> Content | None:
 
 class Conflicts:
     @pytest.mark.parametrize(("word", "before", "now", "conflict"), CASES)
-    def test_the_table_of_conflicts(
+    def test_every_combination_of_operation_and_states(
         self, catalog: Catalog, word: str, before: str, now: str, conflict: str | None
     ) -> None:
         expected, changed = set_up(catalog, before, now)
@@ -130,7 +130,7 @@ class Conflicts:
         assert (fact.changed_by.hash if fact.changed_by else None) == changed
         assert catalog.everything() == everything
 
-    def test_the_error_tells_where(self, catalog: Catalog) -> None:
+    def test_the_error_names_branch_and_hashes(self, catalog: Catalog) -> None:
         expected, _ = set_up(catalog, SAME, VALUE)
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", delete("k"), at=expected)
@@ -201,16 +201,14 @@ class Conflicts:
         )
         assert catalog.numbers() == {"a": 2, "b": 2, "c": 1, "n": NS, "n.x": 2, "n.y": 1}
 
-    def test_a_key_that_was_changed_and_changed_back_does_not_conflict(
-        self, catalog: Catalog
-    ) -> None:
+    def test_a_reverted_change_does_not_conflict(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         catalog.write("main", {"a": 2})
         catalog.write("main", {"a": 1})
         catalog.commit("main", put("a", table(3, catalog.id("main", "a"))), at=one)
         assert catalog.numbers() == {"a": 3}
 
-    def test_the_last_commit_that_changed_the_key_is_named(self, catalog: Catalog) -> None:
+    def test_a_conflict_names_the_last_commit_that_changed_the_key(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         catalog.write("main", {"a": 2}, "second")
         last = catalog.write("main", {"a": 3}, "third")
@@ -222,7 +220,7 @@ class Conflicts:
         assert (by.hash, by.message) == (last, "third")
         assert by.commit_time is not None
 
-    def test_a_change_that_came_by_a_merge_is_named(self, catalog: Catalog) -> None:
+    def test_a_conflict_names_the_merge_that_changed_the_key(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         catalog.branch("dev")
         catalog.write("dev", {"a": 2})
@@ -233,7 +231,7 @@ class Conflicts:
         assert by is not None
         assert by.hash == merged
 
-    def test_a_refused_commit_may_be_tried_again_on_top(self, catalog: Catalog) -> None:
+    def test_a_refused_commit_may_be_retried_on_head(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         catalog.write("main", {"a": 2})
         attempt = put("a", table(3, catalog.id("main", "a")))
@@ -254,7 +252,7 @@ class Namespaces:
             ("there.b.c.t", ["there.b.c", "there.b"]),
         ],
     )
-    def test_missing_namespaces_are_all_named_deepest_first(
+    def test_all_missing_namespaces_are_named_deepest_first(
         self, catalog: Catalog, new: str, missing: list[str]
     ) -> None:
         catalog.write("main", {"there": NS})
@@ -268,7 +266,7 @@ class Namespaces:
                 ("NAMESPACE_ABSENT", name, f"namespace '{name}' must exist") for name in missing
             ]
 
-    def test_several_tables_name_each_missing_namespace_once(self, catalog: Catalog) -> None:
+    def test_each_missing_namespace_of_several_tables_is_named_once(self, catalog: Catalog) -> None:
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", put("a.t", table(1)), put("a.u", table(2)), put("b.t", table(3)))
         assert found(refused) == [("NAMESPACE_ABSENT", "a"), ("NAMESPACE_ABSENT", "b")]
@@ -277,7 +275,7 @@ class Namespaces:
         assert catalog.write("main", {"t": 1})
 
     @pytest.mark.parametrize("order", [1, -1])
-    def test_namespaces_may_come_in_the_same_commit_in_any_order(
+    def test_a_commit_may_create_namespaces_in_any_order(
         self, catalog: Catalog, order: int
     ) -> None:
         operations = [
@@ -289,26 +287,24 @@ class Namespaces:
         catalog.commit("main", *operations[::order])
         assert catalog.numbers() == {"a": NS, "a.b": NS, "a.b.t": 1, "a.t": 2}
 
-    def test_an_inner_namespace_does_not_stand_for_the_outer_one(self, catalog: Catalog) -> None:
+    def test_an_inner_namespace_does_not_imply_the_outer_one(self, catalog: Catalog) -> None:
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", put("a.b", namespace("a.b")), put("a.b.t", table(1)))
         assert found(refused) == [("NAMESPACE_ABSENT", "a")]
 
-    def test_an_outer_namespace_does_not_stand_for_the_inner_one(self, catalog: Catalog) -> None:
+    def test_an_outer_namespace_does_not_imply_the_inner_one(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", put("a.b.t", table(1)))
         assert found(refused) == [("NAMESPACE_ABSENT", "a.b")]
 
-    def test_a_namespace_whose_name_only_begins_alike_does_not_count(
-        self, catalog: Catalog
-    ) -> None:
+    def test_a_namespace_with_a_similar_prefix_is_not_a_parent(self, catalog: Catalog) -> None:
         catalog.write("main", {"sin": NS, "singular": NS})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", put("sing.t", table(1)))
         assert found(refused) == [("NAMESPACE_ABSENT", "sing")]
 
-    def test_a_table_holds_no_keys(self, catalog: Catalog) -> None:
+    def test_a_table_cannot_contain_keys(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.t": 1})
         for content in (table(2), namespace("a.t.x")):
             with pytest.raises(ReferenceConflict) as refused:
@@ -323,7 +319,7 @@ class Namespaces:
                 "(using a content object that is not a namespace as a namespace is forbidden)"
             )
 
-    def test_deep_below_a_table(self, catalog: Catalog) -> None:
+    def test_a_table_cannot_contain_deeper_keys(self, catalog: Catalog) -> None:
         catalog.write("main", {"t": 1})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", put("t.u.v", table(2)))
@@ -332,7 +328,7 @@ class Namespaces:
             ("NOT_A_NAMESPACE", "t"),
         ]
 
-    def test_a_table_of_the_same_commit_is_no_namespace(self, catalog: Catalog) -> None:
+    def test_a_table_of_the_same_commit_is_not_a_namespace(self, catalog: Catalog) -> None:
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", put("q", table(1)), put("q.t", table(2)))
         assert found(refused) in ([("NAMESPACE_ABSENT", "q")], [("NOT_A_NAMESPACE", "q")])
@@ -344,7 +340,9 @@ class Namespaces:
         assert catalog.numbers() == {"a": NS, "a.t": 2}
 
     @pytest.mark.parametrize("child", [1, NS])
-    def test_a_full_namespace_cannot_be_deleted(self, catalog: Catalog, child: int | str) -> None:
+    def test_a_namespace_with_contents_cannot_be_deleted(
+        self, catalog: Catalog, child: int | str
+    ) -> None:
         catalog.write("main", {"a": NS, "a.x": child, "a.y": 2, "ab": NS})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", delete("a"), delete("a.y"))
@@ -355,7 +353,7 @@ class Namespaces:
         )
         assert conflict.message == "namespace 'a' is not empty"
 
-    def test_a_namespace_is_made_again_only_with_its_children(self, catalog: Catalog) -> None:
+    def test_a_namespace_is_recreated_only_with_its_children(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.t": 1})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", delete("a"), put("a", namespace("a")))
@@ -381,13 +379,13 @@ class Namespaces:
             }
         assert catalog.numbers() == {"a": NS, "a.x": 1, "b": NS, "b.x": 1}
 
-    def test_two_full_namespaces_are_both_named(self, catalog: Catalog) -> None:
+    def test_every_namespace_with_contents_is_named(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.x": 1, "b": NS, "b.c": NS, "b.c.x": 1})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", delete("a"), delete("b.c"))
         assert found(refused) == [("NAMESPACE_NOT_EMPTY", "a"), ("NAMESPACE_NOT_EMPTY", "b.c")]
 
-    def test_an_empty_namespace_can_be_deleted_beside_one_that_begins_alike(
+    def test_an_empty_namespace_with_a_similar_neighbour_can_be_deleted(
         self, catalog: Catalog
     ) -> None:
         catalog.write("main", {"a": NS, "ab": NS, "ab.x": 1})
@@ -400,9 +398,7 @@ class Namespaces:
         catalog.commit("main", *[delete(k) for k in ("a", "a.b", "a.b.t", "a.t")][::order])
         assert catalog.numbers() == {}
 
-    def test_a_namespace_that_a_commit_fills_while_deleting_it_is_absent(
-        self, catalog: Catalog
-    ) -> None:
+    def test_a_commit_cannot_delete_a_namespace_and_add_keys_to_it(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "b": NS, "b.t": 1})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", delete("a"), put("a.t", table(1)))
@@ -411,7 +407,7 @@ class Namespaces:
             catalog.commit("main", delete("b"), delete("b.t"), put("b.u", table(1)))
         assert ("NAMESPACE_ABSENT", "b") in found(refused)
 
-    def test_a_namespace_may_be_created_again_with_what_it_holds(self, catalog: Catalog) -> None:
+    def test_a_namespace_may_be_recreated_with_its_contents(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.t": 1})
         old = catalog.id("main", "a")
         catalog.commit(
@@ -426,7 +422,7 @@ class Namespaces:
             catalog.rename("main", "a.t", "b.t")
         assert found(refused) == [("NAMESPACE_ABSENT", "b")]
 
-    def test_namespaces_are_looked_for_at_head(self, catalog: Catalog) -> None:
+    def test_namespaces_are_looked_up_at_head(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"x": 1})
         two = catalog.write("main", {"a": NS})
         catalog.commit("main", put("a.t", table(1)), at=one)
@@ -436,14 +432,14 @@ class Namespaces:
             catalog.commit("main", put("a.t", table(1)), at=two)
         assert ("NAMESPACE_ABSENT", "a") in found(refused)
 
-    def test_a_child_that_appeared_later_keeps_its_namespace(self, catalog: Catalog) -> None:
+    def test_a_namespace_with_a_later_child_cannot_be_deleted(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": NS})
         catalog.write("main", {"a.t": 1})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", delete("a"), at=one)
         assert found(refused) == [("NAMESPACE_NOT_EMPTY", "a")]
 
-    def test_properties_can_be_changed(self, catalog: Catalog) -> None:
+    def test_properties_of_a_namespace_can_be_changed(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.t": 1})
         content_id = catalog.id("main", "a")
         catalog.commit("main", put("a", namespace("a", content_id, owner="ann")))
@@ -451,7 +447,7 @@ class Namespaces:
         catalog.commit("main", put("a", namespace("a", content_id)))
         assert catalog.content("main", "a") == namespace("a", content_id)
 
-    def test_namespace_problems_come_with_everything_of_their_kind(self, catalog: Catalog) -> None:
+    def test_all_namespace_conflicts_are_reported_together(self, catalog: Catalog) -> None:
         catalog.write("main", {"full": NS, "full.x": 1, "t": 1})
         with pytest.raises(ReferenceConflict) as refused:
             catalog.commit("main", put("no.t", table(1)), delete("full"), put("t.x", table(1)))

@@ -1,4 +1,4 @@
-"""The contract of a repository that tells where to cut a state."""
+"""The contract of dividing a state into parts of similar size."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.repository.vocabulary import NOBODY, NS, Catalog, key
 
 
 class Divides:
-    """A part of the contract of our own repositories, embedded or served."""
+    """The part of the contract for our own repositories, embedded or served."""
 
     @pytest.mark.parametrize("most", [1, 7, 100])
-    def test_the_parts_of_a_state_are_all_of_it(self, catalog: Catalog, most: int) -> None:
+    def test_the_parts_of_a_state_are_complete(self, catalog: Catalog, most: int) -> None:
         catalog.write(
             "main",
             {
@@ -34,7 +34,7 @@ class Divides:
         assert [k for part in parts for k in part] == whole
         assert all(0 < len(part) <= most for part in parts)
 
-    def test_a_namespace_is_divided_by_itself(self, catalog: Catalog) -> None:
+    def test_a_single_namespace_can_be_divided(self, catalog: Catalog) -> None:
         catalog.write(
             "main",
             {
@@ -51,10 +51,10 @@ class Divides:
         assert catalog.repository.divisions("main", 2**40) == []
         assert len(list(catalog.repository.entries("main", KeyRange(prefix=key("b"))))) == 5
 
-    def test_a_state_without_keys_is_one_part(self, catalog: Catalog) -> None:
+    def test_an_empty_state_is_one_part(self, catalog: Catalog) -> None:
         assert catalog.repository.divisions("main", 1) == []
 
-    def test_what_cannot_be_divided(self, catalog: Catalog) -> None:
+    def test_invalid_divisions_are_refused(self, catalog: Catalog) -> None:
         with pytest.raises(InvalidInput, match="a part holds one key or more, not 0"):
             catalog.repository.divisions("main", 0)
         with pytest.raises(NotFound):

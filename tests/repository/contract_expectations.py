@@ -1,7 +1,7 @@
 """The content that a merge or transplant expects on its target, under every behavior.
 
-The source's content must have the type and id of the target's; only the value may be another than
-before, and it must be the one that the caller expects. FORCE and DROP do not override that.
+The source's content must have the type and id of the target's; only its value may differ, and the
+target's content must equal the expected one. FORCE and DROP do not override that.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VERBS = ("merge", "transplant")
 
 
 def given(catalog: Catalog, target: Sequence[Operation], source: Sequence[Operation]) -> None:
-    """One commit on `main` and one on `dev`; both begin at a commit that has no key `k`."""
+    """Creates commits on `main` and `dev`, on top of a commit without the key `k`."""
     catalog.write("main", {"aside": 1})
     catalog.branch("dev")
     catalog.commit("main", *target)
@@ -44,7 +44,7 @@ def bring(catalog: Catalog, verb: str, behavior: str, expected: Content) -> Merg
 
 
 def refusal(catalog: Catalog, verb: str, behavior: str, expected: Content) -> str:
-    """The type of the one conflict."""
+    """Returns the type of the only conflict."""
     head = catalog.head()
     with pytest.raises(MergeConflict) as refused:
         bring(catalog, verb, behavior, expected)
@@ -70,7 +70,7 @@ class Expectations:
             (namespace("k", owner="main"), namespace("k"), "CONTENT_ID_DIFFERS"),
         ],
     )
-    def test_no_expectation_lets_a_content_replace_another(
+    def test_an_expectation_never_allows_another_content_id_or_type(
         self,
         catalog: Catalog,
         verb: str,
@@ -82,12 +82,12 @@ class Expectations:
         there = catalog.content("main", "k")
         for behavior in behaviors_of(verb):
             assert refusal(catalog, verb, behavior, there) == type_
-            # Whatever else is expected: the types and ids of both sides decide first.
+            # The types and ids of both sides decide first, for any other expectation.
             assert refusal(catalog, verb, behavior, table(77, STRANGER)) == type_
             assert refusal(catalog, verb, behavior, view(77, there.id)) == type_
 
     @pytest.mark.parametrize("verb", VERBS)
-    def test_an_expected_content_of_another_type_or_id_is_another_value(
+    def test_an_expected_content_of_another_type_or_id_conflicts(
         self,
         catalog: Catalog,
         verb: str,
@@ -103,7 +103,9 @@ class Expectations:
         assert catalog.numbers()["k"] == 2
 
     @pytest.mark.parametrize("verb", VERBS)
-    def test_a_key_that_one_side_deleted(self, catalog: Catalog, verb: str) -> None:
+    def test_expectations_for_a_key_that_one_side_deleted(
+        self, catalog: Catalog, verb: str
+    ) -> None:
         catalog.write("main", {"k": 1})
         catalog.branch("dev")
         catalog.write("dev", {"k": None})
@@ -130,6 +132,8 @@ class Expectations:
         assert touched(bring(catalog, verb, behavior, there)) == {"k": behavior}
         assert catalog.content("main", "k") == there
 
-    def test_a_merge_that_drops_a_key_compares_nothing(self, catalog: Catalog) -> None:
+    def test_a_dropped_key_is_not_compared_with_its_expected_content(
+        self, catalog: Catalog
+    ) -> None:
         given(catalog, [put("k", view(1))], [put("k", table(2))])
         assert touched(bring(catalog, "merge", "DROP", table(77, STRANGER))) == {"k": "DROP"}

@@ -1,4 +1,4 @@
-"""The log of one key: the same commits that walking the whole log would find."""
+"""The log of one key: the same commits as in a walk of the whole log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def found(catalog: Catalog, start: str, name: str) -> list[str]:
 
 
 class KeyLog:
-    def test_the_log_of_a_key_is_what_a_walk_finds(self, catalog: Catalog) -> None:
+    def test_the_log_of_a_key_equals_the_result_of_a_walk(self, catalog: Catalog) -> None:
         random = Random(7)
         catalog.write("main", dict.fromkeys("abc", 0))
         catalog.branch("dev")
@@ -48,5 +48,5 @@ class KeyLog:
         assert last is not None
         assert last.hash == load
 
-    def test_nothing_is_found_in_an_empty_history(self, catalog: Catalog) -> None:
+    def test_the_log_of_a_key_in_an_empty_history_is_empty(self, catalog: Catalog) -> None:
         assert found(catalog, "main", "a") == []

@@ -1,5 +1,4 @@
-"""Merges: the table of reference 9.4 row by row, behaviors, expected and resolved contents, dry
-runs, edge cases (9.2 to 9.7)."""
+"""Merges: every combination of changes, behaviors, expected and resolved contents, dry runs."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ NOTHING, UPDATE, REMOVE, AGAIN, RETYPE, ADD, SAME_ADD, SPACE = (
 
 SAME = "the same change"
 ROWS = [
-    # source did, target did, conflict of NORMAL, state after FORCE
+    # change of the source, change of the target, conflict under NORMAL, state after FORCE
     (UPDATE, NOTHING, None, 2),
     (UPDATE, UPDATE, "VALUE_DIFFERS", 2),
     (UPDATE, REMOVE, "KEY_DOES_NOT_EXIST", 2),
@@ -82,7 +81,7 @@ def change(catalog: Catalog, branch: str, what: str, number: int) -> None:
 
 
 def both_sides(catalog: Catalog, source: str, target: str) -> None:
-    """`dev` and `main` from one base; `k` is 1 in the base unless it is added."""
+    """Creates `dev` and `main` from one base; `k` is 1 in the base unless it is added later."""
     catalog.write("main", {"aside": 1} | ({} if source == ADD else {"k": 1}))
     catalog.branch("dev")
     change(catalog, "dev", source, 2)
@@ -92,7 +91,7 @@ def both_sides(catalog: Catalog, source: str, target: str) -> None:
 
 class Merges:
     @pytest.mark.parametrize(("source", "target", "conflict", "forced"), ROWS)
-    def test_the_table_under_normal(
+    def test_every_combination_of_changes_under_normal(
         self,
         catalog: Catalog,
         source: str,
@@ -141,7 +140,7 @@ class Merges:
         [(source, target, forced) for source, target, _, forced in ROWS],
     )
     @pytest.mark.parametrize("by_key", [False, True])
-    def test_the_table_under_force(
+    def test_every_combination_of_changes_under_force(
         self, catalog: Catalog, source: str, target: str, forced: int | str | None, by_key: bool
     ) -> None:
         both_sides(catalog, source, target)
@@ -161,7 +160,7 @@ class Merges:
         ("source", "target"), [(source, target) for source, target, _, _ in ROWS]
     )
     @pytest.mark.parametrize("by_key", [False, True])
-    def test_the_table_under_drop(
+    def test_every_combination_of_changes_under_drop(
         self, catalog: Catalog, source: str, target: str, by_key: bool
     ) -> None:
         both_sides(catalog, source, target)
@@ -184,13 +183,13 @@ class Merges:
         assert catalog.merge("dev", default_behavior=FORCE).applied
         assert catalog.content("main", "k") == catalog.content("dev", "k")
 
-    def test_a_recreated_key_brings_its_new_id(self, catalog: Catalog) -> None:
+    def test_a_merged_recreation_has_the_new_id(self, catalog: Catalog) -> None:
         both_sides(catalog, AGAIN, NOTHING)
         catalog.merge("dev")
         assert catalog.id("main", "k") == catalog.id("dev", "k") != catalog.id("main~1", "k")
 
     @pytest.mark.parametrize("behavior", [NORMAL, FORCE])
-    def test_an_added_key_that_is_there_already_is_skipped_silently(
+    def test_an_addition_that_exists_on_the_target_is_skipped(
         self, catalog: Catalog, behavior: MergeBehavior
     ) -> None:
         catalog.write("main", {"aside": 1})
@@ -205,7 +204,7 @@ class Merges:
         assert operations is not None
         assert [o.key.plain for o in operations] == ["more"]
 
-    def test_nothing_but_what_is_there_already_makes_no_commit(self, catalog: Catalog) -> None:
+    def test_a_merge_of_existing_additions_creates_no_commit(self, catalog: Catalog) -> None:
         catalog.write("main", {"aside": 1})
         catalog.branch("dev")
         catalog.transplant([catalog.write("dev", {"k": 1})])
@@ -220,7 +219,7 @@ class Merges:
         assert catalog.head() == head
 
     @pytest.mark.parametrize("behavior", [NORMAL, FORCE])
-    def test_a_namespace_made_on_both_sides_takes_the_object_of_the_source(
+    def test_a_namespace_created_on_both_sides_becomes_that_of_the_source(
         self, catalog: Catalog, behavior: MergeBehavior
     ) -> None:
         catalog.write("main", {"aside": 1})
@@ -233,7 +232,7 @@ class Merges:
         assert catalog.content("main", "n") == catalog.content("dev", "n")
 
     @pytest.mark.parametrize("number", [2, None])
-    def test_the_same_change_on_both_sides_is_no_conflict(
+    def test_the_same_change_on_both_sides_does_not_conflict(
         self, catalog: Catalog, number: int | None
     ) -> None:
         catalog.write("main", {"k": 1, "aside": 1})
@@ -247,7 +246,7 @@ class Merges:
         assert catalog.top().operations == (put("more", catalog.content("dev", "more")),)
         assert catalog.numbers() == {"aside": 1, "more": 1} | ({"k": number} if number else {})
 
-    def test_the_same_change_alone_makes_no_commit(self, catalog: Catalog) -> None:
+    def test_only_equal_changes_create_no_commit(self, catalog: Catalog) -> None:
         catalog.write("main", {"k": 1, "gone": 1})
         catalog.branch("dev")
         catalog.transplant([catalog.write("dev", {"k": 2, "gone": None})])
@@ -260,9 +259,7 @@ class Merges:
             (),
         )
 
-    def test_the_same_change_is_compared_with_what_the_caller_expects(
-        self, catalog: Catalog
-    ) -> None:
+    def test_an_equal_change_is_compared_with_the_expected_content(self, catalog: Catalog) -> None:
         catalog.write("main", {"k": 1})
         catalog.branch("dev")
         catalog.transplant([catalog.write("dev", {"k": 2})])
@@ -273,7 +270,7 @@ class Merges:
             catalog.merge("dev", behaviors=[behave("k", "NORMAL", catalog.content("main", "k"))])
         ) == {"k": "NORMAL"}
 
-    def test_the_same_value_under_another_content_id_is_a_conflict(self, catalog: Catalog) -> None:
+    def test_the_same_value_with_another_content_id_conflicts(self, catalog: Catalog) -> None:
         catalog.write("main", {"k": 1})
         catalog.branch("dev")
         catalog.write("dev", {"k": 2})
@@ -360,7 +357,7 @@ class Merges:
         }
         assert catalog.id("main", "a") == catalog.id("main~1", "a")
 
-    def test_a_merge_is_described_when_nothing_is_said(self, catalog: Catalog) -> None:
+    def test_a_merge_has_a_default_message(self, catalog: Catalog) -> None:
         target = catalog.write("main", {"a": 1})
         catalog.branch("dev")
         source = catalog.write("dev", {"b": 1})
@@ -369,7 +366,7 @@ class Merges:
         assert meta.message == f"Merged dev at {source} into main at {target}"
         assert meta.authors == (meta.committer,)
 
-    def test_what_is_said_about_a_merge_is_kept(self, catalog: Catalog) -> None:
+    def test_given_metadata_of_a_merge_is_stored(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("dev")
         catalog.write("dev", {"b": 1})
@@ -393,7 +390,7 @@ class Merges:
         assert meta.commit_time is not None
         assert meta.commit_time.year > 2020
 
-    def test_an_empty_message_is_none(self, catalog: Catalog) -> None:
+    def test_an_empty_message_means_the_default(self, catalog: Catalog) -> None:
         target = catalog.write("main", {"a": 1})
         catalog.branch("dev")
         source = catalog.write("dev", {"b": 1})
@@ -406,7 +403,7 @@ class Merges:
 
     # -- nothing to merge --
 
-    def test_an_ancestor_brings_nothing(self, catalog: Catalog) -> None:
+    def test_merging_an_ancestor_changes_nothing(self, catalog: Catalog) -> None:
         first = catalog.write("main", {"a": 1})
         head = catalog.write("main", {"a": 2})
         catalog.branch("dev")
@@ -420,7 +417,7 @@ class Merges:
             )
         assert catalog.head() == head
 
-    def test_merging_again_brings_nothing(self, catalog: Catalog) -> None:
+    def test_merging_again_changes_nothing(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("dev")
         catalog.write("dev", {"b": 1})
@@ -429,7 +426,7 @@ class Merges:
         assert (again.applied, again.successful, again.resultant_hash) == (False, True, head)
         assert again.common_ancestor == catalog.head("dev")
 
-    def test_changes_that_cancel_out_bring_nothing(self, catalog: Catalog) -> None:
+    def test_merging_reverted_changes_changes_nothing(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("dev")
         catalog.write("dev", {"a": 2, "b": 1})
@@ -443,7 +440,7 @@ class Merges:
             (),
         )
 
-    def test_the_empty_history_brings_nothing(self, catalog: Catalog) -> None:
+    def test_merging_the_empty_history_changes_nothing(self, catalog: Catalog) -> None:
         head = catalog.write("main", {"a": 1})
         catalog.branch("empty", EMPTY)
         for source in ("empty", f"@{EMPTY}", "main~5"):
@@ -462,7 +459,7 @@ class Merges:
                     catalog.merge(source, into=target)
             catalog.write("other", {"b": 1})
 
-    # -- from where, to where --
+    # -- sources and targets --
 
     def test_the_source_may_be_any_revision(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
@@ -477,7 +474,7 @@ class Merges:
             assert catalog.numbers(target) == {"a": 1, "b": 1}
             assert catalog.top(target).meta.parents[1] == first
 
-    def test_unknown_sources_and_targets(self, catalog: Catalog) -> None:
+    def test_unknown_sources_and_targets_are_not_found(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.tag("v1")
         with pytest.raises(ReferenceNotFound):
@@ -489,7 +486,7 @@ class Merges:
         with pytest.raises(InvalidInput, match="must be a branch"):
             catalog.merge("main", into="v1")
 
-    def test_the_expected_hash_has_to_be_on_the_target(self, catalog: Catalog) -> None:
+    def test_the_expected_hash_must_be_on_the_target(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("dev")
         aside = catalog.write("dev", {"b": 1})
@@ -498,7 +495,7 @@ class Merges:
                 catalog.merge("dev", expected_hash=hash_)
         assert catalog.merge("dev", expected_hash=EMPTY).applied
 
-    def test_changes_of_the_target_since_the_expected_hash_count(self, catalog: Catalog) -> None:
+    def test_changes_of_the_target_since_the_expected_hash_conflict(self, catalog: Catalog) -> None:
         base = catalog.write("main", {"k": 1})
         catalog.branch("dev")
         catalog.write("dev", {"k": 2})
@@ -508,7 +505,7 @@ class Merges:
 
     # -- dry run and request id --
 
-    def test_a_dry_merge_changes_nothing(self, catalog: Catalog) -> None:
+    def test_a_dry_run_of_a_merge_changes_nothing(self, catalog: Catalog) -> None:
         base = catalog.write("main", {"a": 1})
         catalog.branch("dev")
         catalog.write("dev", {"a": 2, "b": 1})
@@ -524,16 +521,16 @@ class Merges:
         assert catalog.everything() == before
         assert catalog.numbers() == {"a": 1}
 
-    def test_a_dry_run_of_nothing_answers_the_head(self, catalog: Catalog) -> None:
+    def test_a_dry_run_without_changes_returns_the_head(self, catalog: Catalog) -> None:
         head = catalog.write("main", {"a": 1})
         assert catalog.merge("main", dry_run=True).resultant_hash == head
 
-    def test_a_dry_run_that_drops_everything_answers_no_hash(self, catalog: Catalog) -> None:
+    def test_a_dry_run_that_drops_everything_returns_no_hash(self, catalog: Catalog) -> None:
         both_sides(catalog, UPDATE, UPDATE)
         result = catalog.merge("dev", default_behavior=DROP, dry_run=True)
         assert (result.applied, result.successful, result.resultant_hash) == (False, True, None)
 
-    def test_a_dry_merge_reports_conflicts(self, catalog: Catalog) -> None:
+    def test_a_dry_run_of_a_merge_reports_conflicts(self, catalog: Catalog) -> None:
         both_sides(catalog, UPDATE, UPDATE)
         before = catalog.everything()
         with pytest.raises(MergeConflict) as refused:
@@ -576,15 +573,13 @@ class Merges:
         assert catalog.merge("dev", behaviors=[behave("k", "NORMAL", there)]).applied
         assert catalog.numbers()["k"] == 2
 
-    def test_a_dropped_key_is_not_compared(self, catalog: Catalog) -> None:
+    def test_a_dropped_key_is_not_compared_with_its_expectation(self, catalog: Catalog) -> None:
         both_sides(catalog, UPDATE, UPDATE)
         wrong = table(77, catalog.id("main", "k"))
         assert catalog.merge("dev", behaviors=[behave("k", "DROP", wrong)]).successful
         assert catalog.numbers()["k"] == 3
 
-    def test_a_wrong_expected_target_conflicts_where_nothing_else_would(
-        self, catalog: Catalog
-    ) -> None:
+    def test_a_wrong_expected_target_is_a_conflict_of_its_own(self, catalog: Catalog) -> None:
         both_sides(catalog, UPDATE, NOTHING)
         with pytest.raises(MergeConflict) as refused:
             catalog.merge(
@@ -595,7 +590,7 @@ class Merges:
             "dev", behaviors=[behave("k", "NORMAL", catalog.content("main", "k"))]
         ).applied
 
-    def test_an_expected_target_that_is_not_there_conflicts(self, catalog: Catalog) -> None:
+    def test_a_missing_expected_target_conflicts(self, catalog: Catalog) -> None:
         both_sides(catalog, ADD, NOTHING)
         with pytest.raises(MergeConflict) as refused:
             catalog.merge("dev", behaviors=[behave("k", "NORMAL", catalog.content("dev", "k"))])
@@ -612,7 +607,7 @@ class Merges:
         assert catalog.top().operations == (put("k", resolved),)
         assert catalog.repository.merge_base("main", "dev") == catalog.head("dev")
 
-    def test_a_resolved_content_never_changes_the_id(self, catalog: Catalog) -> None:
+    def test_a_resolved_content_cannot_change_the_id(self, catalog: Catalog) -> None:
         both_sides(catalog, UPDATE, UPDATE)
         there = catalog.content("main", "k")
         other = table(23, catalog.id("main", "aside"))
@@ -623,7 +618,7 @@ class Merges:
         else:
             assert catalog.content("main", "k") == other.with_id(there.id)
 
-    def test_a_resolved_content_does_not_help_against_a_wrong_expectation(
+    def test_a_resolved_content_does_not_override_a_wrong_expectation(
         self, catalog: Catalog
     ) -> None:
         both_sides(catalog, UPDATE, UPDATE)
@@ -654,7 +649,7 @@ class Merges:
             "resolved without id",
         ],
     )
-    def test_wrong_behaviors_are_refused(self, catalog: Catalog, case: str) -> None:
+    def test_invalid_behaviors_are_refused(self, catalog: Catalog, case: str) -> None:
         both_sides(catalog, UPDATE, UPDATE)
         there = catalog.content("main", "k")
         resolved = table(23, there.id)
@@ -688,7 +683,9 @@ class Merges:
         with pytest.raises(InvalidInput, match="never"):
             catalog.merge("dev", behaviors=[behave("never", "FORCE")])
 
-    def test_a_namespace_problem_comes_before_an_unused_behavior(self, catalog: Catalog) -> None:
+    def test_namespace_conflicts_are_reported_before_unused_behaviors(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"z": NS})
         catalog.branch("dev")
         catalog.write("dev", {"z": None})
@@ -697,9 +694,7 @@ class Merges:
             catalog.merge("dev", behaviors=[behave("never", "FORCE")])
         assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_NOT_EMPTY", "z")]
 
-    def test_dropping_a_key_that_the_source_left_alone_is_no_mistake(
-        self, catalog: Catalog
-    ) -> None:
+    def test_a_key_that_the_source_did_not_change_may_be_dropped(self, catalog: Catalog) -> None:
         both_sides(catalog, UPDATE, NOTHING)
         assert catalog.merge("dev", behaviors=[behave("aside", "DROP")]).applied
         assert catalog.numbers() == {"aside": 2, "k": 2}
@@ -715,7 +710,7 @@ class Merges:
     @pytest.mark.parametrize(
         "options", [{}, {"default_behavior": FORCE}, {"dry_run": True}], ids=str
     )
-    def test_a_namespace_that_the_target_deleted_is_missed(
+    def test_a_namespace_that_the_target_deleted_is_reported(
         self, catalog: Catalog, options: dict[str, Any]
     ) -> None:
         catalog.write("main", {"a": NS, "a.b": NS, "z": NS})
@@ -741,7 +736,7 @@ class Merges:
         [{}, {"default_behavior": FORCE}, {"behaviors": [behave("c", "DROP")]}],
         ids=["", "forced", "dropped"],
     )
-    def test_a_namespace_that_the_target_has_as_a_table(
+    def test_a_namespace_that_is_a_table_on_the_target_is_reported(
         self, catalog: Catalog, options: dict[str, Any]
     ) -> None:
         catalog.write("main", {"aside": 1})
@@ -754,7 +749,9 @@ class Merges:
         assert types_and_keys(refused.value.conflicts) == [("NOT_A_NAMESPACE", "c")]
         assert catalog.numbers() == {"aside": 1, "c": 1}
 
-    def test_a_namespace_that_the_target_filled_cannot_be_deleted(self, catalog: Catalog) -> None:
+    def test_a_namespace_with_new_keys_on_the_target_cannot_be_deleted(
+        self, catalog: Catalog
+    ) -> None:
         catalog.write("main", {"z": NS})
         catalog.branch("dev")
         catalog.write("dev", {"z": None})
@@ -764,7 +761,7 @@ class Merges:
         assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_NOT_EMPTY", "z")]
         assert catalog.merge("dev", default_behavior=DROP).successful
 
-    def test_a_namespace_in_conflict_is_not_called_absent(self, catalog: Catalog) -> None:
+    def test_a_namespace_in_conflict_is_not_reported_as_absent(self, catalog: Catalog) -> None:
         catalog.write("main", {"n": NS, "n.a": 1})
         catalog.branch("dev")
         catalog.commit(
@@ -777,7 +774,7 @@ class Merges:
             catalog.merge("dev")
         assert types_and_keys(refused.value.result.conflicts) == [("KEY_DOES_NOT_EXIST", "n")]
 
-    def test_a_child_in_conflict_does_not_make_its_namespace_full(self, catalog: Catalog) -> None:
+    def test_a_child_in_conflict_does_not_keep_its_namespace(self, catalog: Catalog) -> None:
         catalog.write("main", {"o": NS, "o.z": 1})
         catalog.branch("dev")
         catalog.write("dev", {"o": None, "o.z": None})
@@ -796,7 +793,7 @@ class Merges:
             catalog.merge("dev", behaviors=[behave("o.z", "DROP")])
         assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_NOT_EMPTY", "o")]
 
-    def test_a_whole_hierarchy_goes_and_comes_by_merge(self, catalog: Catalog) -> None:
+    def test_a_merge_may_delete_and_create_a_hierarchy(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "a.b": NS, "a.b.t": 1})
         catalog.branch("dev")
         catalog.write(
@@ -823,7 +820,7 @@ class Merges:
         expected = {f"t{n:04}": (n if n % 10 else 5000 if n < 1000 else 6000) for n in range(2000)}
         assert catalog.numbers() == expected
 
-    def test_a_merge_refuses_meta_that_the_repository_sets(self, catalog: Catalog) -> None:
+    def test_a_merge_refuses_metadata_that_the_repository_sets(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("dev")
         catalog.write("dev", {"b": 1})

@@ -1,4 +1,4 @@
-"""Merge bases over direct and merge parents (reference 9.3): simple, double, multiple, crossed,
+"""Merge bases over first parents and merge parents: simple, double, multiple, crossed,
 nested."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from tests.repository.vocabulary import EMPTY, Catalog
 
 class MergeBases:
     def base(self, catalog: Catalog, a: str, b: str) -> str:
-        """The merge base, which does not depend on the side."""
+        """Returns the merge base; it must not depend on the order of the sides."""
         found = catalog.repository.merge_base(a, b)
         assert catalog.repository.merge_base(b, a) == found
         assert found == EMPTY or (
@@ -18,7 +18,7 @@ class MergeBases:
         )
         return found
 
-    def test_the_base_of_a_branch_is_where_it_began(self, catalog: Catalog) -> None:
+    def test_the_merge_base_of_a_branch_is_its_start(self, catalog: Catalog) -> None:
         start = catalog.write("main", {"a": 1})
         catalog.branch("dev")
         assert self.base(catalog, "main", "dev") == start
@@ -28,20 +28,20 @@ class MergeBases:
         assert self.base(catalog, "main", "dev") == start
         assert catalog.merge("dev").common_ancestor == start
 
-    def test_an_ancestor_is_its_own_base(self, catalog: Catalog) -> None:
+    def test_an_ancestor_is_the_merge_base(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         two = catalog.write("main", {"a": 2})
         assert self.base(catalog, "main", "main") == two
         assert self.base(catalog, "main~1", "main") == one
 
-    def test_unrelated_histories_share_nothing(self, catalog: Catalog) -> None:
+    def test_unrelated_histories_have_no_merge_base(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("other", EMPTY)
         assert self.base(catalog, "main", "other") == EMPTY
         catalog.write("other", {"b": 1})
         assert self.base(catalog, "main", "other") == EMPTY
 
-    def test_a_merged_commit_is_the_next_base(self, catalog: Catalog) -> None:
+    def test_a_merged_commit_is_the_next_merge_base(self, catalog: Catalog) -> None:
         start = catalog.write("main", {"a": 1})
         catalog.branch("dev")
         for n in range(5):
@@ -53,7 +53,7 @@ class MergeBases:
             assert result.applied
             assert self.base(catalog, "main", "dev") == catalog.head("dev")
 
-    def test_crossing_merges(self, catalog: Catalog) -> None:
+    def test_crossed_merges(self, catalog: Catalog) -> None:
         start = catalog.write("main", {"a": 1})
         catalog.branch("b1")
         first = catalog.write("b1", {"b11": 1})
@@ -129,7 +129,7 @@ class MergeBases:
         catalog.write("dev", {"d": 2})
         assert self.base(catalog, "main", "dev") == base
 
-    def test_a_long_detour_is_not_better_than_a_near_merge(self, catalog: Catalog) -> None:
+    def test_a_long_detour_is_not_preferred_to_a_near_merge(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("long")
         catalog.branch("short")
@@ -143,7 +143,9 @@ class MergeBases:
             catalog.merge("short", into=branch)
         assert self.base(catalog, "left", "right") in (near, far)
 
-    def test_the_base_is_no_ancestor_of_another_common_ancestor(self, catalog: Catalog) -> None:
+    def test_the_merge_base_is_not_an_ancestor_of_another_common_ancestor(
+        self, catalog: Catalog
+    ) -> None:
         old = catalog.write("main", {"a": 1})
         catalog.branch("release", old)
         new = catalog.write("main", {"a": 2})
@@ -155,7 +157,7 @@ class MergeBases:
         assert self.base(catalog, "release", "feature") == new
 
     @pytest.mark.slow
-    def test_a_chain_of_hundreds(self, catalog: Catalog) -> None:
+    def test_a_chain_of_hundreds_of_merges(self, catalog: Catalog) -> None:
         for n in range(150):
             catalog.write("main", {"a": n})
         fork = catalog.head()

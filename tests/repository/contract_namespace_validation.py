@@ -1,4 +1,4 @@
-"""The setting `namespace-validation`: `false` lets keys lie in no namespace."""
+"""The setting `namespace-validation`: `false` allows keys without a namespace."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ SETTING = "namespace-validation"
 
 
 class NamespaceValidation:
-    def test_without_validation_a_key_needs_no_namespace(self, catalog: Catalog) -> None:
+    def test_without_validation_keys_need_no_namespace(self, catalog: Catalog) -> None:
         catalog.repository.put_setting(SETTING, "false")
         catalog.write("main", {"ns": NS, "ns.t": 1, "table": 1})
         catalog.commit(
             "main", put("absent.deep.t", table(1)), put("table.t", table(1)), delete("ns")
         )
         assert catalog.numbers() == {"absent.deep.t": 1, "ns.t": 1, "table": 1, "table.t": 1}
-        # What stands in no namespace can be read, changed and deleted.
+        # A key without a namespace can be read, changed and deleted.
         catalog.write("main", {"absent.deep.t": 2, "ns.t": None})
         assert catalog.numbers() == {"absent.deep.t": 2, "table": 1, "table.t": 1}
 
     @pytest.mark.parametrize("verb", ["merge", "transplant"])
-    def test_without_validation_a_change_is_brought_without_its_namespace(
+    def test_without_validation_merges_need_no_namespace(
         self,
         catalog: Catalog,
         verb: str,
@@ -47,7 +47,7 @@ class NamespaceValidation:
         bring("one")
         head = catalog.head()
         assert catalog.numbers() == {"ns.t": 1}
-        # What was done is not judged again, whatever the setting is now.
+        # A repeated request is not validated again, whatever the setting is now.
         catalog.repository.put_setting(SETTING, None)
         bring("one")
         assert catalog.head() == head

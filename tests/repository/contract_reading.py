@@ -1,4 +1,4 @@
-"""Reading: log, entries, contents, diff, last change (reference 10, 11)."""
+"""Reading: log, entries, contents, diff, last change."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class History:
         assert catalog.hashes() == [at["m2"], at["merge"], at["m1"], at["base"]]
         assert catalog.hashes("dev") == [at["d2"], at["d1"], at["base"]]
 
-    def test_the_log_starts_anywhere(self, catalog: Catalog) -> None:
+    def test_the_log_may_start_at_any_commit(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         assert catalog.hashes("main~2") == [at["m1"], at["base"]]
         assert catalog.hashes(f"@{at['d1']}") == [at["d1"], at["base"]]
         assert catalog.hashes(EMPTY) == []
         assert catalog.hashes("main~9") == []
 
-    def test_the_log_ends_with_its_limit(self, catalog: Catalog) -> None:
+    def test_the_log_ends_at_its_limit(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         assert catalog.hashes(until=at["m1"]) == [at["m2"], at["merge"], at["m1"]]
         assert catalog.hashes(until=at["m2"]) == [at["m2"]]
 
-    def test_a_limit_that_is_never_met_limits_nothing(self, catalog: Catalog) -> None:
+    def test_an_oldest_commit_that_is_never_reached_has_no_effect(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         assert catalog.hashes(until=at["d1"]) == catalog.hashes()
         assert catalog.hashes("main~1", until=at["m2"]) == catalog.hashes("main~1")
@@ -82,7 +82,7 @@ class History:
         assert passing(Walk("main~2", "dev", symmetric=True)) == [at["d2"], at["m1"], at["d1"]]
         assert passing(Walk("main", "dev", first_parent=True)) == [at["m2"], at["merge"], at["m1"]]
 
-    def test_a_filtered_log_has_operations_if_they_are_asked_for(self, catalog: Catalog) -> None:
+    def test_a_filtered_log_has_operations_on_request(self, catalog: Catalog) -> None:
         diamond(catalog)
         for asked in (True, False):
             found = list(
@@ -95,7 +95,7 @@ class History:
                 asked,
             ]
 
-    def test_many_commits_are_compared_with_one_as_one_is(self, catalog: Catalog) -> None:
+    def test_counts_for_many_commits_equal_those_for_each(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         hashes = [*at.values(), EMPTY]
         for one in at.values():
@@ -108,7 +108,7 @@ class History:
             }
             assert catalog.repository.descendants_among(hashes, one) == descendants
 
-    def test_the_changed_keys_of_a_commit_are_those_of_its_diff(self, catalog: Catalog) -> None:
+    def test_the_changed_keys_of_a_commit_equal_its_diff(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1})
         catalog.commit(
             "main",
@@ -127,7 +127,7 @@ class History:
             for at, name in (("main", "a"), ("main~1", "b"), ("main", "c"))
         ]
 
-    def test_entries_of_the_log_know_their_parents(self, catalog: Catalog) -> None:
+    def test_entries_of_the_log_have_their_parents(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         parents = {e.hash: (e.parent, e.meta.parents) for e in catalog.log()}
         assert parents[at["base"]] == (EMPTY, (EMPTY,))
@@ -145,7 +145,7 @@ class History:
             for parent in entry.meta.parents:
                 assert parent == EMPTY or hashes.index(parent) > hashes.index(entry.hash)
 
-    def test_the_log_reads_as_it_is_consumed(self, catalog: Catalog) -> None:
+    def test_the_log_is_read_lazily(self, catalog: Catalog) -> None:
         for n in range(30):
             catalog.write("main", {"a": n})
         entries = catalog.repository.log("main")
@@ -160,7 +160,9 @@ class History:
         with pytest.raises(ReferenceNotFound):
             list(repository.log("nosuch"))
 
-    def test_the_range_of_commits_in_one_and_not_in_another(self, catalog: Catalog) -> None:
+    def test_a_range_has_the_commits_of_one_revision_and_not_of_another(
+        self, catalog: Catalog
+    ) -> None:
         at = diamond(catalog)
 
         def excluding(start: str, *exclude: str) -> list[str]:
@@ -185,7 +187,7 @@ class History:
             catalog.repository.commit_at(e.hash).operations for e in entries
         ]
 
-    def test_one_commit_with_its_operations(self, catalog: Catalog) -> None:
+    def test_a_commit_can_be_read_with_its_operations(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         entry = catalog.repository.commit_at("main~2")
         assert (entry.hash, entry.operations) == (
@@ -213,13 +215,13 @@ class History:
         assert last("main", "never") is None
         assert last(EMPTY, "a") is None
 
-    def test_the_last_change_of_what_was_merged_is_the_merge(self, catalog: Catalog) -> None:
+    def test_the_last_change_of_a_merged_key_is_the_merge(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         meta = catalog.repository.last_change("main", key("d"))
         assert meta is not None
         assert meta.hash == at["merge"]
 
-    def test_ancestors(self, catalog: Catalog) -> None:
+    def test_ancestors_include_merge_parents(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         above = {
             "base": {"base", "d1", "d2", "m1", "merge", "m2"},
@@ -277,7 +279,7 @@ class Reading:
             ("a.x", []),
         ],
     )
-    def test_a_prefix_goes_by_elements_and_includes_itself(
+    def test_a_prefix_compares_elements_and_includes_itself(
         self, catalog: Catalog, prefix: str, expected: list[str]
     ) -> None:
         shelf(catalog)
@@ -297,7 +299,7 @@ class Reading:
                     k for k in KEYS if key(k) <= key(high)
                 ]
 
-    def test_single_keys_are_joined_with_the_other_conditions(self, catalog: Catalog) -> None:
+    def test_keys_are_combined_with_the_other_conditions(self, catalog: Catalog) -> None:
         shelf(catalog)
         wanted = tuple(key(k) for k in ("c", "a.b", "nosuch", "b"))
         assert self.names(catalog, KeyRange(keys=wanted)) == ["a.b", "b", "c"]
@@ -306,14 +308,14 @@ class Reading:
         assert self.names(catalog, KeyRange(keys=wanted, prefix=key("a"))) == ["a.b"]
         assert self.names(catalog, KeyRange(keys=(key("a"), key("a")))) == ["a"]
 
-    def test_entries_of_any_commit(self, catalog: Catalog) -> None:
+    def test_entries_can_be_read_at_any_commit(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         catalog.write("main", {"a": 2, "b": 1})
         assert catalog.numbers(one) == {"a": 1}
         assert catalog.numbers("main~1") == {"a": 1}
         assert catalog.numbers(EMPTY) == {}
 
-    def test_entries_carry_type_and_id_and_content_only_when_asked(self, catalog: Catalog) -> None:
+    def test_entries_have_contents_only_on_request(self, catalog: Catalog) -> None:
         shelf(catalog)
         plain = list(catalog.repository.entries("main"))
         full = list(catalog.repository.entries("main", content=True))
@@ -327,7 +329,7 @@ class Reading:
                 whole.value_hash,
             )
 
-    def test_the_cache_key_names_id_and_content_and_nothing_else(self, catalog: Catalog) -> None:
+    def test_the_cache_key_depends_on_id_and_content_only(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1, "b": 1})
         catalog.branch("dev")
         catalog.rename("dev", "a", "moved")
@@ -394,7 +396,7 @@ class Reading:
         assert [e.key for e in entries] == sorted(e.key for e in entries)
         return {e.key.plain: (number_of(e.before), number_of(e.after)) for e in entries}
 
-    def test_a_diff_tells_what_changes_from_one_to_the_other(self, catalog: Catalog) -> None:
+    def test_a_diff_shows_the_changes_from_one_state_to_another(self, catalog: Catalog) -> None:
         catalog.write("main", {"same": 1, "changed": 1, "gone": 1})
         catalog.branch("dev")
         catalog.write("dev", {"changed": 2, "gone": None, "new": 3})
@@ -415,13 +417,13 @@ class Reading:
             "gone": (None, 1),
         }
 
-    def test_a_diff_compares_values_and_not_history(self, catalog: Catalog) -> None:
+    def test_a_diff_compares_values_not_history(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})
         catalog.write("main", {"a": 2})
         catalog.write("main", {"a": 1})
         assert self.differences(catalog, one, "main") == {}
 
-    def test_a_recreated_content_differs_once_with_both_ids(self, catalog: Catalog) -> None:
+    def test_a_recreated_content_is_one_difference_with_both_ids(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.recreate("main", "a", table(1))
         (entry,) = catalog.repository.diff("main~1", "main")
@@ -435,7 +437,7 @@ class Reading:
         catalog.rename("main", "a", "b")
         assert self.differences(catalog, "main~1", "main") == {"a": (1, None), "b": (None, 1)}
 
-    def test_a_diff_of_a_part_of_the_keys(self, catalog: Catalog) -> None:
+    def test_a_diff_can_be_limited_to_keys(self, catalog: Catalog) -> None:
         shelf(catalog)
         everything = self.differences(catalog, EMPTY, "main")
 
@@ -466,7 +468,7 @@ class Reading:
             "t99999": (None, 1),
         }
 
-    def test_sorting_is_by_characters_and_a_prefix_comes_first(self, catalog: Catalog) -> None:
+    def test_keys_are_sorted_by_characters_with_prefixes_first(self, catalog: Catalog) -> None:
         names = [
             ("a",),
             ("a", "!"),

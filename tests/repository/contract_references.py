@@ -1,4 +1,4 @@
-"""References: names, kinds, listing, moves and the reflog (reference 3.1, 3.4, 12)."""
+"""References: names, kinds, listing, moves and the reflog."""
 
 from __future__ import annotations
 
@@ -32,16 +32,14 @@ class References:
         assert list(repository.log("main")) == []
 
     @BOTH
-    def test_creation_answers_what_reading_answers(
-        self, catalog: Catalog, kind: ReferenceType
-    ) -> None:
+    def test_creating_a_reference_returns_it(self, catalog: Catalog, kind: ReferenceType) -> None:
         head = catalog.write("main", {"a": 1})
         created = catalog.repository.create_reference(kind, "x/y", head)
         assert created == Reference(kind, "x/y", head)
         assert catalog.repository.reference("x/y") == created
         assert catalog.numbers("x/y") == {"a": 1}
 
-    def test_a_message_stays_with_its_tag(self, catalog: Catalog) -> None:
+    def test_a_tag_keeps_its_message(self, catalog: Catalog) -> None:
         repository, first = catalog.repository, catalog.write("main", {"a": 1})
         head = catalog.write("main", {"a": 2})
         repository.create_reference(TAG, "v1", first, message="Figures of March\n\nä")
@@ -57,7 +55,7 @@ class References:
         repository.create_reference(TAG, "r1", head)
         assert repository.messages(["r1"]) == {}
 
-    def test_the_messages_of_many_tags(self, catalog: Catalog) -> None:
+    def test_messages_of_many_tags_are_read_at_once(self, catalog: Catalog) -> None:
         names = [f"v{number}" for number in range(220)]
         for name in names[::20]:
             catalog.repository.create_reference(TAG, name, EMPTY, message=f"of {name}")
@@ -69,14 +67,14 @@ class References:
         assert [r.name for r in catalog.repository.references()] == ["main"]
 
     @BOTH
-    def test_a_reference_may_stand_at_the_empty_history(
+    def test_a_reference_may_point_to_the_empty_history(
         self, catalog: Catalog, kind: ReferenceType
     ) -> None:
         catalog.write("main", {"a": 1})
         catalog.repository.create_reference(kind, "empty", EMPTY)
         assert catalog.numbers("empty") == {}
 
-    def test_a_reference_may_stand_at_any_commit_of_the_repository(self, catalog: Catalog) -> None:
+    def test_a_reference_may_point_to_any_commit(self, catalog: Catalog) -> None:
         first = catalog.write("main", {"a": 1})
         catalog.write("main", {"a": 2})
         catalog.branch("old", first)
@@ -91,7 +89,7 @@ class References:
         assert [r.name for r in catalog.repository.references()] == ["main"]
 
     @pytest.mark.parametrize("target", ["", "xyz", "main~1", "2e1c 2e1c"])
-    def test_creation_at_what_is_no_hash_is_refused(self, catalog: Catalog, target: str) -> None:
+    def test_creation_at_an_invalid_hash_is_refused(self, catalog: Catalog, target: str) -> None:
         with pytest.raises(NessieError) as refused:
             catalog.repository.create_reference(BRANCH, "x", target)
         assert refused.value.status in (400, 404)
@@ -99,7 +97,7 @@ class References:
 
     @BOTH
     @pytest.mark.parametrize("taken", [BRANCH, TAG])
-    def test_a_name_is_unique_over_branches_and_tags(
+    def test_names_are_unique_among_branches_and_tags(
         self, catalog: Catalog, kind: ReferenceType, taken: ReferenceType
     ) -> None:
         head = catalog.write("main", {"a": 1})
@@ -150,7 +148,7 @@ class References:
         catalog.tag(name, EMPTY)
         assert catalog.repository.reference(name).name == name
 
-    def test_an_unknown_reference_is_named(self, repository: Repository) -> None:
+    def test_the_error_names_the_unknown_reference(self, repository: Repository) -> None:
         with pytest.raises(ReferenceNotFound, match="nosuch") as refused:
             repository.reference("nosuch")
         assert refused.value.name == "nosuch"
@@ -198,7 +196,7 @@ class References:
 
     # -- metadata --
 
-    def test_metadata_counts_against_the_default_branch(self, catalog: Catalog) -> None:
+    def test_metadata_counts_commits_relative_to_the_default_branch(self, catalog: Catalog) -> None:
         base = catalog.write("main", {"a": 1})
         catalog.branch("dev")
         catalog.write("dev", {"b": 1})
@@ -268,7 +266,7 @@ class References:
             2,
         )
 
-    def test_listing_with_metadata_says_what_reading_one_says(self, catalog: Catalog) -> None:
+    def test_a_listing_has_the_same_metadata_as_each_reference(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})
         catalog.branch("dev")
         catalog.branch("empty", EMPTY)
@@ -303,7 +301,7 @@ class References:
         assert catalog.numbers() == {"a": 1}
 
     @pytest.mark.parametrize("stale", ["first", "nobody", "empty"])
-    def test_assigning_from_elsewhere_is_a_conflict(self, catalog: Catalog, stale: str) -> None:
+    def test_assigning_with_a_stale_hash_conflicts(self, catalog: Catalog, stale: str) -> None:
         first = catalog.write("main", {"a": 1})
         second = catalog.write("main", {"a": 2})
         expected = {"first": first, "nobody": NOBODY, "empty": EMPTY}[stale]
@@ -330,7 +328,9 @@ class References:
     # -- delete --
 
     @BOTH
-    def test_deleting_answers_what_was_there(self, catalog: Catalog, kind: ReferenceType) -> None:
+    def test_deleting_returns_the_deleted_reference(
+        self, catalog: Catalog, kind: ReferenceType
+    ) -> None:
         head = catalog.write("main", {"a": 1})
         catalog.repository.create_reference(kind, "x", head)
         assert catalog.repository.delete_reference("x", expected_hash=head) == Reference(
@@ -341,7 +341,7 @@ class References:
         assert [r.name for r in catalog.repository.references()] == ["main"]
         catalog.repository.create_reference(kind, "x", EMPTY)
 
-    def test_deleting_from_elsewhere_is_a_conflict(self, catalog: Catalog) -> None:
+    def test_deleting_with_a_stale_hash_conflicts(self, catalog: Catalog) -> None:
         head = catalog.write("main", {"a": 1})
         catalog.branch("x")
         with pytest.raises(ReferenceMoved) as refused:
@@ -359,7 +359,7 @@ class References:
         with pytest.raises(ReferenceNotFound):
             repository.delete_reference("nosuch", expected_hash=EMPTY)
 
-    def test_commits_outlive_their_branch(self, catalog: Catalog) -> None:
+    def test_commits_remain_after_their_branch_is_deleted(self, catalog: Catalog) -> None:
         catalog.branch("x", EMPTY)
         head = catalog.write("x", {"a": 1})
         catalog.repository.delete_reference("x", expected_hash=head)
@@ -399,7 +399,7 @@ class References:
 
     # -- reflog --
 
-    def test_the_reflog_tells_every_move_newest_first(self, catalog: Catalog) -> None:
+    def test_the_reflog_has_every_move_newest_first(self, catalog: Catalog) -> None:
         catalog.branch("x", EMPTY)
         one = catalog.write("x", {"a": 1})
         two = catalog.write("x", {"a": 2})
@@ -408,7 +408,7 @@ class References:
         moves = [(e.before, e.after) for e in catalog.repository.reflog("x")]
         assert moves == [(one, None), (two, one), (one, two), (EMPTY, one), (None, EMPTY)]
 
-    def test_reflog_entries_say_who_when_and_why(self, catalog: Catalog) -> None:
+    def test_reflog_entries_have_committer_time_and_reason(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1}, "first line\n\nmore")
         entry = next(catalog.repository.reflog("main"))
         assert (entry.reference, entry.type) == ("main", BRANCH)
@@ -433,7 +433,7 @@ class References:
         assert list(catalog.repository.reflog("main", limit=2)) == everything[:2]
         assert list(catalog.repository.reflog(limit=1)) == everything[:1]
 
-    def test_a_name_that_no_reference_can_have_is_nobody_s(self, catalog: Catalog) -> None:
+    def test_the_reflog_of_an_invalid_name_is_empty(self, catalog: Catalog) -> None:
         for name in ("R\udcff", "été"):
             assert list(catalog.repository.reflog(name)) == []
             with pytest.raises(ReferenceNotFound):
@@ -449,9 +449,7 @@ class References:
         assert next(catalog.repository.reflog("main")).after == merged
         assert next(catalog.repository.reflog("other")).after == moved
 
-    def test_a_deleted_reference_can_be_brought_back_from_the_reflog(
-        self, catalog: Catalog
-    ) -> None:
+    def test_a_deleted_reference_can_be_restored_from_the_reflog(self, catalog: Catalog) -> None:
         catalog.branch("x", EMPTY)
         head = catalog.write("x", {"a": 1})
         catalog.repository.delete_reference("x", expected_hash=head)
@@ -477,14 +475,14 @@ class References:
 
     # -- settings --
 
-    def test_settings_answer_their_previous_value(self, repository: Repository) -> None:
+    def test_setting_a_value_returns_the_previous_one(self, repository: Repository) -> None:
         assert repository.put_setting("retention", "30 days") is None
         assert repository.config().settings["retention"] == "30 days"
         assert repository.put_setting("retention", "ünï") == "30 days"
         assert repository.put_setting("retention", None) == "ünï"
         assert "retention" not in repository.config().settings
 
-    def test_the_configuration_tells_format_and_age(self, repository: Repository) -> None:
+    def test_the_configuration_has_format_and_creation_time(self, repository: Repository) -> None:
         config = repository.config()
         assert config.format
         assert config.created is None or config.created.tzinfo is not None

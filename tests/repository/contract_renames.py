@@ -1,4 +1,4 @@
-"""Merges that meet renames: told by the content id (design 5.3)."""
+"""Merges with renames, which are recognised by the content id."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Renames:
             "there and change",
         ],
     )
-    def test_a_renamed_and_changed_table_merges_cleanly_when_the_target_left_it_alone(
+    def test_a_renamed_and_changed_table_merges_if_the_target_did_not_change_it(
         self, catalog: Catalog, how: str, follow: bool
     ) -> None:
         content_id = begin(catalog)
@@ -69,9 +69,7 @@ class Renames:
         operations = catalog.top().operations
         assert operations == (delete("old"), put("new", table(number, content_id)))
 
-    def test_source_renamed_and_target_changed_is_one_conflict_that_says_so(
-        self, catalog: Catalog
-    ) -> None:
+    def test_source_renamed_and_target_changed_is_one_conflict(self, catalog: Catalog) -> None:
         content_id = begin(catalog)
         moved = catalog.rename("dev", "old", "new")
         changed = catalog.write("main", {"old": 2})
@@ -97,9 +95,7 @@ class Renames:
         assert catalog.numbers() == {"aside": 1, "new": 2}
         assert catalog.id("main", "new") == content_id
 
-    def test_target_renamed_and_source_changed_is_one_conflict_that_says_so(
-        self, catalog: Catalog
-    ) -> None:
+    def test_target_renamed_and_source_changed_is_one_conflict(self, catalog: Catalog) -> None:
         content_id = begin(catalog)
         changed = catalog.write("dev", {"old": 2})
         moved = catalog.rename("main", "old", "new")
@@ -140,7 +136,7 @@ class Renames:
         [(None, None, 1), (2, None, 2), (None, 3, 3), (2, 3, None)],
         ids=str,
     )
-    def test_the_same_rename_on_both_sides_is_no_conflict(
+    def test_the_same_rename_on_both_sides_does_not_conflict(
         self,
         catalog: Catalog,
         theirs: int | None,
@@ -162,7 +158,7 @@ class Renames:
 
     @FOLLOW
     @pytest.mark.parametrize("source", ["change", "rename"])
-    def test_forcing_over_a_rename_leaves_one_content_at_one_key(
+    def test_forcing_a_rename_keeps_one_content_at_one_key(
         self, catalog: Catalog, source: str, follow: bool
     ) -> None:
         content_id = begin(catalog)
@@ -181,7 +177,7 @@ class Renames:
         assert catalog.numbers()[holders[0]] == 2
 
     @FOLLOW
-    def test_one_content_never_ends_up_at_two_keys(self, catalog: Catalog, follow: bool) -> None:
+    def test_a_content_never_gets_two_keys(self, catalog: Catalog, follow: bool) -> None:
         content_id = begin(catalog)
         catalog.rename("dev", "old", "theirs", 2)
         catalog.rename("main", "old", "ours", 3)
@@ -212,7 +208,9 @@ class Renames:
         assert catalog.numbers() == {"aside": 1, "new": 3}
 
     @FOLLOW
-    def test_renamed_here_and_deleted_there_conflicts(self, catalog: Catalog, follow: bool) -> None:
+    def test_renamed_on_target_and_deleted_on_source_conflicts(
+        self, catalog: Catalog, follow: bool
+    ) -> None:
         begin(catalog)
         catalog.rename("dev", "old", "new")
         catalog.write("main", {"old": None})
@@ -221,7 +219,9 @@ class Renames:
         assert catalog.numbers() == {"aside": 1}
 
     @FOLLOW
-    def test_deleted_here_and_renamed_there_conflicts(self, catalog: Catalog, follow: bool) -> None:
+    def test_deleted_on_target_and_renamed_on_source_conflicts(
+        self, catalog: Catalog, follow: bool
+    ) -> None:
         begin(catalog)
         catalog.write("dev", {"old": None})
         catalog.rename("main", "old", "new")
@@ -254,7 +254,7 @@ class Renames:
         assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_ABSENT", "n")]
 
     @FOLLOW
-    def test_a_new_content_under_the_old_key_is_no_rename(
+    def test_a_new_content_at_the_old_key_is_not_a_rename(
         self, catalog: Catalog, follow: bool
     ) -> None:
         content_id = begin(catalog)
@@ -266,7 +266,7 @@ class Renames:
         assert catalog.id("main", "old") == catalog.id("dev", "old") != content_id
 
     @FOLLOW
-    def test_a_rename_that_was_taken_back_is_none(self, catalog: Catalog, follow: bool) -> None:
+    def test_a_reverted_rename_has_no_effect(self, catalog: Catalog, follow: bool) -> None:
         begin(catalog)
         catalog.rename("dev", "old", "new")
         catalog.rename("dev", "new", "old", 2)

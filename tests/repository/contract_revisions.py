@@ -1,4 +1,4 @@
-"""Revisions: every form of reference 3.2 to 3.5 and of the command line's contract, resolved."""
+"""Revisions: every form, resolved to a hash."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def chain(catalog: Catalog, length: int, branch: str = "main") -> list[str]:
 
 
 class Revisions:
-    def test_names_and_hashes(self, catalog: Catalog) -> None:
+    def test_names_and_hashes_are_resolved(self, catalog: Catalog) -> None:
         one, two = chain(catalog, 2)
         catalog.tag("v1", one)
         resolve = catalog.repository.resolve
@@ -53,13 +53,13 @@ class Revisions:
                 text
             )
 
-    def test_the_empty_history_is_a_hash_like_any(self, catalog: Catalog) -> None:
+    def test_the_empty_history_has_a_hash(self, catalog: Catalog) -> None:
         chain(catalog, 1)
         assert catalog.repository.resolve(EMPTY).hash == EMPTY
         assert catalog.repository.resolve(f"main@{EMPTY}").hash == EMPTY
         assert catalog.repository.resolve(f"@{EMPTY}~3").hash == EMPTY
 
-    def test_a_hash_needs_not_be_on_the_reference_that_is_read(self, catalog: Catalog) -> None:
+    def test_a_hash_need_not_be_on_the_named_reference(self, catalog: Catalog) -> None:
         chain(catalog, 1)
         catalog.branch("dev", EMPTY)
         (aside,) = chain(catalog, 1, "dev")
@@ -100,26 +100,28 @@ class Revisions:
         with pytest.raises(InvalidInput):
             repository.resolve(revision)
 
-    def test_the_word_head_is_not_known_here(self, repository: Repository) -> None:
+    def test_the_name_head_has_no_meaning_for_a_repository(self, repository: Repository) -> None:
         with pytest.raises(NessieError):
             repository.resolve("HEAD")
 
-    # -- steps --
+    # -- relative parts --
 
-    def test_predecessors(self, catalog: Catalog) -> None:
+    def test_predecessors_are_resolved(self, catalog: Catalog) -> None:
         hashes = chain(catalog, 40)
         for back in range(1, 40):
             assert catalog.hash(f"main~{back}") == hashes[-1 - back]
         assert catalog.hash(f"main@{hashes[20]}~7") == hashes[13]
 
-    def test_beyond_the_first_commit_lies_the_empty_history(self, catalog: Catalog) -> None:
+    def test_the_predecessor_of_the_first_commit_is_the_empty_history(
+        self, catalog: Catalog
+    ) -> None:
         chain(catalog, 3)
         for revision in ("main~3", "main~4", "main~2147483647", "main~3~1", "main~2^1", "main~3^2"):
             assert catalog.hash(revision) == EMPTY
         catalog.branch("empty", EMPTY)
         assert catalog.hash("empty~1") == EMPTY
 
-    def test_parents(self, catalog: Catalog) -> None:
+    def test_parents_are_resolved(self, catalog: Catalog) -> None:
         one, two = chain(catalog, 2)
         catalog.branch("dev", one)
         side = catalog.write("dev", {"b": 1})
@@ -131,7 +133,7 @@ class Revisions:
         assert catalog.hash("main^3") == EMPTY
         assert catalog.hash("main~1^2") == EMPTY
 
-    def test_steps_apply_from_left_to_right(self, catalog: Catalog) -> None:
+    def test_relative_parts_apply_from_left_to_right(self, catalog: Catalog) -> None:
         hashes = chain(catalog, 3)
         catalog.branch("dev", hashes[0])
         side = [catalog.write("dev", {"b": n}) for n in (1, 2, 3)]
@@ -143,7 +145,7 @@ class Revisions:
         assert catalog.hash("main^1^2^1~2") == hashes[0]
         assert catalog.hash("main~2~1") == hashes[1]
 
-    def test_times(self, catalog: Catalog) -> None:
+    def test_times_are_resolved(self, catalog: Catalog) -> None:
         hashes = chain(catalog, 20)
         times = {e.hash: e.meta.commit_time for e in catalog.log()}
         for n, hash_ in enumerate(hashes):
@@ -175,9 +177,9 @@ class Revisions:
             == one
         )
 
-    # -- short hashes --
+    # -- abbreviated hashes --
 
-    def test_a_hash_may_be_shortened_while_it_is_unique(self, catalog: Catalog) -> None:
+    def test_a_hash_may_be_abbreviated_while_it_is_unique(self, catalog: Catalog) -> None:
         hashes = chain(catalog, 8)
         for hash_ in hashes:
             for digits in (12, 13, 20, 63):
@@ -188,7 +190,7 @@ class Revisions:
         assert catalog.hash(f"{hashes[5][:12].upper()}~2") == hashes[3]
 
     @pytest.mark.slow
-    def test_a_short_hash_that_several_commits_share_lists_them(self, catalog: Catalog) -> None:
+    def test_an_ambiguous_hash_lists_its_commits(self, catalog: Catalog) -> None:
         seen: dict[str, str] = {}
         for n in range(5000):
             hash_ = catalog.write("main", {"a": n}, f"commit {n}")
@@ -204,13 +206,15 @@ class Revisions:
             assert (hash_, f"commit {n}") in refused.value.candidates
         assert catalog.hash(hash_[:16]) == hash_
 
-    def test_fewer_than_four_digits_name_no_commit(self, catalog: Catalog) -> None:
+    def test_an_abbreviated_hash_has_at_least_four_digits(self, catalog: Catalog) -> None:
         (one,) = chain(catalog, 1)
         with pytest.raises(NessieError) as refused:
             catalog.repository.resolve(f"main@{one[:3]}")
         assert refused.value.status == 400
 
-    def test_a_reference_name_comes_before_a_short_hash(self, catalog: Catalog) -> None:
+    def test_reference_names_take_precedence_over_abbreviated_hashes(
+        self, catalog: Catalog
+    ) -> None:
         for n in range(200):
             hash_ = catalog.write("main", {"a": n})
             if hash_[0] in "abcdef":

@@ -1,4 +1,4 @@
-"""Transplants: every commit again, on top of another branch (reference 9.5, 9.6)."""
+"""Transplants: each commit is applied again on top of another branch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WHEN = datetime(2020, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
 def story(catalog: Catalog) -> list[str]:
-    """Five commits on `dev` after one on `main`; `t` stands where `dev` began."""
+    """Five commits on `dev` after one on `main`; the tag `t` is at the start of `dev`."""
     catalog.write("main", {"a": 1, "b": 1, "ns": NS})
     catalog.branch("dev")
     catalog.branch("t")
@@ -68,7 +68,7 @@ class Transplants:
         assert all(len(e.meta.parents) == 1 for e in log)
         assert not set(commits) & {e.hash for e in log}
 
-    def test_each_commit_brings_its_own_changes_only(self, catalog: Catalog) -> None:
+    def test_each_commit_applies_only_its_own_changes(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.transplant(commits[1:3], onto="t")
         assert catalog.numbers("t") == {"a": 2, "ns": NS}
@@ -88,7 +88,7 @@ class Transplants:
         assert catalog.numbers("t") == {"b": 1, "moved": 2, "ns": NS}
         assert catalog.id("t", "moved") == catalog.id("dev", "moved")
 
-    def test_a_recreation_conflicts_with_what_it_replaces(self, catalog: Catalog) -> None:
+    def test_a_transplanted_recreation_conflicts_with_the_target(self, catalog: Catalog) -> None:
         story(catalog)
         again = catalog.recreate("dev", "a", table(9))
         with pytest.raises(MergeConflict) as refused:
@@ -97,7 +97,7 @@ class Transplants:
         assert catalog.transplant([again], onto="t", default_behavior=FORCE).applied
         assert catalog.content("t", "a") == catalog.content("dev", "a")
 
-    def test_metadata_is_kept_but_committer_and_time(self, catalog: Catalog) -> None:
+    def test_metadata_except_committer_and_time_is_kept(self, catalog: Catalog) -> None:
         story(catalog)
         meta = CommitMeta(
             "hello\n\nyou",
@@ -120,7 +120,7 @@ class Transplants:
         assert old.commit_time is not None
         assert new.commit_time > old.commit_time
 
-    def test_one_commit_may_get_another_message(self, catalog: Catalog) -> None:
+    def test_a_single_commit_may_get_another_message(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.transplant(commits[:1], onto="t", meta=CommitMeta("new message"))
         assert catalog.top("t").meta.message == "new message"
@@ -151,7 +151,7 @@ class Transplants:
         assert result.applied
         assert catalog.head("t") != head
 
-    def test_an_addition_that_is_there_already_is_skipped(self, catalog: Catalog) -> None:
+    def test_an_existing_addition_is_skipped(self, catalog: Catalog) -> None:
         commits = story(catalog)
         head = catalog.transplant(commits[:1], onto="t").resultant_hash
         again = catalog.transplant(commits[:1], onto="t")
@@ -162,14 +162,14 @@ class Transplants:
             (),
         )
 
-    def test_an_update_a_second_time_conflicts(self, catalog: Catalog) -> None:
+    def test_transplanting_an_update_twice_conflicts(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.transplant(commits[1:2], onto="t")
         with pytest.raises(MergeConflict) as refused:
             catalog.transplant(commits[1:2], onto="t")
         assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "a")]
 
-    def test_onto_an_unrelated_history(self, catalog: Catalog) -> None:
+    def test_commits_may_be_transplanted_onto_an_unrelated_history(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.branch("other", EMPTY)
         assert catalog.transplant(commits[4:], onto="other").applied
@@ -182,7 +182,7 @@ class Transplants:
         assert not isinstance(missing.value, MergeConflict)
         assert types_and_keys(missing.value.conflicts) == [("NAMESPACE_ABSENT", "ns")]
 
-    def test_the_first_commit_of_all(self, catalog: Catalog) -> None:
+    def test_the_first_commit_may_be_transplanted(self, catalog: Catalog) -> None:
         story(catalog)
         first = catalog.hash("dev~5")
         catalog.branch("other", EMPTY)
@@ -229,7 +229,7 @@ class Transplants:
         assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "a")]
         assert catalog.everything() == before
 
-    def test_a_conflict_invents_none_in_later_commits(self, catalog: Catalog) -> None:
+    def test_a_conflict_causes_no_others_in_later_commits(self, catalog: Catalog) -> None:
         story(catalog)
         first = catalog.write("dev", {"new": 1, "x": 1})
         second = catalog.write("dev", {"new": 2, "ns": NS})
@@ -239,7 +239,7 @@ class Transplants:
             catalog.transplant([first, second, third], onto="t")
         assert types_and_keys(refused.value.result.conflicts) == [("KEY_EXISTS", "x")]
 
-    def test_a_namespace_that_several_commits_miss_is_named_once(self, catalog: Catalog) -> None:
+    def test_a_missing_namespace_of_several_commits_is_named_once(self, catalog: Catalog) -> None:
         story(catalog)
         commits = [catalog.write("dev", {"ns.one": 1}), catalog.write("dev", {"ns.two": 1})]
         catalog.write("t", {"ns": None})
@@ -247,7 +247,7 @@ class Transplants:
             catalog.transplant(commits, onto="t")
         assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_ABSENT", "ns")]
 
-    def test_forced_keys_take_the_state_of_the_source(self, catalog: Catalog) -> None:
+    def test_forced_keys_get_the_state_of_the_source(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.write("t", {"a": 3, "y": 3})
         result = catalog.transplant(commits, onto="t", default_behavior=FORCE)
@@ -255,7 +255,7 @@ class Transplants:
         assert catalog.numbers("t") == {"a": 2, "ns": NS, "ns.x": 2, "y": 2, "z": 2}
         assert catalog.id("t", "y") == catalog.id("dev", "y")
 
-    def test_dropping_leaves_out_only_what_would_conflict(self, catalog: Catalog) -> None:
+    def test_drop_skips_only_conflicting_keys(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.write("t", {"a": 3, "y": 3})
         result = catalog.transplant(commits, onto="t", default_behavior=DROP)
@@ -283,13 +283,13 @@ class Transplants:
         }
         assert catalog.numbers("t") == {"a": 3, "ns": NS, "ns.x": 2, "y": 2, "z": 2}
 
-    def test_a_behavior_may_stay_unused(self, catalog: Catalog) -> None:
+    def test_a_behavior_may_be_unused(self, catalog: Catalog) -> None:
         commits = story(catalog)
         assert catalog.transplant(
             commits[:1], onto="t", behaviors=[behave("never", "FORCE")]
         ).applied
 
-    def test_expected_targets_count_with_force_too(self, catalog: Catalog) -> None:
+    def test_expected_targets_are_compared_under_force(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.write("t", {"a": 3})
         there = catalog.content("t", "a")
@@ -311,15 +311,17 @@ class Transplants:
             assert not isinstance(refused.value, MergeConflict)
             assert [c.type for c in refused.value.conflicts] == [ConflictType.NAMESPACE_ABSENT]
 
-    # -- which commits --
+    # -- order of commits --
 
     @pytest.mark.parametrize("order", [[0, 2], [1, 0], [0, 0], [4, 3], [2, 1, 0]], ids=str)
-    def test_commits_have_to_follow_each_other(self, catalog: Catalog, order: list[int]) -> None:
+    def test_transplanted_commits_must_be_consecutive(
+        self, catalog: Catalog, order: list[int]
+    ) -> None:
         commits = story(catalog)
         with pytest.raises(InvalidInput, match="Sequence of hashes is not contiguous"):
             catalog.transplant([commits[n] for n in order], onto="t")
 
-    def test_any_order_is_an_option(self, catalog: Catalog) -> None:
+    def test_an_option_allows_any_order(self, catalog: Catalog) -> None:
         commits = story(catalog)
         start = catalog.head("t")
         chosen = [commits[4], commits[1], commits[0]]
@@ -337,7 +339,7 @@ class Transplants:
             detail.source == catalog.content("dev", detail.key.plain) for detail in result.details
         )
 
-    def test_conflicts_of_commits_in_any_order_have_the_states_of_their_own_commit(
+    def test_conflicts_in_any_order_show_the_states_of_their_own_commit(
         self, catalog: Catalog
     ) -> None:
         commits = story(catalog)
@@ -354,18 +356,18 @@ class Transplants:
         )
         assert conflict.proposed == catalog.content("dev", "a")
 
-    def test_no_commits_at_all(self, catalog: Catalog) -> None:
+    def test_a_transplant_requires_commits(self, catalog: Catalog) -> None:
         with pytest.raises(InvalidInput):
             catalog.transplant([])
 
-    def test_unknown_commits(self, catalog: Catalog) -> None:
+    def test_unknown_commits_are_not_found(self, catalog: Catalog) -> None:
         commits = story(catalog)
         for hashes in ([NOBODY], [commits[0], NOBODY], [EMPTY]):
             with pytest.raises(NessieError) as refused:
                 catalog.transplant(hashes, onto="t")
             assert isinstance(refused.value, CommitNotFound)
 
-    def test_unknown_targets(self, catalog: Catalog) -> None:
+    def test_unknown_targets_are_not_found(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.tag("v1")
         with pytest.raises(ReferenceNotFound):
@@ -387,7 +389,7 @@ class Transplants:
             head,
         )
 
-    def test_a_merge_commit_brings_its_changes_against_its_first_parent(
+    def test_a_merge_commit_is_transplanted_relative_to_its_first_parent(
         self, catalog: Catalog
     ) -> None:
         story(catalog)
@@ -400,7 +402,7 @@ class Transplants:
 
     # -- dry run and request id --
 
-    def test_a_dry_transplant_changes_nothing(self, catalog: Catalog) -> None:
+    def test_a_dry_run_of_a_transplant_changes_nothing(self, catalog: Catalog) -> None:
         commits = story(catalog)
         before = catalog.everything()
         result = catalog.transplant(commits, onto="t", dry_run=True)
@@ -408,12 +410,12 @@ class Transplants:
         assert sorted(touched(result)) == ["a", "b", "ns.x", "y", "z"]
         assert catalog.everything() == before
 
-    def test_a_dry_run_of_nothing_left_answers_no_hash(self, catalog: Catalog) -> None:
+    def test_a_dry_run_without_remaining_changes_returns_no_hash(self, catalog: Catalog) -> None:
         commits = story(catalog)
         result = catalog.transplant([commits[3]], onto="t", dry_run=True)
         assert (result.applied, result.successful, result.resultant_hash) == (False, True, None)
 
-    def test_a_dry_transplant_reports_conflicts(self, catalog: Catalog) -> None:
+    def test_a_dry_run_of_a_transplant_reports_conflicts(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.write("t", {"a": 3})
         before = catalog.everything()

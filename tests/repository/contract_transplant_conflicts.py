@@ -23,7 +23,7 @@ DROP = MergeBehavior.DROP
 
 
 class TransplantConflicts:
-    def test_the_first_commit_with_a_namespace_conflict_is_the_last(self, catalog: Catalog) -> None:
+    def test_a_transplant_stops_at_the_first_namespace_conflict(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "b": NS})
         catalog.branch("dev")
         catalog.write("main", {"a": None, "b": None})
@@ -32,7 +32,7 @@ class TransplantConflicts:
             catalog.transplant(commits)
         assert found(refused) == [("NAMESPACE_ABSENT", "a")]
 
-    def test_of_two_conflicts_on_one_key_the_last_is_reported(self, catalog: Catalog) -> None:
+    def test_the_last_of_two_conflicts_on_a_key_is_reported(self, catalog: Catalog) -> None:
         catalog.write("main", {"k": 1})
         catalog.branch("dev")
         catalog.write("main", {"k": 9})
@@ -41,7 +41,7 @@ class TransplantConflicts:
             catalog.transplant(commits)
         assert types_and_keys(refused.value.result.conflicts) == [("CONTENT_ID_DIFFERS", "k")]
 
-    def test_a_later_change_without_a_conflict_leaves_the_conflict(self, catalog: Catalog) -> None:
+    def test_a_later_clean_change_does_not_remove_a_conflict(self, catalog: Catalog) -> None:
         catalog.write("main", {"k": 1})
         catalog.branch("dev")
         catalog.write("main", {"k": 9})
@@ -50,7 +50,7 @@ class TransplantConflicts:
             catalog.transplant(commits)
         assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "k")]
 
-    def test_the_namespace_of_a_dropped_key_has_to_exist(self, catalog: Catalog) -> None:
+    def test_the_namespace_of_a_dropped_key_must_exist(self, catalog: Catalog) -> None:
         catalog.write("main", {"ns": NS, "ns.t": 1})
         catalog.branch("dev")
         changed = catalog.write("dev", {"ns.t": 2})
@@ -61,7 +61,7 @@ class TransplantConflicts:
         with pytest.raises(ReferenceConflict):
             catalog.transplant([changed], behaviors=[behave("ns.t", "DROP")], dry_run=True)
 
-    def test_a_dropped_deletion_of_a_namespace_has_to_find_it_empty(self, catalog: Catalog) -> None:
+    def test_a_dropped_deletion_requires_an_empty_namespace(self, catalog: Catalog) -> None:
         catalog.write("main", {"ns": NS})
         catalog.branch("dev")
         gone = catalog.commit("dev", delete("ns"))
@@ -72,7 +72,7 @@ class TransplantConflicts:
             catalog.transplant([gone], default_behavior=DROP)
         assert found(refused) == [("NAMESPACE_NOT_EMPTY", "ns")]
 
-    def test_a_dropped_namespace_serves_no_key_below_it(self, catalog: Catalog) -> None:
+    def test_a_dropped_namespace_does_not_exist_for_its_keys(self, catalog: Catalog) -> None:
         catalog.write("main", {"ns": NS})
         catalog.branch("dev")
         old = catalog.content("dev", "ns")
@@ -83,7 +83,7 @@ class TransplantConflicts:
             catalog.transplant([changed], default_behavior=DROP)
         assert found(refused) == [("NAMESPACE_ABSENT", "ns")]
 
-    def test_a_key_that_is_there_may_be_dropped(self, catalog: Catalog) -> None:
+    def test_an_existing_key_may_be_dropped(self, catalog: Catalog) -> None:
         catalog.write("main", {"ns": NS, "ns.t": 1})
         catalog.branch("dev")
         changed = catalog.write("dev", {"ns.t": 2})

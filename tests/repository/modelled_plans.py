@@ -1,5 +1,5 @@
-"""Random plans for `commit_all`, each with a record of what it saw and drafted, and the naive
-model's judgement of its answer."""
+"""Random plans for `commit_all`, each with a record of its reads and drafts, and a naive
+model that checks its answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Wishes = dict[str, tuple[str, int, bool]]
 
 
 class Wish(NamedTuple):
-    """What a plan is to do; numbers pick among the references that it finds."""
+    """The intended change of a plan; numbers select among the references that it finds."""
 
     verb: str
     name: int
@@ -50,7 +50,8 @@ class Wish(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """One call of a plan: the references and settings that it saw, and what it decided to do."""
+    """One call of a plan: the references and settings that it read, and the change that it
+    chose."""
 
     heads: Mapping[str, str]
     settings: Mapping[str, str]
@@ -92,12 +93,12 @@ class ModelledPlan:
 
     @property
     def last(self) -> Seen:
-        """The call from which the answer is."""
+        """The call that produced the answer."""
         return self.calls[-1]
 
     @property
     def committed(self) -> Draft[Any] | None:
-        """The draft that was committed; None if the answer is a refusal or changed nothing."""
+        """The committed draft; None if the answer is a refusal or changed nothing."""
         return (
             None
             if isinstance(self.answer, Exception) or self.drafts[-1].write is None
@@ -161,7 +162,7 @@ class ModelledPlan:
 
 
 class Judge:
-    """Replays committed plans on the naive model, one after the other, and compares every answer
+    """Replays committed plans on the naive model, one after another, and compares every answer
     with the model's."""
 
     def __init__(self, repository: Repository) -> None:
@@ -172,13 +173,13 @@ class Judge:
         self._repository = repository
 
     def done(self, plan: ModelledPlan) -> None:
-        """A plan that has written, in the order of commit: it is judged on the state that the one
-        before has left."""
+        """Checks a plan that has written, in the order of commit, on the state that the one before
+        has left."""
         self._judge(plan, self.heads, plan.last.settings)
         self.heads = {name: hash_ for name, hash_ in self._moved(plan).items() if hash_ is not None}
 
     def answered(self, plan: ModelledPlan) -> None:
-        """A plan that has written nothing: it is judged on what it saw, and all of that was
+        """Checks a plan that has written nothing on the state that it read, which must have been
         committed."""
         seen = plan.last
         assert set(seen.heads.values()) <= self.naive.states.keys(), (
@@ -188,7 +189,7 @@ class Judge:
         self._judge(plan, seen.heads, seen.settings)
 
     def set(self, plan: ModelledPlan) -> None:
-        """A plan that has changed settings, in the order of versions."""
+        """Checks a plan that has changed settings, in the order of versions."""
         change, before = plan.last.change, self.settings[-1]
         assert isinstance(change, PutSettings)
         assert plan.last.settings == before, "settings were changed on others than it saw"
@@ -218,7 +219,7 @@ class Judge:
         match change:
             case Commit() | Transplant() | AssignReference() if protected:
                 if not isinstance(answer, NotAllowed):
-                    # A transplant looks at its input first, an assignment needs no more than the
+                    # A transplant validates its input first; an assignment only needs the
                     # reference.
                     assert isinstance(change, Transplant), answer
                     assert isinstance(answer, ReferenceConflict), answer
@@ -314,7 +315,7 @@ def _name(change: Commit | Transplant | AssignReference) -> str:
 
 
 def _is_conflict(answer: Any, verdict: Verdict) -> bool:
-    """Whether the model refuses a commit; the answer then has to name the same conflicts."""
+    """Returns whether the model refuses a commit; the answer must then name the same conflicts."""
     if not verdict.conflicts and not verdict.namespace_trouble:
         return False
     assert isinstance(answer, ReferenceConflict), answer

@@ -1,5 +1,8 @@
-"""The plainest possible catalog: every commit is a dictionary, every question is answered by
-walking. The truth that the machine compares with."""
+"""The simplest catalog: every commit is a dictionary, and every question is answered by a
+walk.
+
+The state machine compares real repositories with it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from tests.repository.vocabulary import EMPTY
 
 
 class Thing(NamedTuple):
-    """A content as the model knows it: whose it is, what it is, and its number."""
+    """A content in the model: its content id, type and number."""
 
     id: str
     kind: str
@@ -31,7 +34,7 @@ class Op(NamedTuple):
 
 @dataclass
 class Verdict:
-    """What a commit or merge has to come to."""
+    """The expected result of a commit or merge."""
 
     conflicts: set[tuple[str, str]] = field(default_factory=set)
     namespace_trouble: bool = False
@@ -46,7 +49,7 @@ def parent_of(key: str) -> str | None:
 def difference(
     old: Thing | None, new: Thing | None, *, gone: str = "KEY_DOES_NOT_EXIST"
 ) -> str | None:
-    """The conflict type of a key that was expected to be one thing and is another."""
+    """Returns the conflict type of a key whose expected and current contents differ."""
     if old == new:
         return None
     if new is None:
@@ -64,8 +67,8 @@ def apply(state: State, edits: dict[str, Thing | None]) -> State:
 
 
 def namespaces_wrong(before: State, edits: dict[str, Thing | None], created: set[str]) -> bool:
-    """Whether edits would leave a new key without its namespace, or delete a namespace that holds
-    something."""
+    """Returns whether edits would leave a new key without its namespace, or delete a namespace
+    that contains keys."""
     after = apply(before, edits)
     for key in created:
         parent = parent_of(key)
@@ -93,7 +96,7 @@ class Naive:
     # -- history --
 
     def line(self, hash_: str) -> list[str]:
-        """First parents, newest first, without the empty history."""
+        """Returns the first parents, newest first, without the empty history."""
         found = []
         while hash_ != EMPTY:
             found.append(hash_)
@@ -110,7 +113,7 @@ class Naive:
         return found
 
     def best_bases(self, a: str, b: str) -> set[str]:
-        """Common ancestors that are no ancestor of another common one."""
+        """Returns common ancestors that are not ancestors of another common one."""
         common = self.ancestors(a) & self.ancestors(b)
         return {
             c
@@ -156,7 +159,7 @@ class Naive:
     def _made_again_around_children(
         head: State, edits: dict[str, Thing | None], again: set[str]
     ) -> bool:
-        """Whether a namespace goes and comes while something below it stays."""
+        """Returns whether a namespace is deleted and created while a key below it stays."""
         gone = again | {key for key, thing in edits.items() if thing is None}
         spaces = [key for key in again if key in head and head[key].kind == "namespace"]
         return any(
@@ -178,8 +181,8 @@ class Naive:
         *,
         transplant: bool = False,
     ) -> Verdict:
-        """The table of reference 9.4 for every key that the source changed (or, for a transplant,
-        that its commit names)."""
+        """Merges every key that the source changed (or, for a transplant, that its commit
+        names)."""
         verdict = Verdict()
         created = set()
         dropped: dict[str, Thing | None] = {}
@@ -192,7 +195,7 @@ class Naive:
             before, after, there = base.get(key), source.get(key), target.get(key)
             conflict = difference(before, there)
             if transplant and before and after and before.id != after.id:
-                # A key that was deleted and created again is taken for an update with another
+                # A key that was deleted and created again is handled as an update with another
                 # content id.
                 conflict = (
                     difference(Thing(after.id, after.kind, before.number), there) or "VALUE_DIFFERS"
@@ -221,7 +224,7 @@ class Naive:
                 created.add(key)
         verdict.namespace_trouble = namespaces_wrong(target, verdict.edits, created)
         if transplant:
-            # What is left out is judged as if it were applied.
+            # Dropped changes are checked as if they were applied.
             new = {key for key, thing in dropped.items() if thing and key not in target}
             verdict.namespace_trouble |= namespaces_wrong(
                 target, verdict.edits | dropped, created | new

@@ -1,4 +1,4 @@
-"""The repository contract in plain REST v2, as a server of others is spoken to.
+"""The repository contract in plain REST v2, as our client uses it with other servers.
 
 `make test-plain` runs it.
 """
@@ -31,9 +31,9 @@ def servers() -> Iterator[Servers]:
 
 
 class Plain(Served):
-    """A server that is spoken to in plain REST v2, as those of others are.
+    """A server that is used in plain REST v2.
 
-    What it has no words for is named here, each with its reason.
+    Operations that REST v2 lacks are listed here, each with its reason.
     """
 
     IDS = "a client cannot choose the id of a content that takes the place of another one"
@@ -45,36 +45,36 @@ class Plain(Served):
     RENAMES = "renames are neither told nor followed"
     SETTINGS = "there is no place for settings"
     LACKING: Mapping[str, str] = {
-        "test_a_deleted_reference_can_be_brought_back_from_the_reflog": REFLOG,
-        "test_a_message_stays_with_its_tag": MESSAGES,
-        "test_a_put_with_another_id_creates_again_when_it_carries_what_it_replaces": IDS,
-        "test_a_put_with_another_id_may_take_another_type": IDS,
+        "test_a_deleted_reference_can_be_restored_from_the_reflog": REFLOG,
+        "test_a_tag_keeps_its_message": MESSAGES,
+        "test_a_put_with_another_id_recreates_the_expected_content": IDS,
+        "test_a_put_with_another_id_may_have_another_type": IDS,
         "test_a_rename_is_in_the_reflog_of_both_names": REFLOG,
         "test_a_request_id_transplants_once": (
             "a transplant of several commits keeps their metadata, so its request leaves no trace"
         ),
         "test_any_other_value_validates_namespaces": SETTINGS,
-        "test_an_identical_repository_setting_can_be_taken_back": SETTINGS,
-        "test_every_content_is_kept_exactly[PAIMON_TABLE]": (
+        "test_a_repository_setting_can_be_reverted": SETTINGS,
+        "test_every_content_is_stored_exactly[PAIMON_TABLE]": (
             "a content of an unknown type is refused"
         ),
-        "test_every_content_is_kept_exactly[iceberg_table]": (
+        "test_every_content_is_stored_exactly[iceberg_table]": (
             "a content of an unknown type is refused"
         ),
         "test_heights_count_first_parents": "the height of a commit is not told",
         "test_many_renames_combine_with_many_changes": RENAMES,
-        "test_reflog_entries_say_who_when_and_why": REFLOG,
+        "test_reflog_entries_have_committer_time_and_reason": REFLOG,
         "test_renames_to_different_keys_conflict": RENAMES,
-        "test_settings_answer_their_previous_value": SETTINGS,
+        "test_setting_a_value_returns_the_previous_one": SETTINGS,
         "test_source_renamed_and_target_changed_combine": RENAMES,
-        "test_source_renamed_and_target_changed_is_one_conflict_that_says_so": RENAMES,
+        "test_source_renamed_and_target_changed_is_one_conflict": RENAMES,
         "test_target_renamed_and_source_changed_combine": RENAMES,
-        "test_target_renamed_and_source_changed_is_one_conflict_that_says_so": RENAMES,
-        "test_the_messages_of_many_tags": MESSAGES,
+        "test_target_renamed_and_source_changed_is_one_conflict": RENAMES,
+        "test_messages_of_many_tags_are_read_at_once": MESSAGES,
         "test_the_reflog_of_all_references_is_one_sequence": REFLOG,
-        "test_the_reflog_tells_every_move_newest_first": REFLOG,
-        "test_without_validation_a_change_is_brought_without_its_namespace": SETTINGS,
-        "test_without_validation_a_key_needs_no_namespace": SETTINGS,
+        "test_the_reflog_has_every_move_newest_first": REFLOG,
+        "test_without_validation_merges_need_no_namespace": SETTINGS,
+        "test_without_validation_keys_need_no_namespace": SETTINGS,
         "test_the_setting_makes_expected_content_mandatory_for_updates": SETTINGS,
     }
 
@@ -106,7 +106,7 @@ class TestPlain(Plain, Divides):
 
 
 def plain(address: str) -> Repository:
-    """A repository that uses nothing but REST v2."""
+    """A repository that uses only REST v2."""
     return open_remote(
         address, Access(), Context("", lambda: time.time_ns() // 1000, os.urandom), extensions=False
     )

@@ -37,5 +37,5 @@ def plan(call: Callable[[Catalog], Any]) -> Callable[[Repository], Planned[Any]]
 
 
 def group(catalog: Catalog, *calls: Callable[[Catalog], Any]) -> list[Any]:
-    """Plan calls and commit them together; what each answered or raised."""
+    """Plans calls and commits them together; returns the result or error of each."""
     return list(catalog.repository.commit_all([plan(call) for call in calls]))

@@ -1,5 +1,5 @@
-"""Real server processes for tests: forked from one that has loaded everything, so that each test
-can have its own in a few milliseconds."""
+"""Real server processes for tests, forked from a process that has loaded all modules, so
+that each test can have its own within milliseconds."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ LOADED_ONCE = (
 )
 
 
-def _serve(url: str, told: Connection) -> None:
+def _serve(url: str, report: Connection) -> None:
     from nessie_cli.repository.opening import connect
     from nessie_cli.server import Listeners, Settings, serve
 
-    serve(lambda: connect(url, who="served"), Settings(port=0), Listeners(told.send))
+    serve(lambda: connect(url, who="served"), Settings(port=0), Listeners(report.send))
 
 
 def _fork_servers(requests: Connection) -> None:
-    """Wait for URLs; answer each with the address of a new process that serves it."""
+    """Waits for URLs; answers each with the address of a new process that serves it."""
     for name in LOADED_ONCE:
         import_module(name)
-    # What is frozen is not touched by the collector, so its memory stays shared.
+    # The garbage collector does not touch frozen objects, so their memory stays shared.
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
@@ -45,11 +45,11 @@ def _fork_servers(requests: Connection) -> None:
         if child == 0:
             try:
                 _serve(url, there)
-            except BaseException:  # noqa: BLE001 (whatever it is, somebody has to see why the process ends)
+            except BaseException:  # noqa: BLE001 (show why the process ends)
                 traceback.print_exc()
             finally:
                 os._exit(0)
-        # The child has the only other end: when it dies before it serves, that ends the waiting.
+        # Only the child holds the other end, so the wait ends if it dies before it serves.
         there.close()
         try:
             address = here.recv() + "/api/v2"
@@ -70,7 +70,7 @@ class Servers:
 
     @contextmanager
     def serving(self, url: str) -> Iterator[str]:
-        """The address of a server over a store, while the block lasts."""
+        """Yields the address of a server over a store."""
         self._pipe.send(url)
         child, address = self._pipe.recv()
         assert address is not None, "the server did not start; its process has told why"

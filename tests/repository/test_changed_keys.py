@@ -1,4 +1,4 @@
-"""The changed keys of a commit are those of its difference to its parent, on random histories with
+"""The changed keys of a commit equal its difference to its parent, on random histories with
 renames and merges."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KEYS = ("a", "b", "c", "ns.a", "ns.b")
 
 
 def check(repository: LocalRepository, entry: LogEntry, seed: int) -> set[str]:
-    """Compares both; the letters of the changes."""
+    """Compares both; returns the letters of the changes."""
     changes = changes_of(repository.diff(entry.parent, entry.hash))
     found = repository.changed_keys(entry)
     assert outlined(found) == [
@@ -32,8 +32,8 @@ def check(repository: LocalRepository, entry: LogEntry, seed: int) -> set[str]:
 
 
 def some_operations(random: Random, catalog: Catalog, branch: str) -> list[Operation]:
-    """On one to three keys: an update (perhaps to what is there already), a creation, a deletion, a
-    new life, a rename."""
+    """Returns operations on one to three keys: an update (possibly without a change), a
+    creation, a deletion, a recreation, or a rename."""
     state = {
         name: catalog.content(branch, name)
         for name, number in catalog.numbers(branch).items()
@@ -63,7 +63,7 @@ def some_operations(random: Random, catalog: Catalog, branch: str) -> list[Opera
 
 
 def letters(seed: int) -> set[str]:
-    """The letters of all commits of a history, each compared."""
+    """Compares all commits of a history; returns the letters of their changes."""
     random = Random(seed)
     with create("memory:") as repository:
         assert isinstance(repository, LocalRepository)
@@ -72,7 +72,7 @@ def letters(seed: int) -> set[str]:
         catalog.branch("dev")
         for number in range(40):
             branch, other = random.sample(BRANCHES, 2)
-            # Where a namespace is in the way the next step is another one.
+            # If a namespace prevents a step, the next random one is tried.
             with suppress(ReferenceConflict):
                 if number % 4 == 3:
                     catalog.merge(other, branch, default_behavior=MergeBehavior.FORCE)
@@ -82,5 +82,5 @@ def letters(seed: int) -> set[str]:
         return set().union(*(check(repository, entry, seed) for entry in commits))
 
 
-def test_the_changed_keys_of_a_commit_are_its_difference_to_its_parent() -> None:
+def test_the_changed_keys_of_a_commit_equal_its_difference_to_its_parent() -> None:
     assert set().union(*map(letters, range(4))) == {"A", "M", "D", "R", ""}

@@ -1,5 +1,5 @@
-"""Several processes that write to one branch: after a lost race the lease is taken first, and then
-the plans."""
+"""Several processes that write to one branch: after a lost race, a plan takes the lease
+first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def lose_a_race(repository: Repository, other: Repository) -> None:
-    """Commit on main while another process commits there, too."""
+    """Commits on main while another process commits there as well."""
     moved: list[str] = []
 
     def meanwhile(c: Catalog) -> str:
@@ -41,7 +41,7 @@ def lose_a_race(repository: Repository, other: Repository) -> None:
     assert not isinstance(repository.commit_all([plan(meanwhile)])[0], Exception)
 
 
-def test_only_a_reference_on_which_a_race_was_lost_is_leased(url: str) -> None:
+def test_only_contested_references_are_leased(url: str) -> None:
     with connect(url) as first, connect(url) as second:
         assert first.lease_if_contested("main").token == ""
         lose_a_race(first, second)
@@ -73,16 +73,16 @@ def test_a_group_commits_under_its_lease_and_others_wait(url: str) -> None:
         assert Catalog(first).hashes()[1:7] == ours[::-1], "the other one came last"
 
 
-def test_a_lease_of_a_store_that_is_unavailable_is_none(url: str) -> None:
+def test_an_unavailable_store_gives_no_lease(url: str) -> None:
     with connect(url) as first, connect(url) as second:
         lose_a_race(first, second)
         first.close()
         assert first.lease_if_contested("main").token == ""
 
 
-def test_a_race_that_is_lost_under_a_lease_gives_it_back(url: str) -> None:
-    """Whoever waits for the lease of another reference holds none: two such writers would wait for
-    each other."""
+def test_a_lease_is_released_after_a_lost_race(url: str) -> None:
+    """A writer that waits for the lease of another reference must hold none; otherwise, two such
+    writers would wait for each other."""
     with connect(url) as first, connect(url) as second:
         lose_a_race(first, second)
         Catalog(first).branch("dev")

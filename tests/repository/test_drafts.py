@@ -1,4 +1,4 @@
-"""Drafts: what a change would do, worked out before anything of it is visible."""
+"""Drafts: the effects of a change, computed before any of them is visible."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_draft_changes_nothing(repository: Repository) -> None:
     ) == before
 
 
-def test_a_commit_names_each_key_with_what_was_there_and_what_takes_its_place(
+def test_the_draft_of_a_commit_has_contents_before_and_after(
     repository: Repository,
 ) -> None:
     draft = repository.draft(Commit("main", [newer(repository), Delete(B), Put(C, table(3))], META))
@@ -106,12 +106,12 @@ def test_a_commit_names_each_key_with_what_was_there_and_what_takes_its_place(
     assert draft.parents == (repository.reference("main").hash,)
 
 
-def test_another_content_under_one_key_is_not_the_same(repository: Repository) -> None:
+def test_a_draft_shows_a_replaced_content(repository: Repository) -> None:
     draft = repository.draft(Commit("main", [Delete(A), Put(A, table(9))], META))
     assert changed(draft) == [(A, TABLE, TABLE, False)]
 
 
-def test_the_view_is_the_repository_as_it_will_be(repository: Repository) -> None:
+def test_the_view_of_a_draft_is_the_future_repository(repository: Repository) -> None:
     draft = repository.draft(Commit("main", [Delete(B), Put(C, table(3))], META))
     assert set(draft.view.contents("main", [A, B, C])) == {A, C}
     assert draft.view.reference("main").hash == draft.head == draft.answer().reference.hash
@@ -120,7 +120,7 @@ def test_the_view_is_the_repository_as_it_will_be(repository: Repository) -> Non
     assert set(repository.contents("main", [A, B, C])) == {A, B}
 
 
-def test_conflicts_are_data_and_the_keys_are_named_all_the_same(repository: Repository) -> None:
+def test_a_draft_with_conflicts_still_lists_its_keys(repository: Repository) -> None:
     draft = repository.draft(
         Commit(
             "main", [Put(A, table(3)), Put(C, table(4))], META, repository.resolve("main~1").hash
@@ -136,7 +136,7 @@ def test_conflicts_are_data_and_the_keys_are_named_all_the_same(repository: Repo
         draft.answer()
 
 
-def test_a_merge_names_what_would_be_written_and_what_becomes_reachable(
+def test_the_draft_of_a_merge_lists_changes_and_reachable_commits(
     repository: Repository,
 ) -> None:
     branched(repository)
@@ -147,12 +147,12 @@ def test_a_merge_names_what_would_be_written_and_what_becomes_reachable(
     heads = repository.reference("main").hash, repository.reference("dev").hash
     assert draft.parents == heads
     assert draft.sources == heads[1:]
-    # What the commits of the source changed, whether the merge takes it or not.
+    # All changes of the source's commits, whether the merge takes them or not.
     assert sorted(draft.reached_changes()) == [(A, TABLE), (B, None), (C, TABLE)]
     assert list(draft.reached_changes([heads[1]])) == []
 
 
-def test_a_merge_in_conflict_is_a_draft_as_well(repository: Repository) -> None:
+def test_a_merge_in_conflict_has_a_draft(repository: Repository) -> None:
     branched(repository)
     repository.commit(
         "main", [Put(A, table(7, repository.content("main", A).id))], CommitMeta("other")
@@ -163,7 +163,7 @@ def test_a_merge_in_conflict_is_a_draft_as_well(repository: Repository) -> None:
     assert {key for key, *_ in changed(draft)} == {A, B, C}
 
 
-def test_a_transplant_names_the_keys_of_all_commits(repository: Repository) -> None:
+def test_the_draft_of_a_transplant_lists_the_keys_of_all_commits(repository: Repository) -> None:
     branched(repository)
     hashes = [repository.resolve(spec).hash for spec in ("dev~1", "dev")]
     draft = repository.draft(Transplant("main", hashes))
@@ -171,21 +171,21 @@ def test_a_transplant_names_the_keys_of_all_commits(repository: Repository) -> N
     assert draft.sources == ()
 
 
-def test_a_protected_branch_refuses_in_the_draft(repository: Repository) -> None:
+def test_a_protected_branch_refuses_the_draft(repository: Repository) -> None:
     repository.put_setting("protect.main", "merge-only")
     draft = repository.draft(Commit("main", [Put(C, table(3))], META))
     assert isinstance(draft.refusal, NotAllowed)
     assert draft.write is None
 
 
-def test_a_name_that_is_taken_refuses_in_the_draft(repository: Repository) -> None:
+def test_a_used_name_refuses_the_draft(repository: Repository) -> None:
     draft = repository.draft(
         CreateReference(ReferenceType.TAG, "main", repository.reference("main").hash)
     )
     assert isinstance(draft.refusal, AlreadyExists)
 
 
-def test_commits_bear_the_name_and_the_repository_itself_keeps_its_own(
+def test_a_repository_can_be_opened_for_another_committer(
     repository: Repository,
 ) -> None:
     repository.as_caller("ada").commit("main", [Put(C, table(3))], CommitMeta("c"))
@@ -195,7 +195,7 @@ def test_commits_bear_the_name_and_the_repository_itself_keeps_its_own(
     assert repository.commit_at("main").meta.committer == "owner"
 
 
-def test_a_draft_of_a_request_that_was_committed_is_its_answer(repository: Repository) -> None:
+def test_a_draft_of_a_committed_request_is_its_recorded_answer(repository: Repository) -> None:
     change = Commit("main", [Put(C, table(3))], META)
     answer = repository.submit(change, request_id="r")
     Catalog(repository).write("main", {"later": 1})

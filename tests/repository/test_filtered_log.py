@@ -1,4 +1,4 @@
-"""A filtered log has the entries of the whole log that pass, on random histories with merges."""
+"""A filtered log has exactly the matching entries of the whole log, on random histories."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class History:
         self.repository.commit(branch, [put(name, table(number, old.id if old else None))], meta)
 
     def by_index(self, walk: Walk, conditions: LogFilter) -> Iterator[LogEntry | None]:
-        """By the commit index and jump pointers wherever that is possible."""
+        """Uses the commit index and jump pointers wherever possible."""
         starts = (
             [r.hash for r in self.repository.references()]
             if walk.start is None
@@ -77,11 +77,11 @@ class History:
         return filtered_log(self._source, *ids, walk, conditions, operations=False)
 
     def by_default(self, walk: Walk, conditions: LogFilter) -> Iterator[LogEntry | None]:
-        """As a repository does that has nothing faster."""
+        """Uses the default implementation, without an index."""
         return Repository.filtered_log(self.repository, walk, conditions)
 
     def plain(self, walk: Walk) -> list[LogEntry]:
-        """All commits of a walk, newest first."""
+        """Returns all commits of a walk, newest first."""
         repository = self.repository
         if walk.start is None:
             found = [
@@ -112,7 +112,7 @@ class History:
         )
 
     def walk(self) -> Walk:
-        """One at random."""
+        """Returns a random walk."""
         random = self.random
         start = random.choice([*BRANCHES, "v1", f"main~{random.randrange(1, 9)}"])
         exclude = random.choice([*BRANCHES, "v1", "main~5"])
@@ -123,7 +123,7 @@ class History:
         ])  # fmt: skip
 
     def conditions(self) -> LogFilter:
-        """One at random."""
+        """Returns random conditions."""
         random = self.random
         times = sorted(map(time_of, self.plain(Walk(None))))
 
@@ -181,7 +181,7 @@ def passing(entries: Iterable[LogEntry], conditions: LogFilter) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_passes_is_what_filtering_the_log_leaves(seed: int) -> None:
+def test_a_filtered_log_equals_the_filtered_whole_log(seed: int) -> None:
     history = History(seed)
     for _ in range(60):
         walk, conditions = history.walk(), history.conditions()
@@ -197,10 +197,10 @@ def test_what_passes_is_what_filtering_the_log_leaves(seed: int) -> None:
     "conditions",
     [LogFilter(merges=True), LogFilter(keys=(key("a"),)), LogFilter(message=re.compile("load 1"))],
 )
-def test_behind_each_entry_but_the_last_of_the_walk_something_follows(
+def test_only_the_last_entry_of_a_walk_is_marked_as_last(
     conditions: LogFilter,
 ) -> None:
-    """Whoever stops at a limit learns so whether there was more to look at."""
+    """A caller that stops at a limit learns whether more commits follow."""
     history = History(1)
     first = history.plain(Walk("main"))[-1].hash
     for filtered in (history.by_index, history.repository.filtered_log, history.by_default):
@@ -209,7 +209,7 @@ def test_behind_each_entry_but_the_last_of_the_walk_something_follows(
             assert entry is None or (place + 1 < len(entries)) == (entry.hash != first)
 
 
-def test_operations_are_told_where_they_are_asked_for() -> None:
+def test_operations_are_included_on_request() -> None:
     repository = History(2).repository
     for asked in (True, False):
         entries = [
@@ -223,7 +223,7 @@ def test_operations_are_told_where_they_are_asked_for() -> None:
         assert all(bool(entry.operations) == asked for entry in entries)
 
 
-def test_the_commits_of_a_rare_key_are_found_without_reading_the_others() -> None:
+def test_a_rare_key_is_found_without_reading_other_commits() -> None:
     with create("memory:") as repository:
         assert isinstance(repository, LocalRepository)
         catalog = Catalog(repository)
@@ -240,8 +240,8 @@ def test_the_commits_of_a_rare_key_are_found_without_reading_the_others() -> Non
         assert objects.commit_reads < 30
 
 
-def test_a_damaged_merge_elsewhere_does_not_disturb(tmp_path: Path) -> None:
-    """What is not on the way of a walk is not asked for in vain."""
+def test_a_damaged_merge_outside_of_the_walk_is_not_read(tmp_path: Path) -> None:
+    """Commits outside of the walk are not read."""
     path = tmp_path / "store.sqlite"
     with create(str(path)) as repository:
         catalog = Catalog(repository)

@@ -1,7 +1,7 @@
-"""A flipped bit anywhere in a store file gives no wrong answer, and fsck reports it.
+"""A flipped bit anywhere in a store file never causes a wrong answer, and fsck reports it.
 
-`NESSIE_TEST_FLIPS=2000` tries that many over the whole file, and a quarter of it aimed at the small
-tables and indexes.
+`NESSIE_TEST_FLIPS=2000` flips that many bits over the whole file, and a quarter of that number in
+the small tables and indexes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from nessie_cli.errors import NessieError
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
-from tests.repository.vocabulary import Catalog, key, put, table, tell
+from tests.repository.vocabulary import Catalog, key, put, table, write_history
 from tests.store.raw import raw
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ SMALL = (
     "sqlite_autoindex_objects_1",
 )
 SECONDS = 30
-"""Reading and verifying this store takes some hundredths of one."""
+"""Seconds; reading and verifying this store takes a few hundredths of one."""
 
 READS: dict[str, Callable[[Repository], object]] = {
     "references": lambda r: list(r.references(metadata=True)),
@@ -56,7 +56,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("flips") / "sound.sqlite"
     with create(str(path), who="ann") as repository:
         catalog = Catalog(repository)
-        tell(catalog)
+        write_history(catalog)
         for n in range(12):
             catalog.commit(
                 "main",
@@ -70,7 +70,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answers(path: Path) -> dict[str, object]:
-    """Each read: what it returns, or its error."""
+    """Returns the result or the error of each read."""
     found: dict[str, object] = {}
     try:
         repository = connect(str(path))
@@ -86,7 +86,7 @@ def answers(path: Path) -> dict[str, object]:
 
 
 def problems(path: Path) -> list[str]:
-    """What `nessie fsck` prints, or the error it ends with."""
+    """Returns the output of `nessie fsck`, or its error."""
     try:
         with connect(str(path)) as repository:
             return [problem.message for problem in repository.check()]
@@ -95,8 +95,8 @@ def problems(path: Path) -> list[str]:
 
 
 def bits(path: Path, chance: random.Random) -> Iterator[int]:
-    """Positions of bits: the first page's header, some over the whole file, some in each small
-    table and index."""
+    """Returns positions of bits: the first page's header, some in the whole file, some in each
+    small table and index."""
     size = path.stat().st_size
     yield from range(0, 800, 800 // min(FLIPS, 800) or 1)
     for _ in range(FLIPS):
@@ -120,7 +120,7 @@ def no_hang() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-def test_a_changed_bit_is_an_error_that_fsck_reports_and_never_a_wrong_answer(
+def test_a_flipped_bit_is_reported_and_never_causes_a_wrong_answer(
     sound: Path, tmp_path: Path, no_hang: None
 ) -> None:
     truth, whole = answers(sound), sound.read_bytes()

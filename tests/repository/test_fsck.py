@@ -1,5 +1,5 @@
-"""fsck finds whatever is wrong: bytes flipped in the rows of a real file, lost objects, and objects
-that were made wrong."""
+"""fsck finds all damage: flipped bytes in the rows of a real file, lost objects, and invalid
+objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from nessie_cli.repository.opening import connect, create
 from nessie_cli.store.opening import open_store
 from nessie_cli.store.records import Done, Move, StoredObject
 from nessie_cli.store.sqlite_rows import with_check
-from tests.repository.vocabulary import Catalog, key, tell
+from tests.repository.vocabulary import Catalog, key, write_history
 from tests.store.samples import a_write, write
 
 pytestmark = pytest.mark.slow
@@ -39,12 +39,12 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with values, small and large trees, merges and long lists of operations; every object
-    in it is needed."""
+    """A store with values, small and large trees, merges and long lists of operations; every
+    object in it is needed."""
     path = tmp_path_factory.mktemp("fsck") / "sound.sqlite"
     with create(str(path)) as repository:
         catalog = Catalog(repository)
-        tell(catalog)
+        write_history(catalog)
         for n in range(5):
             catalog.write("main", {"t077": 1000 + n})
         assert list(repository.check()) == []
@@ -77,7 +77,7 @@ def rows(path: Path) -> list[tuple[int, bytes, int, bytes]]:
 
 
 def positions(data: bytes, kind: int, seen: set[int], chance: random.Random) -> Iterator[int]:
-    """Every byte of the smallest object of each kind, some of all others."""
+    """Returns every byte of the smallest object of each kind, and some of all others."""
     if kind not in seen:
         seen.add(kind)
         yield from range(len(data))
@@ -85,7 +85,7 @@ def positions(data: bytes, kind: int, seen: set[int], chance: random.Random) -> 
         yield from {0, len(data) - 1, chance.randrange(len(data)), chance.randrange(len(data))}
 
 
-def test_a_sound_store_has_no_problems(store: Path) -> None:
+def test_an_intact_store_has_no_problems(store: Path) -> None:
     assert problems(store) == []
 
 
@@ -114,7 +114,7 @@ def test_a_flipped_byte_anywhere_in_an_object_is_found(store: Path) -> None:
     assert problems(store) == []
 
 
-def test_bytes_that_are_cut_off_or_added_are_found(store: Path) -> None:
+def test_missing_and_additional_bytes_are_found(store: Path) -> None:
     for row, id_, _, data in rows(store)[:30]:
         for wrong in (b"", data[:-1], data[:1], data + b"\x00", data * 2):
             sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", wrong, row)
@@ -139,7 +139,7 @@ def test_an_object_under_another_id_or_kind_is_found(store: Path) -> None:
 
 
 def holders(path: Path) -> dict[Id, set[str]]:
-    """Of each object, the objects and references that name it."""
+    """Returns for each object the objects and references that name it."""
     found: dict[Id, set[str]] = {}
 
     def add(holder: str, ids: Iterable[Id]) -> None:
@@ -170,8 +170,8 @@ def holders(path: Path) -> dict[Id, set[str]]:
     return found
 
 
-def test_every_missing_object_is_found_wherever_it_is_needed(store: Path) -> None:
-    """Commits and nodes are named by what is missing; of a value the key is named."""
+def test_every_missing_object_is_found(store: Path) -> None:
+    """Commits and nodes are reported by their own id, values by their key."""
     whole = store.read_bytes()
     needed = holders(store)
     for row, id_, kind, _ in rows(store):
@@ -187,7 +187,7 @@ def test_every_missing_object_is_found_wherever_it_is_needed(store: Path) -> Non
 
 
 def set_target(path: Path, target: object) -> None:
-    """Move the tag as a program would that knows nothing of commits: the row itself is sound."""
+    """Moves the tag without any checks; the row itself is valid."""
     row = with_check("v1", "TAG", target)
     sql(path, "UPDATE refs SET target = ?, check_sum = ? WHERE name = 'v1'", *row[2:])
 
@@ -199,7 +199,7 @@ def test_a_damaged_row_of_a_reference_is_found(store: Path) -> None:
     assert "refs" in problem.message
 
 
-def test_of_a_file_with_one_damaged_page_only_the_part_on_it_is_damaged(store: Path) -> None:
+def test_a_damaged_page_affects_only_its_own_rows(store: Path) -> None:
     [(page,)] = sql(
         store, "SELECT pageno FROM dbstat WHERE name = 'reflog' AND pagetype = 'leaf' LIMIT 1"
     )
@@ -218,7 +218,7 @@ def test_a_reference_at_a_missing_commit_is_found(store: Path) -> None:
     assert (problem.kind, problem.where) == (ProblemKind.BAD_REFERENCE, "v1")
 
 
-def test_a_reference_at_an_object_that_is_no_commit_is_found(store: Path) -> None:
+def test_a_reference_to_another_kind_of_object_is_found(store: Path) -> None:
     (target,) = sql(store, "SELECT id FROM objects WHERE kind = ?", int(Kind.VALUE))[0]
     set_target(store, target)
     (problem,) = problems(store)
@@ -226,7 +226,7 @@ def test_a_reference_at_an_object_that_is_no_commit_is_found(store: Path) -> Non
 
 
 def answer(repository: Repository, number: int) -> str:
-    """All that can be read in one of two ways, or the code of the error."""
+    """Returns everything that can be read in one of two ways, or the code of the error."""
     try:
         return repr(
             list(
@@ -239,7 +239,7 @@ def answer(repository: Repository, number: int) -> str:
         return fault.code
 
 
-def test_damage_is_an_error_and_never_a_wrong_answer(store: Path) -> None:
+def test_damage_never_causes_a_wrong_answer(store: Path) -> None:
     with connect(str(store)) as repository:
         sound_answers = [answer(repository, number) for number in (0, 1)]
     for row, _, _, data in rows(store):
@@ -252,7 +252,7 @@ def test_damage_is_an_error_and_never_a_wrong_answer(store: Path) -> None:
         sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", data, row)
 
 
-# -- objects whose bytes are sound and whose content is not --
+# -- invalid objects with valid check sums --
 
 
 def add(path: Path, kind: Kind, data: bytes) -> Id:
@@ -306,7 +306,7 @@ WRONG_COMMITS: dict[str, Callable[[Id, Commit], Commit]] = {
 
 
 @pytest.mark.parametrize("fault", WRONG_COMMITS)
-def test_a_commit_that_was_made_wrong_is_found(store: Path, fault: str) -> None:
+def test_an_invalid_commit_is_found(store: Path, fault: str) -> None:
     head, commit = newest(store)
     wrong = WRONG_COMMITS[fault](head, commit)
     assert wrong != commit
@@ -316,7 +316,7 @@ def test_a_commit_that_was_made_wrong_is_found(store: Path, fault: str) -> None:
     assert any(p.where == id_.hex() for p in found), found
 
 
-def test_every_wrong_jump_of_a_long_history_is_found(tmp_path: Path) -> None:
+def test_every_wrong_jump_pointer_is_found(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     with create(str(path)) as repository:
         catalog = Catalog(repository)
@@ -347,7 +347,7 @@ WRONG_NODES: dict[str, Callable[[Node], Node]] = {
 
 @pytest.mark.parametrize("fault", WRONG_NODES)
 @pytest.mark.parametrize("level", [0, 1])
-def test_a_node_that_was_made_wrong_is_found(store: Path, fault: str, level: int) -> None:
+def test_an_invalid_node_is_found(store: Path, fault: str, level: int) -> None:
     nodes = [decode_node(stored.data) for stored in scanned(store, Kind.NODE)]
     sample = next(n for n in nodes if n.level == level and len(n.keys) > 3)
     id_ = add(store, Kind.NODE, encode_node(WRONG_NODES[fault](sample)))
@@ -369,8 +369,8 @@ def test_an_inner_node_that_misdescribes_its_child_is_found(store: Path, fault: 
 
 
 def test_a_commit_on_a_tree_whose_node_ends_too_early_is_found(store: Path) -> None:
-    """Its key belongs into a node that ends before it: an edit of that tree must not wait for it
-    for ever."""
+    """The key belongs into a node that ends before it: an edit of that tree must not loop for
+    ever."""
     _, commit = newest(store)
     nodes = {one.id: decode_node(one.data) for one in scanned(store, Kind.NODE)}
     root = nodes[commit.root]
@@ -407,7 +407,7 @@ def scanned(path: Path, kind: Kind) -> list[StoredObject]:
 @pytest.mark.parametrize(
     "data", [b"", b"{}", b"[]", b"not json", b'{"type":"ICEBERG_TABLE"}', b'{"type":""}', b"\xff"]
 )
-def test_a_value_that_is_no_content_is_found(store: Path, data: bytes) -> None:
+def test_an_invalid_value_is_found(store: Path, data: bytes) -> None:
     id_ = add(store, Kind.VALUE, data)
     assert any(p.where == id_.hex() for p in problems(store))
 
@@ -422,7 +422,7 @@ def test_the_empty_tree_needs_no_node(tmp_path: Path) -> None:
     assert tree.EMPTY not in {id_ for _, id_, _, _ in rows(path)}
 
 
-# -- the index from keys to the commits that touched them --
+# -- the commit index --
 
 
 def test_lost_index_entries_of_commits_are_found(store: Path) -> None:
@@ -435,7 +435,7 @@ def test_lost_index_entries_of_commits_are_found(store: Path) -> None:
     assert problems(store) == []
 
 
-def test_index_entries_that_are_too_many_change_no_answer(store: Path) -> None:
+def test_additional_index_entries_change_no_answer(store: Path) -> None:
     def answers() -> list[object]:
         with connect(str(store)) as repository:
             return [

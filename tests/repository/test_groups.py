@@ -1,7 +1,7 @@
 """Random groups of plans with an interfering writer, compared with a naive model.
 
-Every answer is the model's: that of a write in commit order, that of a refusal on the state that
-its plan saw. Refused or stale drafts leave nothing, and no commit needs anything of them.
+Every answer must be the model's: for a write in commit order, for a refusal on the state that its
+plan read. Refused or stale drafts leave nothing behind, and no commit depends on them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ Steps = list[list[tuple[Wish, list[Wish], int]]]
 
 
 def fixed() -> dict[str, Any]:
-    """The same steps give the same hashes."""
+    """Makes the same steps produce the same hashes."""
     ticks = itertools.count(1_700_000_000_000_000, 1_000)
     return {"clock": lambda: next(ticks), "random": random.Random(7).randbytes}
 
@@ -105,7 +105,7 @@ def test_groups_on_sqlite(steps: Steps) -> None:
 
 
 def check(steps: Steps, first: LocalRepository, second: LocalRepository) -> None:
-    """Run the groups on one repository while the other one interferes, and compare what happened
+    """Runs the groups on one repository while the other one interferes, and compares the result
     with the model."""
     plans: list[ModelledPlan] = []
 
@@ -132,7 +132,7 @@ def check(steps: Steps, first: LocalRepository, second: LocalRepository) -> None
 
 
 def compare(plans: list[ModelledPlan], repository: LocalRepository) -> None:
-    """Compare each answer, and at the end every reference with its state, with the naive model."""
+    """Compares each answer, and at the end every reference and its state, with the naive model."""
     judge = Judge(repository)
     wrote = {
         plan.request_id: (plan, write) for plan in plans if (write := committed(plan)) is not None
@@ -142,7 +142,7 @@ def compare(plans: list[ModelledPlan], repository: LocalRepository) -> None:
     )
     order = list(dict.fromkeys(entry.request_id for entry in list(repository.reflog())[::-1]))[
         1:
-    ]  # The first made `main`.
+    ]  # The first entry created `main`.
     assert sorted(order) == sorted(wrote.keys() - {id_ for _, id_ in settings}), (
         "the reflog has the moves of those that were done, and no others"
     )
@@ -165,7 +165,7 @@ def compare(plans: list[ModelledPlan], repository: LocalRepository) -> None:
 
 
 def leaves_nothing(plans: list[ModelledPlan], repository: LocalRepository) -> None:
-    """Asserts that a draft that was not committed left no request, object or commit."""
+    """Asserts that an uncommitted draft left no request, object or commit."""
     store: Store = repository._store
     writes = [write for plan in plans if (write := committed(plan)) is not None]
     there = {one.id for write in writes for one in write.objects}
@@ -182,5 +182,5 @@ def leaves_nothing(plans: list[ModelledPlan], repository: LocalRepository) -> No
 
 
 def committed(plan: ModelledPlan) -> Write | None:
-    """The write that a plan has made."""
+    """Returns the write of a plan."""
     return None if plan.committed is None else plan.committed.write

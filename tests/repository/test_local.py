@@ -1,5 +1,5 @@
-"""What only the embedded repository promises: counted reads, a clock that may go wrong, several
-programs on one file."""
+"""Promises of the embedded repository only: counted reads, wrong clocks, several programs on
+one file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMMITS = 400
 
 
 class Counting:
-    """A store before a real one that counts the objects read and written."""
+    """A store that counts the objects read from and written to a real one."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -72,7 +72,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def counted(large: Path, tmp_path: Path) -> Iterator[tuple[Counting, Catalog]]:
-    """A cold repository on a copy, nothing read yet."""
+    """A repository with empty caches on a copy of the file."""
     copy = tmp_path / "store.sqlite"
     copy.write_bytes(large.read_bytes())
     store = Counting(open_store(str(copy)))
@@ -90,7 +90,7 @@ def test_listing_references_reads_no_commits(counted: tuple[Counting, Catalog]) 
     assert store.reads == 0
 
 
-def test_metadata_of_a_page_of_references_reads_a_few_commits_each(
+def test_metadata_of_references_reads_few_commits_for_each(
     counted: tuple[Counting, Catalog],
 ) -> None:
     store, catalog = counted
@@ -118,7 +118,7 @@ READS: list[tuple[str, Callable[[Repository], Any], int]] = [
 
 
 @pytest.mark.parametrize(("what", "read", "most"), READS, ids=[name for name, _, _ in READS])
-def test_objects_read(
+def test_the_number_of_objects_read_is_limited(
     counted: tuple[Counting, Catalog], what: str, read: Callable[[Repository], Any], most: int
 ) -> None:
     store, catalog = counted
@@ -126,7 +126,9 @@ def test_objects_read(
     assert 0 < store.reads <= most, what
 
 
-def test_a_commit_of_one_key_reads_and_writes_a_handful(counted: tuple[Counting, Catalog]) -> None:
+def test_a_commit_of_one_key_reads_and_writes_few_objects(
+    counted: tuple[Counting, Catalog],
+) -> None:
     store, catalog = counted
     old = catalog.content("main", "t02500")
     store.reads = 0
@@ -144,12 +146,12 @@ def test_a_content_that_is_only_compared_is_not_stored(counted: tuple[Counting, 
     never, objects = table(123_456, old.id), len(list(store.scan()))
     with pytest.raises(ReferenceConflict) as refused:
         catalog.commit("main", put("t02500", table(78, old.id), expected=never))
-    # What the caller expected is shown, although nobody has ever stored it.
+    # The expected content is shown, although it was never stored.
     assert refused.value.conflicts[0].expected == never
     assert len(list(store.scan())) == objects
 
 
-def test_nodes_are_kept_as_they_are(large: Path) -> None:
+def test_nodes_are_cached_unparsed(large: Path) -> None:
     with sqlite3.connect(f"file:{large}?mode=ro", uri=True) as file:
         rows = file.execute("SELECT id, packed FROM objects WHERE kind = 2").fetchall()
     file.close()
@@ -157,7 +159,7 @@ def test_nodes_are_kept_as_they_are(large: Path) -> None:
     assert {decode_node(unpack(id_, Kind.NODE, blob)).level for id_, blob in rows} >= {0, 1}
 
 
-def test_a_merge_of_ten_and_ten_costs_the_difference(counted: tuple[Counting, Catalog]) -> None:
+def test_the_cost_of_a_merge_depends_on_the_changes(counted: tuple[Counting, Catalog]) -> None:
     store, catalog = counted
     catalog.branch("dev")
     catalog.write("dev", {f"t{n:05}": 2 for n in range(1000, 1100, 10)})
@@ -176,7 +178,7 @@ def test_a_merge_of_ten_and_ten_costs_the_difference(counted: tuple[Counting, Ca
     [lambda: 1_700_000_000_000_000, iter(range(2_000_000_000_000_000, 0, -1_000_000_000)).__next__],
     ids=["stands", "backwards"],
 )
-def test_times_grow_whatever_the_clock_says(clock: Callable[[], int]) -> None:
+def test_commit_times_grow_even_if_the_clock_does_not(clock: Callable[[], int]) -> None:
     with create("memory:", clock=clock) as repository:
         catalog = Catalog(repository)
         for n in range(10):
@@ -193,7 +195,7 @@ def test_times_grow_whatever_the_clock_says(clock: Callable[[], int]) -> None:
             assert catalog.hash(f"main*{entry.meta.commit_time.isoformat()}") == entry.hash  # type: ignore[union-attr]
 
 
-def test_the_committer_is_who_opened_the_repository(tmp_path: Path) -> None:
+def test_the_committer_is_given_on_opening(tmp_path: Path) -> None:
     with create(f"{tmp_path}/store.sqlite", who="ann <ann@example.org>") as repository:
         catalog = Catalog(repository)
         catalog.write("main", {"a": 1})
@@ -205,7 +207,7 @@ def test_the_committer_is_who_opened_the_repository(tmp_path: Path) -> None:
         assert next(repository.reflog()).who == "ann <ann@example.org>"
 
 
-def test_another_default_branch() -> None:
+def test_the_default_branch_may_have_another_name() -> None:
     with create("memory:", default_branch="trunk") as repository:
         assert repository.config().default_branch == "trunk"
         assert repository.resolve("-").name == "trunk"
@@ -216,7 +218,7 @@ def test_another_default_branch() -> None:
 # -- several programs on one file --
 
 
-def test_two_programs_see_each_others_commits_references_and_settings(tmp_path: Path) -> None:
+def test_several_processes_see_each_others_changes(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.sqlite"
     with create(url) as first, connect(url) as second:
         ours, theirs = Catalog(first), Catalog(second)
@@ -233,7 +235,7 @@ def test_two_programs_see_each_others_commits_references_and_settings(tmp_path: 
             ours.write("main", {"a": 3})
 
 
-def test_programs_that_commit_to_one_branch_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_concurrent_commits_to_one_branch_are_not_lost(tmp_path: Path) -> None:
     url = f"{tmp_path}/store.sqlite"
     create(url).close()
 
@@ -254,7 +256,7 @@ def test_programs_that_commit_to_one_branch_at_once_lose_nothing(tmp_path: Path)
         assert list(repository.check()) == []
 
 
-def test_of_programs_that_change_one_key_at_once_one_wins_each_time(tmp_path: Path) -> None:
+def test_one_of_several_concurrent_changes_of_a_key_wins(tmp_path: Path) -> None:
     url = f"{tmp_path}/store.sqlite"
     with create(url) as repository:
         start = Catalog(repository).write("main", {"k": 0})

@@ -1,4 +1,4 @@
-"""The repository contract on SQLite, each test in a file of its own."""
+"""The repository contract on SQLite, with a new file for each test."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A machine that does anything in any order, on a real repository and on the naive one, and
-compares after every step."""
+"""A state machine that runs random operations on a real repository and on the naive one, and
+compares both after every step."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def pick(choices: Any, number: int) -> Any:
 
 
 class Machine(RuleBasedStateMachine):
-    """Without renames: those have rules of their own, in the contract."""
+    """A state machine without renames, whose rules are tested in the contract."""
 
     def __init__(self) -> None:
         super().__init__()
         self.naive = Naive()
         ticks = itertools.count(1_700_000_000_000_000, 1_000)
-        # The same steps give the same hashes, or nothing could be shrunk.
+        # Equal steps must produce equal hashes so that Hypothesis can shrink examples.
         self.fixed: dict[str, Any] = {
             "clock": lambda: next(ticks),
             "random": random.Random(7).randbytes,
@@ -113,7 +113,7 @@ class Machine(RuleBasedStateMachine):
         assert list(self.repository.check()) == []
         self.repository.close()
 
-    # -- words --
+    # -- helpers --
 
     def state(self, revision: str) -> State:
         return {
@@ -128,7 +128,7 @@ class Machine(RuleBasedStateMachine):
     def refuses(
         self, error: type[Exception], call: Callable[[], object]
     ) -> pytest.ExceptionInfo[Any]:
-        """The call raises, and nothing moves."""
+        """Asserts that the call raises the error and changes nothing."""
         before = self.heads()
         with pytest.raises(error) as refused:
             call()
@@ -139,7 +139,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(number=NUMBERS)
     def begin(self, number: int) -> None:
-        """A base that branches have in common, or nothing would ever merge."""
+        """Creates a base that branches have in common, so that they can be merged."""
         ops = [
             Op("put", k, "namespace" if k == "n" else "table", number)
             for k in ("a", "b", "n", "n.x")
@@ -306,7 +306,7 @@ class Machine(RuleBasedStateMachine):
     def decide(
         self, submit: Callable[[], MergeResult], verdict: Verdict, *, dry: bool
     ) -> MergeResult | None:
-        """The answer, None for a refusal that is right."""
+        """Returns the answer, or None for an expected refusal."""
         if verdict.namespace_trouble:
             refused = self.refuses(ReferenceConflict, submit)
             assert not isinstance(refused.value, MergeConflict)
@@ -370,7 +370,7 @@ class Machine(RuleBasedStateMachine):
             assert self.naive.states[self.naive.branches[onto]] == state
 
     def learn_transplanted(self, into: str, at: str) -> None:
-        """What a transplant wrote, told by the log; the invariant compares the states."""
+        """Copies the commits of a transplant from the log; the invariant compares the states."""
         for entry in reversed(list(self.repository.log(into))):
             if entry.hash in self.naive.states:
                 continue

@@ -1,4 +1,5 @@
-"""Maintenance deletes what nothing needs, keeps everything else, and disturbs no writer."""
+"""Maintenance deletes all unneeded data, keeps everything else, and does not disturb
+writers."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ LONG = 100 * DAY
 
 
 class Clock:
-    """The computer's clock, some microseconds ahead."""
+    """The system clock, some microseconds ahead."""
 
     def __init__(self) -> None:
         self.ahead = 0
@@ -79,7 +80,7 @@ def drop(catalog: Catalog, name: str) -> None:
 
 
 def readable(repository: Repository) -> Any:
-    """Everything that references reach."""
+    """Returns everything that is reachable from references."""
     return [
         (
             r,
@@ -104,7 +105,9 @@ def test_the_message_of_a_tag_never_expires(catalog: Catalog, clock: Clock) -> N
         catalog.write("main", {"b": days})
 
 
-def test_a_deleted_branch_stays_until_the_reflog_expires(catalog: Catalog, clock: Clock) -> None:
+def test_the_commits_of_a_deleted_branch_are_kept_until_the_reflog_expires(
+    catalog: Catalog, clock: Clock
+) -> None:
     catalog.write("main", {"a": 1})
     catalog.branch("dev")
     head = catalog.write("dev", {"b": 2, "c": 3})
@@ -124,7 +127,7 @@ def test_a_deleted_branch_stays_until_the_reflog_expires(catalog: Catalog, clock
     assert planned.dry_run
     assert catalog.hash(head) == head
     assert len(list(catalog.repository.reflog())) == 5
-    # The newest entry of the reflog is that of the deletion, and it stays.
+    # The newest entry of the reflog is that of the deletion, and it is kept.
     assert deleted(planned) == {"commit": 0, "node": 0, "value": 0}
     catalog.write("main", {"d": 4})
     report = catalog.repository.maintain()
@@ -141,7 +144,9 @@ def test_a_deleted_branch_stays_until_the_reflog_expires(catalog: Catalog, clock
     assert list(catalog.repository.check()) == []
 
 
-def test_young_objects_stay_with_everything_that_they_need(catalog: Catalog, clock: Clock) -> None:
+def test_young_objects_are_kept_with_everything_that_they_need(
+    catalog: Catalog, clock: Clock
+) -> None:
     catalog.repository.put_setting("reflog-expiry", "1h")
     catalog.write("main", {"a": 1})
     catalog.branch("dev")
@@ -155,7 +160,7 @@ def test_young_objects_stay_with_everything_that_they_need(catalog: Catalog, clo
     assert list(catalog.repository.check()) == []
 
 
-def test_expiry_is_a_setting_and_requests_do_not_outlive_their_moves(
+def test_expiry_is_a_setting_and_requests_expire_with_their_moves(
     catalog: Catalog, clock: Clock
 ) -> None:
     repository = catalog.repository
@@ -180,7 +185,7 @@ def test_expiry_is_a_setting_and_requests_do_not_outlive_their_moves(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_a_reference_reaches_stays(catalog: Catalog, clock: Clock, seed: int) -> None:
+def test_reachable_objects_are_kept(catalog: Catalog, clock: Clock, seed: int) -> None:
     chance = random.Random(seed)
     names = ["main"]
     for n in range(60):
@@ -223,7 +228,7 @@ def _quietly(act: Callable[[], object]) -> None:
         act()
 
 
-def test_nothing_is_deleted_if_something_needed_is_missing(tmp_path: Path, clock: Clock) -> None:
+def test_nothing_is_deleted_if_a_needed_object_is_missing(tmp_path: Path, clock: Clock) -> None:
     path = f"{tmp_path}/store.sqlite"
     with create(path, clock=clock) as repository:
         catalog = Catalog(repository)
@@ -253,7 +258,7 @@ def rows(path: str) -> list[tuple[int, ...]]:
 
 
 def test_a_commit_that_another_process_deleted_is_not_found(shared: str, clock: Clock) -> None:
-    """A server has it in its cache."""
+    """A server may have it in its cache."""
     with create(shared, clock=clock) as repository, connect(shared) as server:
         catalog = Catalog(repository)
         catalog.branch("dev")
@@ -268,10 +273,10 @@ def test_a_commit_that_another_process_deleted_is_not_found(shared: str, clock: 
         Catalog(server).write("main", {"c": 1})
 
 
-def test_maintenance_beside_writers_takes_nothing_that_became_reachable(shared: str) -> None:
+def test_maintenance_keeps_objects_that_became_reachable_meanwhile(shared: str) -> None:
     """Every object counts as old here.
 
-    So only the moves since the mark protect what the writers use again.
+    So only the moves since the mark protect the objects that writers use again.
     """
     errors: list[BaseException] = []
     end = Event()
@@ -291,7 +296,7 @@ def test_maintenance_beside_writers_takes_nothing_that_became_reachable(shared: 
     abandoned: list[str] = []
 
     def abandon(catalog: Catalog, chance: random.Random, n: int) -> None:
-        """Branches that come and go, with contents that others write, too."""
+        """Creates and deletes branches, with contents that other writers also write."""
         name = f"b{chance.random()}"
         catalog.branch(name)
         abandoned.extend(
@@ -302,7 +307,7 @@ def test_maintenance_beside_writers_takes_nothing_that_became_reachable(shared: 
         drop(catalog, name)
 
     def revive(catalog: Catalog, chance: random.Random, n: int) -> None:
-        """Names a commit that nothing may need any more."""
+        """Names a commit that may be unreachable by now."""
         if not abandoned:
             return
         name = f"revived{n}"
@@ -347,7 +352,7 @@ with connect(sys.argv[1], clock=lambda: time.time_ns() // 1000 + 10**13) as repo
 """
 
 
-def test_a_killed_maintenance_leaves_a_sound_store(shared: str, clock: Clock) -> None:
+def test_a_killed_maintenance_leaves_an_intact_store(shared: str, clock: Clock) -> None:
     with create(shared, clock=clock) as repository:
         catalog = Catalog(repository)
         catalog.write("main", {"keep": 1})

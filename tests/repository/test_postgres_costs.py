@@ -1,4 +1,7 @@
-"""How often a group of writes asks PostgreSQL: once to commit all of them, and once before if others may have written."""
+"""Round trips of a group of writes on PostgreSQL.
+
+One commits all of them; another one reads first if other processes may have written.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from tests.store.test_postgres_costs import Counter
 BRANCHES = 8
 
 
-def test_a_group_of_commits_is_one_round_trip_and_the_first_of_some_time_two() -> None:
+def test_a_group_of_commits_costs_one_round_trip_or_two_after_a_pause() -> None:
     server = shared_server()
     with new_url() as url:
         create(url).close()
@@ -27,7 +30,7 @@ def test_a_group_of_commits_is_one_round_trip_and_the_first_of_some_time_two() -
             root = repository.reference("main").hash
             for number in range(BRANCHES):
                 repository.create_reference(ReferenceType.BRANCH, f"b{number}", root)
-            # psycopg prepares a statement when it is run for the sixth time.
+            # psycopg prepares a statement at its sixth execution.
             for version in range(8):
                 before = counter.answers
                 assert _commit_all(repository, version) == [True] * BRANCHES * 2
@@ -39,8 +42,8 @@ def test_a_group_of_commits_is_one_round_trip_and_the_first_of_some_time_two() -
         counter.close()
 
 
-def test_a_branch_that_another_process_has_moved_costs_few_round_trips() -> None:
-    """Not one for each commit between the expected hash and the head."""
+def test_a_commit_to_a_branch_moved_by_another_process_costs_few_round_trips() -> None:
+    """The cost does not depend on the number of commits since the expected hash."""
     server = shared_server()
     with new_url() as url, create(url) as other:
         counter = Counter(server.port)
@@ -54,14 +57,14 @@ def test_a_branch_that_another_process_has_moved_costs_few_round_trips() -> None
                 _commit(repository, f"more{version}", expected)
                 costs.append(counter.answers - before)
         counter.close()
-    # What it begins with, commits, nodes, the commit itself, and a node or two that nobody has
-    # written lately.
+    # The initial state, commits, nodes, the commit itself, and one or two nodes that were not
+    # written recently.
     assert min(costs) <= 6, costs
 
 
-def test_two_processes_on_one_branch_pay_one_round_trip_more() -> None:
-    """The lease: what the other has written comes with what the plans begin with, and the last
-    commit ends the lease."""
+def test_two_processes_on_one_branch_need_one_more_round_trip() -> None:
+    """The additional one is for the lease. The initial state of the plans includes the changes
+    of the other process, and the last commit ends the lease."""
     server = shared_server()
     with new_url() as url, create(url) as other:
         counter = Counter(server.port)
@@ -80,7 +83,7 @@ def test_two_processes_on_one_branch_pay_one_round_trip_more() -> None:
                 assert [answer.applied for answer in answers] == [True] * 4
                 costs.append(counter.answers - before)
         counter.close()
-    # psycopg prepares a statement when it is run for the sixth time.
+    # psycopg prepares a statement at its sixth execution.
     assert costs[-3:] == [3, 3, 3]
 
 

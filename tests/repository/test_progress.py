@@ -1,5 +1,4 @@
-"""Long verbs tell how far they are: what is told grows, never passes the total, and changes
-nothing."""
+"""Progress of long verbs: it grows, never exceeds the total, and changes no result."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ MANY = 2 * FEW
 KEYS = [ContentKey((f"t{number:05}",)) for number in range(MANY)]
 
 
-class Heard(list[tuple[int, int | None]]):
-    """All that was told, in order."""
+class Recorded(list[tuple[int, int | None]]):
+    """Records all progress, in order."""
 
     def __call__(self, done: int, total: int | None) -> None:
         self.append((done, total))
@@ -33,8 +32,7 @@ class Heard(list[tuple[int, int | None]]):
 
 @pytest.fixture
 def path(tmp_path):
-    """A store with many tables, of which half are gone on a branch that a commit of main has left
-    behind."""
+    """A store with many tables, half of which are missing on a branch; main has moved on since."""
     path = str(tmp_path / "store.sqlite")
     with create(path) as repository:
         puts = [
@@ -49,7 +47,7 @@ def path(tmp_path):
 
 
 def history(repository) -> str:
-    """A branch of many commits; its name."""
+    """Creates a branch of many commits; returns its name."""
     repository.create_reference(ReferenceType.BRANCH, "long", repository.reference("main").hash)
     calls = [
         plan(
@@ -75,50 +73,50 @@ VERBS: dict[str, tuple[Callable, int]] = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_tells_how_far_it_is(path, verb):
+def test_verbs_report_progress(path, verb):
     call, total = VERBS[verb]
-    heard = Heard()
-    with connect(path, progress=heard) as repository:
+    recorded = Recorded()
+    with connect(path, progress=recorded) as repository:
         call(repository)
 
-    known = [(done, of) for done, of in heard if of == total]
+    known = [(done, of) for done, of in recorded if of == total]
     assert known
     assert known == sorted(known)
     assert all(0 <= done <= total for done, _ in known)
 
 
-def test_a_check_tells_how_far_it_is_and_finds_what_it_finds_otherwise(path):
-    heard = Heard()
-    with connect(path, progress=heard) as repository:
+def test_a_check_reports_progress_and_the_same_problems(path):
+    recorded = Recorded()
+    with connect(path, progress=recorded) as repository:
         long = history(repository)
-        heard.clear()
+        recorded.clear()
         assert list(repository.check()) == []
-        checked = Heard(heard)
-        heard.clear()
+        checked = Recorded(recorded)
+        recorded.clear()
         assert len(list(repository.log(long))) == FEW + 102
 
     [total] = checked.totals
     assert total is not None
     assert checked.numbers == sorted(checked.numbers)
     assert total / 2 < checked.numbers[-1] < total
-    assert heard.totals == {FEW + 102}
-    assert heard.numbers == list(range(0, FEW + 102, 100))
+    assert recorded.totals == {FEW + 102}
+    assert recorded.numbers == list(range(0, FEW + 102, 100))
 
 
-def test_a_merge_counts_before_it_knows_how_much_there_is(path):
-    heard = Heard()
-    with connect(path, progress=heard) as repository:
+def test_a_merge_reports_progress_before_the_total_is_known(path):
+    recorded = Recorded()
+    with connect(path, progress=recorded) as repository:
         repository.merge("main", "dev")
 
-    assert heard[0] == (0, None)
-    assert (FEW - 100, None) in heard
+    assert recorded[0] == (0, None)
+    assert (FEW - 100, None) in recorded
 
 
-def test_few_things_are_not_told_of_and_nobody_who_listens_costs_nothing():
-    heard = Heard()
+def test_short_work_reports_no_progress():
+    recorded = Recorded()
     few, many = list(range(FEW - 1)), list(range(FEW))
 
-    assert with_progress(few, heard, len(few)) is few
+    assert with_progress(few, recorded, len(few)) is few
     assert with_progress(many, None, len(many)) is many
-    assert list(with_progress(many, heard, len(many))) == many
-    assert heard.numbers == list(range(0, FEW, 100))
+    assert list(with_progress(many, recorded, len(many))) == many
+    assert recorded.numbers == list(range(0, FEW, 100))

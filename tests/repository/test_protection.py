@@ -1,4 +1,4 @@
-"""Protected branches: the repository refuses, whoever asks."""
+"""Protected branches: the repository refuses changes of every caller."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def head(repository: Repository, name: str) -> str:
     return repository.reference(name).hash
 
 
-def test_a_protected_branch_is_neither_deleted_nor_renamed(repository: Repository) -> None:
+def test_a_protected_branch_cannot_be_deleted_or_renamed(repository: Repository) -> None:
     repository.put_setting("protect.release/*", "no-delete")
     at = head(repository, "release/1")
     with pytest.raises(NotAllowed, match=r"release/1.*protect\.release/\*"):
@@ -42,7 +42,7 @@ def test_a_protected_branch_is_neither_deleted_nor_renamed(repository: Repositor
     repository.delete_reference("release/1", expected_hash=at)
 
 
-def test_a_protected_branch_is_only_assigned_to_descendants(repository: Repository) -> None:
+def test_a_protected_branch_can_only_be_assigned_to_descendants(repository: Repository) -> None:
     repository.put_setting("protect.release/1", "no-rewind, no-delete")
     before = head(repository, "release/1")
     after = commit(repository, "main", "b")
@@ -52,7 +52,7 @@ def test_a_protected_branch_is_only_assigned_to_descendants(repository: Reposito
     assert head(repository, "release/1") == after
 
 
-def test_a_merge_only_branch_takes_merges_and_nothing_else(repository: Repository) -> None:
+def test_a_merge_only_branch_accepts_only_merges(repository: Repository) -> None:
     repository.put_setting("protect.main", "merge-only")
     source = commit(repository, "release/1", "b")
     at = head(repository, "main")
@@ -70,8 +70,6 @@ def test_a_merge_only_branch_takes_merges_and_nothing_else(repository: Repositor
     ("name", "value"),
     [("protect.main", "no-deletion"), ("protect.main", " , "), ("protect.", "no-delete")],
 )
-def test_a_rule_that_protects_nothing_is_refused(
-    repository: Repository, name: str, value: str
-) -> None:
+def test_an_invalid_protection_is_refused(repository: Repository, name: str, value: str) -> None:
     with pytest.raises(InvalidInput, match="protect"):
         repository.put_setting(name, value)

@@ -1,4 +1,7 @@
-"""A process that alone writes to a branch begins with what it wrote last. Whatever others write, no answer is older."""
+"""A process that alone writes to a branch continues from its last write.
+
+Whatever others write, no answer is older than the store.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +31,17 @@ def two() -> Iterator[Two]:
 
 
 def ask(repository: Repository, *calls: Callable[[Catalog], Any], name: str = "main") -> list[Any]:
-    """What a server does with requests for one reference: their answers, or what they raised."""
+    """Handles requests for one reference as a server does; returns their results or errors."""
     return list(repository.commit_all([plan(call) for call in calls], begin=[(name, "")]))
 
 
-def test_a_read_sees_what_another_process_has_written(two: Two) -> None:
+def test_a_read_sees_writes_of_another_process(two: Two) -> None:
     first, second = two
     head = second.commit("main", put("theirs", table(1)))
     assert ask(first, lambda c: c.head("main")) == [head]
 
 
-def test_a_read_behind_a_commit_sees_both(two: Two) -> None:
+def test_a_read_after_a_commit_sees_writes_of_both_processes(two: Two) -> None:
     first, second = two
     theirs = second.commit("main", put("theirs", table(1)))
     ours, head = ask(
@@ -48,7 +51,7 @@ def test_a_read_behind_a_commit_sees_both(two: Two) -> None:
     assert second.hashes()[:2] == [ours, theirs]
 
 
-def test_a_conflict_is_one_with_what_is_there_now(two: Two) -> None:
+def test_a_conflict_shows_the_current_content(two: Two) -> None:
     first, second = two
     expected = second.head("main")
     second.commit("main", put("k", table(1)))
@@ -56,7 +59,7 @@ def test_a_conflict_is_one_with_what_is_there_now(two: Two) -> None:
     assert isinstance(refused, ReferenceConflict)
 
 
-def test_an_expected_hash_of_another_process_is_known(two: Two) -> None:
+def test_an_expected_hash_may_come_from_another_process(two: Two) -> None:
     first, second = two
     theirs = second.commit("main", put("theirs", table(1)))
     [ours] = ask(first, lambda c: c.commit("main", put("o", table(2)), at=theirs))
@@ -73,7 +76,7 @@ def test_a_branch_that_another_process_has_deleted_is_not_found(two: Two) -> Non
         assert isinstance(refused, ReferenceNotFound)
 
 
-def test_a_branch_that_was_created_again_is_the_new_one(two: Two) -> None:
+def test_a_recreated_branch_is_the_new_one(two: Two) -> None:
     first, second = two
     second.branch("dev")
     ask(first, lambda c: c.commit("dev", put("k", table(1))), name="dev")
@@ -83,7 +86,7 @@ def test_a_branch_that_was_created_again_is_the_new_one(two: Two) -> None:
     assert second.hashes("dev")[:2] == [head, second.head("main")]
 
 
-def test_a_protection_that_another_process_has_set_is_obeyed(two: Two) -> None:
+def test_a_protection_set_by_another_process_is_respected(two: Two) -> None:
     first, second = two
     second.repository.put_setting("protect.main", "merge-only")
     [refused] = ask(first, lambda c: c.commit("main", put("k", table(1))))
@@ -93,7 +96,7 @@ def test_a_protection_that_another_process_has_set_is_obeyed(two: Two) -> None:
     assert head == second.head("main")
 
 
-def test_a_request_that_another_process_has_recorded_is_not_repeated(two: Two) -> None:
+def test_a_request_recorded_by_another_process_is_not_repeated(two: Two) -> None:
     first, second = two
     operations = [put("once", table(1))]
     done = second.commit("main", *operations, request_id="r")

@@ -1,4 +1,4 @@
-"""What the embedded repository refuses, and what it changes, in the input of a write."""
+"""Input of writes that the embedded repository refuses or normalises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nessie_cli.repository.opening import connect
 from tests.repository.vocabulary import Catalog, delete, put, table
 
 
-def test_a_put_never_turns_an_unknown_type_into_another() -> None:
+def test_a_put_cannot_change_an_unknown_type() -> None:
     with connect("memory:") as repository:
         catalog = Catalog(repository)
         catalog.commit(
@@ -36,7 +36,7 @@ def test_a_put_never_turns_an_unknown_type_into_another() -> None:
 
 
 @pytest.mark.parametrize("hash_", ["", " ", "xyz", "abc", "0x12345678", "main"])
-def test_an_expected_hash_has_to_be_hexadecimal(hash_: str) -> None:
+def test_an_expected_hash_must_be_hexadecimal(hash_: str) -> None:
     with connect("memory:") as repository:
         catalog = Catalog(repository)
         catalog.write("main", {"k": 1})
@@ -62,7 +62,7 @@ def test_a_namespace_has_the_elements_of_a_key() -> None:
         catalog.commit("main", put("n", Namespace()))
 
 
-def test_names_of_properties_are_kept_in_lower_case() -> None:
+def test_names_of_properties_are_stored_in_lower_case() -> None:
     with connect("memory:") as repository:
         repository.commit(
             "main",

@@ -23,7 +23,7 @@ def servers() -> Iterator[Servers]:
 
 
 class Served(RepositoryContract):
-    """The contract over a server; its store is checked where it is."""
+    """The contract over a server; its store is checked directly."""
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> str:
@@ -32,7 +32,7 @@ class Served(RepositoryContract):
         return url
 
     @pytest.fixture(autouse=True)
-    def sound(self, store: str) -> Iterator[None]:
+    def check_store(self, store: str) -> Iterator[None]:
         yield
         with connect(store) as local:
             assert list(local.check()) == []

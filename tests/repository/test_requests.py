@@ -1,4 +1,4 @@
-"""A request id makes a write happen once: for every verb, in every store, and whoever is faster."""
+"""A request id makes a write happen once: for every verb, in every store, in every race."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def test_a_repeated_request_has_the_same_answer_and_no_second_effect(
 
 
 @pytest.mark.parametrize("verb", CHANGES)
-def test_a_request_that_happened_is_found(repository: Repository, verb: str) -> None:
-    """Here and by a client of a server: None would mean that nothing was written."""
+def test_a_committed_request_is_found(repository: Repository, verb: str) -> None:
+    """The repository and a client of a server find it; None would mean that nothing was written."""
     change, _ = CHANGES[verb](Catalog(repository))
     with serving(repository) as url, connect(f"{url}/api/v2") as client:
         assert repository.find_request("r") is client.find_request("r") is None
@@ -114,7 +114,7 @@ def test_a_request_that_happened_is_found(repository: Repository, verb: str) -> 
         found = repository.find_request("r")
         assert found is not None
         assert client.find_request("r") == found
-        # As the verb answers: what was deleted is as it was before.
+        # As the verb returns it: a deleted reference is shown as it was before.
         expected = {
             "commit": lambda: answer.reference,
             "merge": lambda: repository.reference("main"),
@@ -125,7 +125,7 @@ def test_a_request_that_happened_is_found(repository: Repository, verb: str) -> 
 
 
 @pytest.mark.parametrize("verb", ["rename", "delete"])
-def test_a_client_with_a_guard_repeats_a_request_that_happened(
+def test_a_client_with_a_check_repeats_a_committed_request(
     repository: Repository, verb: str
 ) -> None:
     change, _ = CHANGES[verb](Catalog(repository))
@@ -146,7 +146,7 @@ def test_another_change_under_the_same_id_is_refused(repository: Repository, ver
     assert everything(repository) == done
 
 
-def test_another_caller_does_not_take_over_an_id(repository: Repository) -> None:
+def test_another_caller_cannot_use_the_id(repository: Repository) -> None:
     change = Commit("main", [put("n", table(1))], CommitMeta("m"))
     repository.as_caller("ada").submit(change, request_id="r")
     with pytest.raises(InvalidInput, match="another request"):
@@ -154,9 +154,9 @@ def test_another_caller_does_not_take_over_an_id(repository: Repository) -> None
 
 
 @pytest.mark.parametrize("rounds", [12])
-def test_submissions_of_one_id_at_once_give_one_commit(tmp_path: Path, rounds: int) -> None:
-    """From two connections as two processes have them: looking the id up and committing used to be
-    two steps."""
+def test_concurrent_submissions_of_one_id_create_one_commit(tmp_path: Path, rounds: int) -> None:
+    """Two connections stand for two processes: looking up the id and committing must be one
+    step."""
     url = f"{tmp_path}/store.sqlite"
     create(url).close()
     with connect(url) as first, connect(url) as second, ThreadPoolExecutor(2) as pool:
@@ -166,7 +166,7 @@ def test_submissions_of_one_id_at_once_give_one_commit(tmp_path: Path, rounds: i
             def submit(
                 repository: Repository, number: int = number, barrier: Barrier = barrier
             ) -> Any:
-                # Both have looked the id up, and found nothing, before one of them commits.
+                # Both have looked up the id and found nothing before one of them commits.
                 waited: list[int] = []
 
                 def check(_: object) -> None:
@@ -184,7 +184,7 @@ def test_submissions_of_one_id_at_once_give_one_commit(tmp_path: Path, rounds: i
         assert list(first.check()) == []
 
 
-def test_an_id_inside_and_outside_of_a_group_gives_one_commit(tmp_path: Path) -> None:
+def test_an_id_inside_and_outside_of_a_group_creates_one_commit(tmp_path: Path) -> None:
     url = f"{tmp_path}/store.sqlite"
     create(url).close()
     with connect(url) as first, connect(url) as second:
@@ -203,7 +203,7 @@ def test_an_id_inside_and_outside_of_a_group_gives_one_commit(tmp_path: Path) ->
         assert len(Catalog(first).log()) == 2
 
 
-def test_content_ids_stay_the_same_when_a_commit_is_drafted_again(tmp_path: Path) -> None:
+def test_content_ids_stay_the_same_in_a_repeated_draft(tmp_path: Path) -> None:
     url = f"{tmp_path}/store.sqlite"
     create(url).close()
     with connect(url) as first, connect(url) as second:
@@ -218,7 +218,7 @@ def test_content_ids_stay_the_same_when_a_commit_is_drafted_again(tmp_path: Path
         assert seen == [dict(result.added)] * 4
 
 
-def test_a_protection_that_was_acknowledged_holds_for_what_was_drafted_before(
+def test_an_acknowledged_protection_applies_to_earlier_drafts(
     tmp_path: Path,
 ) -> None:
     url = f"{tmp_path}/store.sqlite"
@@ -236,7 +236,7 @@ def test_a_protection_that_was_acknowledged_holds_for_what_was_drafted_before(
         assert Catalog(first).log() == []
 
 
-def test_what_a_check_refuses_is_not_committed(repository: Repository) -> None:
+def test_a_draft_that_a_check_refuses_is_not_committed(repository: Repository) -> None:
     before = everything(repository)
 
     def refuse(_: object) -> None:
@@ -249,7 +249,7 @@ def test_what_a_check_refuses_is_not_committed(repository: Repository) -> None:
     assert everything(repository) == before
 
 
-def test_an_id_that_no_client_chose_is_found(repository: Repository) -> None:
+def test_a_generated_id_is_found(repository: Repository) -> None:
     """`OutcomeUnknown` names such an id if the caller gave none."""
     catalog = Catalog(repository)
     heads = [catalog.write("main", {"a": number}) for number in range(3)]
@@ -263,5 +263,5 @@ def test_an_id_that_no_client_chose_is_found(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize("id_", ["f" * 26, "0" * 26, "never used"])
-def test_an_id_that_was_never_used_is_not_found(repository: Repository, id_: str) -> None:
+def test_an_unused_id_is_not_found(repository: Repository, id_: str) -> None:
     assert repository.find_request(id_) is None

@@ -1,5 +1,5 @@
-"""Verification of what some commits need: whatever is missing or is not what its id says is named;
-and so is a reference."""
+"""Verification of the objects that some commits need: it names missing objects, those that
+do not match their id, and damaged references."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from nessie_cli.repository.verification import verify_references
 from nessie_cli.store.codec import pack, unpack
 from nessie_cli.store.opening import open_store
 from nessie_cli.store.records import StoredReference
-from tests.repository.vocabulary import Catalog, tell
+from tests.repository.vocabulary import Catalog, write_history
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Values, trees of several nodes, a merge, a long list of operations; a deleted branch, a tag,
-    and a branch that was renamed."""
+    """Values, trees of several nodes, a merge, a long list of operations; a deleted branch, a
+    tag, and a renamed branch."""
     path = tmp_path_factory.mktemp("verification") / "sound.sqlite"
     with create(str(path)) as repository:
         catalog = Catalog(repository)
-        tell(catalog)
+        write_history(catalog)
         for name in ("gone", "old"):
             catalog.branch(name)
         repository.delete_reference("gone", expected_hash=catalog.head("gone"))
@@ -65,7 +65,7 @@ def objects(path: Path) -> list[tuple[int, bytes, int, bytes]]:
     return sql(path, "SELECT number, id, kind, packed FROM objects ORDER BY number")  # type: ignore[return-value]
 
 
-def test_everything_that_the_references_need_is_counted(store):
+def test_everything_reachable_is_counted(store):
     assert verified(store) == len(objects(store))
     with connect(str(store)) as repository:
         assert repository.verify(set()) == 0
@@ -81,8 +81,8 @@ def of_each_kind(path: Path) -> Iterator[tuple[int, bytes, int, bytes]]:
         yield from chance.sample(found, min(8, len(found)))
 
 
-def test_an_object_with_the_bytes_of_another_one_is_named(store):
-    """The check sum is right: it is as if the bytes had been written under this id."""
+def test_an_object_with_the_bytes_of_another_one_is_reported(store):
+    """The check sum is valid, as if the bytes had been written under this id."""
     rows = objects(store)
     for number, id_, kind, packed in of_each_kind(store):
         other = next(row for row in rows if row[2] == kind and row[1] != id_)
@@ -99,7 +99,7 @@ def test_an_object_with_the_bytes_of_another_one_is_named(store):
     assert verified(store) == len(rows)
 
 
-def test_an_object_that_is_missing_is_named(store):
+def test_a_missing_object_is_reported(store):
     for number, id_, kind, packed in of_each_kind(store):
         sql(store, "DELETE FROM objects WHERE number = ?", number)
         with pytest.raises(
@@ -110,7 +110,7 @@ def test_an_object_that_is_missing_is_named(store):
         sql(store, "INSERT INTO objects VALUES (?, ?, ?, 0, ?)", number, id_, kind, packed)
 
 
-def test_an_object_of_another_kind_than_its_place_says_is_named(store):
+def test_an_object_of_the_wrong_kind_is_reported(store):
     with connect(str(store)) as repository:
         value = next(row for row in objects(store) if row[2] == Kind.VALUE)
         with pytest.raises(DamagedObject, match=r"commit .* do not have this id"):
@@ -140,8 +140,8 @@ def test_an_object_of_another_kind_than_its_place_says_is_named(store):
         ("DELETE FROM reflog WHERE number < (SELECT max(number) FROM reflog)", None),
     ],
 )
-def test_references_are_where_the_reflog_led(store, statement, message):
-    """Moves expire, the oldest first; what has none left is taken as it is."""
+def test_references_must_match_the_reflog(store, statement, message):
+    """Moves expire, the oldest first; a reference without moves is not checked."""
     sql(store, statement)
     if message is None:
         assert verified(store) == len(objects(store))
@@ -150,7 +150,7 @@ def test_references_are_where_the_reflog_led(store, statement, message):
         verified(store)
 
 
-def test_a_reference_that_was_deleted_is_not_there(store):
+def test_a_reference_after_its_deletion_in_the_reflog_is_reported(store):
     sql(
         store,
         "INSERT INTO refs SELECT 'gone', kind, target, check_sum FROM refs WHERE name = 'main'",
@@ -159,8 +159,8 @@ def test_a_reference_that_was_deleted_is_not_there(store):
         verified(store)
 
 
-def test_a_reference_that_others_move_meanwhile_is_no_damage(store):
-    """Between every two reads of the store."""
+def test_a_reference_that_moves_meanwhile_is_not_damaged(store):
+    """The reference moves between every two reads of the store."""
     view, catalog = open_store(str(store)), Catalog(connect(str(store)))
 
     class Busy:

@@ -1,5 +1,5 @@
-"""The words that the repository tests speak: short keys, numbered tables, and a catalog that reads
-and writes them."""
+"""Helpers of the repository tests: short keys, numbered tables, and a catalog that reads and
+writes them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import MergeOptions
 
 NS = "namespace"
-"""In a state of numbers: the key is a namespace."""
+"""A number that marks a key as a namespace."""
 
 NOBODY = "11223344556677889900aabbccddeeff11223344556677889900aabbccddeeff"
 """A well-formed hash that no commit has."""
@@ -90,7 +90,7 @@ def behave(
 
 
 def number_of(content: Content | None) -> int | str | None:
-    """The number that a table or view was made with; the type of anything else."""
+    """Returns the number of a table or view; the type of anything else."""
     match content:
         case None:
             return None
@@ -108,8 +108,8 @@ def types_and_keys(conflicts: Iterable[Conflict]) -> list[tuple[str, str]]:
 
 
 def found(refused: pytest.ExceptionInfo[ReferenceConflict]) -> list[tuple[str, str]]:
-    """Type and key of each conflict of an error, sorted; keys that are only listed beside the real
-    conflicts are left out."""
+    """Returns type and key of each conflict of an error, sorted, without keys that are only
+    listed beside the real conflicts."""
     return types_and_keys(
         c
         for c in refused.value.conflicts
@@ -118,7 +118,7 @@ def found(refused: pytest.ExceptionInfo[ReferenceConflict]) -> list[tuple[str, s
 
 
 def touched(result: MergeResult) -> dict[str, str]:
-    """The keys that a merge or transplant reports, each with its behavior."""
+    """Returns the keys that a merge or transplant reports, each with its behavior."""
     return {d.key.plain: d.behavior.value for d in result.details}
 
 
@@ -148,14 +148,16 @@ class Catalog:
         message: str = "work",
         **options: Any,
     ) -> str:
-        """One commit; the new head."""
+        """Creates one commit; returns the new head."""
         return self.repository.commit(
             branch, operations, CommitMeta(message), expected_hash=at, **options
         ).reference.hash
 
     def write(self, branch: str, state: Mapping[str, int | str | None], message: str = "") -> str:
-        """One commit that puts numbered tables and namespaces, or deletes (None); what exists is
-        updated. Returns the new head."""
+        """Creates one commit that puts numbered tables and namespaces, or deletes (None).
+
+        Existing keys are updated. Returns the new head.
+        """
         present = self.repository.contents(branch, [key(k) for k in state])
         operations: list[Operation] = []
         for name, value in state.items():
@@ -176,7 +178,7 @@ class Catalog:
         return self.commit(branch, delete(old), put(new, moved), message=f"rename {old} {new}")
 
     def recreate(self, branch: str, name: str, content: Content) -> str:
-        """One commit that drops a key and creates it again under a new content id."""
+        """Creates one commit that drops a key and recreates it with a new content id."""
         return self.commit(branch, delete(name), put(name, content), message=f"recreate {name}")
 
     def content(self, at: str, name: str) -> Content:
@@ -188,7 +190,7 @@ class Catalog:
         return content_id
 
     def numbers(self, at: str = "main") -> dict[str, int | str | None]:
-        """The whole state: each key and its number."""
+        """Returns the whole state: each key and its number."""
         return {
             e.key.plain: number_of(e.content) for e in self.repository.entries(at, content=True)
         }
@@ -209,7 +211,7 @@ class Catalog:
         return self.repository.transplant(onto, list(commits), MergeOptions(**options))
 
     def everything(self) -> tuple[object, ...]:
-        """All that a refused or dry write must not have changed."""
+        """Returns everything that a refused write or a dry run must not change."""
         references = tuple((r.type, r.name, r.hash) for r in self.repository.references())
         return (
             references,
@@ -218,9 +220,9 @@ class Catalog:
         )
 
 
-def tell(catalog: Catalog) -> None:
-    """A short history of everything: values, small and large trees, a merge, a long list of
-    operations, a tag."""
+def write_history(catalog: Catalog) -> None:
+    """Writes a short history of everything: values, small and large trees, a merge, a long list
+    of operations, a tag."""
     catalog.write("main", {"n": NS, "n.a": 1, "b": 2})
     catalog.branch("dev")
     catalog.write("dev", {"n.a": 3, "c": 1})

@@ -1,5 +1,5 @@
-"""Certificates for tests, made as they are needed: an authority, a server's certificate for
-loopback, clients' certificates."""
+"""Certificates for tests: an authority, server certificates for loopback, client
+certificates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Files(NamedTuple):
 
 
 class Authority:
-    """Signs certificates; `certificate` is the file that trusts it."""
+    """Signs certificates; `certificate` is the file with its own certificate."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self._folder = folder
@@ -48,7 +48,7 @@ class Authority:
         self.certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
 
     def server(self, name: str = "server", password: str = "") -> Files:
-        """A certificate for 127.0.0.1, ::1 and localhost."""
+        """Creates a certificate for 127.0.0.1, ::1 and localhost."""
         names: list[x509.GeneralName] = [
             x509.IPAddress(ipaddress.ip_address(address)) for address in ("127.0.0.1", "::1")
         ]
@@ -60,7 +60,7 @@ class Authority:
         )
 
     def client(self, name: str = "client") -> Files:
-        """A certificate of a client."""
+        """Creates a client certificate."""
         return self._made(
             name,
             ExtendedKeyUsageOID.CLIENT_AUTH,
@@ -92,7 +92,7 @@ class Authority:
 
 
 def encrypted(key: Path, copy: Path, password: str) -> None:
-    """Write a key once more, encrypted."""
+    """Writes an encrypted copy of a key."""
     found = serialization.load_pem_private_key(key.read_bytes(), None)
     assert isinstance(found, ec.EllipticCurvePrivateKey)
     _write_key(copy, found, password)

@@ -1,4 +1,4 @@
-"""What tests say to a server: requests with exact paths and bodies, and the JSON of answers."""
+"""An HTTP client for tests: requests with exact paths and bodies, and the JSON of answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """One kept connection."""
+    """A persistent connection."""
 
     def __init__(self, url: str, timeout: float = 120) -> None:
         parts = urlsplit(url)
@@ -73,7 +73,7 @@ class Client:
 
     @property
     def port(self) -> int:
-        """Our end of the connection."""
+        """The client's port of the connection."""
         number: int = self._connection.sock.getsockname()[1]
         return number
 

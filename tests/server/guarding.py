@@ -1,5 +1,4 @@
-"""Servers that ask who their callers are: token and rules files, and clients that bring their
-tokens."""
+"""Servers that authenticate callers: token and rules files, and clients with tokens."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ ADMIN = "everything = \"'admin' in roles\"\n"
 
 
 class Guarded:
-    """A server with a gate; `as_(NAME)` is a client of that caller, `as_("")` one without
-    credentials."""
+    """A server with a gate. `as_(NAME)` is a client of that caller, `as_("")` an anonymous one."""
 
     def __init__(self, url: str, folder: Path, repository: Repository) -> None:
         self.url = url
@@ -43,7 +41,7 @@ class Guarded:
         return client
 
     def rule(self, *lines: str) -> None:
-        """Replace the rules; the administrator keeps every right."""
+        """Replaces the rules; the administrator keeps every right."""
         write_rules(self.folder, lines)
 
     def close(self) -> None:
@@ -78,7 +76,7 @@ def write_rules(folder: Path, lines: Sequence[str]) -> None:
 
 
 def with_gate(repository: Repository, security: Security, log: AccessLog | None = None) -> Server:
-    """An application that lets in whom it is told to."""
+    """Returns an application with the gate of these settings."""
     return application(repository, Parts(log=log, gate=open_gate(security, repository)))
 
 

@@ -1,4 +1,4 @@
-"""`nessie serve` as a process of its own."""
+"""`nessie serve` in its own process."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PATIENCE = 120
 def started(*arguments: str, **named: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Runs a server on a free port within the block, and yields it with its URL.
 
-    `stdout` is where its output goes, `env` is added to its environment, `first` is a word of the
-    line before the one with the URL.
+    `stdout` is the target of its output, `env` is added to its environment, `first` is a word of
+    the line before the one with the URL.
     """
     stdout, environment = named.get("stdout", subprocess.DEVNULL), os.environ | named.get("env", {})
     process = subprocess.Popen(
@@ -37,7 +37,7 @@ def started(*arguments: str, **named: Any) -> Iterator[tuple[subprocess.Popen[st
             line = process.stderr.readline()
         found = re.search(r"https?://\S+?:\d+", line)
         if found is None:
-            # It may serve all the same, and never end by itself.
+            # It may be serving after all, and would never exit by itself.
             process.kill()
         assert found, line + process.stderr.read()
         yield process, found[0]

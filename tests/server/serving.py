@@ -20,7 +20,7 @@ PATIENCE = 120
 
 @contextmanager
 def serving(repository: Repository | None = None, app: Any = None) -> Iterator[str]:
-    """The URL of a server over a repository (a new one in memory where none is given)."""
+    """Yields the URL of a server over a repository; creates one in memory if none is given."""
     with socket.socket() as listener, connect("memory:") as fresh:
         listener.bind(("127.0.0.1", 0))
         server = uvicorn.Server(configuration(app or application(repository or fresh)))

@@ -1,5 +1,4 @@
-"""Where the server may listen: this machine only, unless it knows its callers or that is meant
-otherwise."""
+"""Addresses of the server: only this machine, without authentication or an explicit option."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ FILE = Path("a file")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost", "127.1"])
-def test_addresses_of_this_machine_alone(host):
+def test_loopback_addresses_are_allowed(host):
     assert is_loopback(host)
     check_address(Settings(host))
 
@@ -31,7 +30,7 @@ def test_addresses_of_this_machine_alone(host):
     "host",
     ["0.0.0.0", "::", "", "0", "192.0.2.1", "2001:db8::1", "fe80::1", "::ffff:192.0.2.1", "1.2.3"],
 )
-def test_addresses_that_others_reach_take_a_word(host):
+def test_public_addresses_require_an_option(host):
     assert not is_loopback(host)
     with pytest.raises(NotAllowed, match=r"--tokens .*--insecure"):
         check_address(Settings(host))
@@ -39,7 +38,7 @@ def test_addresses_that_others_reach_take_a_word(host):
 
 
 @pytest.mark.parametrize(
-    ("security", "open_to_strangers"),
+    ("security", "allow_public"),
     [
         (Security(), True),
         (Security(tokens=FILE), False),
@@ -50,16 +49,16 @@ def test_addresses_that_others_reach_take_a_word(host):
         (Security(anonymous=True), True),
     ],
 )
-def test_a_server_that_everybody_may_use_is_not_shown_to_everybody(security, open_to_strangers):
+def test_a_server_without_authentication_is_not_made_public(security, allow_public):
     settings = Settings("0.0.0.0", security=security)
-    if open_to_strangers:
+    if allow_public:
         with pytest.raises(NotAllowed):
             check_address(settings)
     else:
         check_address(settings)
 
 
-def test_a_server_with_tokens_listens_for_others_and_says_that_they_travel_unencrypted(tmp_path):
+def test_a_public_server_with_tokens_warns_that_they_are_sent_unencrypted(tmp_path):
     (tmp_path / "tokens").touch(0o600)
     options = ("--host", "0.0.0.0", "--tokens", str(tmp_path / "tokens"))
     with started("--store", "memory:", *options, first="unencrypted") as (_, url):
@@ -89,7 +88,7 @@ def test_the_environment_names_tokens_and_rules(tmp_path):
 
 @pytest.fixture(scope="module")
 def loaded():
-    """A process that has loaded the server already, as command lines are forked from it."""
+    """A process that has loaded the server already; command lines are forked from it."""
     server = ForkingServer("nessie_cli.server.runtime.running", "nessie_cli.server.runtime.workers")
     yield server
     server.close()
@@ -97,8 +96,8 @@ def loaded():
 
 @pytest.fixture
 def refused(tmp_path, loaded):
-    """`nessie serve OPTIONS...` over a store, in a folder with files for tokens and rules that will
-    not do."""
+    """Runs `nessie serve OPTIONS...` over a store, in a folder with unusable files for tokens
+    and rules."""
     (tmp_path / "open").touch(0o644)
     (tmp_path / "open").chmod(0o644)
     (tmp_path / "rules").write_text("")
@@ -118,7 +117,7 @@ def refused(tmp_path, loaded):
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "told"),
+    ("options", "code", "message"),
     [
         (("--tokens", "nosuch"), 2, "token file nosuch: cannot be read"),
         (("--tokens", "open"), 6, "chmod 600"),
@@ -132,10 +131,10 @@ def refused(tmp_path, loaded):
     ],
 )
 @pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["one", "two"])
-def test_what_is_wrong_with_files_and_options_is_told_in_one_line(
-    refused, options, code, told, workers
+def test_invalid_files_and_options_are_reported_in_one_line(
+    refused, options, code, message, workers
 ):
     done = refused(*options, *workers)
     assert (done.code, done.out) == (code, ""), done
-    assert told in done.err
+    assert message in done.err
     assert len(done.err.strip().splitlines()) == 1, done.err

@@ -1,4 +1,4 @@
-"""Answers that are kept: never older than the store, whoever has written."""
+"""Cached answers: never older than the store, whichever client has written."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -34,12 +34,12 @@ def test_a_read_after_an_acknowledged_write_sees_it(client):
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def shared(request, path):
-    """The URL of a store that several repositories may open at once."""
+    """Yields the URL of a store that several repositories can open at once."""
     with new_url() if request.param == "postgres" else nullcontext(f"sqlite:///{path}") as url:
         yield url
 
 
-def test_a_known_answer_costs_one_round_trip_to_the_database():
+def test_a_cached_answer_costs_one_round_trip_to_the_database():
     server = shared_server()
     with new_url() as url:
         counter = Counter(server.port)
@@ -55,11 +55,11 @@ def test_a_known_answer_costs_one_round_trip_to_the_database():
                 assert client.get("/api/v2/trees/main/contents/a").status == 200
                 costs.append(counter.answers - before)
         counter.close()
-    # The database server may write something of its own in between.
+    # The database server may write something itself in between.
     assert costs.count(1) > 40, costs
 
 
-def test_a_write_of_another_process_or_connection_is_seen_at_once(shared):
+def test_writes_of_other_processes_and_connections_are_seen_at_once(shared):
     with create(shared) as repository, create(shared) as other, serving(repository) as url:
         client = Client(url)
         client.commit("main", EMPTY, put("a"))
@@ -71,7 +71,7 @@ def test_a_write_of_another_process_or_connection_is_seen_at_once(shared):
         assert client.get("/api/v2/config").status == 200
 
 
-def test_one_path_has_answers_for_each_kind_of_client(client):
+def test_answers_are_cached_for_each_kind_of_client(client):
     client.commit("main", EMPTY, *(put(f"table-{number}") for number in range(100)))
     plain = client.get("/api/v2/trees/main/entries")
     packed = client.get("/api/v2/trees/main/entries", **{"accept-encoding": "gzip"})
@@ -85,8 +85,8 @@ def test_one_path_has_answers_for_each_kind_of_client(client):
     )
 
 
-def test_clients_of_several_servers_see_what_each_of_them_acknowledged(shared):
-    """Readers and a writer at the same time: what the writer was told is in the next answer of the
+def test_acknowledged_writes_are_seen_through_every_server(shared):
+    """Readers and a writer run concurrently: an acknowledged write is in the next answer of the
     other server."""
     with (
         create(shared) as one,
@@ -122,7 +122,7 @@ def test_clients_of_several_servers_see_what_each_of_them_acknowledged(shared):
 
 
 def kept(app):
-    """The requests whose answers a server keeps."""
+    """Returns the requests whose answers a server has cached."""
     return list(app._answers._kept)
 
 
@@ -134,7 +134,7 @@ class Counting:
         return self.number
 
 
-def test_what_is_kept_has_a_bound():
+def test_the_size_of_the_cache_is_limited():
     store = Counting()
     answers = Answers(store, most_bytes=10_000)
     for number in range(100):
@@ -146,7 +146,7 @@ def test_what_is_kept_has_a_bound():
     assert answers.find(99, answers.version()) is None
 
 
-def test_requests_count_as_well():
+def test_requests_count_towards_the_size_of_the_cache():
     store = Counting()
     answers = Answers(store, most_bytes=1_000_000)
     for number in range(1000):
@@ -157,7 +157,7 @@ def test_requests_count_as_well():
 @pytest.mark.parametrize(
     "query", ["x={}", "max-records={}&x=1", "max-records={0}&max-records={0}", "filter=&x={}", "{}"]
 )
-def test_a_request_with_junk_is_answered_and_not_kept(query):
+def test_answers_to_junk_parameters_are_not_cached(query):
     with connect("memory:") as repository, serving(app=(app := application(repository))) as url:
         client = Client(url)
         for number in range(50):
@@ -169,7 +169,7 @@ def test_a_request_with_junk_is_answered_and_not_kept(query):
     assert [path for path, *_ in kept(app)] == [b"/api/v2/trees/main/entries"]
 
 
-def test_clients_with_and_without_extensions_get_answers_of_their_own(client):
+def test_extensions_are_part_of_the_cache_key(client):
     extended = [
         client.get("/api/v2/config", **{"nessie-cli": value}).body
         for value in ("1", "", "x" * 1000)
@@ -181,8 +181,8 @@ def test_clients_with_and_without_extensions_get_answers_of_their_own(client):
     ] * 3
 
 
-def test_junk_takes_no_memory(tmp_path):
-    """The attack: thousands of requests, each with a junk query of 60 KB."""
+def test_junk_parameters_take_no_memory(tmp_path):
+    """Simulates an attack: thousands of requests, each with a junk query of 60 KB."""
     create(str(tmp_path / "catalog.sqlite")).close()
     with started("--store", str(tmp_path / "catalog.sqlite")) as (process, url):
         client = Client(url)
@@ -195,7 +195,7 @@ def test_junk_takes_no_memory(tmp_path):
         client.close()
 
 
-def test_a_repository_that_cannot_tell_whether_it_has_changed_has_nothing_kept():
+def test_nothing_is_cached_for_a_repository_without_a_version():
     unversioned = Counting()
     unversioned.number = None
     answers = Answers(unversioned)

@@ -1,11 +1,11 @@
-"""What recordings cannot show, or what must hold whether they are there or not."""
+"""Behaviour of the API that does not depend on recordings of the original server."""
 
 import pytest
 
 from tests.server.client import EMPTY, delete, namespace, put, table
 
 
-def test_a_conflict_has_its_details_only_for_clients_that_know_them(client):
+def test_conflict_details_are_sent_only_to_clients_that_support_them(client):
     client.commit("main", EMPTY, put("a"))
     body = {"commitMeta": {"message": "m"}, "operations": [put("a")]}
     for spec, shown in (
@@ -27,7 +27,7 @@ def test_a_conflict_has_its_details_only_for_clients_that_know_them(client):
         assert ("errorDetails" in answer.body) is shown, spec
 
 
-def test_a_page_token_outlives_the_reference_that_it_names(client):
+def test_a_page_token_remains_valid_after_its_reference_is_deleted(client):
     for name in ("v1", "v2", "v3"):
         client.send(
             "POST",
@@ -52,7 +52,7 @@ def test_a_page_token_outlives_the_reference_that_it_names(client):
         "filter=entry.contentType%20!%3D%20'NAMESPACE'&",
     ],
 )
-def test_pages_put_together_are_the_listing(client, query):
+def test_the_pages_together_are_the_whole_listing(client, query):
     operations = [
         put("n", content=namespace("n")),
         *(put("n", f"t{number:02}") for number in range(23)),
@@ -73,7 +73,7 @@ def test_pages_put_together_are_the_listing(client, query):
     assert pages == whole
 
 
-def test_the_log_is_cut_at_250_commits_whatever_is_asked_for(client):
+def test_a_page_of_the_log_has_at_most_250_commits(client):
     head = EMPTY
     for number in range(255):
         head = client.commit("main", head, put(f"t{number}")).body["targetBranch"]["hash"]
@@ -84,7 +84,7 @@ def test_the_log_is_cut_at_250_commits_whatever_is_asked_for(client):
     assert (len(rest["logEntries"]), rest["hasMore"]) == (5, False)
 
 
-def test_the_oldest_commit_is_shown_even_when_it_begins_a_page(client):
+def test_the_oldest_commit_may_be_the_first_of_a_page(client):
     head = EMPTY
     hashes = []
     for number in range(6):
@@ -99,7 +99,7 @@ def test_the_oldest_commit_is_shown_even_when_it_begins_a_page(client):
     assert not second["hasMore"]
 
 
-def test_a_flag_that_the_originals_examples_misspell_never_merges_for_real(client):
+def test_a_misspelt_dry_run_flag_never_merges(client):
     client.commit("main", EMPTY, put("a"))
     client.send(
         "POST",
@@ -120,7 +120,7 @@ def test_a_flag_that_the_originals_examples_misspell_never_merges_for_real(clien
     assert client.head() == before
 
 
-def test_names_with_slashes_work_in_both_spellings(client):
+def test_slashes_in_names_may_be_literal_or_encoded(client):
     client.send(
         "POST",
         "/api/v2/trees?name=a/b/c&type=BRANCH",
@@ -131,7 +131,7 @@ def test_names_with_slashes_work_in_both_spellings(client):
         assert answer.body["effectiveReference"]["name"] == "a/b/c", path
 
 
-def test_both_versions_show_the_same_catalog_each_in_its_own_shape(client):
+def test_both_versions_of_the_api_show_the_same_catalog(client):
     head = client.commit("main", EMPTY, put("n", content=namespace("n")), put("n", "t")).body[
         "targetBranch"
     ]["hash"]
@@ -148,7 +148,7 @@ def test_both_versions_show_the_same_catalog_each_in_its_own_shape(client):
     assert set(client.get("/api/v1/config").body) == {"defaultBranch", "maxSupportedApiVersion"}
 
 
-def test_a_request_keeps_its_id_and_gets_one_where_it_has_none(client):
+def test_a_request_without_an_id_gets_one(client):
     assert (
         client.get("/api/v2/config", **{"x-request-id": "job-17"}).headers["x-request-id"]
         == "job-17"
@@ -160,7 +160,7 @@ def test_a_request_keeps_its_id_and_gets_one_where_it_has_none(client):
         )
 
 
-def test_what_clients_send_as_other_scalars_is_converted_and_stored_converted(client):
+def test_other_scalars_are_converted_before_they_are_stored(client):
     content = table() | {
         "snapshotId": "17",
         "schemaId": 1.5,
@@ -185,7 +185,7 @@ def test_what_clients_send_as_other_scalars_is_converted_and_stored_converted(cl
         )
 
 
-def test_every_missing_reference_commit_and_content_is_told_apart(client):
+def test_errors_distinguish_missing_references_commits_and_contents(client):
     client.commit("main", EMPTY, put("a"))
     other = "ab" * 32
     for path, code, name in (
@@ -198,7 +198,7 @@ def test_every_missing_reference_commit_and_content_is_told_apart(client):
         assert name in answer.body["message"]
 
 
-def test_a_filter_is_compiled_even_when_there_is_nothing_to_filter(client):
+def test_a_filter_is_compiled_even_if_there_is_nothing_to_filter(client):
     for path in (
         "trees?filter=nonsense",
         "trees/main/entries?filter=entry.nosuch%3D%3D1",
@@ -216,7 +216,7 @@ def test_a_namespace_with_contents_is_not_deleted(client):
     ]
 
 
-def test_a_commit_is_told_first_that_its_branch_is_none(client):
+def test_a_missing_branch_is_reported_before_other_faults_of_a_commit(client):
     client.send(
         "POST",
         "/api/v2/trees?name=tagged&type=TAG",
@@ -239,7 +239,7 @@ def test_a_commit_is_told_first_that_its_branch_is_none(client):
             client.commit("tagged", where, put("a"), version=1).body["message"]
             == "Reference to commit into must be a branch."
         )
-    # Where there is a branch, its own faults are told.
+    # If the branch exists, faults of the body are reported.
     assert (
         client.send("POST", "/api/v2/trees/main/history/commit", body).body["message"]
         == "Expected hash must be provided."
@@ -260,7 +260,7 @@ OF_HEADERS = [
 
 
 @pytest.mark.parametrize(("headers", "wanted"), OF_HEADERS)
-def test_headers_add_to_the_metadata_of_a_commit(client, headers, wanted):
+def test_headers_add_to_the_commit_metadata(client, headers, wanted):
     body = {"commitMeta": {"message": "m", "authors": ["ada"]}, "operations": [put("a")]}
     assert (
         client.send(

@@ -1,4 +1,4 @@
-"""Who may talk to the server at all: tokens in requests, refusals, names in commits and logs."""
+"""Authentication: tokens in requests, refusals, names in commits and logs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PATHS = (
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_nobody_is_let_in_without_a_token(server, path):
+def test_requests_without_a_token_are_refused(server, path):
     answer = server.as_("").get(path)
     assert answer.status == 401
     assert answer.headers["www-authenticate"] == 'Bearer realm="nessie"'
@@ -46,7 +46,7 @@ def test_nobody_is_let_in_without_a_token(server, path):
     )
 
 
-def test_a_body_is_not_read_before_it_is_known_who_sends_it(server):
+def test_a_body_is_not_read_before_authentication(server):
     assert (
         server.as_("").send("POST", "/api/v2/trees/main/history/commit", raw=b"no json").status
         == 401
@@ -57,14 +57,14 @@ def test_a_body_is_not_read_before_it_is_known_who_sends_it(server):
     "value",
     ["Bearer nonsense", "Bearer nessie_0123456789ab_" + "x" * 43, "Digest x", "Basic !", "nothing"],
 )
-def test_a_wrong_token_is_refused_and_not_repeated(server, value):
+def test_a_wrong_token_is_refused_and_not_quoted(server, value):
     answer = server.as_("").get("/api/v2/config", authorization=value)
     assert answer.status == 401
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
     assert value.split()[-1] not in answer.raw.decode().replace("nothing better", "")
 
 
-def test_a_token_lets_its_holder_in_and_names_the_commits(server):
+def test_a_valid_token_is_accepted_and_its_name_is_in_commits(server):
     ada = server.as_("ada")
     assert ada.get("/api/v2/config").status == 200
     done = ada.commit("main", EMPTY, put("a"))
@@ -74,7 +74,7 @@ def test_a_token_lets_its_holder_in_and_names_the_commits(server):
     assert next(server.repository.reflog("main")).who == "ada"
 
 
-def test_each_caller_has_a_name_of_its_own_in_commits_merges_and_reference_moves(server):
+def test_commits_merges_and_the_reflog_name_their_caller(server):
     ada, bob = server.as_("ada"), server.as_("bob")
     head = ada.commit("main", EMPTY, put("a")).body["targetBranch"]["hash"]
     assert (
@@ -97,7 +97,7 @@ def test_each_caller_has_a_name_of_its_own_in_commits_merges_and_reference_moves
     assert [entry.who for entry in server.repository.reflog("dev")] == ["ada", "bob"]
 
 
-def test_a_token_that_is_withdrawn_works_no_more_and_a_new_one_at_once(server):
+def test_revoked_and_new_tokens_take_effect_at_once(server):
     ada = server.as_("ada")
     assert ada.get("/api/v2/config").status == 200
     remove_tokens(server.folder / "tokens", "ada")
@@ -105,15 +105,15 @@ def test_a_token_that_is_withdrawn_works_no_more_and_a_new_one_at_once(server):
     assert server.as_("ada").get("/api/v2/config").status == 200
 
 
-def test_basic_takes_the_token_as_password(server):
+def test_basic_accepts_the_token_as_password(server):
     token = server.as_("ada").token
     for user, status in (("ada", 200), ("", 200), ("eve", 401)):
         value = base64.b64encode(f"{user}:{token}".encode()).decode()
         assert server.as_("").get("/api/v2/config", authorization=f"Basic {value}").status == status
 
 
-def test_health_and_the_description_are_open_and_metrics_are_not(server):
-    nobody, ada = server.as_(""), server.as_("ada")
+def test_health_and_the_description_need_no_token_but_metrics_do(server):
+    anonymous_client, ada = server.as_(""), server.as_("ada")
     for path in (
         "/q/health",
         "/q/health/live",
@@ -122,8 +122,8 @@ def test_health_and_the_description_are_open_and_metrics_are_not(server):
         "/api/openapi.json",
         "/q/openapi",
     ):
-        assert nobody.get(path).status == 200, path
-    refused = nobody.get("/q/metrics")
+        assert anonymous_client.get(path).status == 200, path
+    refused = anonymous_client.get("/q/metrics")
     assert (refused.status, refused.headers["www-authenticate"]) == (401, 'Bearer realm="nessie"')
     assert b"nessie_http" not in refused.raw
     assert ada.get("/q/metrics").status == 200
@@ -133,10 +133,10 @@ def test_health_and_the_description_are_open_and_metrics_are_not(server):
     ("anonymous", "ways"),
     [(False, [{"bearer": []}, {"basic": []}]), (True, [{}, {"bearer": []}, {"basic": []}])],
 )
-def test_the_description_says_how_callers_show_who_they_are(tmp_path, anonymous, ways):
+def test_the_description_lists_the_ways_to_authenticate(tmp_path, anonymous, ways):
     with guarded(tmp_path, anonymous=anonymous) as server:
-        nobody = server.as_("")
-        document = nobody.get("/api/openapi.json").body
+        anonymous_client = server.as_("")
+        document = anonymous_client.get("/api/openapi.json").body
         assert document["security"] == ways
         assert {
             name: found["type"] for name, found in document["components"]["securitySchemes"].items()
@@ -150,10 +150,10 @@ def test_the_description_says_how_callers_show_who_they_are(tmp_path, anonymous,
             if anonymous
             else "A request needs <code>bearer</code>, or <code>basic</code>."
         )
-        assert shown in nobody.get("/api/docs", accept="text/html").raw.decode()
+        assert shown in anonymous_client.get("/api/docs", accept="text/html").raw.decode()
 
 
-def test_metrics_are_open_where_that_is_meant(tmp_path):
+def test_metrics_can_be_made_public(tmp_path):
     (tmp_path / "tokens").touch(0o600)
     with connect("memory:") as repository:
         app = with_gate(repository, Security(tokens=tmp_path / "tokens", open_metrics=True))
@@ -164,20 +164,20 @@ def test_metrics_are_open_where_that_is_meant(tmp_path):
             client.close()
 
 
-def test_anonymous_callers_are_let_in_where_that_is_meant_but_not_with_a_wrong_token(tmp_path):
+def test_anonymous_access_can_be_allowed_but_wrong_tokens_are_refused(tmp_path):
     with guarded(tmp_path, anonymous=True, with_rules=False) as server:
-        nobody = server.as_("")
-        assert nobody.commit("main", EMPTY, put("a")).status == 200
+        anonymous_client = server.as_("")
+        assert anonymous_client.commit("main", EMPTY, put("a")).status == 200
         assert (
-            nobody.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"][
+            anonymous_client.get("/api/v2/trees/main/history").body["logEntries"][0]["commitMeta"][
                 "committer"
             ]
             == ""
         )
-        assert nobody.get("/api/v2/config", authorization="Bearer wrong").status == 401
+        assert anonymous_client.get("/api/v2/config", authorization="Bearer wrong").status == 401
 
 
-def test_the_log_has_the_name_and_never_the_token(tmp_path):
+def test_the_log_contains_the_name_but_not_the_token(tmp_path):
     lines = []
     log = AccessLog(lines.append)
     path = tmp_path / "tokens"
@@ -197,7 +197,7 @@ def test_the_log_has_the_name_and_never_the_token(tmp_path):
     assert entry.hash not in text
 
 
-def test_a_broken_token_file_keeps_the_server_from_starting(tmp_path):
+def test_the_server_does_not_start_with_an_invalid_token_file(tmp_path):
     path = tmp_path / "tokens"
     path.write_text("x")
     path.chmod(0o600)
@@ -205,7 +205,7 @@ def test_a_broken_token_file_keeps_the_server_from_starting(tmp_path):
         with_gate(repository, Security(tokens=path))
 
 
-def test_rules_without_callers_are_a_mistake(tmp_path):
+def test_rules_require_authentication(tmp_path):
     (tmp_path / "rules").write_text("")
     with connect("memory:") as repository, pytest.raises(InvalidInput, match="--anonymous"):
         with_gate(repository, Security(rules=tmp_path / "rules"))

@@ -1,5 +1,5 @@
-"""What web pages make a browser send: no page reads the catalog under a name of its own, and none
-changes it."""
+"""Requests that web pages make browsers send: no page reads the catalog under its own name,
+and no foreign page changes it."""
 
 import json
 import socket
@@ -67,7 +67,7 @@ def named(hosts):
         "/api/v2/nosuch",
     ],
 )
-def test_a_page_that_lets_its_name_resolve_to_the_server_learns_nothing(client, path):
+def test_dns_rebinding_is_refused(client, path):
     for host in FOREIGN:
         answer = client.get(path, host=host)
         assert (answer.status, answer.body["errorCode"]) == (403, "FORBIDDEN"), host
@@ -78,11 +78,11 @@ def test_a_page_that_lets_its_name_resolve_to_the_server_learns_nothing(client, 
 
 
 @pytest.mark.parametrize("path", ["/q/health", "/q/health/live", "/q/health/ready"])
-def test_probes_ask_by_any_name(client, path):
+def test_health_probes_may_use_any_name(client, path):
     assert client.get(path, host="10.0.0.7:19120").status == 200
 
 
-def test_the_name_that_counts_is_in_the_one_header_host(client):
+def test_only_the_host_header_counts(client):
     assert (
         client.get(
             "/api/v2/config",
@@ -98,7 +98,7 @@ def test_the_name_that_counts_is_in_the_one_header_host(client):
     "hosts",
     ["", "host: localhost\r\nhost: evil.example\r\n", "host: evil.example\r\nhost: localhost\r\n"],
 )
-def test_a_request_has_one_host(hosts):
+def test_a_request_must_have_one_host(hosts):
     with serving() as url:
         parts = urlsplit(url)
         with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
@@ -106,7 +106,7 @@ def test_a_request_has_one_host(hosts):
             assert connection.recv(1000).startswith(b"HTTP/1.1 403 ")
 
 
-def test_the_server_answers_under_the_names_that_it_was_told():
+def test_the_server_answers_under_configured_names():
     with named(
         Hosts(["Catalog.example.com", "*.lake.example", "192.0.2.7", "[2001:db8::7]"])
     ) as client:
@@ -131,7 +131,7 @@ def test_the_server_answers_under_the_names_that_it_was_told():
 
 
 @pytest.mark.parametrize("name", ["http://a", "a:80", "a/b", "", "*", "a.*.b", "*a", "a b", "[x]"])
-def test_a_name_is_a_name(name):
+def test_invalid_host_names_are_refused(name):
     with pytest.raises(InvalidInput, match="--allowed-host"):
         Hosts([name])
 
@@ -163,7 +163,7 @@ FROM_HERE = [
 
 
 @pytest.mark.parametrize("headers", FROM_ELSEWHERE)
-def test_a_page_of_another_site_changes_nothing(client, headers):
+def test_pages_of_other_sites_cannot_write(client, headers):
     for method, path, body in (
         ("POST", COMMIT, BODY),
         (
@@ -188,7 +188,7 @@ def test_a_page_of_another_site_changes_nothing(client, headers):
 
 
 @pytest.mark.parametrize("headers", FROM_HERE)
-def test_other_clients_and_own_pages_change_what_they_want(client, headers):
+def test_other_clients_and_own_pages_can_write(client, headers):
     assert client.send("POST", COMMIT, BODY, headers=headers).status == 200
 
 
@@ -203,7 +203,7 @@ def test_other_clients_and_own_pages_change_what_they_want(client, headers):
         "",
     ],
 )
-def test_a_body_has_to_be_announced_as_json(client, kind):
+def test_a_body_must_be_declared_as_json(client, kind):
     answer = client.send(
         "POST", COMMIT, headers={"content-type": kind}, raw=json.dumps(BODY).encode()
     )
@@ -219,7 +219,7 @@ def test_a_body_has_to_be_announced_as_json(client, kind):
         assert found.status == 200
 
 
-def test_a_request_without_a_body_needs_no_type(client):
+def test_a_request_without_a_body_needs_no_content_type(client):
     client.send(
         "POST",
         "/api/v2/trees?name=b&type=BRANCH",
@@ -261,7 +261,7 @@ TOKENS = Security(tokens=__file__)
         ),
     ],
 )
-def test_the_names_follow_from_the_address_and_from_who_is_asked(settings, allowed, refused):
+def test_allowed_names_follow_from_address_and_authentication(settings, allowed, refused):
     check_address(settings)
     assert settings.hosts.check("GET", b"/", [(b"host", allowed.encode())]) is None
     if refused is not None:
@@ -269,13 +269,13 @@ def test_the_names_follow_from_the_address_and_from_who_is_asked(settings, allow
             settings.hosts.check("GET", b"/", [(b"host", refused.encode())])
 
 
-def test_an_address_that_others_reach_needs_authentication_or_names():
+def test_a_public_address_requires_authentication_or_names():
     with pytest.raises(NotAllowed, match="--allowed-host"):
         check_address(Settings("0.0.0.0"))
     check_address(Settings("0.0.0.0", allowed_hosts=("catalog",)))
 
 
-def test_options_and_the_environment_name_the_server():
+def test_names_come_from_options_and_the_environment():
     for options, env in (
         (
             ("--allowed-host", "a.example,b.example", "--allowed-host", "c.example"),

@@ -1,5 +1,5 @@
-"""A store that is away, busy or damaged, and faults of our own: what clients get, and what the log
-keeps."""
+"""A store that is unavailable, busy or damaged, and internal errors: answers and log
+entries."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def served(path):
-    """A server whose store waits only a moment for other writers, its connection, and its log."""
+    """A server whose store waits only briefly for other writers, its connection, and its log."""
     lines = []
     log = AccessLog(lines.append)
     clock = iter(range(10**15, 10**16)).__next__
@@ -41,7 +41,7 @@ def served(path):
         client.close()
 
 
-def test_a_busy_store_is_no_fault_of_the_client(served, path):
+def test_a_busy_store_is_reported_as_503(served, path):
     client, _ = served
     blocker = apsw.Connection(path)
     blocker.execute("BEGIN IMMEDIATE")
@@ -53,7 +53,7 @@ def test_a_busy_store_is_no_fault_of_the_client(served, path):
     assert client.commit("main", EMPTY, put("a")).status == 200
 
 
-def test_a_busy_store_holds_up_no_reader_and_no_health_check(served, path):
+def test_a_busy_store_delays_neither_reads_nor_health_checks(served, path):
     client, _ = served
     blocker = apsw.Connection(path)
     blocker.execute("BEGIN IMMEDIATE")
@@ -62,9 +62,7 @@ def test_a_busy_store_holds_up_no_reader_and_no_health_check(served, path):
     blocker.execute("ROLLBACK")
 
 
-def test_a_store_that_is_gone_is_told_without_its_place_and_is_there_again_when_it_comes_back(
-    served, path, tmp_path
-):
+def test_a_missing_store_is_reported_without_its_path_until_it_is_back(served, path, tmp_path):
     client, lines = served
     files = [
         file.rename(tmp_path / f"away-{file.name}") for file in tmp_path.glob("catalog.sqlite*")
@@ -83,7 +81,7 @@ def test_a_store_that_is_gone_is_told_without_its_place_and_is_there_again_when_
     assert client.commit("main", EMPTY, put("a")).status == 200
 
 
-def test_a_damaged_object_is_told_without_details_and_logged_with_them(served, path):
+def test_details_of_a_damaged_object_are_only_logged(served, path):
     client, _ = served
     head = client.commit("main", EMPTY, put("a")).body["targetBranch"]["hash"]
     with apsw.Connection(path) as connection:
@@ -102,14 +100,14 @@ def test_a_damaged_object_is_told_without_details_and_logged_with_them(served, p
     assert "sqlite" not in answer.raw.decode().lower()
 
 
-def test_a_fault_of_our_own_is_answered_logged_and_survived(path):
+def test_the_server_survives_an_internal_error_and_logs_it(path):
     lines = []
     log = AccessLog(lines.append)
     with create(path) as repository:
         app = application(repository, Parts(log=log))
         with serving(app=app) as url:
             client = Client(url)
-            # A repository of the wrong kind stands for any programming error.
+            # A repository of the wrong type causes a programming error.
             app.catalog = app.catalog._replace(repository=object())
             answer = client.get("/api/v2/trees/main/entries")
             assert (answer.status, answer.body["errorCode"], answer.body["serverStackTrace"]) == (
@@ -134,7 +132,7 @@ def _move(path):
 
 
 def _replace(path):
-    """As a restore does that copies a backup over it."""
+    """Copies a backup over the store, as a restore does."""
     create(path + ".copy").close()
     Path(path + ".copy").replace(path)
 
@@ -150,9 +148,7 @@ def _replace(path):
         ),
     ],
 )
-def test_a_store_that_is_gone_or_another_one_is_noticed_before_anything_is_lost(
-    served, path, change, logged
-):
+def test_a_replaced_store_is_noticed_before_anything_is_lost(served, path, change, logged):
     client, lines = served
     assert client.commit("main", EMPTY, put("a")).status == 200
     head = client.get("/api/v2/trees/main").body["reference"]["hash"]

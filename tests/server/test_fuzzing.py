@@ -1,5 +1,5 @@
-"""Requests made up from our own OpenAPI document: no answer is a fault of the server, and each has
-the shape that the document says."""
+"""Random requests from our own OpenAPI document: no answer is a server error, and each has
+the described shape."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ HELD = [
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """A server with something to find."""
+    """Yields the URL of a server with some contents."""
     with connect("memory:") as repository, serving(repository) as found:
         client = Client(found)
         client.commit(
@@ -44,5 +44,5 @@ def url() -> Iterator[str]:
 
 @SCHEMA.parametrize()
 @settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_any_request_gets_an_answer_of_the_described_shape(case, url):
+def test_every_answer_conforms_to_the_description(case, url):
     case.call_and_validate(base_url=url, checks=HELD)

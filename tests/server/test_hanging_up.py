@@ -1,5 +1,5 @@
-"""Clients that send nothing more: one that has ended its own side waits for its answer; one that
-has hung up does not."""
+"""Clients that stop sending: one that has closed its sending side waits for its answer; one
+that has disconnected does not."""
 
 import json
 import socket
@@ -43,7 +43,7 @@ def commit(*keys):
 
 @contextmanager
 def half_closed(url, *requests):
-    """A connection that has sent its requests and ended its side."""
+    """A connection that has sent its requests and closed its sending side."""
     parts = urlsplit(url)
     with socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE) as connection:
         connection.sendall(b"".join(requests))
@@ -52,7 +52,7 @@ def half_closed(url, *requests):
 
 
 def answers(connection):
-    """The final answers that come until the server hangs up: status and body."""
+    """Yields status and body of the final answers until the server disconnects."""
     data, found = b"".join(iter(lambda: connection.recv(65536), b"")), []
     while data:
         head, _, data = data.partition(b"\r\n\r\n")
@@ -64,7 +64,7 @@ def answers(connection):
     return found
 
 
-def test_a_commit_whose_client_ends_its_side_is_answered():
+def test_a_commit_is_answered_after_its_client_stops_sending():
     with (
         connect("memory:") as repository,
         serving(repository) as url,
@@ -75,7 +75,7 @@ def test_a_commit_whose_client_ends_its_side_is_answered():
         assert json.loads(body)["targetBranch"]["hash"] == repository.reference("main").hash
 
 
-def test_requests_in_a_row_are_all_answered_and_one_that_is_not_whole_is_not():
+def test_complete_pipelined_requests_are_answered():
     whole = [commit("a"), request("GET", "/api/v2/trees/main"), commit("b")]
     for more in (b"", commit("c")[:-5], b"GET /api/v2/tr"):
         with (
@@ -89,7 +89,7 @@ def test_requests_in_a_row_are_all_answered_and_one_that_is_not_whole_is_not():
             assert connection.recv(100) == b""
 
 
-def test_an_answer_that_takes_longer_comes_as_well(tmp_path):
+def test_a_slow_answer_is_sent_to_a_client_that_stopped_sending(tmp_path):
     path = str(tmp_path / "catalog.sqlite")
     create(path).close()
     with create(path) as repository, serving(repository) as url:
@@ -100,6 +100,6 @@ def test_an_answer_that_takes_longer_comes_as_well(tmp_path):
             assert [status for status, _ in answers(connection)] == [200]
 
 
-def test_a_refused_client_that_ends_its_side_hears_why():
+def test_a_refused_client_that_stops_sending_gets_the_reason():
     with serving() as url, half_closed(url, commit("a"), b"good morning\r\n\r\n") as connection:
         assert [status for status, _ in answers(connection)] == [200, 400]

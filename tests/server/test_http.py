@@ -36,7 +36,7 @@ KEYS = {"requestedKeys": [{"elements": ["a"]}]}
         ("application/jsonx", False),
     ],
 )
-def test_json_is_refused_to_those_who_do_not_take_it(accept, taken):
+def test_json_is_sent_only_if_the_client_accepts_it(accept, taken):
     assert accepts_json([(b"accept", accept.encode())]) is taken
 
 
@@ -50,12 +50,12 @@ def test_json_is_refused_to_those_who_do_not_take_it(accept, taken):
         ("", False),
     ],
 )
-def test_answers_are_compressed_for_those_who_take_it(value, taken):
+def test_answers_are_compressed_if_the_client_accepts_gzip(value, taken):
     assert takes_gzip([(b"accept-encoding", value.encode())]) is taken
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
-def test_a_compressed_body_is_read(client, pack):
+def test_a_compressed_body_is_decompressed(client, pack):
     coding = "gzip" if pack is gzip.compress else "deflate"
     answer = client.send(
         "POST",
@@ -75,7 +75,7 @@ def test_a_compressed_body_is_read(client, pack):
         (b"{}", "identity", 400),
     ],
 )
-def test_a_body_that_cannot_be_decompressed_is_the_clients_fault(client, raw, coding, status):
+def test_a_body_that_cannot_be_decompressed_is_refused(client, raw, coding, status):
     answer = client.send(
         "POST", "/api/v2/trees/main/contents", raw=raw, headers={"content-encoding": coding}
     )
@@ -83,7 +83,7 @@ def test_a_body_that_cannot_be_decompressed_is_the_clients_fault(client, raw, co
     assert answer.body["status"] == status
 
 
-def test_a_bomb_is_refused_before_it_unfolds():
+def test_a_decompression_bomb_is_refused_early():
     bomb = gzip.compress(bytes(50_000_000))
     with pytest.raises(HttpFault) as refused:
         decompress(bomb, [(b"content-encoding", b"gzip")], Limits(decompressed=1_000_000))
@@ -93,7 +93,7 @@ def test_a_bomb_is_refused_before_it_unfolds():
         decompress(nested, [(b"content-encoding", b"gzip, gzip")], Limits(decompressed=1_000_000))
 
 
-def test_what_is_compressed_comes_out_whole_in_whatever_pieces_it_was():
+def test_a_compressed_body_may_consist_of_several_members():
     text = bytes(range(256)) * 20_000
     for packed in (
         gzip.compress(text, 1),
@@ -109,7 +109,7 @@ def test_what_is_compressed_comes_out_whole_in_whatever_pieces_it_was():
     assert refused.value.status == 415
 
 
-def test_a_bomb_waits_in_no_line_of_writes():
+def test_a_decompression_bomb_does_not_delay_writes():
     parts = Parts(Limits(decompressed=100_000, writes=0))
     with connect("memory:") as repository, serving(app=application(repository, parts)) as url:
         client = Client(url)
@@ -125,7 +125,7 @@ def test_a_bomb_waits_in_no_line_of_writes():
         client.close()
 
 
-def test_a_body_of_very_many_values_is_refused_before_they_are_made():
+def test_a_body_with_too_many_values_is_refused_before_parsing():
     with connect("memory:") as repository:
         call = Call(Catalog(repository, "main", Pieces()), {}, "", [])
         call.take(b"[" + b"0," * MOST_VALUES + b"0]")
@@ -135,7 +135,7 @@ def test_a_body_of_very_many_values_is_refused_before_they_are_made():
     assert refused.value.status == 413
 
 
-def test_a_body_that_is_too_large_is_refused_announced_or_not():
+def test_a_body_that_is_too_large_is_refused_with_and_without_length():
     with (
         connect("memory:") as repository,
         serving(app=application(repository, Parts(Limits(body=1000)))) as url,
@@ -158,7 +158,7 @@ def _speak(url: str, raw: bytes) -> bytes:
         return connection.recv(10_000)
 
 
-def test_a_body_that_never_arrives_is_given_up():
+def test_a_body_that_never_arrives_times_out():
     with (
         connect("memory:") as repository,
         serving(app=application(repository, Parts(Limits(seconds=0.2)))) as url,
@@ -170,7 +170,7 @@ def test_a_body_that_never_arrives_is_given_up():
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/xml", "text/json", "application/x-www-form-urlencoded"]
 )
-def test_a_body_of_another_kind_is_refused(client, kind):
+def test_a_body_of_another_content_type_is_refused(client, kind):
     answer = client.send(
         "POST", "/api/v2/trees/main/contents", KEYS, headers={"content-type": kind}
     )
@@ -197,7 +197,7 @@ def test_head_has_the_headers_of_get_and_no_body(client):
     )
 
 
-def test_options_and_wrong_methods_name_what_is_taken(client):
+def test_options_and_wrong_methods_list_the_allowed_methods(client):
     assert (
         client.send("OPTIONS", "/api/v2/trees/main").headers["allow"]
         == "DELETE, GET, HEAD, OPTIONS, PUT"
@@ -207,7 +207,7 @@ def test_options_and_wrong_methods_name_what_is_taken(client):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
-def test_json_is_read_in_every_unicode_encoding(client, encoding):
+def test_json_may_have_any_unicode_encoding(client, encoding):
     answer = client.send(
         "POST", "/api/v2/trees/main/contents", raw=json.dumps(KEYS).encode(encoding)
     )
@@ -226,6 +226,6 @@ def test_json_is_read_in_every_unicode_encoding(client, encoding):
         b"\x00",
     ],
 )
-def test_what_is_no_json_is_the_clients_fault(client, raw):
+def test_invalid_json_is_refused(client, raw):
     answer = client.send("POST", "/api/v2/trees/main/contents", raw=raw)
     assert (answer.status, answer.body["errorCode"]) == (400, "BAD_REQUEST")

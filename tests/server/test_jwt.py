@@ -1,6 +1,6 @@
-"""JSON Web Tokens: which are good, whose they are, and where the keys come from.
+"""JSON Web Tokens: which are valid, whom they identify, and where their keys come from.
 
-The issuer is a real HTTP server that counts what it is asked.
+The issuer is a real HTTP server that counts its requests.
 """
 
 from __future__ import annotations
@@ -72,19 +72,19 @@ def keys(tmp_path):
     return path
 
 
-def recognised(keys, text, told=None, **settings):
+def recognised(keys, text, reports=None, **settings):
     return Issuer(
         JwtSettings(ISSUER, AUDIENCE, str(keys), **settings),
-        (told if told is not None else []).append,
+        (reports if reports is not None else []).append,
     ).caller(Credentials(text))
 
 
 @pytest.mark.parametrize(("algorithm", "key", "kid"), SIGNED)
-def test_a_token_that_the_issuer_has_signed_is_good(keys, algorithm, key, kid):
+def test_a_token_signed_by_the_issuer_is_valid(keys, algorithm, key, kid):
     assert recognised(keys, token(key, algorithm, kid)) == Caller("ada")
 
 
-def test_every_algorithm_that_is_taken_has_been_tried():
+def test_every_accepted_algorithm_is_tested():
     assert {name for name, _, _ in SIGNED} == set(jwt_keys.ALGORITHMS)
 
 
@@ -92,7 +92,7 @@ SECRET = RSA.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicK
 
 
 def forged(**changes):
-    """A good token whose header, signature or claims were changed afterwards."""
+    """Returns a valid token whose header, signature or claims were changed afterwards."""
     head, body, sign = token().split(".")
     if "alg" in changes:
         head = jwt.utils.base64url_encode(
@@ -102,7 +102,7 @@ def forged(**changes):
 
 
 def with_shared_secret(secret):
-    """A token signed by HMAC with what everybody knows: the library itself refuses to make it."""
+    """Returns a token signed by HMAC with public data, which the library refuses to create."""
     claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": 2**33}
     parts = [
         jwt.utils.base64url_encode(json.dumps(part).encode())
@@ -143,15 +143,15 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_token_that_is_not_good_stands_for_nobody(keys, name):
+def test_invalid_tokens_are_refused(keys, name):
     assert recognised(keys, BAD[name]) is None
 
 
-def test_clocks_may_differ_a_little(keys):
+def test_clocks_may_differ_slightly(keys):
     assert recognised(keys, token(nbf=time.time() + 15)) == Caller("ada")
 
 
-def test_audiences_may_be_several_and_claims_elsewhere(keys):
+def test_several_audiences_and_nested_claims_are_supported(keys):
     nested = {"preferred_username": "Ada", "realm_access": {"roles": ["reader", "writer"]}}
     assert recognised(
         keys,
@@ -168,7 +168,7 @@ def test_audiences_may_be_several_and_claims_elsewhere(keys):
     assert recognised(keys, token(roles=["a", "b"])) == Caller("ada", ("a", "b"))
 
 
-def test_a_verified_token_is_known_for_a_minute_and_no_longer_than_it_lasts(keys):
+def test_a_verified_token_is_cached_for_a_minute_at_most_until_its_expiry(keys):
     now = [1000.0]
     issuer = Issuer(JwtSettings(ISSUER, AUDIENCE, str(keys)), print, lambda: now[0])
     good = Credentials(token())
@@ -179,7 +179,7 @@ def test_a_verified_token_is_known_for_a_minute_and_no_longer_than_it_lasts(keys
     assert issuer.known(good) is None
 
 
-def test_keys_that_cannot_verify_are_left_out():
+def test_unusable_keys_are_ignored():
     document = {
         "keys": [
             public(SMALL_RSA, "small"),
@@ -203,7 +203,7 @@ def test_a_file_without_keys_is_refused(tmp_path, text):
         KeyFile(path, print)
 
 
-def test_a_key_says_itself_what_it_is_for(tmp_path):
+def test_a_key_names_its_own_purpose(tmp_path):
     path = tmp_path / "keys.json"
     path.write_text(json.dumps({"keys": [public(RSA, "rsa", alg="RS512")]}))
     assert recognised(path, token(algorithm="RS512")) == Caller("ada")
@@ -223,7 +223,7 @@ def test_a_changed_key_file_is_read_again(keys):
 
 # -- keys from a URL -----------------------------------------------------------------------------
 class Provider:
-    """An issuer's server: what it answers for each path, and what it was asked."""
+    """An issuer's server: its answer for each path, and the paths that were requested."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -263,33 +263,33 @@ def providing():
 
 
 LIFETIME, PAUSE = 0.5, 1.5
-"""Seconds that stand in for the hour and the half minute of the server."""
+"""Seconds that replace the hour and the half minute of the server."""
 
 
-def key_url(provider, told, url="/keys", **seconds):
-    return KeyUrl(ISSUER, provider.url + url if url else None, told.append, **seconds)
+def key_url(provider, reports, url="/keys", **seconds):
+    return KeyUrl(ISSUER, provider.url + url if url else None, reports.append, **seconds)
 
 
 def test_keys_are_fetched_once_and_again_after_their_lifetime():
     with providing() as provider:
-        told = []
-        keys = key_url(provider, told, lifetime=LIFETIME)
+        reports = []
+        keys = key_url(provider, reports, lifetime=LIFETIME)
         for _ in range(5):
             assert len(keys.find("rsa", "RS256")) == 1
         assert len(provider.asked) == 1
         time.sleep(LIFETIME + 0.1)
         keys.find("rsa", "RS256")
         assert len(provider.asked) == 2
-        assert told == []
+        assert reports == []
 
 
-def test_keys_are_kept_for_an_hour_and_looked_for_every_half_minute():
+def test_the_server_refreshes_keys_hourly_and_at_most_every_half_minute():
     keys = KeyUrl(ISSUER, "https://issuer.example/keys", print)
     assert keys.jwk_set_cache.lifespan == 3600
     assert keys.cooldown_duration == 30
 
 
-def test_an_unknown_key_is_looked_for_but_not_too_often():
+def test_an_unknown_key_causes_a_fetch_but_not_too_often():
     with providing() as provider:
         keys = key_url(provider, [], pause=PAUSE)
         keys.find("rsa", "RS256")
@@ -304,10 +304,10 @@ def test_an_unknown_key_is_looked_for_but_not_too_often():
 
 
 @pytest.mark.parametrize("page", [None, b"away", b"{}", b"x" * (1 << 20) + b"y"])
-def test_keys_that_cannot_be_fetched_leave_those_before_in_force(page):
+def test_previous_keys_remain_valid_if_keys_cannot_be_fetched(page):
     with providing() as provider:
-        told = []
-        keys = key_url(provider, told, lifetime=LIFETIME)
+        reports = []
+        keys = key_url(provider, reports, lifetime=LIFETIME)
         keys.find("rsa", "RS256")
         if page is None:
             del provider.pages["/keys"]
@@ -317,19 +317,19 @@ def test_keys_that_cannot_be_fetched_leave_those_before_in_force(page):
         for _ in range(3):
             assert len(keys.find("rsa", "RS256")) == 1
         assert len(provider.asked) == 2
-        assert len(told) == 1
-        assert "stay in force" in told[0]
+        assert len(reports) == 1
+        assert "stay in force" in reports[0]
 
 
-def test_without_any_keys_nobody_is_recognised_for_now():
+def test_without_any_keys_authentication_is_unavailable():
     with providing() as provider:
-        told = []
-        keys = key_url(provider, told, "/nosuch", retry=PAUSE)
+        reports = []
+        keys = key_url(provider, reports, "/nosuch", retry=PAUSE)
         for _ in range(3):
             with pytest.raises(KeysUnavailable):
                 keys.find("rsa", "RS256")
         assert provider.asked == ["/nosuch"]
-        assert len(told) == 1
+        assert len(reports) == 1
         provider.pages["/nosuch"] = provider.pages["/keys"]
         time.sleep(PAUSE + 0.1)
         assert len(keys.find("rsa", "RS256")) == 1
@@ -349,17 +349,17 @@ def test_the_openid_document_of_the_issuer_names_the_keys():
             provider.pages["/realm/.well-known/openid-configuration"] = json.dumps(
                 document | wrong
             ).encode()
-            told: list[str] = []
+            reports: list[str] = []
             with pytest.raises(KeysUnavailable):
-                KeyUrl(issuer, None, told.append).find("rsa", "RS256")
-            assert len(told) == 1
+                KeyUrl(issuer, None, reports.append).find("rsa", "RS256")
+            assert len(reports) == 1
 
 
 @pytest.mark.parametrize(
     "url",
     ["https://a.example/keys", "http://127.0.0.1:1/k", "http://localhost/k", "http://[::1]/k"],
 )
-def test_urls_whose_answers_can_be_believed(url):
+def test_trusted_urls_are_accepted(url):
     assert check_url(url, "x") == url
 
 
@@ -374,12 +374,12 @@ def test_urls_whose_answers_can_be_believed(url):
         "http://127.0.0.1.evil.example/k",
     ],
 )
-def test_urls_whose_answers_cannot(url):
+def test_untrusted_urls_are_refused(url):
     with pytest.raises(InvalidInput, match="https"):
         check_url(url, "x")
 
 
-def test_settings_that_cannot_work_are_refused(keys):
+def test_contradictory_settings_are_refused(keys):
     for settings in (
         JwtSettings(ISSUER, ""),
         JwtSettings("nobody", AUDIENCE),
@@ -390,8 +390,8 @@ def test_settings_that_cannot_work_are_refused(keys):
             Issuer(settings, print)
 
 
-# -- the whole way -------------------------------------------------------------------------------
-def test_a_server_takes_the_tokens_of_an_issuer(tmp_path):
+# -- with a server -------------------------------------------------------------------------------
+def test_a_server_accepts_the_tokens_of_an_issuer(tmp_path):
     (tmp_path / "rules").write_text("writers = \"role == 'writer'\"")
     with providing() as provider, connect("memory:") as repository:
         security = Security(
@@ -418,7 +418,7 @@ def test_a_server_takes_the_tokens_of_an_issuer(tmp_path):
         assert repository.commit_at("main").meta.committer == "ada"
 
 
-def test_a_server_that_cannot_get_the_keys_says_try_again():
+def test_a_server_without_keys_asks_clients_to_retry():
     with providing() as provider, connect("memory:") as repository:
         security = Security(jwt=JwtSettings(ISSUER, AUDIENCE, f"{provider.url}/nosuch"))
         with serving(app=with_gate(repository, security)) as url:

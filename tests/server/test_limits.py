@@ -1,5 +1,5 @@
-"""Clients that send too much, too slowly, or are too many: each is refused with an error in
-Nessie's form, where HTTP allows."""
+"""Clients that send too much or too slowly, or are too many: each gets an error in Nessie's
+form if HTTP allows it."""
 
 import gc
 import gzip
@@ -22,7 +22,7 @@ from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
 
 PATIENCE = 120
-SLOW = 3.0  # seconds: time enough for a busy machine to send what is sent in time
+SLOW = 3.0  # seconds: enough for a busy machine to send promptly
 CONFIG = b"GET /api/v2/config HTTP/1.1\r\nhost: localhost\r\n"
 POST = b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
@@ -44,7 +44,8 @@ def speaking(url):
 
 
 def whole(connection):
-    """Returns all bytes until the server disconnects: status, headers, and the error of the body."""
+    """Returns all bytes until the server disconnects: status, headers, and the error of the
+    body."""
     data = b"".join(iter(lambda: connection.recv(65536), b""))
     head, _, body = data.partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
@@ -69,15 +70,14 @@ def test_a_head_that_is_too_large_is_refused(end):
     with limited(head=2000) as url, speaking(url) as connection:
         connection.sendall(CONFIG + b"x-long: " + b"y" * 5000)
         if not end:
-            # The answer is on its way by now, and has to be there when the client has said
-            # everything.
+            # The answer must arrive after the client has sent everything.
             for _ in range(100):
                 connection.sendall(b"y" * 50_000)
         connection.sendall(end)
         check(connection, 431, "2000 bytes")
 
 
-def test_a_client_that_never_stops_is_not_heard_for_ever():
+def test_a_refused_client_that_keeps_sending_is_disconnected():
     with limited(head=2000, body=100_000) as url, speaking(url) as connection:
         connection.sendall(CONFIG + b"x-long: ")
         with suppress(ConnectionResetError, BrokenPipeError):
@@ -85,15 +85,15 @@ def test_a_client_that_never_stops_is_not_heard_for_ever():
                 connection.sendall(b"y" * 50_000)
 
 
-def test_what_came_before_a_head_that_is_too_large_is_answered_first():
+def test_requests_before_a_too_large_head_are_answered_first():
     with limited(head=2000) as url, speaking(url) as connection:
-        # More than the server takes in at once: the last head begins in the middle of something.
+        # More than the server reads at once, so the last head begins in the middle of a chunk.
         connection.sendall(3 * (CONFIG + b"\r\n") + CONFIG + b"x-long: " + b"y" * 1_000_000)
         answers = b"".join(iter(lambda: connection.recv(65536), b"")).split(b"HTTP/1.1 ")[1:]
         assert [answer[:3] for answer in answers] == [b"200", b"200", b"200", b"431"]
 
 
-def test_a_large_head_is_told_to_a_client_that_sends_a_body_behind_it():
+def test_a_too_large_head_is_reported_to_a_client_that_also_sends_a_body():
     with limited(head=2000) as url, speaking(url) as connection:
         connection.sendall(
             POST + b"content-length: 3000000\r\nx-long: " + b"y" * 5000 + b"\r\n\r\n"
@@ -102,7 +102,7 @@ def test_a_large_head_is_told_to_a_client_that_sends_a_body_behind_it():
         check(connection, 431, "2000 bytes")
 
 
-def test_a_body_in_pieces_that_are_none_is_refused():
+def test_an_invalid_chunked_body_is_refused():
     with limited() as url, speaking(url) as connection:
         connection.sendall(
             POST + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n" + b"y" * 1_000_000
@@ -118,13 +118,13 @@ def test_a_first_line_that_is_too_long_is_refused():
         check(connection, 431, "2000 bytes")
 
 
-def test_a_head_that_comes_too_slowly_is_given_up():
+def test_a_head_that_arrives_too_slowly_times_out():
     with limited(head_seconds=SLOW) as url, speaking(url) as connection:
         connection.sendall(CONFIG)
         check(connection, 408, "did not arrive")
 
 
-def test_the_second_head_of_a_connection_may_not_come_slowly_either():
+def test_the_second_head_of_a_connection_times_out_as_well():
     with limited(head_seconds=SLOW) as url, speaking(url) as connection:
         connection.sendall(CONFIG + b"\r\n")
         answer = b""
@@ -135,7 +135,7 @@ def test_the_second_head_of_a_connection_may_not_come_slowly_either():
         check(connection, 408, "did not arrive")
 
 
-def test_a_client_that_says_nothing_is_hung_up_on():
+def test_a_silent_client_is_disconnected():
     with limited(head_seconds=0.2) as url, speaking(url) as connection:
         assert connection.recv(100) == b""
     with limited(idle_seconds=0.2) as url, speaking(url) as connection:
@@ -143,25 +143,25 @@ def test_a_client_that_says_nothing_is_hung_up_on():
         assert b"".join(iter(lambda: connection.recv(65536), b"")).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_body_that_comes_too_slowly_is_given_up():
+def test_a_body_that_arrives_too_slowly_times_out():
     with limited(seconds=0.2) as url, speaking(url) as connection:
         connection.sendall(POST + b"content-length: 10\r\n\r\n{")
         check(connection, 408, "body")
 
 
-def test_a_body_that_is_too_large_is_refused_though_its_client_goes_on_sending():
+def test_a_too_large_body_is_refused_while_its_client_is_sending():
     with limited(body=1_000_000) as url, speaking(url) as connection:
         connection.sendall(POST + b"content-length: 1900000\r\n\r\n" + b"x" * 1_900_000)
         check(connection, 413, "1000000 bytes")
 
 
-def test_a_client_that_asks_first_sends_no_body_in_vain():
+def test_expect_continue_avoids_sending_a_refused_body():
     with limited(body=1000) as url, speaking(url) as connection:
         connection.sendall(POST + b"content-length: 5000\r\nexpect: 100-continue\r\n\r\n")
         check(connection, 413, "1000 bytes")
 
 
-def test_a_bomb_is_refused():
+def test_a_decompression_bomb_is_refused():
     with limited(decompressed=100_000) as url:
         client = Client(url)
         bomb = gzip.compress(b" " * 5_000_000)
@@ -172,7 +172,7 @@ def test_a_bomb_is_refused():
         client.close()
 
 
-def test_requests_that_wait_for_the_answers_of_others_are_not_all_read_at_once():
+def test_pipelined_requests_are_not_all_read_at_once():
     most, connections, answers = 10_000, [], []
     with limited() as url, speaking(url) as connection:
         thread = threading.Thread(
@@ -190,7 +190,7 @@ def test_requests_that_wait_for_the_answers_of_others_are_not_all_read_at_once()
     assert b"".join(answers).count(b"HTTP/1.1 200 OK") == 20_001
 
 
-def test_headers_behind_a_body_are_nobodys_and_do_not_go_on_for_ever():
+def test_trailers_are_ignored_and_limited():
     trailers = POST + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
     with limited(head=2000) as url:
         with speaking(url) as connection:
@@ -202,11 +202,11 @@ def test_headers_behind_a_body_are_nobodys_and_do_not_go_on_for_ever():
                 check(connection, 431, "2000 bytes")
 
 
-@pytest.mark.parametrize("wish", ["h2c", "websocket"])
+@pytest.mark.parametrize("header", ["h2c", "websocket"])
 @pytest.mark.parametrize("at_once", [True, False])
-def test_who_wishes_for_another_protocol_is_answered_in_this_one(wish, at_once):
+def test_a_request_to_upgrade_the_protocol_is_answered_in_http(header, at_once):
     body = json.dumps({"requestedKeys": [{"elements": ["a"]}]}).encode()
-    upgrade = f"upgrade: {wish}\r\nconnection: Upgrade, HTTP2-Settings\r\nhttp2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n".encode()
+    upgrade = f"upgrade: {header}\r\nconnection: Upgrade, HTTP2-Settings\r\nhttp2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n".encode()
     with limited() as url, speaking(url) as connection:
         head = POST + upgrade + b"content-length: %d\r\n\r\n" % len(body)
         connection.sendall(head + body if at_once else head)
@@ -218,10 +218,10 @@ def test_who_wishes_for_another_protocol_is_answered_in_this_one(wish, at_once):
     assert [answer[:3] for answer in answers] == [b"200"] * 3
 
 
-def test_a_client_that_does_not_read_its_answer_is_given_up():
+def test_a_client_that_does_not_read_its_answer_is_disconnected():
     with limited(seconds=0.5, idle_seconds=0.5) as url, speaking(url) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        # The page is 100 KB; neither side's buffers hold many of them.
+        # The page is 100 KB; the buffers of both sides hold only a few of them.
         with suppress(ConnectionResetError, BrokenPipeError):
             while True:
                 connection.sendall(b"GET /api/docs HTTP/1.1\r\nhost: localhost\r\n\r\n")
@@ -231,7 +231,7 @@ def faults():
     return [found for found in gc.get_objects() if isinstance(found, HttpFault)]
 
 
-def test_what_was_refused_leaves_nothing_behind():
+def test_refused_requests_leave_no_objects_behind():
     with limited(decompressed=100_000, body=100_000) as url:
         client = Client(url)
         gc.collect()
@@ -248,7 +248,7 @@ def test_what_was_refused_leaves_nothing_behind():
                         == 413
                     )
             end = time.monotonic() + PATIENCE
-            # The thread that has answered may still be about to forget.
+            # The answering thread may not have released its references yet.
             while any(found not in others for found in faults()):
                 assert time.monotonic() < end
                 time.sleep(0.05)
@@ -257,13 +257,13 @@ def test_what_was_refused_leaves_nothing_behind():
         client.close()
 
 
-def test_what_is_no_http_is_refused_as_everything_else_is():
+def test_bytes_that_are_not_http_get_an_error_in_nessies_form():
     with limited() as url, speaking(url) as connection:
         connection.sendall(b"good morning\r\n\r\n")
         check(connection, 400, "Invalid HTTP")
 
 
-def test_too_many_clients_are_asked_to_come_again():
+def test_too_many_clients_are_asked_to_retry():
     with limited(connections=2) as url:
         clients = [Client(url) for _ in range(3)]
         assert [client.get("/api/v2/config").status for client in clients[:2]] == [200, 200]
@@ -278,7 +278,7 @@ def test_too_many_clients_are_asked_to_come_again():
             client.close()
 
 
-def test_many_more_clients_than_that_are_not_even_answered():
+def test_connections_above_twice_the_limit_are_closed():
     with limited(connections=1) as url, speaking(url) as one, speaking(url) as two:
         for connection in (one, two):
             connection.sendall(CONFIG)
@@ -287,7 +287,7 @@ def test_many_more_clients_than_that_are_not_even_answered():
 
 
 @pytest.mark.parametrize("key", ["a." * 20 + "a", "x" * 501])
-def test_a_key_beyond_all_keys_is_refused(client, key):
+def test_a_key_that_is_too_long_is_refused(client, key):
     assert client.get(f"/api/v2/trees/main/contents/{key}").status == 404
     answer = client.commit("main", EMPTY, put(*key.split(".")))
     assert (answer.status, "operations[0].key" in answer.body["message"]) == (400, True)

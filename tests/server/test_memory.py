@@ -1,4 +1,4 @@
-"""The memory that a large commit needs is given back."""
+"""A large commit's memory is returned to the system."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ OPERATIONS = 100_000
 
 
 def resident(pid):
-    """The memory that a process holds, in bytes."""
+    """Returns the resident memory of a process, in bytes."""
     return next(
         int(line.split()[1]) << 10
         for line in Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -21,7 +21,7 @@ def resident(pid):
     )
 
 
-def test_a_server_gives_back_what_a_large_commit_needed(tmp_path):
+def test_a_server_frees_the_memory_of_a_large_commit(tmp_path):
     store = str(tmp_path / "catalog.sqlite")
     create(store).close()
     with started("--store", store) as (process, url):
@@ -48,7 +48,7 @@ class Weight:
         return self._weight
 
 
-def test_a_load_does_not_take_the_place_of_what_is_cached():
+def test_a_large_load_does_not_evict_the_cache():
     cache = Cache(100)
     cache.put(b"young", Weight(10))
     cache.put_all({b"%d" % number: Weight(1) for number in range(1000)})

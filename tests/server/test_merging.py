@@ -1,5 +1,5 @@
-"""Merges and transplants as clients of others ask for them: flags of v1, metadata that is given
-again, keys that are dropped in vain."""
+"""Merges and transplants as other clients request them: flags of v1, overridden metadata,
+unused drops."""
 
 from urllib.parse import quote
 
@@ -77,7 +77,7 @@ def test_v1_transplants_commit_by_commit(work, kept, status):
     [[], *([name] for name in GIVEN), list(GIVEN)],
     ids=lambda names: ",".join(names) or "none",
 )
-def test_a_transplanted_commit_keeps_what_is_not_given_again(work, given):
+def test_a_transplanted_commit_keeps_metadata_that_is_not_overridden(work, given):
     meta = {"message": ""} | {name: GIVEN[name] for name in given}
     body = {"fromRefName": "work", "hashesToTransplant": [work.work], "commitMeta": meta}
     assert (
@@ -93,7 +93,7 @@ def test_a_transplanted_commit_keeps_what_is_not_given_again(work, given):
     ("key", "headers", "status"),
     [("nosuch", {}, 400), ("nosuch", OURS, 200), ("a", {}, 200), (None, {}, 200)],
 )
-def test_a_key_that_is_dropped_in_vain_is_a_mistake_of_other_clients(work, key, headers, status):
+def test_an_unused_drop_is_an_error_for_other_clients(work, key, headers, status):
     drops = [{"key": {"elements": [key]}, "mergeBehavior": "DROP"}] if key else []
     body = {"fromRefName": "work", "fromHash": work.work, "keyMergeModes": drops}
     answer = work.send(

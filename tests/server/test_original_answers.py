@@ -1,4 +1,4 @@
-"""Answers of the API that agree with the original's, in cases that no recording shows."""
+"""Answers that agree with the original server's, in cases without a recording."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_namespace_has_the_elements_of_a_key(client, elements):
     assert refused(answer) == (400, "BAD_REQUEST")
     assert answer.body["message"].startswith("operations[0].content.elements: ")
     assert client.head() == EMPTY
-    # It is told before the branch is looked for.
+    # This is reported before the branch is looked up.
     assert (
         client.commit(
             "nosuch", EMPTY, {"type": "PUT", "key": {"elements": ["n"]}, "content": content}
@@ -44,7 +44,7 @@ def test_a_namespace_has_the_elements_of_a_key(client, elements):
     assert refused(client.send("PUT", f"{NAMESPACE}/main/n", content)) == (400, "BAD_REQUEST")
 
 
-def test_names_of_properties_are_in_lower_case(client):
+def test_names_of_properties_are_lower_case(client):
     meta = {"message": "m", "allProperties": {"A": ["1"], "a": ["2", "3"], "B-c": ["4"]}}
     sent = {"nessie-commit-property-D": "5"}
     body = {"commitMeta": meta, "operations": [put("t")]}
@@ -80,7 +80,7 @@ def test_a_namespace_is_not_written_on_a_tag(client):
         answer = client.send(method, f"{NAMESPACE}/v1/{name}", body)
         assert refused(answer) == (404, "REFERENCE_NOT_FOUND"), method
         assert answer.body["message"] == "Named reference 'v1' not found"
-    # What is wrong with the namespace itself is told first.
+    # Faults of the namespace itself are reported first.
     assert refused(client.send("PUT", f"{NAMESPACE}/v1/n", namespace("n"))) == (
         409,
         "NAMESPACE_ALREADY_EXISTS",
@@ -100,11 +100,11 @@ def test_a_reference_is_not_assigned_by_the_alias_of_the_default_branch(client):
         assert refused(answer) == (404, "REFERENCE_NOT_FOUND"), path
         assert answer.body["message"] == "Named reference '-' not found"
     assert client.head() == head
-    # A creation takes it.
+    # A creation accepts it.
     assert client.send("POST", "/api/v2/trees?name=new&type=BRANCH", ASSIGN_TO_ALIAS).status == 200
 
 
-def test_a_put_never_changes_the_type_of_a_content(client):
+def test_a_put_cannot_change_the_type_of_a_content(client):
     client.commit("main", EMPTY, put("t"))
     head = client.head()
     changed = {
@@ -115,7 +115,7 @@ def test_a_put_never_changes_the_type_of_a_content(client):
         "schemaId": 1,
     }
     assert refused(commit(client, put("t", content=changed))) == (400, "BAD_REQUEST")
-    # It is no conflict either if the key has changed since: a client must not try again.
+    # It is not a conflict either if the key has changed since: the client must not retry.
     assert commit(client, put("t", content=content(client, "t") | {"snapshotId": 7})).status == 200
     assert refused(client.commit("main", head, put("t", content=changed))) == (400, "BAD_REQUEST")
 
@@ -128,7 +128,7 @@ def test_a_key_that_was_renamed_is_not_created_again_in_the_same_commit(client):
     assert answer.body["message"] == "New value to update existing key 'x' has no content ID"
     assert refused(commit(client, moved, delete("x"), put("x"))) == (400, "BAD_REQUEST")
     assert client.head() == head
-    # Created again first, the content is free for another key.
+    # Once the key is created again, the content may use another key.
     assert commit(client, delete("x"), put("x"), moved).status == 200
     assert content(client, "y") == moved["content"]
     assert content(client, "x")["id"] != moved["content"]["id"]
@@ -137,12 +137,12 @@ def test_a_key_that_was_renamed_is_not_created_again_in_the_same_commit(client):
 @pytest.mark.parametrize(
     "accept", ["application/json;q=0", "*/*;q=0.0", "application/xml, application/*;q=0"]
 )
-def test_json_of_no_weight_is_taken(client, accept):
+def test_json_with_weight_zero_is_accepted(client, accept):
     assert client.get("/api/v2/config", accept=accept).status == 200
 
 
 @pytest.mark.parametrize("pattern", ["(", "*", "(?<name>x)"])
-def test_a_pattern_of_the_repository_configuration_is_kept_unread(client, pattern):
+def test_patterns_in_the_repository_configuration_are_stored_unchecked(client, pattern):
     config = {
         "type": "GARBAGE_COLLECTOR",
         "perRefCutoffPolicies": [{"referenceNamePattern": pattern, "policy": "NONE"}],
@@ -154,7 +154,7 @@ def test_a_pattern_of_the_repository_configuration_is_kept_unread(client, patter
 
 
 @pytest.mark.parametrize("path", ["/q/health", "/q/health/live", "/q/health/ready", "/q/metrics"])
-def test_health_and_metrics_answer_with_a_slash_behind_them(client, path):
+def test_health_and_metrics_accept_a_final_slash(client, path):
     assert client.get(f"{path}/").status == 200
 
 

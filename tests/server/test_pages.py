@@ -1,4 +1,4 @@
-"""Beside the API: health, metrics, access log, the description of the API."""
+"""Pages beside the API: health, metrics, access log, the description of the API."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
 
 
-def test_health_says_up(client):
+def test_health_is_up(client):
     assert client.get("/q/health/live").body["status"] == "UP"
     assert client.get("/q/health/ready").body["checks"] == [{"name": "store", "status": "UP"}]
 
@@ -38,7 +38,7 @@ def test_metrics_count_requests_by_route_not_by_path(client):
         assert re.fullmatch(r"# (HELP|TYPE) \S+ .+|[a-z_]+(\{.*\})? [0-9.e+-]+", line), line
 
 
-def test_metrics_have_what_dashboards_of_the_original_read(client):
+def test_metrics_for_dashboards_of_the_original_exist(client):
     client.commit("main", EMPTY, put("a"))
     client.commit("main", EMPTY, put("a"))
     for path in ("trees/main/diff/main", "trees/main/contents/nosuch", "nosuch"):
@@ -79,7 +79,7 @@ def test_metrics_have_what_dashboards_of_the_original_read(client):
     assert f"process_cpu_usage{{{tagged}}}" in text
 
 
-def test_a_connection_that_ends_is_no_longer_counted():
+def test_a_closed_connection_is_no_longer_counted():
     with connect("memory:") as repository, serving(repository) as url:
         stays, gone = Client(url), Client(url)
         assert stays.get("/q/health/live").status == gone.get("/q/health/live").status == 200
@@ -139,12 +139,12 @@ def test_the_description_names_every_route_and_every_shape_it_refers_to(client):
     assert len(named) == len(set(named))
 
 
-def test_the_page_loads_nothing_from_anywhere(client):
+def test_the_page_loads_no_external_resources(client):
     page = client.get("/api/docs", accept="text/html").raw.decode()
     assert page.count("<details") > len(ROUTES)
     assert not re.search(r"<script|<link|<img|@import|url\(|https?://", page)
 
 
-def test_the_root_leads_to_the_page(client):
+def test_the_root_redirects_to_the_page(client):
     answer = client.get("/", accept="text/html")
     assert (answer.status, answer.headers["location"]) == (307, "/api/docs")

@@ -10,7 +10,7 @@ def entries(repository, *, operations=False):
     return list(repository.log("main", operations=operations))
 
 
-def test_an_entry_is_encoded_once_and_is_what_it_was():
+def test_an_entry_is_encoded_once():
     with connect("memory:") as repository:
         for number in range(3):
             repository.commit(
@@ -29,7 +29,7 @@ def test_an_entry_is_encoded_once_and_is_what_it_was():
         ]
 
 
-def test_only_so_many_are_remembered():
+def test_the_number_of_cached_entries_is_limited():
     pieces = Pieces()
     for number in range(3 * MOST):
         pieces._keep(str(number), b"piece")

@@ -1,5 +1,5 @@
-"""The policy of a repository with rules decides on the names of references, however a caller writes
-the default branch."""
+"""The policy of a repository with rules uses reference names, even if a caller writes `-`
+for the default branch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EVERYTHING = b"r = 'true'"
 
 
 class RecordingRules(Rules):
-    """Rules that remember what they were asked."""
+    """Rules that record the questions they get."""
 
     def __init__(self, data: bytes) -> None:
         self.asked: list[Question] = []
@@ -59,7 +59,7 @@ def repository() -> Iterator[Repository]:
 
 
 def decide(repository: Repository, change: Change, rules: Rules) -> None:
-    """Decide as the server does: on the change, then on its draft."""
+    """Decides as the server does: on the change, then on its draft."""
     rights = Rights(Caller("ada"), rules, 2)
     policy = Policy(rights, AuthorizedRepository(repository, rights), "main")
     policy.before(change)
@@ -72,7 +72,7 @@ def commit(branch: str) -> Change:
     return Commit(branch, [put("c", table(3))], CommitMeta("c"))
 
 
-def test_a_commit_to_the_default_branch_by_its_short_name_is_one_to_main(
+def test_a_commit_to_dash_is_checked_as_one_to_main(
     repository: Repository,
 ) -> None:
     asked = {}
@@ -89,7 +89,7 @@ def test_a_commit_to_the_default_branch_by_its_short_name_is_one_to_main(
     ]
 
 
-def test_a_rule_about_main_refuses_it_and_a_rule_about_the_short_name_allows_nothing(
+def test_rules_about_dash_have_no_effect(
     repository: Repository,
 ) -> None:
     for name in ("-", "main"):
@@ -103,7 +103,9 @@ def test_a_rule_about_main_refuses_it_and_a_rule_about_the_short_name_allows_not
 
 
 @pytest.mark.parametrize("verb", ["merge", "transplant", "assign", "rename", "delete"])
-def test_every_other_change_asks_about_main_as_well(repository: Repository, verb: str) -> None:
+def test_every_other_change_to_dash_is_checked_as_one_to_main(
+    repository: Repository, verb: str
+) -> None:
     head, dev = (repository.reference(name).hash for name in ("main", "dev"))
     drop = MergeOptions(default_behavior=MergeBehavior.FORCE)
 
@@ -127,7 +129,7 @@ def test_every_other_change_asks_about_main_as_well(repository: Repository, verb
     assert "-" not in {question.ref for question in asked[0]}
 
 
-def test_protection_of_main_refuses_a_commit_by_the_short_name(repository: Repository) -> None:
+def test_protection_of_main_refuses_a_commit_to_dash(repository: Repository) -> None:
     repository.put_setting("protect.main", "merge-only")
     before = repository.reference("main")
     for name in ("-", "main"):

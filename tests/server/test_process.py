@@ -16,7 +16,7 @@ from tests.server.processes import PATIENCE, SERVE, started
 TIMEOUT = PATIENCE
 
 
-def test_it_serves_until_it_is_told_to_stop():
+def test_it_serves_until_a_signal():
     with started("--store", "memory:") as (process, url):
         client = Client(url)
         assert client.commit("main", EMPTY, put("a")).status == 200
@@ -27,7 +27,7 @@ def test_it_serves_until_it_is_told_to_stop():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_was_accepted_is_finished_before_it_ends(tmp_path, workers):
+def test_accepted_requests_are_finished_before_it_ends(tmp_path, workers):
     path = str(tmp_path / "catalog.sqlite")
     create(path).close()
     body = json.dumps({"commitMeta": {"message": "m"}, "operations": [put("a")]}).encode()
@@ -39,7 +39,7 @@ def test_what_was_accepted_is_finished_before_it_ends(tmp_path, workers):
         parts = urlsplit(url)
         with socket.create_connection((parts.hostname, parts.port), TIMEOUT) as connection:
             connection.sendall(f"{head}expect: 100-continue\r\n\r\n".encode())
-            # The server says so when it begins to read the body: from now on the request is
+            # The server reports when it begins to read the body: from then on the request is
             # accepted.
             assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")
             connection.sendall(body)
@@ -71,7 +71,7 @@ def run(*arguments):
     )
 
 
-def test_a_store_that_is_not_there_is_not_made(tmp_path):
+def test_a_missing_store_is_not_created(tmp_path):
     done = run("--store", str(tmp_path / "nosuch.sqlite"))
     assert (done.returncode, done.stdout) == (4, "")
     assert len(done.stderr.strip().splitlines()) <= 2
@@ -79,18 +79,18 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
-def test_an_address_that_others_reach_is_refused(host):
+def test_a_public_address_is_refused(host):
     done = run("--store", "memory:", "--port", "0", "--host", host)
     assert done.returncode == 6
     assert "--insecure" in done.stderr
 
 
-def test_it_listens_for_others_when_that_is_meant():
+def test_a_public_address_can_be_allowed():
     with started("--store", "memory:", "--host", "0.0.0.0", "--insecure") as (_, url):
         assert Client(url.replace("0.0.0.0", "127.0.0.1")).get("/api/v2/config").status == 200
 
 
-def test_a_port_that_is_taken_is_told_in_one_line():
+def test_a_port_in_use_is_reported_in_one_line():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -1,5 +1,5 @@
-"""Whoever makes commits reachable must be allowed to read what they changed; a refused write leaves
-nothing behind."""
+"""Making commits reachable requires the right to read their changes; a refused write changes
+nothing."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ DROP_THE_REST = {
 
 @pytest.fixture
 def server(tmp_path):
-    """`secret` has salaries and a plan; Ada may do everything on `main`, and of `secret` read only
-    the plan."""
+    """On `secret` are salaries and a plan. Ada may do everything on `main`, and read only the
+    plan on `secret`."""
     with guarded(tmp_path, ADA, SEES_SECRET, READS_PLAN) as found:
         found.admin = found.as_("root", "admin")
         found.main = found.admin.commit("main", EMPTY, put("t")).body["targetBranch"]["hash"]
@@ -56,7 +56,7 @@ def salaries(server, branch: str = "main"):
         "/api/v1/trees/branch/main/merge?expectedHash={main}",
     ],
 )
-def test_a_merge_makes_no_content_readable_that_the_caller_may_not_read(server, path):
+def test_a_merge_cannot_expose_contents_that_the_caller_may_not_read(server, path):
     assert salaries(server).status == 403
     body = {"fromRefName": "secret", "fromHash": server.secret, **DROP_THE_REST}
     answer = server.ada.send("POST", path.format(main=server.main), body)
@@ -66,7 +66,7 @@ def test_a_merge_makes_no_content_readable_that_the_caller_may_not_read(server, 
     assert salaries(server).status == 403
 
 
-def test_the_merge_is_allowed_to_who_may_read_all_of_it(server):
+def test_a_merge_is_allowed_if_the_caller_may_read_all_of_it(server):
     server.rule(
         ADA,
         SEES_SECRET,
@@ -79,7 +79,7 @@ def test_the_merge_is_allowed_to_who_may_read_all_of_it(server):
 
 
 @pytest.mark.parametrize("way", ["create", "assign"])
-def test_a_reference_makes_no_content_readable_that_the_caller_may_not_read(server, way):
+def test_a_reference_cannot_expose_contents_that_the_caller_may_not_read(server, way):
     mine = "ref.startsWith('mine') && role == 'ada'"
     server.rule(ADA, SEES_SECRET, READS_PLAN, mine)
     body = {"type": "BRANCH", "name": "secret", "hash": server.secret}
@@ -96,7 +96,7 @@ def test_a_reference_makes_no_content_readable_that_the_caller_may_not_read(serv
     assert salaries(server, "mine").status in (403, 404)
 
 
-def test_who_may_read_is_asked_again_when_the_rules_change(server):
+def test_read_rights_are_checked_again_after_the_rules_change(server):
     mine = "ref.startsWith('mine') && role == 'ada'"
     server.rule(
         mine,
@@ -109,9 +109,9 @@ def test_who_may_read_is_asked_again_when_the_rules_change(server):
     assert server.ada.send("POST", "/api/v2/trees?name=mine2&type=BRANCH", body).status == 403
 
 
-def test_a_write_that_was_answered_with_403_did_not_happen(server):
-    """Ada may make the merge, and not list the entries that its answer is made from: they used to
-    be read after the commit."""
+def test_a_write_answered_with_403_changes_nothing(server):
+    """Ada may merge, but not list the entries for the answer, which were once read after the
+    commit."""
     server.rule(
         ADA,
         SEES_SECRET.replace("'READ_ENTRIES', ", ""),
@@ -122,7 +122,7 @@ def test_a_write_that_was_answered_with_403_did_not_happen(server):
     assert (answer.status, server.admin.head("main")) == (403, server.main)
 
 
-def test_a_commit_to_the_default_branch_by_its_short_name_is_under_its_rules(server):
+def test_rules_of_the_default_branch_apply_to_dash(server):
     server.rule(
         "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY',"
         " 'UPDATE_ENTITY'] && ref == '-' && role == 'ada'"

@@ -1,4 +1,4 @@
-"""What rules forbid stays hidden, by whichever way it is asked for; what they allow works."""
+"""Rules: forbidden data stays hidden in every request, and allowed operations work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ READ_PUBLIC = (
         " path.startsWith('public')"
     ),
 )
-"""Readers see `main`, and on it what is below `public`."""
+"""Readers see `main`, and on it the keys below `public`."""
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def keys(answer, name="entries", attribute="name"):
     ]
 
 
-def test_nothing_is_allowed_that_no_rule_allows(server):
+def test_operations_without_a_rule_are_forbidden(server):
     stranger = server.as_("eve")
     head = server.main
     for method, path, body in (
@@ -139,11 +139,11 @@ COMMITTED = ON_MAIN.format("COMMIT_CHANGE_AGAINST_REFERENCE")
         ("v1/diffs/main...hidden", [SEEN, READ]),
     ],
 )
-def test_a_refusal_names_every_check_that_failed(server, path, failed):
+def test_a_refusal_names_every_failed_check(server, path, failed):
     assert server.as_("eve").get(f"/api/{path}").body["message"] == ", ".join(failed)
 
 
-def test_a_refusal_names_only_checks_that_failed(server):
+def test_a_refusal_names_only_failed_checks(server):
     server.rule(
         "op == 'LIST_COMMIT_LOG' && role == 'eve'", "op == 'VIEW_REFERENCE' && role == 'bob'"
     )
@@ -154,7 +154,7 @@ def test_a_refusal_names_only_checks_that_failed(server):
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_refused_commit_names_every_check_that_failed(server, version):
+def test_the_refusal_of_a_commit_names_every_failed_check(server, version):
     of_content = "'{}' is not allowed for role '{}' on content '{}'"
     made, gone = (
         of_content.format("CREATE_ENTITY", "eve", "in.a"),
@@ -165,7 +165,7 @@ def test_a_refused_commit_names_every_check_that_failed(server, version):
         "main", server.main, put("in", "a"), put("in", "a"), delete("secret"), version=version
     )
     assert answer.body["message"] == f"{SEEN}, {COMMITTED}, {made}, {gone}", answer
-    # What the caller may do at first sight is judged on the draft, again as a whole.
+    # The draft is checked again as a whole, whatever the first check allowed.
     server.rule(
         "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'UPDATE_ENTITY'] && role =="
         " 'bob'"
@@ -178,7 +178,7 @@ def test_a_refused_commit_names_every_check_that_failed(server, version):
     )
 
 
-def test_references_that_may_not_be_viewed_are_left_out(server):
+def test_hidden_references_are_not_listed(server):
     names = [
         found["name"]
         for found in server.as_("ada", "reader").get("/api/v2/trees").body["references"]
@@ -186,7 +186,7 @@ def test_references_that_may_not_be_viewed_are_left_out(server):
     assert names == ["main"]
 
 
-def test_whether_a_reference_exists_is_told_only_to_those_who_may_view_it(server):
+def test_the_existence_of_a_hidden_reference_is_not_revealed(server):
     reader = server.as_("ada", "reader")
     texts = {
         reader.get(f"/api/v2/trees/{name}").body["message"].replace(name, "NAME")
@@ -196,7 +196,7 @@ def test_whether_a_reference_exists_is_told_only_to_those_who_may_view_it(server
     assert {reader.get(f"/api/v2/trees/{name}").status for name in ("hidden", "nosuch")} == {403}
 
 
-def test_entries_and_contents_are_those_that_rules_allow(server):
+def test_only_allowed_entries_and_contents_are_returned(server):
     reader = server.as_("ada", "reader")
     assert keys(reader.get("/api/v2/trees/main/entries")) == ["public", "public.t"]
     assert keys(reader.get("/api/v2/trees/main/entries?content=true")) == ["public", "public.t"]
@@ -214,7 +214,7 @@ def test_entries_and_contents_are_those_that_rules_allow(server):
     assert reader.send("POST", "/api/v1/contents?ref=main", wanted).status == 403
 
 
-def test_paging_leaves_nothing_out_and_shows_nothing_more(server):
+def test_pages_contain_exactly_the_visible_entries(server):
     admin = server.admin
     for number in range(12):
         admin.commit(
@@ -236,7 +236,7 @@ def test_paging_leaves_nothing_out_and_shows_nothing_more(server):
     ]
 
 
-def test_the_log_tells_commits_but_only_operations_that_may_be_seen(server):
+def test_the_log_shows_all_commits_but_only_visible_operations(server):
     log = server.as_("ada", "reader").get("/api/v2/trees/main/history?fetch=ALL").body["logEntries"]
     assert [entry["commitMeta"]["message"] for entry in log] == ["on main", "m"]
     assert [[op["key"]["elements"] for op in entry["operations"] or []] for entry in log] == [
@@ -245,7 +245,7 @@ def test_the_log_tells_commits_but_only_operations_that_may_be_seen(server):
     ]
 
 
-def test_a_filter_cannot_feel_for_what_is_hidden(server):
+def test_a_filter_cannot_detect_hidden_keys(server):
     reader = server.as_("ada", "reader")
     assert keys(
         reader.get("/api/v2/trees/main/entries?filter=entry.contentType%20==%20%27ICEBERG_TABLE%27")
@@ -273,7 +273,7 @@ HIDDEN_COMMIT = (
 
 
 @pytest.mark.parametrize("path", HIDDEN_COMMIT)
-def test_a_commit_of_a_hidden_branch_is_not_seen_by_its_hash(server, path):
+def test_a_commit_of_a_hidden_branch_cannot_be_read_by_hash(server, path):
     answer = server.as_("ada", "reader").get("/api/v2/" + path.format(h=server.hidden))
     assert answer.status == 403 or (answer.status == 400 and path == "trees/@{h}"), answer
     assert b"plan" not in answer.raw.replace(b"public.plan", b"")
@@ -289,12 +289,12 @@ def test_a_commit_of_a_hidden_branch_is_not_seen_by_its_hash(server, path):
         "trees/tree/main/entries?hashOnRef={h}",
     ],
 )
-def test_nor_by_version_1(server, path):
+def test_a_commit_of_a_hidden_branch_cannot_be_read_by_hash_in_v1(server, path):
     answer = server.as_("ada", "reader").get("/api/v1/" + path.format(h=server.hidden))
     assert answer.status == 403, answer
 
 
-def test_a_commit_of_a_visible_branch_is_seen_by_its_hash(server):
+def test_a_commit_of_a_visible_branch_can_be_read_by_hash(server):
     reader = server.as_("ada", "reader")
     for path in (
         f"trees/main@{server.first}/entries",
@@ -306,7 +306,7 @@ def test_a_commit_of_a_visible_branch_is_seen_by_its_hash(server):
     assert keys(reader.get(f"/api/v2/trees/@{server.main}/entries")) == ["public", "public.t"]
 
 
-def test_a_diff_shows_what_may_be_read_on_both_sides(server):
+def test_a_diff_shows_keys_that_are_readable_on_both_sides(server):
     server.rule(*READ_PUBLIC, f"op in {ALL_OPS} && ref == 'hidden' && role == 'reader'")
     reader = server.as_("ada", "reader")
     diffs = reader.get(f"/api/v2/trees/@{EMPTY}/diff/main").body["diffs"]
@@ -322,8 +322,8 @@ ON_BOTH = (
 
 
 @pytest.mark.parametrize("right", ["READ_CONTENT_KEY", "READ_ENTITY_VALUE"])
-def test_one_of_the_two_rights_to_a_content_shows_none(server, right):
-    """Who may know the key and not the value, or the other way round, gets no content in logs,
+def test_a_content_requires_the_rights_to_its_key_and_value(server, right):
+    """A caller who may know the key but not the value, or the reverse, gets no content in logs,
     diffs and entries."""
     server.rule(ON_BOTH, f"op == '{right}' && role == 'half'")
     half = server.as_("hal", "half")
@@ -351,7 +351,7 @@ def test_one_of_the_two_rights_to_a_content_shows_none(server, right):
 
 
 @pytest.mark.parametrize("side", ["main", "hidden"])
-def test_a_diff_needs_both_rights_on_each_side(server, side):
+def test_a_diff_requires_both_rights_on_each_side(server, side):
     server.admin.commit("hidden", server.hidden, delete("secret"), put("more"))
     server.rule(
         ON_BOTH,
@@ -364,7 +364,7 @@ def test_a_diff_needs_both_rights_on_each_side(server, side):
     )
 
 
-def test_recent_changes_and_the_reflog_tell_of_visible_references_only(server):
+def test_recent_changes_and_the_reflog_show_only_visible_references(server):
     admin = server.admin
     admin.send(
         "PUT",
@@ -382,7 +382,7 @@ def test_recent_changes_and_the_reflog_tell_of_visible_references_only(server):
     assert reader.get("/api/v2/reflog", **OURS).body["reflog"] == []
 
 
-def test_divisions_and_logs_of_keys_tell_nothing_hidden(server):
+def test_divisions_and_logs_of_keys_do_not_reveal_hidden_keys(server):
     reader = server.as_("ada", "reader")
     assert reader.get(f"/api/v2/divisions?at={server.hidden}&most=1", **OURS).status == 403
     assert reader.get("/api/v2/trees/main/history?key=secret", **OURS).status == 403
@@ -395,7 +395,7 @@ def test_divisions_and_logs_of_keys_tell_nothing_hidden(server):
 
 
 @pytest.mark.parametrize("steps", ["", "~2", "^1"])
-def test_hidden_commits_cannot_be_found_digit_by_digit(server, steps):
+def test_abbreviated_hashes_do_not_reveal_hidden_commits(server, steps):
     token = server.as_("ada", "reader").token
     with connect(f"{server.url}/api/v2", access=Access(Bearer(Secret(token)))) as repository:
         assert repository.resolve(f"@{server.main[:12]}").hash == server.main
@@ -405,7 +405,7 @@ def test_hidden_commits_cannot_be_found_digit_by_digit(server, steps):
 
 
 @pytest.mark.parametrize("steps", ["", "~1", "~2", "^1", "*2999-01-01T00:00:00Z"])
-def test_a_hidden_commit_and_an_unknown_one_are_denied_alike(server, steps):
+def test_hidden_and_unknown_commits_get_the_same_error(server, steps):
     reader = server.as_("ada", "reader")
 
     def denied(digits):
@@ -426,7 +426,7 @@ def test_a_hidden_commit_and_an_unknown_one_are_denied_alike(server, steps):
         assert denied(digits)[0] == 404
 
 
-def test_what_a_request_did_is_told_to_those_who_may_write_there(server):
+def test_the_result_of_a_request_is_shown_only_to_writers_of_its_branch(server):
     mine = {**OURS, "nessie-request-id": "nightly"}
     body = {"commitMeta": {"message": "m"}, "operations": [put("public", "x")]}
     assert (
@@ -458,7 +458,7 @@ def kept(server, path, name="main"):
     return server.admin.get(f"/api/v2/trees/{name}/contents/{path}").body["content"]
 
 
-def test_creating_updating_and_deleting_are_rights_of_their_own(server):
+def test_creating_updating_and_deleting_are_separate_rights(server):
     server.rule(
         WRITE,
         "op == 'CREATE_ENTITY' && role == 'writer' && path.startsWith('in.')",
@@ -494,7 +494,7 @@ def test_creating_updating_and_deleting_are_rights_of_their_own(server):
     )
 
 
-def test_types_of_contents_are_told_apart(server):
+def test_rules_can_distinguish_content_types(server):
     server.rule(
         WRITE,
         (
@@ -509,7 +509,7 @@ def test_types_of_contents_are_told_apart(server):
     assert writer.commit("main", server.admin.head(), delete("n")).status == 200
 
 
-def test_to_drop_and_create_takes_both_rights(server):
+def test_replacing_a_content_requires_the_rights_to_delete_and_create(server):
     server.rule(WRITE, "op in ['CREATE_ENTITY', 'UPDATE_ENTITY'] && role == 'writer'")
     writer = server.as_("bob", "writer")
     assert writer.commit("main", server.main, delete("secret"), put("secret")).status == 403
@@ -520,7 +520,7 @@ def test_to_drop_and_create_takes_both_rights(server):
     )
 
 
-def test_a_conflict_tells_nothing_of_keys_that_the_caller_may_not_touch(server):
+def test_a_conflict_does_not_reveal_hidden_keys(server):
     server.rule(
         WRITE,
         "op in ['CREATE_ENTITY', 'UPDATE_ENTITY'] && role == 'writer' && path.startsWith('public')",
@@ -531,7 +531,7 @@ def test_a_conflict_tells_nothing_of_keys_that_the_caller_may_not_touch(server):
     assert writer.commit("main", server.first, put("public", "t")).status in (400, 409)
 
 
-def test_a_merge_takes_the_right_to_read_its_source_and_to_write_its_target(server):
+def test_a_merge_requires_reading_the_source_and_writing_the_target(server):
     source = f"op in {ALL_OPS} && ref == 'hidden' && role == 'merger'"
     target = (
         "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE'] && ref == 'main' && role =="
@@ -567,7 +567,7 @@ def test_a_merge_takes_the_right_to_read_its_source_and_to_write_its_target(serv
     )
 
 
-def test_a_transplant_takes_the_right_to_see_the_history_as_well(server):
+def test_a_transplant_also_requires_the_right_to_see_the_history(server):
     source = f"op in {ALL_OPS} && ref == 'hidden' && role == 'merger'"
     target = (
         "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY'] && ref =="
@@ -588,7 +588,7 @@ def test_a_transplant_takes_the_right_to_see_the_history_as_well(server):
     assert merger.send("POST", path, body).status == 200
 
 
-def test_references_are_made_moved_and_deleted_by_those_who_may(server):
+def test_creating_assigning_and_deleting_references_require_rights(server):
     mine = "ref.startsWith('mine/') && role == 'owner'"
     make_and_move = (
         "op in ['CREATE_REFERENCE', 'VIEW_REFERENCE', 'ASSIGN_REFERENCE_TO_HASH',"
@@ -597,8 +597,8 @@ def test_references_are_made_moved_and_deleted_by_those_who_may(server):
     owner = server.as_("olga", "owner")
     make = "/api/v2/trees?name={}&type=BRANCH"
     body = {"type": "BRANCH", "name": "main", "hash": server.main}
-    # A new reference makes contents readable under its name, so they have to be readable where they
-    # come from.
+    # A new reference makes contents readable under its name, so the caller must be allowed to read
+    # them at the source.
     server.rule(make_and_move, "op == 'VIEW_REFERENCE' && ref == 'main'")
     assert owner.send("POST", make.format("mine/a"), body).status == 403
     server.rule(
@@ -646,7 +646,7 @@ def test_references_are_made_moved_and_deleted_by_those_who_may(server):
     assert owner.send("DELETE", f"/api/v2/trees/hidden@{server.hidden}").status == 403
 
 
-def test_configuration_is_read_and_written_by_its_type(server):
+def test_configuration_rights_depend_on_its_type(server):
     gc = {"config": {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": "NONE"}}
     assert server.admin.send("POST", "/api/v2/config/repository", gc).status == 200
     server.rule("op == 'READ_REPOSITORY_CONFIG' && type == 'GARBAGE_COLLECTOR' && role == 'keeper'")
@@ -667,7 +667,7 @@ def test_configuration_is_read_and_written_by_its_type(server):
     assert other.get(settings, **OURS).body["configs"][0]["settings"] == {}
 
 
-def test_kept_answers_are_kept_for_each_caller(server):
+def test_answers_are_cached_per_caller(server):
     reader = server.as_("ada", "reader")
     for _ in range(3):
         assert keys(server.admin.get("/api/v2/trees/main/entries")) == [
@@ -678,7 +678,7 @@ def test_kept_answers_are_kept_for_each_caller(server):
         assert keys(reader.get("/api/v2/trees/main/entries")) == ["public", "public.t"]
 
 
-def test_changed_rules_count_from_the_next_request_on(server):
+def test_changed_rules_apply_from_the_next_request(server):
     reader = server.as_("ada", "reader")
     assert reader.get("/api/v2/trees/main").status == 200
     server.rule()
@@ -687,17 +687,17 @@ def test_changed_rules_count_from_the_next_request_on(server):
     assert reader.get("/api/v2/trees/main").status == 200
 
 
-def test_broken_rules_leave_those_before_in_force(server, capfd):
+def test_the_last_valid_rules_apply_while_the_file_is_invalid(server, capfd):
     reader = server.as_("ada", "reader")
     server.rule("op == ")
     assert reader.get("/api/v2/trees/main").status == 200
     assert reader.get("/api/v2/trees/hidden").status == 403
-    told = [line for line in capfd.readouterr().err.splitlines() if "rules" in line]
-    assert len(told) == 1
-    assert "rule_0" in told[0]
+    message = [line for line in capfd.readouterr().err.splitlines() if "rules" in line]
+    assert len(message) == 1
+    assert "rule_0" in message[0]
 
 
-def test_anonymous_callers_have_the_rights_that_rules_give_to_nobody(tmp_path):
+def test_rules_apply_to_anonymous_callers(tmp_path):
     with guarded(
         tmp_path, "op == 'VIEW_REFERENCE' && role == '' && ref == 'main'", anonymous=True
     ) as server:
@@ -716,7 +716,7 @@ def allowed(text, caller=ADA, api=2, **question):
     )
 
 
-def test_the_variables_are_the_originals():
+def test_the_variables_have_the_originals_names():
     assert allowed(
         "op == 'VIEW_REFERENCE' && ref == 'main' && path == '' && contentType == '' && actions =="
         " []",
@@ -729,7 +729,7 @@ def test_the_variables_are_the_originals():
     assert allowed("ref.matches('ma.*')", ref="main")
 
 
-def test_a_rule_is_asked_for_each_role_and_for_the_name_of_whoever_has_none():
+def test_a_rule_is_evaluated_for_each_role_or_for_the_name():
     assert allowed("role == 'reader'")
     assert allowed("role == 'writer'")
     assert not allowed("role == 'ada'")
@@ -737,26 +737,26 @@ def test_a_rule_is_asked_for_each_role_and_for_the_name_of_whoever_has_none():
     assert allowed("role == ''", Caller())
 
 
-def test_older_words_for_the_log_are_understood():
+def test_older_names_of_the_log_operation_are_accepted():
     assert allowed("op == 'LIST_COMMITLOG'", op="LIST_COMMIT_LOG")
     assert allowed("op == 'LIST_COMMIT_LOG'", op="LIST_COMMIT_LOG")
 
 
-def test_a_rule_that_fails_allows_nothing_and_others_still_count():
+def test_a_failing_rule_allows_nothing_and_others_still_apply():
     bad = "ref.matches('(')"
     assert not allowed(bad, ref="main")
     rules = read_rules(f'a = """{bad}"""\nb = "op == \'VIEW_REFERENCE\'"'.encode())
     assert rules.allow(Caller("x"), 2, Question("VIEW_REFERENCE", "main"))
 
 
-def test_no_rules_allow_nothing():
+def test_an_empty_file_of_rules_allows_nothing():
     assert not read_rules(b"").allow(
         Caller("ada", ("admin",)), 2, Question("VIEW_REFERENCE", "main")
     )
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("r = 'nosuch == 1'", "rule 'r'.*nosuch"),
         ("r = 'op =='", "rule 'r'"),
@@ -768,12 +768,12 @@ def test_no_rules_allow_nothing():
         ("\udcff", "TOML"),
     ],
 )
-def test_wrong_rules_are_named(text, told):
-    with pytest.raises(InvalidInput, match=told):
+def test_invalid_rules_are_reported_by_name(text, message):
+    with pytest.raises(InvalidInput, match=message):
         read_rules(text.encode("utf-8", "surrogateescape"))
 
 
-def test_the_rules_of_the_page_say_what_the_page_says():
+def test_the_example_rules_of_the_documents_work():
     page = (Path(__file__).parents[2] / "docs" / "reference" / "security.md").read_text(
         encoding="utf-8"
     )
@@ -792,11 +792,11 @@ def test_the_rules_of_the_page_say_what_the_page_says():
     assert may(root, "DELETE_REFERENCE", "users/bob/x")
 
 
-def test_rules_may_stand_in_a_table():
+def test_rules_may_be_in_a_table():
     assert read_rules(b"[rules]\nr = 'true'").allow(Caller(), 2, Question("VIEW_REFERENCE"))
 
 
-def test_where_to_cut_is_told_by_keys_that_the_caller_may_know(server):
+def test_divisions_use_only_visible_keys(server):
     admin, reader = server.admin, server.as_("ada", "reader")
     head = admin.commit("main", server.main, put("zebra", content=table(3))).body["targetBranch"][
         "hash"

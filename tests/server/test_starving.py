@@ -1,5 +1,5 @@
-"""One caller cannot starve the others: short reads do not wait for filters, filters have a budget,
-and who has hung up is forgotten."""
+"""One caller cannot starve the others: short reads do not wait for filters, filters have a
+time limit, and requests of disconnected clients are dropped."""
 
 import json
 import socket
@@ -25,12 +25,12 @@ PATIENCE = 120
 SOON = 10.0
 """Seconds in which a short read is answered, on a busy machine.
 
-What it must not wait for takes some minutes.
+The long reads take some minutes.
 """
 COMMITS = 3000
 NUMBERS = f"[{','.join(map(str, range(90)))}]"
 SLOW = f"{NUMBERS}.all(a, {NUMBERS}.all(b, a + b >= 0))"
-"""A condition that is true, after 8,100 rounds."""
+"""A condition that is true after 8,100 iterations."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def history(filter_):
 
 
 def slow(number=0):
-    """A filter that nothing passes, and that takes half a minute over the history."""
+    """Returns a filter that nothing passes, and that takes half a minute over the history."""
     return history(f"commit.message == 'no {number}' || !{SLOW}")
 
 
@@ -85,7 +85,7 @@ def soon(client, path):
 
 
 @pytest.mark.parametrize("leave", [True, False])
-def test_twelve_long_filters_hold_up_no_short_read_and_no_health_check(repository, leave):
+def test_long_filters_delay_neither_short_reads_nor_health_checks(repository, leave):
     with served(repository, filter_seconds=1000) as url:
         client = Client(url)
         connections = [send(url, slow(number)) for number in range(12)]
@@ -104,7 +104,7 @@ def test_twelve_long_filters_hold_up_no_short_read_and_no_health_check(repositor
                 soon(client, path)
             assert client.get("/q/health/ready").body["status"] == "UP"
         if leave:
-            # All of them together would take minutes.
+            # Together, they would take minutes.
             begun = time.monotonic()
             assert (
                 client.get(history("commit.message == 'm2999'") + "&max-records=1").body["hasMore"]
@@ -116,7 +116,7 @@ def test_twelve_long_filters_hold_up_no_short_read_and_no_health_check(repositor
         client.close()
 
 
-def test_a_long_read_of_a_client_that_ended_its_side_is_answered(repository):
+def test_a_long_read_is_answered_after_its_client_stops_sending(repository):
     path = (
         history(f"commit.message == 'm2500' && {SLOW} || !{SLOW}")
         + f"&limit-hash={repository.resolve('main~700').hash}"
@@ -132,7 +132,7 @@ def test_a_long_read_of_a_client_that_ended_its_side_is_answered(repository):
     ) == (200, ["m2500"])
 
 
-def test_filters_that_wait_are_bounded(repository):
+def test_the_number_of_waiting_filters_is_limited(repository):
     with served(repository, filter_seconds=1000, long_reads=2) as url:
         connections = [send(url, slow(number)) for number in range(12)]
         client = Client(url)
@@ -149,7 +149,7 @@ def test_filters_that_wait_are_bounded(repository):
         client.close()
 
 
-def test_short_reads_that_wait_are_bounded(repository):
+def test_the_number_of_waiting_short_reads_is_limited(repository):
     with served(repository, reads=1, connections=100) as url:
         clients = [Client(url) for _ in range(50)]
         statuses = set()
@@ -200,7 +200,7 @@ FILTERED = {
 
 
 @pytest.mark.parametrize("path", FILTERED)
-def test_a_filter_has_a_budget_for_each_page_and_loses_nothing(repository, path):
+def test_a_filter_has_a_time_limit_per_page_and_loses_nothing(repository, path):
     name, most, token = (
         FILTERED[path],
         *(("maxRecords", "pageToken") if path.startswith("v1") else ("max-records", "page-token")),
@@ -227,7 +227,7 @@ def test_a_filter_has_a_budget_for_each_page_and_loses_nothing(repository, path)
         client.close()
 
 
-def test_a_listing_whose_client_hangs_up_is_read_no_further():
+def test_a_listing_stops_when_its_client_disconnects():
     with connect("memory:") as repository:
         table = IcebergTable(metadata_location="s3://lake/" + "x" * 1000)
         repository.commit(

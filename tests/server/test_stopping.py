@@ -1,5 +1,5 @@
-"""A server that is stopped while its readers are busy: what was begun is answered, and its log has
-no traceback."""
+"""A server that is stopped while clients are reading: begun requests are answered, and the
+log has no traceback."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fill(repository: Repository) -> None:
 
 
 class Reader(threading.Thread):
-    """Reads until the server is gone, and counts the answers. A writer also commits."""
+    """Reads until the server has stopped, and counts the answers. A writer also commits."""
 
     def __init__(self, url: str, *, writes: bool = False) -> None:
         super().__init__(daemon=True)
@@ -70,13 +70,13 @@ class Reader(threading.Thread):
                 if self._writes:
                     self._note(client.commit("dev", EMPTY, put_json(token_hex(8))))
         except (OSError, HTTPException):
-            # The server has closed the connection, or takes no new ones.
+            # The server has closed the connection, or accepts no new ones.
             client.close()
 
     def _note(self, answer: Answer) -> None:
         self.answers += 1
-        # A request that comes while the server stops may be asked to come again; none meets a fault
-        # of the server.
+        # A request that arrives while the server stops may be refused with a retry, but never fails
+        # with a server error.
         if answer.status not in (200, 503):
             self.odd.append(answer)
 
@@ -88,7 +88,7 @@ def await_answers(readers: list[Reader]) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_stopping_while_readers_are_busy(url: str, workers: int, how: signal.Signals) -> None:
+def test_stopping_while_clients_are_reading(url: str, workers: int, how: signal.Signals) -> None:
     with create(url) as repository:
         fill(repository)
     for number in range(ROUNDS):
@@ -113,10 +113,10 @@ def test_stopping_while_readers_are_busy(url: str, workers: int, how: signal.Sig
         assert list(repository.check()) == []
 
 
-def test_a_repository_that_is_closed_under_a_busy_server(
+def test_closing_the_repository_of_a_busy_server(
     url: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Each request is answered, or asked to come again; none meets an error of the database's
+    """Each request is answered or refused with a retry; none fails with an error of the database
     library."""
     for number in range(2 * ROUNDS):
         with create(url) as repository:

@@ -87,11 +87,11 @@ LISTINGS = {
     "v1/trees/tree/main/entries?filter=true": "entries",
 }
 WHOLE = {f"v1/diffs/*{EMPTY}...main": "diffs"}
-"""Those that the API has no pages of."""
+"""Listings without pages in the API."""
 
 
 @pytest.mark.parametrize("path", LISTINGS | WHOLE)
-def test_a_large_listing_is_sent_in_pieces_and_is_the_pages_put_together(client, path):
+def test_a_large_listing_is_streamed_and_equals_its_pages(client, path):
     name, most = (LISTINGS | WHOLE)[path], "maxRecords" if path.startswith("v1") else "max-records"
     answer = client.get(f"/api/{path}")
     assert answer.headers["transfer-encoding"] == "chunked"
@@ -113,7 +113,7 @@ def test_a_large_listing_is_sent_in_pieces_and_is_the_pages_put_together(client,
 
 @pytest.mark.parametrize("path", LISTINGS)
 @pytest.mark.parametrize("size", [AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, TABLES - 1, TABLES])
-def test_a_large_page_names_the_next_one(client, path, size):
+def test_a_large_page_has_the_token_of_the_next_one(client, path, size):
     name, api = LISTINGS[path], path[:2]
     most, token = ("maxRecords", "pageToken") if api == "v1" else ("max-records", "page-token")
     query = f"/api/{path}{'&' if '?' in path else '?'}"
@@ -127,7 +127,7 @@ def test_a_large_page_names_the_next_one(client, path, size):
     assert first[name] + rest[name] == client.get(f"/api/{path}").body[name]
 
 
-def test_nothing_is_read_before_it_is_sent():
+def test_items_are_read_when_they_are_sent():
     read = []
     items = (read.append(number) or {"number": number} for number in range(10 * AT_ONCE))
     page = Page(items, 5 * AT_ONCE, lambda item: str(item["number"]))
@@ -149,7 +149,7 @@ class Item:
 
 
 @pytest.mark.parametrize("held", [50, 5000])
-def test_a_filtered_listing_holds_few_of_its_items(held):
+def test_a_filtered_listing_keeps_few_items_in_memory(held):
     alive, most = weakref.WeakSet(), 0
 
     def read():
@@ -175,7 +175,7 @@ def test_a_filtered_listing_holds_few_of_its_items(held):
     assert most <= held + 2
 
 
-def test_a_search_goes_on_from_step_to_step_and_ends_with_its_time():
+def test_a_search_proceeds_in_steps_until_its_time_limit():
     def busy(_):
         end = time.thread_time() + 0.02
         while time.thread_time() < end:
@@ -195,7 +195,7 @@ ELEMENTS = st.lists(st.sampled_from(["a", "b", "a!"]), min_size=1, max_size=4).m
 
 
 @given(st.dictionaries(ELEMENTS, st.booleans(), max_size=12), st.integers(1, 2))
-def test_namespaces_are_those_that_are_there_and_those_that_keys_lie_in(found, shortest):
+def test_namespaces_are_stored_or_implied_by_keys(found, shortest):
     entries = [
         Entry(
             ContentKey(key),
@@ -219,25 +219,25 @@ def test_namespaces_are_those_that_are_there_and_those_that_keys_lie_in(found, s
     assert list(namespaces_of(entries, shortest)) == [wanted[key] for key in sorted(wanted)]
 
 
-def test_a_filter_that_fails_late_is_told_by_the_status(client):
+def test_a_filter_that_fails_late_is_reported_by_the_status(client):
     late = quote("entry.encodedKey != 'table 04000' || 1 / 0 == 1")
     refused = client.get(f"/api/v1/trees/tree/main/entries?filter={late}")
     assert (refused.status, "filter" in refused.body["message"]) == (400, True)
 
 
-def test_a_small_listing_is_one_answer_with_its_length(client):
+def test_a_small_listing_has_a_content_length(client):
     answer = client.get("/api/v2/trees/main/entries?prefix-key=table%2000007")
     assert int(answer.headers["content-length"]) == len(answer.raw)
     assert len(answer.body["entries"]) == 1
 
 
-def test_a_listing_that_fails_on_its_way_does_not_look_whole(tmp_path):
+def test_a_listing_that_fails_midway_is_not_complete(tmp_path):
     path, lines = str(tmp_path / "catalog.sqlite"), []
     create(path).close()
     with create(path) as writer:
         fill(writer)
     with apsw.Connection(path) as connection:
-        # The values of the last tables are gone; those of the first are there.
+        # The values of the last tables are missing; those of the first are present.
         rows = connection.execute("SELECT count(*) FROM objects WHERE kind = 1").fetchall()
         assert rows[0][0] == TABLES
     with connect(path) as repository:

@@ -64,13 +64,13 @@ def test_a_path_is_split_raw_and_each_segment_decoded_once(path, pattern, segmen
         "/api/v2/trees//entries",
     ],
 )
-def test_a_path_that_names_nothing_has_no_route(path):
+def test_an_unknown_path_has_no_route(path):
     with pytest.raises(NoRoute) as refused:
         TABLE.match("GET", path)
     assert refused.value.allowed == []
 
 
-def test_a_method_that_a_path_does_not_take_is_told_which_it_takes():
+def test_the_error_for_a_wrong_method_lists_the_allowed_ones():
     with pytest.raises(NoRoute) as refused:
         TABLE.match("PATCH", "/api/v2/trees/a/b@/history/commit")
     assert refused.value.allowed == ["POST"]
@@ -79,16 +79,16 @@ def test_a_method_that_a_path_does_not_take_is_told_which_it_takes():
 @pytest.mark.parametrize(
     "path", ["/api/v2/trees/a%", "/api/v2/trees/a%4", "/api/v2/trees/%zz", "/api/v2/trees/a%4g"]
 )
-def test_a_broken_escape_is_the_clients_fault(path):
+def test_an_invalid_escape_is_refused(path):
     with pytest.raises(InvalidInput):
         TABLE.match("GET", path)
 
 
-def test_head_is_answered_by_the_route_of_get():
+def test_head_uses_the_route_of_get():
     assert found("HEAD", "/api/v2/config")[0] == "/api/v2/config"
 
 
-def test_no_two_routes_take_the_same_requests():
+def test_no_two_routes_match_the_same_requests():
     seen = [
         (
             route.method,

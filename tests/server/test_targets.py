@@ -25,7 +25,7 @@ HASH = "ab" * 32
         ),
     ],
 )
-def test_a_segment_is_a_name_a_hash_and_steps(text, target):
+def test_a_segment_has_a_name_a_hash_and_relative_parts(text, target):
     assert parse_segment(text, "trunk") == target
 
 
@@ -62,7 +62,7 @@ def repository():
         yield found
 
 
-def test_a_short_hash_is_no_abbreviation(repository):
+def test_abbreviated_hashes_are_refused(repository):
     head = repository.reference("main").hash
     with pytest.raises(CommitNotFound, match=head[:8]):
         commit(repository, Target(None, head[:8]), "Expected hash")
@@ -70,19 +70,19 @@ def test_a_short_hash_is_no_abbreviation(repository):
         commit(repository, Target(None, head[:9]), "Expected hash")
 
 
-def test_a_name_that_looks_like_a_short_hash_is_a_name(repository):
+def test_a_name_may_look_like_an_abbreviated_hash(repository):
     head = repository.reference("main").hash
     with pytest.raises(ReferenceNotFound):
         read_at(repository, Target("a" + head[1:8]), "Expected hash")
 
 
-def test_all_steps_count(repository):
+def test_all_relative_parts_are_applied(repository):
     log = [entry.hash for entry in repository.log("main")]
     assert read_at(repository, Target("main", None, "~1^1"), "x").hash == log[2]
     assert read_at(repository, Target("main", log[0], "~2^1"), "x").hash == NO_ANCESTOR
 
 
-def test_milliseconds_and_instants_name_the_newest_commit_that_is_not_younger(repository):
+def test_a_time_selects_the_newest_commit_that_is_not_younger(repository):
     entries = list(repository.log("main"))
     middle = entries[1].meta.commit_time
     millis = int(middle.timestamp() * 1000) + 1
@@ -99,12 +99,12 @@ def test_milliseconds_and_instants_name_the_newest_commit_that_is_not_younger(re
 @pytest.mark.parametrize(
     "steps", ["~0", "^0", "~2147483648", "~" + "9" * 5000, "~2026-01-01T00:00:00Z"]
 )
-def test_an_impossible_step_is_refused(repository, steps):
+def test_an_impossible_relative_part_is_refused(repository, steps):
     with pytest.raises(InvalidInput):
         read_at(repository, Target("main", None, steps), "x")
 
 
-def test_a_detached_read_needs_a_commit(repository):
+def test_a_detached_read_requires_a_commit(repository):
     with pytest.raises(InvalidInput, match=r"Expected hash must be provided\."):
         read_at(repository, Target("DETACHED"), "Expected hash")
     with pytest.raises(InvalidInput, match=r"must contain a starting commit ID\."):
@@ -113,7 +113,7 @@ def test_a_detached_read_needs_a_commit(repository):
     assert read_at(repository, Target(None, head), "x").type is ReferenceType.DETACHED
 
 
-def test_a_spec_is_no_empty_text():
+def test_an_empty_hash_is_refused():
     for text in ("", "xyz", "1234567", "@12345678"):
         with pytest.raises(InvalidInput):
             parse_spec(text, "hash")

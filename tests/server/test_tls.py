@@ -1,4 +1,4 @@
-"""TLS: what is spoken, with whom, and which files are refused; with a real server process."""
+"""TLS: versions, certificates of both sides, and refused files, with a real server process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def trusting(authority, files=None):
 
 
 def config_of(url, context, headers=None):
-    """The status and JSON of a request for the configuration."""
+    """Returns the status and JSON of a request for the configuration."""
     return answer_of(url, context, "/api/v2/config", headers)
 
 
@@ -53,7 +53,7 @@ def answer_of(url, context, path, headers=None):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_it_speaks_tls_and_nothing_else(tmp_path, authority, workers):
+def test_only_tls_connections_are_accepted(tmp_path, authority, workers):
     create(str(tmp_path / "s.sqlite")).close()
     files = authority.server()
     options = (
@@ -79,7 +79,7 @@ def test_it_speaks_tls_and_nothing_else(tmp_path, authority, workers):
         assert config_of(url, trusting(authority))[0] == 200
 
 
-def test_versions_before_1_2_are_not_spoken(authority):
+def test_versions_before_1_2_are_refused(authority):
     files = authority.server()
     assert Tls(files.certificate, files.key).context().minimum_version == ssl.TLSVersion.TLSv1_2
     with started(
@@ -97,7 +97,7 @@ def test_key_and_certificate_may_be_in_one_file(authority):
         assert config_of(url, trusting(authority))[0] == 200
 
 
-def test_an_encrypted_key_is_opened_by_the_environment(authority):
+def test_the_password_of_an_encrypted_key_is_in_the_environment(authority):
     files = authority.server(password="open sesame")
     options = (
         "--store",
@@ -116,7 +116,7 @@ def test_an_encrypted_key_is_opened_by_the_environment(authority):
         assert not password or password not in done.stderr
 
 
-def test_clients_show_certificates_where_that_is_asked(authority):
+def test_client_certificates_can_be_required(authority):
     files, client = authority.server(), authority.client()
     options = (
         "--tls-cert",
@@ -149,8 +149,10 @@ def connected(url, context, session=None):
 
 
 def shown(url, authority, clients):
-    """The certificates that a server shows to clients that come now and are there at the same time:
-    each worker gets some of them."""
+    """Returns the certificates that a server shows to several new clients, connected at once.
+
+    Each worker gets some of them.
+    """
     with ExitStack() as stack:
         connections = [
             stack.enter_context(connected(url, trusting(authority))) for _ in range(clients)
@@ -164,7 +166,7 @@ def replace(files, others):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_renewed_certificate_is_shown_to_the_next_client(tmp_path, authority, workers):
+def test_a_renewed_certificate_is_used_for_the_next_client(tmp_path, authority, workers):
     create(str(tmp_path / "s.sqlite")).close()
     files, renewed = authority.server(), authority.server("renewed")
     old, new = (
@@ -201,7 +203,9 @@ def test_a_renewed_certificate_is_shown_to_the_next_client(tmp_path, authority, 
         assert shown(url, authority, 2 * workers).isdisjoint({old, new})
 
 
-def test_a_client_is_taken_by_the_authority_of_now_and_resumes_nothing(tmp_path, authority):
+def test_clients_are_verified_with_the_current_authority_and_resume_no_sessions(
+    tmp_path, authority
+):
     files, other = authority.server(), Authority(tmp_path, "other")
     theirs, ours = authority.client(), other.client("their-client")
     ca = tmp_path / "clients.pem"
@@ -244,7 +248,7 @@ def test_tokens_over_tls(tmp_path, authority, now):
     with started("--store", "memory:", *options) as (_, url):
         assert config_of(url, trusting(authority))[0] == 401
         assert config_of(url, trusting(authority), {"authorization": f"Bearer {token}"})[0] == 200
-    # Nothing is said of tokens that travel unencrypted: the first line is the one with the URL.
+    # No warning about unencrypted tokens is printed: the first line is the one with the URL.
     with started("--store", "memory:", "--host", "0.0.0.0", *options) as (_, url):
         assert url.startswith("https://0.0.0.0:")
 
@@ -273,7 +277,7 @@ def now():
 
 
 @pytest.mark.parametrize(
-    ("harm", "code", "told"),
+    ("harm", "code", "message"),
     [
         ("mode", 6, "chmod 600"),
         ("other", 2, "not that of the certificate"),
@@ -283,7 +287,7 @@ def now():
         ("ca", 2, "CA"),
     ],
 )
-def test_unusable_files_are_told_in_one_line(authority, harm, code, told):
+def test_unusable_files_are_reported_in_one_line(authority, harm, code, message):
     files = authority.server()
     more = ()
     if harm == "mode":
@@ -308,17 +312,17 @@ def test_unusable_files_are_told_in_one_line(authority, harm, code, told):
         *more,
     )
     assert done.returncode == code
-    assert told in done.stderr
+    assert message in done.stderr
 
 
-def test_a_key_without_a_certificate_is_a_mistake(authority):
+def test_a_key_without_a_certificate_is_refused(authority):
     assert (
         "--tls-cert"
         in refused("--store", "memory:", "--tls-key", str(authority.server().key)).stderr
     )
 
 
-def test_the_environment_names_the_files(tmp_path, authority):
+def test_files_can_be_set_in_the_environment(tmp_path, authority):
     files = authority.server()
     names = {
         "NESSIE_SERVE_TLS_CERT": str(files.certificate),

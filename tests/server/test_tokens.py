@@ -1,5 +1,4 @@
-"""Token files: what is in them, who a token stands for, and what happens when the file changes
-under a running server."""
+"""Token files: contents, callers of tokens, and changes of the file while a server runs."""
 
 import json
 import multiprocessing
@@ -26,7 +25,7 @@ def caller(path, token, name=None, now=NOW):
     return read_tokens(path.read_bytes()).caller(Credentials(token, name), now)
 
 
-def test_a_token_stands_for_its_name_and_roles(tmp_path):
+def test_a_token_identifies_its_name_and_roles(tmp_path):
     path = tmp_path / "tokens"
     token, entry = made(path, "ada", ["reader", "writer", "reader"])
     assert caller(path, token) == Caller("ada", ("reader", "writer"))
@@ -34,7 +33,7 @@ def test_a_token_stands_for_its_name_and_roles(tmp_path):
     assert entry.created == NOW
 
 
-def test_the_file_holds_no_token_and_is_its_owners_alone(tmp_path):
+def test_the_file_contains_no_token_and_is_private(tmp_path):
     path = tmp_path / "tokens"
     token, entry = made(path)
     text = path.read_text()
@@ -43,7 +42,7 @@ def test_the_file_holds_no_token_and_is_its_owners_alone(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_two_tokens_of_one_name_are_two(tmp_path):
+def test_a_name_may_have_several_tokens(tmp_path):
     path = tmp_path / "tokens"
     first, _ = made(path, "ada", ["a"])
     second, _ = made(path, "ada", ["b"])
@@ -51,7 +50,7 @@ def test_two_tokens_of_one_name_are_two(tmp_path):
     assert [caller(path, token).roles for token in (first, second)] == [("a",), ("b",)]
 
 
-def test_what_is_not_the_token_stands_for_nobody(tmp_path):
+def test_invalid_tokens_are_refused(tmp_path):
     path = tmp_path / "tokens"
     token, entry = made(path)
     other, _ = made(path, "eve")
@@ -69,27 +68,27 @@ def test_what_is_not_the_token_stands_for_nobody(tmp_path):
     assert [found for found in wrong if caller(path, found) is not None] == []
 
 
-def test_the_name_beside_a_token_has_to_be_its_own(tmp_path):
+def test_the_user_name_must_belong_to_the_token(tmp_path):
     path = tmp_path / "tokens"
     token, _ = made(path, "ada")
     assert caller(path, token, "ada")
     assert caller(path, token, "eve") is None
 
 
-def test_a_token_ends_when_it_expires(tmp_path):
+def test_an_expired_token_is_refused(tmp_path):
     path = tmp_path / "tokens"
     token, _ = made(path, expires=NOW + timedelta(hours=1))
     assert caller(path, token, now=NOW + timedelta(minutes=59))
     assert caller(path, token, now=NOW + timedelta(hours=1)) is None
 
 
-def test_a_token_cannot_be_made_that_has_expired(tmp_path):
+def test_an_expired_token_cannot_be_created(tmp_path):
     with pytest.raises(InvalidInput, match="has passed"):
         made(tmp_path / "tokens", expires=NOW)
     assert not (tmp_path / "tokens").exists()
 
 
-def test_entries_are_taken_out_by_id_or_by_name(tmp_path):
+def test_entries_are_removed_by_id_or_name(tmp_path):
     path = tmp_path / "tokens"
     path.write_text("# ours\n\n")
     path.chmod(0o600)
@@ -105,7 +104,7 @@ def test_entries_are_taken_out_by_id_or_by_name(tmp_path):
         remove_tokens(path, "nobody")
 
 
-def test_a_file_without_a_newline_at_its_end_is_continued_on_a_new_line(tmp_path):
+def test_an_entry_is_appended_on_a_new_line(tmp_path):
     path = tmp_path / "tokens"
     a, _ = made(path, "ada")
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
@@ -114,7 +113,7 @@ def test_a_file_without_a_newline_at_its_end_is_continued_on_a_new_line(tmp_path
 
 
 def change_many(path, number, together):
-    """Make tokens and revoke them; the last one stays. Exits with 0 if nothing failed."""
+    """Creates and revokes tokens; the last one remains. Exits with 0 if nothing failed."""
     together.wait(PATIENCE)
     for round_ in range(10):
         _, entry = made(path, f"caller-{number}-{round_}")
@@ -122,7 +121,7 @@ def change_many(path, number, together):
             assert remove_tokens(path, entry.id) == [entry]
 
 
-def test_changes_at_the_same_time_lose_nothing_and_bring_nothing_back(tmp_path):
+def test_concurrent_changes_are_not_lost(tmp_path):
     path = tmp_path / "tokens"
     for number in range(4):
         made(path, f"leaving-{number}")
@@ -148,7 +147,7 @@ LINE = {"id": "0123456789ab", "name": "ada", "hash": "sha256:" + "0" * 64}
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"hash": "sha256:zz"}, "hash"),
         ({"hash": "secret"}, "hash"),
@@ -162,21 +161,21 @@ LINE = {"id": "0123456789ab", "name": "ada", "hash": "sha256:" + "0" * 64}
         ({"password": "x"}, "password"),
     ],
 )
-def test_a_broken_line_is_named(tmp_path, change, told):
+def test_an_invalid_line_is_reported_by_number(tmp_path, change, message):
     path = tmp_path / "tokens"
     path.write_text("# first\n" + json.dumps({**LINE, **change}) + "\n")
     path.chmod(0o600)
-    with pytest.raises(InvalidInput, match=rf"tokens: line 2: .*{told}"):
+    with pytest.raises(InvalidInput, match=rf"tokens: line 2: .*{message}"):
         list_tokens(path)
 
 
-def test_an_id_is_there_once(tmp_path):
+def test_ids_must_be_unique(tmp_path):
     with pytest.raises(InvalidInput, match=r"line 2.*twice"):
         read_tokens((json.dumps(LINE) + "\n" + json.dumps(LINE)).encode())
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o602, 0o660, 0o644, 0o666, 0o601])
-def test_a_file_that_others_reach_is_refused(tmp_path, mode):
+def test_a_file_that_others_can_read_is_refused(tmp_path, mode):
     path = tmp_path / "tokens"
     made(path)
     path.chmod(mode)
@@ -186,27 +185,27 @@ def test_a_file_that_others_reach_is_refused(tmp_path, mode):
 
 
 # -- a file that changes -------------------------------------------------------------------------
-def watched(path, told):
-    return WatchedFile(path, SECRET, WHAT, read_tokens, told.append)
+def watched(path, reports):
+    return WatchedFile(path, SECRET, WHAT, read_tokens, reports.append)
 
 
 def test_a_changed_file_is_read_again(tmp_path):
-    path, told = tmp_path / "tokens", []
+    path, reports = tmp_path / "tokens", []
     old, _ = made(path, "ada")
-    file = watched(path, told)
+    file = watched(path, reports)
     new, _ = made(path, "bob")
     remove_tokens(path, "ada")
     assert file.value().caller(Credentials(new), NOW) == Caller("bob")
     assert file.value().caller(Credentials(old), NOW) is None
-    assert told == []
+    assert reports == []
 
 
 @pytest.mark.parametrize("harm", ["garbage", "gone", "mode", "folder"])
-def test_a_broken_file_leaves_what_was_good_in_force_and_one_line_says_so(tmp_path, harm):
-    path, told = tmp_path / "tokens", []
+def test_the_last_valid_tokens_apply_while_the_file_is_invalid(tmp_path, harm):
+    path, reports = tmp_path / "tokens", []
     token, _ = made(path, "ada")
     good = path.read_bytes()
-    file = watched(path, told)
+    file = watched(path, reports)
     if harm == "garbage":
         path.write_text("{")
     elif harm == "mode":
@@ -217,24 +216,24 @@ def test_a_broken_file_leaves_what_was_good_in_force_and_one_line_says_so(tmp_pa
         path.mkdir()
     for _ in range(3):
         assert file.value().caller(Credentials(token), NOW) == Caller("ada")
-    assert len(told) == 1
-    assert str(path) in told[0]
-    assert "stays in force" in told[0]
-    assert token not in told[0]
+    assert len(reports) == 1
+    assert str(path) in reports[0]
+    assert "stays in force" in reports[0]
+    assert token not in reports[0]
     if harm == "folder":
         path.rmdir()
     path.write_bytes(good)
     path.chmod(0o600)
     new, _ = made(path, "bob")
     assert file.value().caller(Credentials(new), NOW) == Caller("bob")
-    assert len(told) == 1
+    assert len(reports) == 1
 
 
 def test_a_replaced_file_of_equal_size_and_time_is_noticed(tmp_path):
-    path, told = tmp_path / "tokens", []
+    path, reports = tmp_path / "tokens", []
     token, _ = made(path, "ada")
     found = path.stat()
-    file = watched(path, told)
+    file = watched(path, reports)
     beside = tmp_path / "beside"
     beside.write_bytes(path.read_bytes().replace(b'"ada"', b'"bob"'))
     beside.chmod(0o600)

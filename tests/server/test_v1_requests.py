@@ -1,5 +1,5 @@
-"""What a client of v1 is told of a request with several faults: recordings compare no messages, the
-original's published tests do."""
+"""Messages for v1 requests with several faults, which the original's published tests
+compare."""
 
 from typing import NamedTuple
 from urllib.parse import quote
@@ -49,7 +49,7 @@ def refusal(client, verb: str, path: str, body=None, raw: bytes | None = None) -
 
 @writes
 @pytest.mark.parametrize("raw", [None, b"", b"null"])
-def test_a_missing_body_and_a_wrong_hash_are_told_together(client, write, raw):
+def test_a_missing_body_and_a_wrong_hash_are_reported_together(client, write, raw):
     assert refusal(client, write.verb, write.path, raw=raw) == f"{write.no_hash}, {write.no_body}"
     wrong = f"{write.method}.expectedHash: {RULE_OF_HASHES}"
     assert (
@@ -62,7 +62,7 @@ def test_a_missing_body_and_a_wrong_hash_are_told_together(client, write, raw):
 
 
 @writes
-def test_a_wrong_name_is_told_with_the_rest(client, write):
+def test_a_wrong_name_is_reported_with_other_faults(client, write):
     wrong = f"{write.method}.{write.reference}: {NAME_RULE} - but was: a..b"
     assert (
         refusal(client, write.verb, write.path.replace("main", "a..b"))
@@ -71,13 +71,13 @@ def test_a_wrong_name_is_told_with_the_rest(client, write):
 
 
 @writes
-def test_a_body_that_cannot_be_read_is_told_first_and_alone(client, write):
+def test_an_unreadable_body_is_reported_first_and_alone(client, write):
     assert refusal(client, write.verb, write.path, raw=b"{").startswith("body: is not JSON: ")
     for unread in ([], {}):
         assert "expectedHash" not in refusal(client, write.verb, write.path, unread)
 
 
-def test_what_is_wrong_with_a_deletion_is_told_together(client):
+def test_all_faults_of_a_deletion_are_reported_together(client):
     assert refusal(client, "DELETE", BRANCH) == "deleteReference.expectedHash: must not be null"
     both = (
         "deleteReference.expectedHash: must not be null, deleteReference.referenceName:"
@@ -86,7 +86,7 @@ def test_what_is_wrong_with_a_deletion_is_told_together(client):
     assert refusal(client, "DELETE", BRANCH.replace("main", "a..b")) == both
 
 
-def test_a_good_body_without_the_hash_lacks_the_hash_alone(client):
+def test_only_the_missing_hash_is_reported_for_a_valid_body(client):
     body = {"type": "BRANCH", "name": "main", "hash": EMPTY}
     assert refusal(client, "PUT", BRANCH, body) == "assignReference.expectedHash: must not be null"
 
@@ -97,28 +97,30 @@ def test_a_good_body_without_the_hash_lacks_the_hash_alone(client):
 @pytest.mark.parametrize(
     "name", ["", "abc'", ".foo", "abc'def'..'blah", "abc'de..blah", "abc'de@{blah"]
 )
-def test_a_wrong_name_in_a_reference_is_told_in_the_originals_words(client, verb, path, name):
-    told = (
+def test_the_message_for_a_wrong_name_in_a_reference_is_the_originals(client, verb, path, name):
+    message = (
         "Cannot construct instance of `org.projectnessie.model.ImmutableTag`, problem:"
         f" {NAME_RULE} - but was: {name}\n"
     )
     assert refusal(
         client, verb, path, {"type": "TAG", "name": name, "hash": "0011223344556677"}
-    ).startswith(told)
+    ).startswith(message)
 
 
-def test_a_wrong_hash_in_a_reference_is_told_in_the_originals_words(client):
-    told = refusal(client, "PUT", BRANCH, {"type": "BRANCH", "name": "main", "hash": "xyz"})
-    assert told.startswith(
+def test_the_message_for_a_wrong_hash_in_a_reference_is_the_originals(client):
+    message = refusal(client, "PUT", BRANCH, {"type": "BRANCH", "name": "main", "hash": "xyz"})
+    assert message.startswith(
         "Cannot construct instance of `org.projectnessie.model.ImmutableBranch`, problem: Hash"
         " with optional relative part must "
     )
-    assert " - but was: xyz\n" in told
+    assert " - but was: xyz\n" in message
 
 
-def test_an_unknown_type_of_reference_is_told_in_the_originals_words(client):
-    told = "Could not resolve type id 'FOOBAR' as a subtype of `org.projectnessie.model.Reference`"
-    assert told in refusal(
+def test_the_message_for_an_unknown_reference_type_is_the_originals(client):
+    message = (
+        "Could not resolve type id 'FOOBAR' as a subtype of `org.projectnessie.model.Reference`"
+    )
+    assert message in refusal(
         client,
         "PUT",
         "/api/v1/trees/tag/hello",
@@ -126,13 +128,13 @@ def test_an_unknown_type_of_reference_is_told_in_the_originals_words(client):
     )
 
 
-def test_what_a_reference_lacks_is_told_by_its_place(client):
+def test_missing_parts_of_a_reference_are_reported_by_parameter(client):
     assert refusal(client, "PUT", BRANCH, {"type": "BRANCH", "hash": EMPTY}) == "name: is missing"
     assert refusal(client, "PUT", BRANCH, {"name": "main"}).startswith("type: is missing")
     assert refusal(client, "PUT", BRANCH, ["main"]) == "must be an object, not a list"
 
 
-def test_a_body_with_the_attribute_that_v1_gave_up_is_read_and_its_hash_asked_for_first(client):
+def test_a_body_with_a_removed_attribute_is_accepted(client):
     for verb, merged, rule in (
         ("merge", {"fromHash": EMPTY}, "squashed"),
         ("transplant", {"hashesToTransplant": [EMPTY]}, "unsquashed"),
@@ -145,9 +147,7 @@ def test_a_body_with_the_attribute_that_v1_gave_up_is_read_and_its_hash_asked_fo
 
 
 @pytest.mark.parametrize("query", ["", "&filter=true"])
-def test_entries_to_a_depth_are_keys_of_that_length_and_the_namespaces_of_longer_ones(
-    client, query
-):
+def test_a_namespace_depth_lists_shorter_keys_and_namespaces(client, query):
     client.commit(
         "main",
         EMPTY,
@@ -176,7 +176,7 @@ def test_entries_to_a_depth_are_keys_of_that_length_and_the_namespaces_of_longer
     assert found(2, "&maxRecords=2") == found(2)[:2]
 
 
-def test_a_namespace_is_told_once_and_by_the_first_entry_that_passes(client):
+def test_a_namespace_is_listed_once_for_the_first_matching_entry(client):
     client.commit(
         "main",
         EMPTY,
@@ -195,7 +195,7 @@ def test_a_namespace_is_told_once_and_by_the_first_entry_that_passes(client):
         assert [entry["name"]["elements"][0] for entry in answer.body["entries"]] == wanted
 
 
-def test_a_namespace_that_is_not_there_is_not_found(client):
+def test_a_missing_namespace_is_not_found(client):
     client.commit(
         "main",
         EMPTY,

@@ -1,5 +1,5 @@
-"""Several processes over one store: the same promises, one socket, the dead replaced, one set of
-metrics, one log."""
+"""Several processes over one store: one socket, replacement of dead workers, shared metrics
+and log."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def path(tmp_path):
 
 
 def until(condition):
-    """Wait for something that has to become true."""
+    """Waits until a condition is true."""
     end = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < end
@@ -39,13 +39,13 @@ def until(condition):
 
 
 def children(pid):
-    """The workers of a server."""
+    """Returns the process ids of the workers of a server."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def is_alive(pid):
     try:
-        # A process that nobody has buried is dead all the same.
+        # A zombie process is dead as well.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
@@ -59,7 +59,7 @@ def number(url, name):
     return float(found[1]) if found else 0
 
 
-def test_writers_of_several_processes_lose_nothing_and_are_counted_together(path):
+def test_several_processes_write_without_losses_and_share_metrics(path):
     writers, each = 6, 10
     with started("--store", path, "--workers", "2", "--access-log", stdout=subprocess.PIPE) as (
         process,
@@ -81,7 +81,7 @@ def test_writers_of_several_processes_lose_nothing_and_are_counted_together(path
         with ThreadPoolExecutor(writers) as pool:
             results = list(pool.map(work, range(writers)))
         assert {answer.status for answers, _ in results for answer in answers} == {200}
-        # Each process shows the others its numbers a few times in a second.
+        # Each process publishes its metrics several times per second.
         until(lambda: number(url, COMMITS) == writers * each)
         assert number(url, "nessie_processes") == 2
         process.send_signal(signal.SIGTERM)
@@ -119,10 +119,10 @@ def test_all_workers_accept_connections(path):
 
 
 def connected_to(pid):
-    """The ports at the other ends of a process's TCP connections."""
+    """Returns the remote ports of a process's TCP connections."""
     open_ = set()
     for entry in Path(f"/proc/{pid}/fd").iterdir():
-        # What is closed meanwhile is no connection any more.
+        # Connections that close meanwhile do not count.
         with suppress(FileNotFoundError):
             open_.add(str(entry.readlink()))
     rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
@@ -136,7 +136,7 @@ def commit_some(url, name):
         client.close()
 
 
-def test_a_worker_that_dies_is_replaced(path):
+def test_a_dead_worker_is_replaced(path):
     with started("--store", path, "--workers", "2") as (process, url):
         before = children(process.pid)
         assert len(before) == 2
@@ -148,14 +148,14 @@ def test_a_worker_that_dies_is_replaced(path):
         assert str(before[0]) in said["message"]
         until(lambda: len(children(process.pid)) == 2 and before[0] not in children(process.pid))
         commit_some(url, "after")
-        # What the dead worker has counted stays counted, and it is no process any more.
+        # The counts of the dead worker remain, but its process is no longer counted.
         until(lambda: number(url, COMMITS) == 12)
         until(lambda: number(url, "nessie_processes") == 2)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
 
 
-def test_a_hangup_replaces_all_workers(path):
+def test_sighup_replaces_all_workers(path):
     with started("--store", path, "--workers", "2") as (process, url):
         before = set(children(process.pid))
         process.send_signal(signal.SIGHUP)
@@ -204,7 +204,7 @@ def test_it_ends_with_all_its_workers(path, how):
             client.get("/api/v2/config")
 
 
-def test_workers_do_not_outlive_a_server_that_is_killed(path):
+def test_workers_exit_when_their_server_is_killed(path):
     with started("--store", path, "--workers", "2") as (process, _):
         workers = children(process.pid)
         assert len(workers) == 2
@@ -213,7 +213,7 @@ def test_workers_do_not_outlive_a_server_that_is_killed(path):
         until(lambda: not any(map(is_alive, workers)))
 
 
-def test_a_store_in_memory_has_one_process():
+def test_a_store_in_memory_allows_only_one_process():
     done = subprocess.run(
         [*SERVE, "--store", "memory:", "--workers", "2", "--port", "0"],
         capture_output=True,

@@ -1,5 +1,5 @@
-"""Many writes at once: one transaction for many of them, each answered on its own, and none is lost
-or starved."""
+"""Group commit: concurrent writes share a transaction, each gets its own answer, and none is
+lost or starved."""
 
 import asyncio
 import gc
@@ -22,7 +22,7 @@ from tests.server.serving import serving
 
 
 class Group:
-    """A repository that makes what it is given durable at once, and remembers how much that was."""
+    """A repository that makes its plans durable at once, and records how many there were."""
 
     def __init__(self):
         self.sizes = []
@@ -49,7 +49,7 @@ def write(do, large=False):
 
 
 def run(scenario):
-    """Run a scenario on an event loop, with a group and the writer over it."""
+    """Runs a scenario on an event loop, with a group and the writer over it."""
     group = Group()
     writer = Writer(group, most_waiting=20, most_together=8)
 
@@ -70,7 +70,7 @@ def run(scenario):
         writer.close()
 
 
-def test_what_waits_goes_into_one_transaction_each_answered_on_its_own_and_in_order():
+def test_waiting_writes_share_a_transaction_and_are_answered_in_order():
     done = []
 
     def one(number):
@@ -92,7 +92,7 @@ def test_what_waits_goes_into_one_transaction_each_answered_on_its_own_and_in_or
     run(scenario)
 
 
-def test_a_large_write_goes_alone():
+def test_a_large_write_has_its_own_transaction():
     async def scenario(writer, group, first):
         waiting = [
             writer.submit(write(lambda number=number: number, large=number == 2))
@@ -106,10 +106,10 @@ def test_a_large_write_goes_alone():
 
 
 class Body:
-    """Something that can be seen to be gone."""
+    """An object whose deletion can be observed."""
 
 
-def test_what_was_written_does_not_live_until_the_next_write_comes():
+def test_a_finished_write_is_freed_before_the_next_one():
     async def main(writer):
         body = Body()
         await writer.submit(write(lambda body=body: body))
@@ -119,7 +119,7 @@ def test_what_was_written_does_not_live_until_the_next_write_comes():
     gc.disable()
     try:
         seen, end = asyncio.run(main(writer)), time.monotonic() + 60
-        # The thread that has answered may still be about to forget.
+        # The answering thread may not have released its references yet.
         while seen() is not None:
             assert time.monotonic() < end
             time.sleep(0.01)
@@ -128,7 +128,7 @@ def test_what_was_written_does_not_live_until_the_next_write_comes():
         writer.close()
 
 
-def test_who_comes_when_too_many_wait_is_asked_to_come_again():
+def test_writes_beyond_the_queue_limit_are_refused():
     async def scenario(writer, group, first):
         waiting = [writer.submit(write(lambda number=number: number)) for number in range(20)]
         with pytest.raises(Unavailable):
@@ -139,7 +139,7 @@ def test_who_comes_when_too_many_wait_is_asked_to_come_again():
     run(scenario)
 
 
-def test_a_full_line_is_told_as_503_with_retry_after():
+def test_a_full_queue_is_answered_with_503_and_retry_after():
     with (
         connect("memory:") as repository,
         serving(app=application(repository, Parts(Limits(writes=0)))) as url,
@@ -154,8 +154,8 @@ def test_a_full_line_is_told_as_503_with_retry_after():
 WRITERS, EACH = 8, 12
 
 
-def test_writers_at_once_each_get_their_own_answer(tmp_path):
-    """Some of the commits conflict: they are refused, those beside them in the same transaction are
+def test_concurrent_writers_each_get_their_own_answer(tmp_path):
+    """Some of the commits conflict. They are refused, and the others in the same transaction are
     not."""
     with create(str(tmp_path / "catalog.sqlite")) as repository, serving(repository) as url:
         first = Client(url)

@@ -1,4 +1,4 @@
-"""A place for a store."""
+"""Places for new stores."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """Where no store is yet."""
+    """A path without a store."""
     return str(tmp_path / "store.sqlite")
 
 
@@ -26,7 +26,7 @@ def filled(path: str) -> str:
 
 @pytest.fixture
 def postgres_url():
-    """A URL of PostgreSQL where no store is yet."""
+    """A PostgreSQL URL without a store."""
     from tests.store.postgres_server import new_url
 
     with new_url() as url:

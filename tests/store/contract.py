@@ -1,6 +1,6 @@
-"""The store contract: what every backend has to do.
+"""The store contract: the duties of every backend.
 
-A backend's test class inherits it whole and says how a store is made.
+The test class of a backend inherits all of it and overrides `make_store`.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ HOUR = 3600
 
 
 class Boom(Exception):
-    """Thrown into a call."""
+    """Raised inside a call."""
 
 
 class StoreContract(CommitContract, ConcurrencyContract, DumpContract, MaintenanceContract):
     """Inherit, and override `make_store`.
 
-    A store that differs in what the interface leaves open says so here.
+    The attributes describe behaviour that the interface leaves open.
     """
 
     keeps_nul: ClassVar[bool] = True
-    """Whether text may hold a NUL; otherwise it is refused."""
+    """Whether text may contain a NUL; otherwise it is refused."""
     counts_only_changes: ClassVar[bool] = True
-    """Whether the change counter stays the same after every other call; otherwise after most."""
+    """Whether only changes move the change counter; otherwise a few other calls do as well."""
 
     def make_store(self, clock: Clock) -> Store:
-        """An empty store of this kind."""
+        """Returns an empty store of this kind."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -67,19 +67,19 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
     # -- objects --
 
     @pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 4096, 2_000_000])
-    def test_an_object_comes_back_as_it_was(self, store: Store, size: int) -> None:
+    def test_an_object_is_returned_unchanged(self, store: Store, size: int) -> None:
         put = an_object("some object", NODE, size)
         store.put([put])
         assert store.get([put.id]) == {put.id: put.data}
 
     @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 100, 2500])
-    def test_get_answers_those_that_exist(self, store: Store, count: int) -> None:
+    def test_get_returns_existing_objects(self, store: Store, count: int) -> None:
         objects = [an_object(str(n)) for n in range(count)]
         store.put(objects[::2])
         assert store.get([o.id for o in objects]) == {o.id: o.data for o in objects[::2]}
 
-    def test_what_was_written_before_an_object_is_of_its_kind(self, store: Store) -> None:
-        """A store may leave out as much as it likes."""
+    def test_objects_written_before_an_object_are_of_its_kind(self, store: Store) -> None:
+        """A store may omit as many objects as it likes."""
         objects = [an_object(str(n), (COMMIT, NODE, VALUE)[n % 3]) for n in range(60)]
         store.put(objects)
         for place in (0, 3, 30, 57):
@@ -95,7 +95,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         store.put(objects)
         assert store.get([o.id for o in objects] * 2) == {o.id: o.data for o in objects}
 
-    def test_an_empty_store_has_nothing(self, store: Store) -> None:
+    def test_an_empty_store_has_no_objects(self, store: Store) -> None:
         assert store.get([id_of("x")]) == {}
         assert list(store.scan()) == []
         assert store.references() == []
@@ -111,7 +111,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         store.put(an_object(str(n)) for n in range(12_000))
         assert sum(1 for _ in store.scan()) == 12_000
 
-    def test_putting_an_object_again_keeps_one(self, store: Store) -> None:
+    def test_an_object_is_stored_once(self, store: Store) -> None:
         store.put([an_object("a"), an_object("a")])
         store.put([an_object("a")])
         write(store, a_write([an_object("a"), an_object("a")]))
@@ -130,7 +130,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         }
         assert list(store.scan(99)) == []
 
-    def test_a_scan_goes_on_while_objects_are_written_and_deleted(
+    def test_a_scan_continues_while_objects_are_written_and_deleted(
         self, store: Store, clock: Clock
     ) -> None:
         old = [an_object(str(n)) for n in range(1000)]
@@ -165,7 +165,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert store.find_ids(COMMIT, "f", 9) == store.find_ids(COMMIT, "f" * 64, 9) == [high.id]
         assert store.find_ids(COMMIT, "", 9) == [low.id, high.id]
 
-    def test_find_ids_keeps_to_kind_and_limit(self, store: Store) -> None:
+    def test_find_ids_respects_kind_and_limit(self, store: Store) -> None:
         store.put(
             [
                 StoredObject(bytes([7]) * 31 + bytes([n]), COMMIT if n % 2 else NODE, b"")
@@ -176,9 +176,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert [i[-1] for i in store.find_ids(NODE, "0707", 100)] == [0, 2, 4, 6, 8]
 
     @pytest.mark.parametrize("prefix", ["zz", "0x12", " ab", "ab ", "AB", "g", "f" * 65, "é"])
-    def test_find_ids_answers_nothing_for_what_no_hex_form_begins_with(
-        self, store: Store, prefix: str
-    ) -> None:
+    def test_find_ids_finds_nothing_for_invalid_prefixes(self, store: Store, prefix: str) -> None:
         store.put(
             [StoredObject(b"\xab" * 32, COMMIT, b""), StoredObject(b"\xff" * 32, COMMIT, b"")]
         )
@@ -186,7 +184,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
 
     # -- index --
 
-    def test_indexed_objects_come_last_written_first_page_by_page(self, store: Store) -> None:
+    def test_indexed_objects_are_listed_newest_first_in_pages(self, store: Store) -> None:
         indexed = [
             StoredObject(id_of(str(n)), COMMIT, b"", (b"even" if n % 2 == 0 else b"odd", b"all"))
             for n in range(9)
@@ -210,7 +208,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert isinstance(write(store, lost), Stale)
         assert store.find_indexed(b"m", None, 5) == []
 
-    def test_an_object_that_is_written_again_is_found_once(self, store: Store) -> None:
+    def test_an_object_that_is_written_again_is_indexed_once(self, store: Store) -> None:
         for _ in range(2):
             write(store, a_write([StoredObject(id_of("twice"), COMMIT, b"", (b"m",))]))
         assert [id_ for _, id_ in store.find_indexed(b"m", None, 5)] == [id_of("twice")]
@@ -309,7 +307,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         write(store, a_write(moves=[move]))
         assert [row.move for row in store.reflog()] == [move]
 
-    def test_text_with_a_nul_is_kept_or_refused(self, store: Store) -> None:
+    def test_text_with_a_nul_is_stored_or_refused(self, store: Store) -> None:
         first, second = a_move("main", None, "1"), a_move("main", "1", "2", message="a\0b")
         write(store, a_write(moves=[first]))
         if self.keeps_nul:
@@ -327,7 +325,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert [row.move for row in store.reflog()] == [first]
         assert store.settings() == Settings()
 
-    def test_the_reflog_remembers_deleted_references(self, store: Store) -> None:
+    def test_the_reflog_has_deleted_references(self, store: Store) -> None:
         write(store, create("gone", "1"))
         write(store, a_write(moves=[a_move("gone", "1", None)]))
         assert [(row.move.before, row.move.after) for row in store.reflog("gone")] == [
@@ -369,7 +367,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         )
         assert store.basis("other", "unused") == Basis(None, settings, None)
 
-    def test_several_bases_are_in_the_order_of_what_is_wanted(self, store: Store) -> None:
+    def test_several_bases_are_in_the_requested_order(self, store: Store) -> None:
         first = create("main", "1")
         store.commit([first, create("dev", "2"), a_write(settings={"a": "1"})])
         wanted = [
@@ -387,7 +385,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
 
     # -- change counter --
 
-    def test_the_change_counter_differs_after_each_change_and_no_other_call(
+    def test_the_change_counter_moves_with_each_change_and_no_other_call(
         self, store: Store, clock: Clock
     ) -> None:
         changes: list[Callable[[], object]] = [

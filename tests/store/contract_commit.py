@@ -1,4 +1,4 @@
-"""The part of the store contract that is about `commit`: each outcome, groups, leases."""
+"""The part of the store contract about `commit`: outcomes, groups, leases."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CommitContract:
 
     # -- moves --
 
-    def test_a_write_does_all_of_it(self, store: Store) -> None:
+    def test_a_write_applies_all_its_parts(self, store: Store) -> None:
         assert (
             write(store, a_write([an_object("a")], [a_move("main", None, "0")], {"age": "7"}))
             == Done()
@@ -40,14 +40,14 @@ class CommitContract:
         assert store.commit([]) == []
         assert store.reflog() == []
 
-    def test_a_reference_is_made_moved_and_deleted(self, store: Store) -> None:
+    def test_a_reference_is_created_moved_and_deleted(self, store: Store) -> None:
         for before, after in ((None, "1"), ("1", "2"), ("2", "2"), ("2", None), (None, "3")):
             assert write(store, a_write(moves=[a_move("main", before, after)])) == Done()
             expected = StoredReference("main", "BRANCH", id_of(after)) if after else None
             assert store.reference("main") == expected
 
     @pytest.mark.parametrize(("before", "after"), [("1", "2"), ("1", None), (None, "2")])
-    def test_a_stale_move_tells_what_stands_there(
+    def test_a_stale_move_returns_the_current_reference(
         self, store: Store, before: str | None, after: str | None
     ) -> None:
         write(store, create("main", "other"))
@@ -59,7 +59,7 @@ class CommitContract:
         assert write(store, a_write(moves=[a_move("main", "1", "2")])) == stale("main", None)
         assert write(store, a_write(moves=[a_move("main", "1", None)])) == stale("main", None)
 
-    def test_a_reference_that_became_another_kind_has_moved(self, store: Store) -> None:
+    def test_a_reference_that_changed_its_kind_is_stale(self, store: Store) -> None:
         write(store, create("v1", "1", kind="TAG"))
         moved = stale("v1", StoredReference("v1", "TAG", id_of("1")))
         assert write(store, a_write(moves=[a_move("v1", "1", "2")])) == moved
@@ -98,7 +98,7 @@ class CommitContract:
         assert store.reference("main") == StoredReference("main", "BRANCH", id_of("3"))
         assert [row.move for row in reversed(store.reflog())] == moves
 
-    def test_a_broken_chain_is_stale_as_the_chain_stood(self, store: Store) -> None:
+    def test_a_broken_chain_of_moves_is_stale(self, store: Store) -> None:
         answer = write(store, a_write(moves=[a_move("main", None, "1"), a_move("main", "2", "3")]))
         assert answer == stale("main", StoredReference("main", "BRANCH", id_of("1")))
         assert store.reference("main") is None
@@ -132,7 +132,7 @@ class CommitContract:
                 == Done()
             )
 
-    def test_an_object_of_an_earlier_write_of_the_call_exists_if_that_write_is_done(
+    def test_a_required_object_may_come_from_an_earlier_write_of_the_call(
         self, store: Store
     ) -> None:
         writes = [
@@ -149,9 +149,9 @@ class CommitContract:
         ]
         assert [one.name for one in store.references()] == ["b"]
 
-    def test_settings_must_have_the_version_that_was_seen(self, store: Store) -> None:
-        """A commit that was drafted before branch protection was switched on must not land after
-        it."""
+    def test_settings_must_have_the_required_version(self, store: Store) -> None:
+        """A commit that was drafted before branch protection was switched on must not be applied
+        after it."""
         seen = store.settings()
         assert (
             write(
@@ -189,7 +189,7 @@ class CommitContract:
         assert versions == [1, 2, 2, 3, 4, 5]
         assert store.settings() == Settings({"a": "3"}, 5)
 
-    def test_writes_of_one_call_see_the_settings_of_those_before(self, store: Store) -> None:
+    def test_writes_of_one_call_see_the_settings_of_earlier_ones(self, store: Store) -> None:
         writes = [
             a_write(settings={"a": "1"}, settings_version=0),
             a_write(settings={"b": "1"}, settings_version=0),
@@ -211,7 +211,7 @@ class CommitContract:
         assert store.request("r") is None
         assert store.request("") is None
 
-    def test_a_repeated_request_writes_nothing_and_tells_the_recorded_one(
+    def test_a_repeated_request_writes_nothing_and_returns_the_recorded_one(
         self, store: Store
     ) -> None:
         first = create("main", "1")
@@ -226,7 +226,7 @@ class CommitContract:
         assert list(store.scan()) == []
 
     def test_a_request_id_occurs_once_in_a_call(self, store: Store) -> None:
-        """The second is repeated only if the first is done."""
+        """The second write is repeated only if the first is done."""
         lost = a_write(moves=[a_move("a", "0", "1")], request_id="r")
         first, second = (
             a_write(moves=[a_move(name, None, "1")], request_id="r") for name in ("b", "c")
@@ -239,8 +239,8 @@ class CommitContract:
         assert [one.name for one in store.references()] == ["b"]
         assert store.request("r") == first.request
 
-    def test_a_request_comes_before_other_requirements(self, store: Store) -> None:
-        """A repeated request finds its reference moved by itself."""
+    def test_the_request_id_is_checked_before_other_requirements(self, store: Store) -> None:
+        """A repeated request may find that its own first commit moved the reference."""
         store.commit([create("main", "0"), commit("main", "0", "1", "r")])
         repeated = commit("main", "0", "1", "r")
         assert write(store, repeated) == Repeated(repeated.request)
@@ -256,7 +256,7 @@ class CommitContract:
 
     # -- groups --
 
-    def test_each_write_of_a_call_is_done_or_not_by_itself(self, store: Store) -> None:
+    def test_each_write_of_a_call_has_its_own_outcome(self, store: Store) -> None:
         write(store, create("main", "0"))
         writes = [
             commit("main", "0", "1"),
@@ -311,7 +311,7 @@ class CommitContract:
 
     # -- leases --
 
-    def test_a_lease_is_given_to_one_after_the_other(self, store: Store) -> None:
+    def test_a_lease_has_one_holder_at_a_time(self, store: Store) -> None:
         order: list[int] = []
         with ThreadPoolExecutor(4) as pool:
             with store.lease("main"):
@@ -338,7 +338,7 @@ class CommitContract:
             assert pool.submit(store.commit, [create("c")]).result(30) == [Done()]
         assert time.monotonic() - begun < LEASE / 2
 
-    def test_commits_of_others_wait_for_a_lease_that_is_given_back(self, store: Store) -> None:
+    def test_commits_of_others_wait_until_a_lease_is_released(self, store: Store) -> None:
         write(store, create("main", "0"))
         with ThreadPoolExecutor(1) as pool:
             with store.lease("main") as token:
@@ -350,7 +350,7 @@ class CommitContract:
             assert other.result(30) == stale("main", StoredReference("main", "BRANCH", id_of("2")))
 
     def test_the_last_commit_under_a_lease_ends_it(self, store: Store) -> None:
-        """Not before the writes are done: who waits for the lease reads what they have changed."""
+        """It ends after the writes are done, because the next holder reads their changes."""
         write(store, create("main", "0"))
 
         def read_under_a_lease() -> StoredReference | None:
@@ -365,7 +365,7 @@ class CommitContract:
                     writes = [commit("main", str(n), str(n + 1))]
                     assert store.commit(writes, lease=token, end_lease=True) == [Done()]
                 assert waiting.result(30) == StoredReference("main", "BRANCH", id_of(str(n + 1)))
-        # It is over: a commit of others does not wait for it.
+        # The lease is over: a commit of another writer does not wait for it.
         begun = time.monotonic()
         assert write(store, commit("main", "20", "21")) == Done()
         assert time.monotonic() - begun < LEASE / 2
@@ -380,7 +380,7 @@ class CommitContract:
             pass
         assert time.monotonic() - begun < LEASE / 2
 
-    def test_a_lease_that_is_not_given_back_expires(self, store: Store) -> None:
+    def test_a_lease_that_is_not_released_expires(self, store: Store) -> None:
         write(store, create("main", "0"))
         held = store.lease("main")
         held.__enter__()
@@ -396,7 +396,7 @@ class CommitContract:
         assert write(store, commit("main", "1", "2")) == Done()
         assert time.monotonic() - begun < LEASE * 3
 
-    def test_an_error_under_a_lease_gives_it_back(self, store: Store) -> None:
+    def test_an_error_under_a_lease_releases_it(self, store: Store) -> None:
         begun = time.monotonic()
         for _ in range(3):
             with pytest.raises(KeyError), store.lease("main"):

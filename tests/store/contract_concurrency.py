@@ -14,8 +14,8 @@ from tests.store.samples import a_move, a_write, an_object, commit, create, id_o
 T = TypeVar("T")
 
 
-def together(*tasks: Callable[[], T]) -> list[T]:
-    """Run all at the same time; raises the first error of any of them."""
+def concurrently(*tasks: Callable[[], T]) -> list[T]:
+    """Runs tasks concurrently; raises the first error of any of them."""
     barrier = Barrier(len(tasks))
 
     def run(task: Callable[[], T]) -> T:
@@ -29,9 +29,9 @@ def together(*tasks: Callable[[], T]) -> list[T]:
 class ConcurrencyContract:
     """Inherited by `StoreContract`."""
 
-    def test_of_many_racing_writers_one_wins(self, store: Store) -> None:
+    def test_one_of_many_racing_writers_wins(self, store: Store) -> None:
         write(store, create("main", "0"))
-        answers = together(
+        answers = concurrently(
             *[lambda n=n: write(store, commit("main", "0", f"writer {n}")) for n in range(6)]
         )
         assert sorted(type(a).__name__ for a in answers) == ["Done"] + ["Stale"] * 5
@@ -40,7 +40,7 @@ class ConcurrencyContract:
         assert len(list(store.scan())) == 3
 
     def test_retrying_writers_lose_no_update(self, store: Store) -> None:
-        """Six threads count one reference up; each step must have happened once."""
+        """Six threads increment a reference; no increment may be lost."""
         write(store, create("main", "0"))
 
         def count_up() -> None:
@@ -52,26 +52,26 @@ class ConcurrencyContract:
                         store, a_write(moves=[a_move("main", str(height), str(height + 1))])
                     )
 
-        together(*[count_up] * 6)
+        concurrently(*[count_up] * 6)
         assert store.reference("main").target == id_of("120")  # type: ignore[union-attr]
         assert [row.move.after for row in reversed(store.reflog())] == [
             id_of(str(n)) for n in range(121)
         ]
 
-    def test_the_same_objects_can_be_written_at_once(self, store: Store) -> None:
+    def test_the_same_objects_can_be_written_concurrently(self, store: Store) -> None:
         objects = [an_object(str(n), size=700) for n in range(50)]
-        together(*[lambda: store.put(objects), lambda: write(store, a_write(objects))] * 3)
+        concurrently(*[lambda: store.put(objects), lambda: write(store, a_write(objects))] * 3)
         assert {o.id: o for o in store.scan()} == {o.id: o for o in objects}
 
-    def test_one_request_id_is_done_once(self, store: Store) -> None:
+    def test_a_request_id_is_committed_once(self, store: Store) -> None:
         write(store, create("main", "0"))
         writes = [commit("main", "0", f"writer {n}", "r") for n in range(6)]
-        outcomes = together(*[lambda one=one: write(store, one) for one in writes])
+        outcomes = concurrently(*[lambda one=one: write(store, one) for one in writes])
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Done"] + ["Repeated"] * 5
         assert len(store.reflog("main")) == 2
 
-    def test_writers_who_take_a_lease_win_in_turn(self, store: Store) -> None:
-        """Beside a writer who never takes one: each lease holder needs one draft."""
+    def test_lease_holders_win_in_turn(self, store: Store) -> None:
+        """Each lease holder needs one draft, although another writer never takes a lease."""
         write(store, create("main", "0"))
         over = Event()
 
@@ -79,11 +79,11 @@ class ConcurrencyContract:
             at = len(store.reflog("main")) - 1
             return store.commit([commit("main", str(at), str(at + 1))], lease=lease)[0]
 
-        def rude() -> None:
+        def without_lease() -> None:
             while not over.is_set():
                 step("")
 
-        def fair() -> list[Outcome]:
+        def with_lease() -> list[Outcome]:
             try:
                 outcomes = []
                 for _ in range(10):
@@ -93,9 +93,9 @@ class ConcurrencyContract:
             finally:
                 over.set()
 
-        assert together(rude, fair)[1] == [Done()] * 10
+        assert concurrently(without_lease, with_lease)[1] == [Done()] * 10
 
-    def test_readers_see_all_of_a_write_or_nothing(self, store: Store) -> None:
+    def test_readers_see_a_write_completely_or_not_at_all(self, store: Store) -> None:
         """Two references move together, so one listing must show them equal."""
         write(store, a_write(moves=[a_move("a", None, "0"), a_move("b", None, "0")]))
         readers_left = [1, 1]
@@ -115,4 +115,4 @@ class ConcurrencyContract:
             finally:
                 readers_left.pop()
 
-        together(writer, reader, reader)
+        concurrently(writer, reader, reader)

@@ -13,7 +13,7 @@ from nessie_cli.store.base import Dump, Store
 from nessie_cli.store.codec import pack, unpack
 from nessie_cli.store.memory import MemoryStore
 from nessie_cli.store.records import Done, PackedObject, Stale, StoredObject
-from tests.store.contract_concurrency import together
+from tests.store.contract_concurrency import concurrently
 from tests.store.samples import (
     COMMIT,
     NODE,
@@ -31,7 +31,7 @@ from tests.store.samples import (
 
 
 class Broken(Exception):
-    """Thrown by a dump."""
+    """Raised by a dump."""
 
 
 class Wrapped:
@@ -51,7 +51,7 @@ class Wrapped:
 
 
 def everything(dump: Dump) -> dict[str, Any]:
-    """What a dump contains; objects as they were given, in order."""
+    """Returns the contents of a dump; objects in their original order."""
     return {
         "settings": dict(dump.settings().values),
         "references": sorted(dump.references(), key=lambda one: one.name),
@@ -78,7 +78,7 @@ def read_one_object_and_fail(store: Store) -> None:
 
 
 def initialise(store: Store) -> None:
-    """What `nessie init` writes."""
+    """Writes the same as `nessie init`."""
     write(
         store,
         a_write(moves=[a_move("main", None, "0")], settings={"branch": "main", "only here": "1"}),
@@ -130,14 +130,14 @@ class DumpContract:
             == tuple(len(found[name]) for name in ("objects", "references", "moves", "requests"))
         )
 
-    def test_what_was_loaded_is_dumped_again(self, store: Store, source: MemoryStore) -> None:
+    def test_a_loaded_store_has_the_same_dump(self, store: Store, source: MemoryStore) -> None:
         reported: list[tuple[int, int | None]] = []
         with source.dump() as dump:
             store.load(dump, lambda done, total: reported.append((done, total)))
         assert contents(store) == contents(source)
         assert reported[-1][0] == reported[-1][1]
 
-    def test_what_was_loaded_is_found(self, store: Store, source: MemoryStore) -> None:
+    def test_everything_loaded_is_found(self, store: Store, source: MemoryStore) -> None:
         with source.dump() as dump:
             store.load(dump)
         assert store.references() == source.references()
@@ -162,7 +162,7 @@ class DumpContract:
             store.load(dump)
         assert contents(store) == empty
 
-    def test_writing_goes_on_after_a_load(self, store: Store, source: MemoryStore) -> None:
+    def test_a_loaded_store_accepts_writes(self, store: Store, source: MemoryStore) -> None:
         with source.dump() as dump:
             store.load(dump)
         newest = store.find_indexed(b"all", None, 1)[0][0], store.reflog(limit=1)[0].number
@@ -176,7 +176,7 @@ class DumpContract:
         assert store.reflog(limit=1)[0].number > newest[1]
         assert store.settings().values == {"branch": "main"}
 
-    def test_more_than_one_batch(self, store: Store) -> None:
+    def test_a_load_may_have_several_batches(self, store: Store) -> None:
         source = MemoryStore()
         many = [StoredObject(id_of(str(n)), VALUE, b"", (b"%d" % n,)) for n in range(20_500)]
         large = [an_object(f"large {n}", NODE, 9 << 20) for n in range(2)]
@@ -190,7 +190,7 @@ class DumpContract:
 
     # -- one state --
 
-    def test_a_dump_shows_one_state_while_others_write(self, store: Store, clock: Clock) -> None:
+    def test_a_dump_shows_one_state_during_writes(self, store: Store, clock: Clock) -> None:
         fill(store)
         before = contents(store)
         with store.dump() as dump:
@@ -201,7 +201,7 @@ class DumpContract:
             assert everything(dump) == before
         assert contents(store) != before
 
-    def test_a_dump_need_not_be_read_to_its_end(self, store: Store) -> None:
+    def test_a_dump_may_be_abandoned(self, store: Store) -> None:
         fill(store)
         with store.dump() as dump:
             next(iter(dump.objects()))
@@ -209,9 +209,9 @@ class DumpContract:
             read_one_object_and_fail(store)
         assert write(store, commit("main", "c19", "later")) == Done()
 
-    # -- into what --
+    # -- the target --
 
-    def test_a_store_as_init_leaves_it_is_empty(self, store: Store, source: MemoryStore) -> None:
+    def test_an_initialised_store_counts_as_empty(self, store: Store, source: MemoryStore) -> None:
         initialise(store)
         version = store.settings().version
         with source.dump() as dump:
@@ -255,9 +255,7 @@ class DumpContract:
         assert caught.value.name == store.url
         assert contents(store) == before
 
-    def test_settings_that_were_changed_are_content(
-        self, store: Store, source: MemoryStore
-    ) -> None:
+    def test_changed_settings_count_as_content(self, store: Store, source: MemoryStore) -> None:
         initialise(store)
         write(store, a_write(settings={"protect.main": "merge-only"}))
         with source.dump() as dump, pytest.raises(StoreNotEmpty):
@@ -291,7 +289,7 @@ class DumpContract:
             store.load(dump)
         assert contents(store) == contents(source)
 
-    def test_of_two_loads_at_once_one_is_done(self, store: Store, source: MemoryStore) -> None:
+    def test_one_of_two_concurrent_loads_succeeds(self, store: Store, source: MemoryStore) -> None:
         def load() -> str:
             with source.dump() as dump:
                 try:
@@ -300,7 +298,7 @@ class DumpContract:
                     return "refused"
             return "done"
 
-        assert sorted(together(load, load, load)) == ["done", "refused", "refused"]
+        assert sorted(concurrently(load, load, load)) == ["done", "refused", "refused"]
         assert contents(store) == contents(source)
 
     def test_a_commit_during_a_load_waits_and_is_stale(
@@ -334,7 +332,7 @@ class DumpContract:
             pass
 
     def test_objects_keep_their_packed_form(self, store: Store) -> None:
-        """No store packs an object again, so what was dumped is what is dumped again."""
+        """No store compresses an object again, so a second dump equals the first."""
         write(store, create("main"))
         store.put([an_object("a", NODE, 5000)])
         with store.dump() as dump:

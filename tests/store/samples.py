@@ -1,4 +1,4 @@
-"""Objects and moves to write, and a clock to turn by hand."""
+"""Objects and moves to write, and a clock that tests set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VALUE, NODE, COMMIT = 1, 2, 3
 
 
 class Clock:
-    """Seconds since 1970, as the test says."""
+    """Seconds since 1970, set by the test."""
 
     def __init__(self) -> None:
         self.now = 1_700_000_000.0
@@ -74,7 +74,7 @@ def a_write(
     settings_version: int | None = None,
     request_id: str = "",
 ) -> Write:
-    """A write, under a request id of its own unless one is given."""
+    """Returns a write, under its own request id unless one is given."""
     request = Request(
         request_id or token_hex(8), "somebody", b"digest", b"result", 1_700_000_000_000_001
     )
@@ -86,7 +86,7 @@ def create(name: str, at: str = "0", kind: str = "BRANCH") -> Write:
 
 
 def commit(name: str, before: str, after: str, request_id: str = "") -> Write:
-    """What a commit looks like from below: some objects, one move."""
+    """Returns the write of a typical commit: some objects, one move."""
     objects = [
         an_object(f"value {after}", VALUE),
         an_object(f"node {after}", NODE, 3000),
@@ -107,7 +107,7 @@ def stale(name: str, current: StoredReference | None) -> Stale:
 
 
 def delete(store: Store, ids: Sequence[bytes], written_before: int) -> int:
-    """Delete objects that no move has reached; returns how many were deleted."""
+    """Deletes objects that no move has reached; returns the number of deleted ones."""
     with store.maintenance() as maintenance:
         return maintenance.delete(
             ids, written_before, maintenance.last_move(), lambda _: ()

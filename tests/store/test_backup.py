@@ -1,5 +1,5 @@
-"""Backups of real repositories, and loading them: from each kind of store into each other, beside
-writers, killed, damaged."""
+"""Backups of real repositories, and loading them: between all kinds of stores, during
+writes, after kills, with damage."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ KINDS = ("sqlite", "postgres")
 
 
 class Places:
-    """URLs where no store is yet."""
+    """URLs without a store."""
 
     def __init__(self, folder: Path, postgres: Iterator[str]) -> None:
         self._folder = folder
@@ -87,8 +87,8 @@ def commit(repository: Repository, branch: str, message: str, *operations: Any) 
 
 
 def make(url: str) -> None:
-    """A repository with merges, tags, a deleted branch, settings, and more tables than fit into one
-    node."""
+    """Creates a repository with merges, tags, a deleted branch, settings, and more tables than
+    fit into one node."""
     with create(url, default_branch="trunk", who="Ann") as repository:
         commit(repository, "trunk", "many", *[put(f"table {n}", n) for n in range(500)])
         for name in ("dev", "gone"):
@@ -104,7 +104,7 @@ def make(url: str) -> None:
 
 
 def state(url: str) -> dict[str, Any]:
-    """What users see, and that `fsck` finds nothing."""
+    """Returns everything that users see, and checks that `fsck` finds nothing."""
     with connect(url) as repository:
         assert list(repository.check()) == []
         names = [reference.name for reference in repository.references()]
@@ -113,7 +113,7 @@ def state(url: str) -> dict[str, Any]:
             "references": list(repository.references()),
             "logs": {name: list(repository.log(name, operations=True)) for name in names},
             "entries": {name: list(repository.entries(name)) for name in names},
-            # Numbers are a store's own; their order stays.
+            # Numbers differ between stores; their order is the same.
             "reflog": [
                 structs.replace(entry, number=0)
                 for name in (*names, "gone")
@@ -144,7 +144,7 @@ def test_a_backup_moves_a_repository(places: Places, source: str, target: str) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_work_goes_on_in_the_loaded_store(places: Places, kind: str) -> None:
+def test_a_loaded_store_accepts_commits(places: Places, kind: str) -> None:
     first, second, file = places.url("sqlite"), places.url(kind), places.file()
     make(first)
     back_up(first, file)
@@ -190,10 +190,10 @@ def test_text_that_postgres_cannot_hold_is_refused_before_anything_is_loaded(
     assert raw(second) == before
 
 
-# -- which files --
+# -- files --
 
 
-def test_a_file_that_exists_is_not_touched(places: Places) -> None:
+def test_an_existing_file_is_not_overwritten(places: Places) -> None:
     url, file = places.url("sqlite"), places.file()
     make(url)
     Path(file).write_text("mine")
@@ -202,7 +202,7 @@ def test_a_file_that_exists_is_not_touched(places: Places) -> None:
     assert Path(file).read_text() == "mine"
 
 
-def test_a_file_that_appears_meanwhile_is_not_touched(places: Places) -> None:
+def test_a_file_that_appears_meanwhile_is_not_overwritten(places: Places) -> None:
     url, file = places.url("sqlite"), places.file()
     make(url)
     with pytest.raises(FileExists):
@@ -211,14 +211,14 @@ def test_a_file_that_appears_meanwhile_is_not_touched(places: Places) -> None:
     assert {found.name for found in Path(file).parent.iterdir()} == {"lake.backup", "store1.sqlite"}
 
 
-def test_a_folder_that_is_missing_is_named(places: Places) -> None:
+def test_a_missing_folder_is_reported(places: Places) -> None:
     url = places.url("sqlite")
     make(url)
     with pytest.raises(StoreUnavailable, match="no folder"):
         back_up(url, places.file("nowhere/lake.backup"))
 
 
-def test_a_backup_that_is_missing_makes_no_store(places: Places) -> None:
+def test_a_missing_backup_creates_no_store(places: Places) -> None:
     url = places.url("sqlite")
     with pytest.raises(FileNotFound):
         load_backup(places.file(), url)
@@ -226,7 +226,7 @@ def test_a_backup_that_is_missing_makes_no_store(places: Places) -> None:
         open_store(url)
 
 
-def test_a_backup_in_a_folder_that_cannot_be_written_is_loaded(places: Places) -> None:
+def test_a_backup_in_a_read_only_folder_is_loaded(places: Places) -> None:
     first, second, file = (
         places.url("sqlite"),
         places.url("sqlite"),
@@ -242,12 +242,12 @@ def test_a_backup_in_a_folder_that_cannot_be_written_is_loaded(places: Places) -
     Path(file).parent.chmod(0o700)
 
 
-# -- beside writers --
+# -- during writes --
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_backup_beside_writers_is_one_state(places: Places, kind: str) -> None:
-    """Every commit that was acknowledged before the start is in it, and `fsck` is clean."""
+def test_a_backup_during_writes_shows_one_state(places: Places, kind: str) -> None:
+    """Every commit that was acknowledged before the start is in it, and `fsck` finds nothing."""
     url = places.url(kind)
     create(url).close()
     acknowledged: list[str] = []
@@ -308,7 +308,9 @@ def kill_in_the_middle(*arguments: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_load_leaves_the_store_empty_and_is_repeated(places: Places, kind: str) -> None:
+def test_a_killed_load_leaves_the_store_empty_and_can_be_repeated(
+    places: Places, kind: str
+) -> None:
     first, second, file = places.url("sqlite"), places.url(kind), places.file()
     make(first)
     back_up(first, file)
@@ -324,7 +326,7 @@ def test_a_killed_load_leaves_the_store_empty_and_is_repeated(places: Places, ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_backup_leaves_nothing_under_its_name(places: Places, kind: str) -> None:
+def test_a_killed_backup_leaves_no_file_of_its_name(places: Places, kind: str) -> None:
     url, file = places.url(kind), places.file()
     make(url)
     kill_in_the_middle("backup", url, file)
@@ -334,11 +336,11 @@ def test_a_killed_backup_leaves_nothing_under_its_name(places: Places, kind: str
 
 
 class Stopped(BaseException):
-    """As Ctrl-C does."""
+    """Simulates Ctrl-C."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_interrupted_backup_leaves_no_file_at_all(places: Places, kind: str) -> None:
+def test_an_interrupted_backup_leaves_no_files(places: Places, kind: str) -> None:
     url = places.url(kind)
     make(url)
 
@@ -355,7 +357,7 @@ def test_an_interrupted_backup_leaves_no_file_at_all(places: Places, kind: str) 
 
 
 def damage(url: str) -> bytes:
-    """Change a byte of one object; returns its id."""
+    """Changes a byte of one object; returns its id."""
     if url.startswith("sqlite:"):
         with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as file:
             [[id_]] = file.execute(
@@ -415,7 +417,7 @@ def test_a_damaged_row_stops_a_backup(places: Places, table: str) -> None:
     assert not Path(file).exists()
 
 
-def test_an_entry_of_an_object_that_is_gone_is_left_out(places: Places) -> None:
+def test_index_entries_of_missing_objects_are_left_out(places: Places) -> None:
     url, file = places.url("sqlite"), places.file()
     make(url)
     before = raw(url)
@@ -429,7 +431,7 @@ def test_an_entry_of_an_object_that_is_gone_is_left_out(places: Places) -> None:
 
 
 def test_a_given_up_attempt_stays_excluded_after_a_load(places: Places) -> None:
-    """A tombstone in the target keeps its meaning, unless the backup says that the request was
+    """A tombstone in the target remains valid, unless the backup contains the request as
     committed."""
     first, second, file = places.url("sqlite"), places.url("postgres"), places.file()
     make(first)
@@ -466,7 +468,7 @@ _UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def test_memory_is_bounded(places: Places) -> None:
-    """120 MB of objects and 10 MB of reflog pass through less than 90 MB."""
+    """120 MB of objects and 10 MB of reflog need less than 90 MB of memory."""
     random = Random(1)
     source, target = places.url("sqlite"), places.url("postgres")
     with closing(create_store(source)) as store:

@@ -1,4 +1,4 @@
-"""How an object is kept in a file: every flipped byte is found, small objects stay raw."""
+"""The stored form of objects: every flipped byte is found, small objects are not compressed."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ TEXT = b"metadata/00012-a.json, metadata/00013-b.json, " * 40
 
 @given(st.binary(max_size=2000) | st.binary(max_size=40).map(lambda part: part * 100))
 @settings(print_blob=True)
-def test_what_was_packed_is_unpacked(data: bytes) -> None:
+def test_packed_objects_are_unpacked_unchanged(data: bytes) -> None:
     assert unpack(ID, 1, pack(ID, 1, data)) == data
 
 
@@ -67,7 +67,7 @@ def test_an_object_of_format_1_is_sealed_again_unless_it_is_damaged(codec: int) 
     assert resealed(ID, 1, b"") == b""
 
 
-def test_objects_are_compressed_only_where_it_helps() -> None:
+def test_objects_are_compressed_only_if_it_helps() -> None:
     assert pack(ID, 1, b"a" * (SMALL - 1))[0] == RAW
     assert pack(ID, 1, b"a" * SMALL)[0] == ZSTD
     assert len(pack(ID, 1, TEXT)) < len(TEXT) / 4
@@ -76,13 +76,13 @@ def test_objects_are_compressed_only_where_it_helps() -> None:
     assert len(pack(ID, 1, noise)) == len(noise) + HEADER
 
 
-def test_a_plain_object_is_kept_as_it_is() -> None:
+def test_a_plain_object_is_stored_unchanged() -> None:
     data = b"a" * 5000
     assert pack(ID, 1, data, plain=True)[5:] == data
     assert unpack(ID, 1, pack(ID, 1, data, plain=True)) == data
 
 
-def test_a_payload_that_does_not_decompress_is_damage_although_its_check_sum_is_right() -> None:
+def test_a_payload_that_cannot_be_decompressed_is_damaged() -> None:
     payload = b"no zstd frame"
     blob = bytes([ZSTD]) + crc32(payload, crc32(ID + bytes([1, ZSTD]))).to_bytes(4, "big") + payload
     with pytest.raises(ValueError, match="cannot be decompressed"):

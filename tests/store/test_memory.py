@@ -1,4 +1,4 @@
-"""The memory store keeps the store contract."""
+"""The memory store fulfils the store contract."""
 
 from nessie_cli.store.memory import MemoryStore
 from tests.store.contract import StoreContract

@@ -1,4 +1,4 @@
-"""Which text names which store, and what a user is told about the others."""
+"""URLs and paths of stores, and messages for invalid ones."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def test_a_relative_path_starts_at_the_working_directory(tmp_path: Path, url: st
         "-wal",
     ],
 )
-def test_any_name_is_a_name(tmp_path: Path, name: str) -> None:
+def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     for url in (
         f"in/{name}",
         f"sqlite:///in/{name}",
@@ -75,7 +75,7 @@ def test_another_working_directory_does_not_move_an_open_store(
     store.close()
 
 
-def test_creating_where_a_store_is_opens_it() -> None:
+def test_creating_an_existing_store_opens_it() -> None:
     store = create_store("in/a.sqlite")
     write(store, create("main"))
     store.close()
@@ -116,7 +116,7 @@ def test_opening_does_not_create(tmp_path: Path) -> None:
         "a\0b",
     ],
 )
-def test_what_names_no_store_is_refused_with_the_forms_that_do(tmp_path: Path, url: str) -> None:
+def test_an_invalid_url_is_refused_with_the_valid_forms(tmp_path: Path, url: str) -> None:
     for make in (create_store, open_store):
         with pytest.raises(
             InvalidInput, match=r"^store .*(sqlite:///relative/path|zero bytes)"
@@ -140,7 +140,7 @@ def test_passwords_are_not_shown(url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_memory_loads_no_sqlite_and_sqlite_loads_no_heavy_module(tmp_path: Path) -> None:
+def test_opening_a_store_loads_few_modules(tmp_path: Path) -> None:
     code = (
         "import sys; from nessie_cli.store.opening import create_store;"
         " create_store(sys.argv[1]).close(); print(*sys.modules)"

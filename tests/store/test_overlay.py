@@ -52,7 +52,7 @@ def random_object(random: Random) -> StoredObject:
 
 
 def random_write(random: Random, view: View) -> Write:
-    """A write that is done if it is committed on this view."""
+    """Returns a write that succeeds on this view."""
     moves = []
     for name in random.sample(NAMES, random.randrange(4)):
         before = view.reference(name)
@@ -71,9 +71,9 @@ def random_write(random: Random, view: View) -> Write:
 
 
 def answers(view: View, random: Random, requests: list[Request]) -> Iterator[object]:
-    """What each method returns.
+    """Returns the result of each method.
 
-    Rows of an overlay have other numbers, so only their order counts.
+    Rows of an overlay have other numbers, so only their order is compared.
     """
     ids = [id_of(f"object {number}") for number in range(62)]
     for size in (0, 1, 3, 62):
@@ -140,7 +140,7 @@ def test_an_overlay_answers_as_the_store_after_the_writes(base: Store, seed: int
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_an_overlay_that_reads_ahead_answers_as_one_that_does_not(base: Store, seed: int) -> None:
+def test_reading_ahead_does_not_change_the_answers_of_an_overlay(base: Store, seed: int) -> None:
     random = Random(seed)
     for _ in range(random.randrange(5)):
         assert write(base, random_write(random, base)) == Done()
@@ -159,8 +159,8 @@ def test_an_overlay_that_reads_ahead_answers_as_one_that_does_not(base: Store, s
     )
 
 
-def test_what_was_read_ahead_is_one_state(base: Store) -> None:
-    """A draft that looks a reference up again meets what it began with, whatever others have done
+def test_reading_ahead_reads_one_state(base: Store) -> None:
+    """A draft that reads a reference again gets its first result, even if others have written
     meanwhile."""
     write(base, create("main", "1"))
     before = base.basis("main", "")

@@ -1,4 +1,4 @@
-"""The PostgreSQL store keeps the store contract."""
+"""The PostgreSQL store fulfils the store contract."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class TestPostgresStore(StoreContract):
         return create_postgres(self.url, clock=clock)
 
     def test_the_change_counter_differs_after_the_connection_was_lost(self, store: Store) -> None:
-        """The database server may have been replaced by one that has lost transactions, and give
-        their numbers again."""
+        """The database server may have been replaced by one that has lost transactions and reuses
+        their numbers."""
         before = store.change_counter()
         with shared_server().connect() as connection:
             connection.execute(

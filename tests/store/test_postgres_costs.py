@@ -1,4 +1,4 @@
-"""How often the PostgreSQL store asks its server: once per call."""
+"""Round trips of the PostgreSQL store: one per call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READY = b"Z\x00\x00\x00\x05I"
 
 
 class Counter:
-    """Passes bytes on and counts the server's answers."""
+    """Forwards bytes and counts the server's answers."""
 
     def __init__(self, port: int) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -89,7 +89,7 @@ def test_every_call_is_one_round_trip(counted: tuple[PostgresStore, Counter]) ->
         lambda: store.put(objects[:5]),
     ]
     for call in calls:
-        # psycopg prepares a statement when it is run for the sixth time.
+        # psycopg prepares a statement at its sixth execution.
         for _ in range(7):
             call()
         before = counter.answers
@@ -98,7 +98,7 @@ def test_every_call_is_one_round_trip(counted: tuple[PostgresStore, Counter]) ->
 
 
 def test_a_read_costs_no_transaction(counted: tuple[PostgresStore, Counter]) -> None:
-    """Not even the first one, on a connection that exists."""
+    """Not even for the first one, on a connection that exists."""
     store, counter = counted
     store.settings()
     before = counter.answers

@@ -1,5 +1,5 @@
-"""PostgreSQL decides in SQL what the memory store decides in Python: random calls have the same
-outcomes and the same state afterwards."""
+"""Random calls have the same outcomes and final state in PostgreSQL, which decides in SQL,
+and in the memory store, which decides in Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOVES = st.builds(
     st.sampled_from(["", "text"]),
     st.sampled_from(["", "r"]),
 )
-# What is stored beside an object belongs to it.
+# The index entry of an object always belongs to it.
 OBJECTS = st.sampled_from(
     [
         StoredObject(id_of(text), 3, b"data" * 200, (b"x", b"y")[: n % 3])
@@ -63,7 +63,7 @@ CALLS = st.lists(st.lists(WRITES, min_size=1, max_size=6), min_size=1, max_size=
 
 @pytest.fixture(scope="module")
 def stores() -> Iterator[Iterator[PostgresStore]]:
-    """Empty stores, one after the other."""
+    """Yields empty stores, one after another."""
     with new_url() as url:
         made: list[PostgresStore] = []
 
@@ -89,7 +89,7 @@ def stores() -> Iterator[Iterator[PostgresStore]]:
 
 
 def state(store: Store) -> object:
-    """Everything but the numbers, of which only the order counts."""
+    """Returns everything except the numbers, whose order is compared."""
     return (
         sorted(
             (one.id, one.kind, one.data) for one in store.scan() if isinstance(one, StoredObject)
@@ -108,7 +108,9 @@ def state(store: Store) -> object:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(calls=CALLS)
-def test_random_calls(stores: Iterator[PostgresStore], calls: list[list[Write]]) -> None:
+def test_random_calls_have_the_same_outcomes(
+    stores: Iterator[PostgresStore], calls: list[list[Write]]
+) -> None:
     postgres, memory = next(stores), MemoryStore()
     for call in calls:
         assert postgres.commit(call) == memory.commit(call)

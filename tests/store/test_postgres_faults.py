@@ -1,5 +1,5 @@
-"""The PostgreSQL store when things fail: an outcome is done, stale, nothing written, or unknown and
-then resolved. Never wrong."""
+"""Failures of PostgreSQL: an outcome is done, stale, nothing written, or unknown and then
+resolved. It is never wrong."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def schema_of(url: str) -> str:
 
 @contextmanager
 def admin(server: PostgresServer, url: str) -> Iterator[psycopg.Connection[Any]]:
-    """Another connection, in the schema of the store."""
+    """Returns another connection, in the schema of the store."""
     with server.connect() as connection:
         connection.execute(f"SET search_path TO {schema_of(url)}")
         yield connection
@@ -62,7 +62,7 @@ def admin(server: PostgresServer, url: str) -> Iterator[psycopg.Connection[Any]]
 
 @contextmanager
 def locked(server: PostgresServer, url: str, name: str = "main") -> Iterator[None]:
-    """While this lasts, commits to this reference wait."""
+    """Makes commits to a reference wait within the block."""
     with admin(server, url) as connection, connection.transaction():
         connection.execute("SELECT FROM refs WHERE name = %s FOR UPDATE", (name,))
         yield
@@ -76,7 +76,7 @@ def wait_until(happened: Callable[[], object]) -> None:
 
 
 def waiting(server: PostgresServer) -> list[int]:
-    """The processes of the server that wait for a lock."""
+    """Returns the processes of the server that wait for a lock."""
     with server.connect() as connection:
         rows = connection.execute(
             "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE"
@@ -89,10 +89,11 @@ def waiting(server: PostgresServer) -> list[int]:
 
 
 class Proxy:
-    """Passes bytes on, until a test says otherwise.
+    """Forwards bytes, except in two modes.
 
-    `hold_requests`: what clients send is kept until `release`. `drop_answers`: the next bytes that
-    the server sends to a client that has sent a commit never arrive, and the connection is cut.
+    `hold_requests`: bytes from clients are held back until `release`. `drop_answers`: the next
+    bytes that the server sends to a client that has sent a commit are lost, and the connection is
+    cut.
     """
 
     def __init__(self, port: int) -> None:
@@ -139,7 +140,7 @@ class Proxy:
             _cut(client)
 
     def release(self) -> None:
-        """Send what was held on, and read the server's answers to it."""
+        """Forwards the held requests, and reads the server's answers to them."""
         for server, data in self.held:
             server.sendall(data)
         self.held.clear()
@@ -164,7 +165,7 @@ def proxy(server: PostgresServer) -> Iterator[Proxy]:
 
 @pytest.fixture
 def through(proxy: Proxy, server: PostgresServer, store: PostgresStore) -> Iterator[PostgresStore]:
-    """The same store, by way of the proxy; its commit statement is prepared."""
+    """The same store through the proxy; its commit statement is prepared."""
     url = store.url.replace(f":{server.port}/", f":{proxy.port}/")
     through = open_postgres(url + "&pool_size=2", patience=5)
     for n in range(7):
@@ -174,7 +175,7 @@ def through(proxy: Proxy, server: PostgresServer, store: PostgresStore) -> Itera
 
 
 def cut_in_time(proxy: Proxy, fault: str) -> threading.Thread:
-    """Lets connections work again shortly after the fault."""
+    """Makes connections work again shortly after the fault."""
     setattr(proxy, fault, True)
 
     def mend() -> None:
@@ -186,7 +187,7 @@ def cut_in_time(proxy: Proxy, fault: str) -> threading.Thread:
     return thread
 
 
-def test_an_answer_that_is_lost_after_the_commit_is_found_out(
+def test_a_lost_answer_after_the_commit_is_resolved(
     through: PostgresStore, store: Store, proxy: Proxy
 ) -> None:
     one = commit("main", "0", "1", "r")
@@ -223,7 +224,7 @@ def test_each_write_of_a_group_whose_answer_is_lost_has_its_outcome(
     assert len(store.reflog("main")) == 2
 
 
-def test_a_request_that_is_lost_before_the_commit_wrote_nothing(
+def test_a_request_lost_before_the_commit_writes_nothing(
     through: PostgresStore, store: Store, proxy: Proxy
 ) -> None:
     one = commit("main", "0", "1", "r")
@@ -261,9 +262,9 @@ def test_a_late_request_cannot_overtake_its_repetition(
 def test_a_commit_in_flight_is_waited_for(
     through: PostgresStore, store: PostgresStore, server: PostgresServer, proxy: Proxy
 ) -> None:
-    """Its client is cut off while the server waits for a lock.
+    """Its client is disconnected while the server waits for a lock.
 
-    The tombstone waits for the transaction, which ends well.
+    The tombstone waits for the transaction, which commits.
     """
     one = commit("main", "0", "1", "r")
     with ThreadPoolExecutor(1) as pool:
@@ -278,7 +279,7 @@ def test_a_commit_in_flight_is_waited_for(
     assert len(store.reflog("main")) == 2
 
 
-def test_what_cannot_be_found_out_is_said_to_be_unknown(
+def test_an_unresolvable_outcome_is_reported_as_unknown(
     postgres_url: str, server: PostgresServer, store: Store
 ) -> None:
     proxy = Proxy(server.port)
@@ -305,11 +306,11 @@ def test_a_read_survives_a_broken_connection(through: PostgresStore, proxy: Prox
     assert write(through, commit("main", "0", "1")) == Done()
 
 
-# -- the server and its processes end --
+# -- the server and its processes exit --
 
 
 class Crowd:
-    """Writers that count one reference up each, and remember what they were told."""
+    """Writers that each increment one reference, and record the outcomes."""
 
     def __init__(self, store: Store, names: list[str]) -> None:
         self._store = store
@@ -342,7 +343,8 @@ class Crowd:
             thread.join(120)
 
     def check(self, store: Store) -> None:
-        """What was done is there once, in a chain without gaps; what was refused is not there."""
+        """Checks that done writes exist once, in a chain without gaps, and that refused ones do
+        not."""
         rows = [row.move for row in reversed(store.reflog())]
         logged = [
             move.request_id for move in rows if move.operation == "commit" and move.request_id
@@ -363,7 +365,9 @@ class Crowd:
         assert store.get([id_of(id_) for id_ in logged]).keys() == {id_of(id_) for id_ in logged}
 
 
-def test_killed_backends(postgres_url: str, server: PostgresServer) -> None:
+def test_killed_backends_lose_no_acknowledged_write(
+    postgres_url: str, server: PostgresServer
+) -> None:
     store = create_postgres(postgres_url)
     store.commit([create("a"), create("b")])
     crowd = Crowd(store, ["a", "a", "b", "b"])
@@ -385,7 +389,7 @@ def test_killed_backends(postgres_url: str, server: PostgresServer) -> None:
 
 
 @pytest.mark.parametrize("how", ["kill", "crash", "fast"])
-def test_a_server_that_ends_and_comes_back(how: str) -> None:
+def test_a_restarted_server_loses_no_acknowledged_write(how: str) -> None:
     server = PostgresServer()
     with new_url(server) as url:
         store = create_postgres(url)
@@ -402,13 +406,13 @@ def test_a_server_that_ends_and_comes_back(how: str) -> None:
         wait_until(lambda: len(crowd.done) > 60)
         crowd.end()
         crowd.check(store)
-        # While the server was away the patience was long enough to find everything out.
+        # While the server was unavailable, the patience was long enough to resolve all outcomes.
         assert crowd.unknown == []
         store.close()
     server.stop()
 
 
-def test_a_server_that_is_away_is_said_to_be() -> None:
+def test_an_unavailable_server_is_reported() -> None:
     server = PostgresServer()
     with new_url(server) as url:
         store = create_postgres(url, patience=0.5)
@@ -454,10 +458,10 @@ def test_a_commit_that_waits_too_long_writes_nothing(
     limited.close()
 
 
-def test_a_connection_is_waited_for_only_so_long(store: Store, postgres_url: str) -> None:
+def test_waiting_for_a_connection_times_out(store: Store, postgres_url: str) -> None:
     small = open_postgres(postgres_url + "&pool_size=2", patience=0.3)
     with small._pool.connection(writing=True):
-        # Reading goes on: commits may not take all connections.
+        # Reads still work: commits may not take all connections.
         assert small.reference("main") == store.reference("main")
         with pytest.raises(
             StoreUnavailable, match=r"no connection of this process became free; .*pool_size=2"
@@ -473,7 +477,7 @@ def test_a_connection_is_waited_for_only_so_long(store: Store, postgres_url: str
 def _raise_in_trigger(
     connection: psycopg.Connection[Any], table: str, code: str, times: int
 ) -> None:
-    """The first writes to this table fail. The count does not belong to the transaction."""
+    """Makes the first writes to this table fail. The count is not part of the transaction."""
     connection.execute("CREATE SEQUENCE faults")
     connection.execute(
         f"""CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -490,7 +494,7 @@ def _raise_in_trigger(
 
 @pytest.mark.parametrize("table", ["objects", "refs", "reflog", "requests"])
 @pytest.mark.parametrize("code", ["40001", "40P01", "23505"])
-def test_lost_races_are_run_again(
+def test_lost_races_are_retried(
     store: Store, postgres_url: str, server: PostgresServer, table: str, code: str
 ) -> None:
     with admin(server, postgres_url) as connection:
@@ -526,10 +530,8 @@ def test_errors_of_the_server_write_nothing(
     assert write(store, one) == Done()
 
 
-def test_a_real_deadlock_is_run_again(
-    store: Store, postgres_url: str, server: PostgresServer
-) -> None:
-    """Another program locks references in the wrong order."""
+def test_a_deadlock_is_retried(store: Store, postgres_url: str, server: PostgresServer) -> None:
+    """Another program locks references in the opposite order."""
     store.commit([create("a"), create("b")])
     both = a_write(moves=[a_move("a", "0", "1"), a_move("b", "0", "1")])
     with ThreadPoolExecutor(1) as pool, admin(server, postgres_url) as other:
@@ -537,14 +539,14 @@ def test_a_real_deadlock_is_run_again(
         other.execute("SELECT FROM refs WHERE name = 'b' FOR UPDATE")
         outcome: Future[object] = pool.submit(write, store, both)
         wait_until(lambda: waiting(server))
-        # The victim is the one who notices first.
+        # PostgreSQL cancels the transaction that detects the deadlock first.
         with suppress(psycopg.errors.DeadlockDetected):
             other.execute("SELECT FROM refs WHERE name = 'a' FOR UPDATE")
         other.execute("ROLLBACK")
         assert outcome.result(30) == Done()
 
 
-def test_a_database_that_is_read_only_is_read(store: Store, postgres_url: str) -> None:
+def test_a_read_only_database_can_be_read(store: Store, postgres_url: str) -> None:
     reading = open_postgres(postgres_url + "&options=-c%20default_transaction_read_only%3Don")
     assert reading.references() == store.references()
     for call in (lambda: write(reading, create("dev")), lambda: reading.put([an_object("a")])):
@@ -569,7 +571,7 @@ def test_durability_and_isolation_do_not_depend_on_the_defaults_of_the_database(
     store.close()
 
 
-def test_tables_that_are_gone_are_said_to_be(
+def test_missing_tables_are_reported(
     store: Store, postgres_url: str, server: PostgresServer
 ) -> None:
     with server.connect() as connection:
@@ -599,7 +601,7 @@ def test_damaged_objects_are_found(store: Store, postgres_url: str, server: Post
 # -- closing and forking --
 
 
-def test_closing_while_others_read_and_write(postgres_url: str) -> None:
+def test_closing_during_reads_and_writes(postgres_url: str) -> None:
     store = create_postgres(postgres_url)
     store.commit([create("a"), create("b")])
     store.put(an_object(str(n)) for n in range(2000))
@@ -636,13 +638,13 @@ def test_closing_while_others_read_and_write(postgres_url: str) -> None:
 def _in_child(work: Callable[[], bool]) -> bool:
     child = os.fork()
     if not child:
-        # Without `finally` of the test and without pytest.
+        # Skips the test's `finally` and pytest.
         os._exit(0 if work() else 1)
     return os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_child_has_connections_of_its_own(store: PostgresStore) -> None:
+def test_a_forked_child_has_its_own_connections(store: PostgresStore) -> None:
     def work() -> bool:
         outcome = write(store, commit("main", "0", "child"))
         store.close()
@@ -654,7 +656,7 @@ def test_a_forked_child_has_connections_of_its_own(store: PostgresStore) -> None
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_while_other_threads_use_the_store(store: PostgresStore) -> None:
+def test_the_store_can_be_forked_while_threads_use_it(store: PostgresStore) -> None:
     over = threading.Event()
 
     def read() -> None:

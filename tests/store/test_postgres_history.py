@@ -1,5 +1,5 @@
-"""Random concurrent work on one database by several stores, as of several servers, while
-connections break: the history is linearizable."""
+"""Random concurrent work of several stores on one database, with broken connections, has a
+linearizable history."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Worker:
                     )
                 )()
             except StoreUnavailable:
-                # A read that failed has seen nothing; writes are counted where they are made.
+                # A failed read has no result; writes are recorded where they are made.
                 time.sleep(0.001)
 
     def _read(self) -> None:
@@ -106,7 +106,7 @@ class Worker:
         self._history.refused.update(_targets([write]))
 
     def _repeat(self) -> None:
-        """What was acknowledged stays done, whoever asks again."""
+        """Checks that an acknowledged write stays done for every store."""
         if self._last is not None:
             assert self._store.commit([self._last]) == [Repeated(self._last.request)]
 
@@ -117,7 +117,7 @@ class Worker:
 
 
 def _a_write(at: dict[str, bytes]) -> Write:
-    """To each reference a target of its own."""
+    """Returns a write that moves each reference to a unique target."""
     id_ = token_hex(8)
     after = {name: token_bytes(32) for name in at}
     moves = [Move(name, "BRANCH", at[name], after[name], 1, "", "commit", "", id_) for name in at]
@@ -133,7 +133,7 @@ def _targets(writes: list[Write]) -> set[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_random_work_of_several_stores(
+def test_random_work_of_several_stores_is_linearizable(
     postgres_url: str, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     history = History()
@@ -167,9 +167,9 @@ def test_random_work_of_several_stores(
 
 
 def rows(store: Store, name: str) -> list[Row]:
-    """The log of a reference.
+    """Returns the log of a reference.
 
-    Every write gives its references targets of their own, which stand for it.
+    Every write moves its references to unique targets, which identify it.
     """
     moves = [row.move for row in reversed(store.reflog(name))]
     assert moves[0].before is None

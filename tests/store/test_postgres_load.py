@@ -1,4 +1,4 @@
-"""Loading into PostgreSQL when the connection is lost, and what the server does for a dump."""
+"""Loads into PostgreSQL with lost connections, and the server's work for a dump."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from tests.store.test_postgres_faults import Proxy, wait_until
 
 
 class CommitProxy(Proxy):
-    """Cuts the connection of a client that sends COMMIT: before it arrives, or before its answer
-    does."""
+    """Cuts the connection of a client that sends COMMIT, before it arrives or before its answer."""
 
     fault = ""
     happened = False
@@ -85,7 +84,7 @@ def load(store: PostgresStore, source: MemoryStore, proxy: CommitProxy, fault: s
         store.close()
 
 
-def test_a_load_whose_commit_never_arrived_changed_nothing(
+def test_a_load_whose_commit_was_lost_changes_nothing(
     store: PostgresStore, source: MemoryStore, proxy: CommitProxy, server: PostgresServer
 ) -> None:
     before = contents(store)
@@ -98,7 +97,7 @@ def test_a_load_whose_commit_never_arrived_changed_nothing(
     assert contents(store) == contents(source)
 
 
-def test_a_load_whose_answer_is_lost_is_found_out(
+def test_a_load_with_a_lost_answer_is_resolved(
     store: PostgresStore, source: MemoryStore, proxy: CommitProxy, server: PostgresServer
 ) -> None:
     def mend() -> None:
@@ -112,7 +111,7 @@ def test_a_load_whose_answer_is_lost_is_found_out(
     assert contents(store) == contents(source)
 
 
-def test_a_load_whose_outcome_cannot_be_found_out_says_so(
+def test_an_unresolvable_load_is_reported_as_unknown(
     store: PostgresStore, source: MemoryStore, proxy: CommitProxy, server: PostgresServer
 ) -> None:
     with pytest.raises(OutcomeUnknown, match="load again"):
@@ -123,8 +122,8 @@ def test_a_load_whose_outcome_cannot_be_found_out_says_so(
 def test_a_dump_sorts_no_objects(
     store: PostgresStore, source: MemoryStore, server: PostgresServer
 ) -> None:
-    """The server merges the kinds in the order of numbers by an index, so it holds none of them
-    back."""
+    """An index gives the server the objects in the order of numbers, so it need not collect them
+    first."""
     with source.dump() as dump:
         store.load(dump)
     with store.dump() as dump:
@@ -138,7 +137,7 @@ def test_a_dump_sorts_no_objects(
     assert "  Sort  " not in plan
 
 
-def test_a_dump_is_ended_by_the_server(
+def test_a_dump_that_the_server_cancels_is_reported(
     store: PostgresStore, source: MemoryStore, server: PostgresServer
 ) -> None:
     with source.dump() as dump:

@@ -1,4 +1,4 @@
-"""Creating and opening stores in PostgreSQL: URLs, passwords, schemas, formats, rights."""
+"""Creating and opening stores in PostgreSQL: URLs, passwords, schemas, formats, permissions."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_malformed_url_is_refused(url: str, said: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_the_options_of_a_url() -> None:
+def test_options_of_a_url_are_parsed() -> None:
     found = parse_location(
         "postgresql://ada@h1,h2:5433/db?schema=s%2F1&pool_size=5&sslmode=verify-full&options=-c%20a%3Db+c"
     )
@@ -107,7 +107,7 @@ def test_the_url_opens_the_store_again(postgres_url: str) -> None:
     again.close()
 
 
-def test_application_name_and_tls(postgres_url: str, server: PostgresServer) -> None:
+def test_application_name_and_tls_can_be_set(postgres_url: str, server: PostgresServer) -> None:
     store = create_postgres(postgres_url + "&application_name=loader%20one")
     with server.connect() as connection:
         names = connection.execute(
@@ -115,14 +115,14 @@ def test_application_name_and_tls(postgres_url: str, server: PostgresServer) -> 
         ).fetchall()
     assert ("loader one",) in names
     store.close()
-    # This server has no TLS: insisting on it means no connection.
+    # This server has no TLS, so requiring TLS prevents the connection.
     with pytest.raises(StoreUnavailable, match="SSL"):
         open_postgres(postgres_url + "&sslmode=require")
 
 
 @pytest.fixture
 def guarded(server: PostgresServer) -> Iterator[PostgresServer]:
-    """The server wants a password from the user `ada`."""
+    """The server requires a password from the user `ada`."""
     rules = server.folder / "data/pg_hba.conf"
     before = rules.read_text()
     with server.connect() as connection:
@@ -182,7 +182,7 @@ def test_passwords_come_from_the_environment_and_files(
 # -- schemas and formats --
 
 
-def test_a_store_that_is_not_there(postgres_url: str, server: PostgresServer) -> None:
+def test_a_missing_store_is_reported(postgres_url: str, server: PostgresServer) -> None:
     with pytest.raises(StoreNotFound, match="schema test_"):
         open_store(postgres_url)
     with pytest.raises(StoreUnavailable, match="does not exist"):
@@ -244,7 +244,7 @@ def test_a_schema_with_other_tables_is_left_alone(
         create_postgres(postgres_url)
 
 
-def test_a_foreign_table_of_the_same_name_is_no_store(
+def test_a_foreign_table_of_the_same_name_is_not_a_store(
     postgres_url: str, server: PostgresServer
 ) -> None:
     with server.connect() as connection:
@@ -297,7 +297,7 @@ def test_an_older_format_is_migrated_once_in_one_transaction(postgres_url: str) 
     store.close()
 
 
-def test_functions_of_this_version_are_added_to_a_store_of_another_one(
+def test_a_store_gets_the_functions_of_each_version(
     postgres_url: str, server: PostgresServer
 ) -> None:
     create_postgres(postgres_url).close()
@@ -313,7 +313,7 @@ def test_functions_of_this_version_are_added_to_a_store_of_another_one(
     store.close()
 
 
-def test_text_is_compared_by_code_point_whatever_the_database_says(
+def test_text_is_compared_by_code_point_in_every_database(
     postgres_url: str, server: PostgresServer
 ) -> None:
     create_postgres(postgres_url).close()
@@ -339,10 +339,10 @@ def test_a_database_in_another_encoding_is_refused(
             connection.execute("DROP DATABASE latin")
 
 
-# -- rights --
+# -- permissions --
 
 
-def test_a_reader_reads_and_is_told_what_it_may_not(
+def test_a_read_only_user_can_read_and_gets_clear_refusals(
     postgres_url: str, server: PostgresServer
 ) -> None:
     store = create_postgres(postgres_url)

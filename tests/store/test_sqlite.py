@@ -1,4 +1,4 @@
-"""The SQLite store keeps the store contract."""
+"""The SQLite store fulfils the store contract."""
 
 from pathlib import Path
 

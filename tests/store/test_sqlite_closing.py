@@ -1,5 +1,5 @@
-"""Closing a SQLite store while other threads use it: their calls end, or say that the store has
-been closed."""
+"""Closing a SQLite store while other threads use it: their calls finish, or report that the
+store is closed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_closing_while_threads_are_busy(filled: str, act: Callable[[SQLiteStore]
                 f"store {filled}: has been closed"
             ] * len(busy)
         assert [entry.name for entry in Path(filled).parent.iterdir()] == ["store.sqlite"]
-        # A lease that could not be given back would only expire.
+        # A lease that could not be released would only expire.
         connection = apsw.Connection(filled)
         connection.execute("DELETE FROM leases").fetchall()
         connection.close()
@@ -79,7 +79,7 @@ def test_closing_while_the_change_counter_is_read(filled: str) -> None:
             ended.result(30)
 
 
-def test_a_writer_that_waits_for_the_lock_gives_up(filled: str) -> None:
+def test_a_writer_stops_waiting_for_the_lock(filled: str) -> None:
     store, holder = open_sqlite(filled), apsw.Connection(filled)
     holder.execute("BEGIN IMMEDIATE")
     with ThreadPoolExecutor(1) as pool:
@@ -94,8 +94,8 @@ def test_a_writer_that_waits_for_the_lock_gives_up(filled: str) -> None:
     holder.close()
 
 
-def test_a_commit_under_way_when_the_store_is_closed_is_done_or_not(filled: str) -> None:
-    """An acknowledged write is there, and one that was refused is not."""
+def test_a_commit_during_closing_is_done_or_refused(filled: str) -> None:
+    """An acknowledged write exists, and a refused one does not."""
     done = 0
     for n in range(30):
         store = open_sqlite(filled)

@@ -1,4 +1,4 @@
-"""What a SQLite store costs: pages, bytes, and which index answers what."""
+"""The costs of a SQLite store: pages, bytes, and the index of each query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.store.samples import (
 )
 
 
-def test_an_object_that_is_young_anyway_costs_no_page(path: str) -> None:
+def test_writing_a_young_object_again_costs_no_page(path: str) -> None:
     clock = Clock()
     store = create_sqlite(path, clock=clock)
     objects = [an_object(str(n)) for n in range(50)]
@@ -44,8 +44,8 @@ def test_an_object_that_is_young_anyway_costs_no_page(path: str) -> None:
 
 
 def test_a_one_key_commit_at_500_tables_costs_less_than_six_kilobytes(path: str) -> None:
-    """Two nodes, a commit, a value, a move: what the kernel writes, in realistic and incompressible
-    sizes."""
+    """Two nodes, a commit, a value and a move, as the kernel writes them, in realistic and
+    incompressible sizes."""
     random = Random(1)
     store = create_sqlite(path)
     write(store, create("main", "0"))
@@ -122,7 +122,7 @@ def test_reading_a_page_of_references_does_not_read_the_others(path: str) -> Non
     assert "requests USING PRIMARY KEY" in plans[5]
 
 
-def test_a_lease_does_not_wait_for_the_disk_and_every_write_does(path: str) -> None:
+def test_writes_wait_for_the_disk_but_leases_do_not(path: str) -> None:
     begun: list[int] = []
 
     def trace(connection: apsw.Connection) -> None:

@@ -1,4 +1,4 @@
-"""Damaged bytes in the file of a SQLite store are found, wherever they are."""
+"""Damaged bytes anywhere in the file of a SQLite store are found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def change(path: str, sql: str) -> None:
 
 
 def test_a_flipped_byte_anywhere_in_an_object_is_found(filled: str) -> None:
-    """Each byte of a small and of a compressed object, as it stands in the file."""
+    """Flips each byte of a small and of a compressed object in the file."""
     for victim in (an_object("1", COMMIT, 300), an_object("node 1", NODE, 3000)):
         connection = apsw.Connection(filled)
         blob: bytes = connection.execute(
@@ -46,7 +46,7 @@ def test_a_flipped_byte_anywhere_in_an_object_is_found(filled: str) -> None:
 
 
 @pytest.mark.parametrize("damage", ["NULL", "7", "'text'", "x''", "x'00'", "x'0900000000'"])
-def test_an_object_that_is_no_object_is_damage(filled: str, damage: str) -> None:
+def test_an_invalid_object_is_damaged(filled: str, damage: str) -> None:
     change(
         filled,
         (
@@ -56,7 +56,7 @@ def test_an_object_that_is_no_object_is_damage(filled: str, damage: str) -> None
     )
     store = open_sqlite(filled)
     found = [o for o in store.scan() if not isinstance(o, StoredObject)]
-    if damage == "NULL":  # refused by the table itself
+    if damage == "NULL":  # the table itself refuses it
         assert found == []
     else:
         assert [o.id for o in found] == [id_of("1")]
@@ -66,10 +66,10 @@ def test_an_object_that_is_no_object_is_damage(filled: str, damage: str) -> None
     store.close()
 
 
-def test_a_flipped_byte_in_the_file_never_gives_a_wrong_object_or_a_strange_error(
+def test_a_flipped_byte_in_the_file_never_causes_a_wrong_object(
     filled: str, tmp_path: Path
 ) -> None:
-    """Wherever it is: an error of ours, a missing object, or the truth."""
+    """Each flip causes one of our errors, a missing object, or the correct answer."""
     whole = Path(filled).read_bytes()
     truth = {
         o.id: o.data
@@ -117,7 +117,7 @@ def test_a_flipped_byte_in_the_file_never_gives_a_wrong_object_or_a_strange_erro
             Path(f"{damaged}{leftover}").unlink(missing_ok=True)
 
 
-def test_what_is_damaged_is_left_out_of_what_was_written_before(tmp_path: Path) -> None:
+def test_damaged_objects_are_not_read_ahead(tmp_path: Path) -> None:
     path = str(tmp_path / "store.sqlite")
     store = create_sqlite(path)
     objects = [an_object(str(n), COMMIT) for n in range(8)]
@@ -134,7 +134,7 @@ def test_what_is_damaged_is_left_out_of_what_was_written_before(tmp_path: Path) 
 
 
 def rows_of_every_table(store: SQLiteStore) -> list[Callable[[], object]]:
-    """Reading each table; `commit` reads references and requests, too."""
+    """Reads each table; `commit` also reads references and requests."""
     return [
         lambda: store.reference("main"),
         store.references,
@@ -206,7 +206,7 @@ def test_a_changed_field_of_any_row_is_found(filled: str, table: str, column: st
 
 @pytest.mark.parametrize("column", ["id", "kind"])
 def test_the_bytes_of_another_object_are_found(filled: str, column: str) -> None:
-    """The index over ids, or the kind beside the bytes, is damaged."""
+    """The index of ids, or the kind of an object, is damaged."""
     changed = {"id": "CAST(x'01' || substr(id, 2) AS BLOB)", "kind": "kind + 1"}[column]
     change(filled, f"UPDATE objects SET {column} = {changed} WHERE id = x'{id_of('1').hex()}'")
     store = open_sqlite(filled)

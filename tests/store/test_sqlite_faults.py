@@ -1,5 +1,5 @@
-"""Faults of a SQLite store: an error before and after every statement, a full disk, a failing disk,
-a lock that is held for too long."""
+"""Faults of a SQLite store: an error before and after every statement, a full disk, a
+failing disk, a lock that is held too long."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.store.samples import (
 
 
 class Fault(Exception):
-    """What goes wrong."""
+    """A simulated error."""
 
 
 def contents(store: Store) -> object:
@@ -41,7 +41,7 @@ def contents(store: Store) -> object:
 
 
 def everything(n: int) -> Write:
-    """A write that uses every kind of statement."""
+    """Returns a write that uses every kind of statement."""
     moves = [
         a_move("main", str(n), str(n + 1), request_id=f"request {n}"),
         a_move("new", None, "1", request_id=f"request {n}"),
@@ -57,8 +57,8 @@ def everything(n: int) -> Write:
 
 
 class Faults:
-    """Counts the statements of the connections opened while it is on, and fails at (or from) one of
-    them."""
+    """Counts the statements of the connections opened while it is active, and fails at (or from)
+    one of them."""
 
     def __init__(self) -> None:
         self.armed = False
@@ -113,7 +113,7 @@ def delete_some(store: SQLiteStore) -> None:
 @pytest.mark.parametrize(
     "act", [write_one, write_three, write_under_a_lease, put_some, delete_some]
 )
-def test_a_fault_before_any_statement_leaves_nothing_half_written(
+def test_a_fault_before_a_statement_leaves_no_partial_write(
     filled: str, act: Callable[[SQLiteStore], None], lasting: bool
 ) -> None:
     faults = Faults()
@@ -132,7 +132,7 @@ def test_a_fault_before_any_statement_leaves_nothing_half_written(
             other = open_sqlite(filled)
             after = contents(other)
             assert contents(store) == after
-            # The failed writer holds no lock and no lease for long.
+            # The failed writer must not hold a lock or a lease for long.
             other.put([])
             release_leases(filled)
             other.close()
@@ -145,7 +145,7 @@ def test_a_fault_before_any_statement_leaves_nothing_half_written(
 
 
 def complete(found: object) -> bool:
-    """Whether all of one of the acts above is there, and nothing else."""
+    """Returns whether exactly one of the acts above is complete."""
     objects, references, reflog, settings = found  # type: ignore[misc]
     if not settings.values:
         return len(objects) in (2, 4)
@@ -163,8 +163,8 @@ def release_leases(path: str) -> None:
     connection.close()
 
 
-def test_a_fault_after_the_commit_statement_leaves_all_of_it_written(filled: str) -> None:
-    """The answer is lost, the write is not: the request id finds it."""
+def test_a_fault_after_the_commit_leaves_the_whole_write(filled: str) -> None:
+    """The answer is lost, but not the write: the request id finds it."""
 
     def fail(*_: object) -> int:
         raise Fault
@@ -183,7 +183,7 @@ def test_a_fault_after_the_commit_statement_leaves_all_of_it_written(filled: str
 
 
 @pytest.mark.parametrize("denied", ["refs", "reflog", "objects", "settings", "requests"])
-def test_a_statement_that_sqlite_itself_refuses(filled: str, denied: str) -> None:
+def test_a_statement_that_sqlite_refuses_writes_nothing(filled: str, denied: str) -> None:
     def authorize(action: int, table: str | None, *_: object) -> int:
         return (
             apsw.SQLITE_DENY if action == apsw.SQLITE_INSERT and table == denied else apsw.SQLITE_OK
@@ -206,7 +206,7 @@ def test_a_statement_that_sqlite_itself_refuses(filled: str, denied: str) -> Non
 
 @contextmanager
 def room_for(pages: int) -> Iterator[None]:
-    """SQLite's own limit of the file's size answers exactly what a full disk answers."""
+    """Limits the file's size; SQLite then reports the same error as for a full disk."""
 
     def limit(connection: apsw.Connection) -> None:
         used = connection.execute("PRAGMA page_count").get
@@ -222,7 +222,7 @@ def big(n: int) -> StoredObject:
     return StoredObject(id_of(f"big {n}"), 1, Random(n).randbytes(9000))
 
 
-def test_a_full_disk_writes_nothing_and_says_so(filled: str) -> None:
+def test_a_full_disk_writes_nothing_and_is_reported(filled: str) -> None:
     with room_for(5):
         store = open_sqlite(filled)
         before = contents(store)
@@ -235,7 +235,7 @@ def test_a_full_disk_writes_nothing_and_says_so(filled: str) -> None:
             )
         assert "\n" not in str(caught.value)
         assert contents(store) == before
-        assert write(store, commit("main", "1", "2")) == Done()  # a small one fits
+        assert write(store, commit("main", "1", "2")) == Done()  # a small write fits
         store.close()
     store = open_sqlite(filled)
     assert write(store, a_write([big(n) for n in range(5)], [a_move("main", "2", "3")])) == Done()
@@ -253,14 +253,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         check=False,
     ).returncode:
         pytest.skip(
-            "a file system cannot be mounted here; test_a_full_disk_writes_nothing_and_says_so"
+            "a file system cannot be mounted here; test_a_full_disk_writes_nothing_and_is_reported"
             " tests the same by SQLite's limit"
         )
     yield disk
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
-def test_a_disk_that_is_really_full(small_disk: Path, filled: str, tmp_path: Path) -> None:
+def test_a_real_full_disk_loses_nothing(small_disk: Path, filled: str, tmp_path: Path) -> None:
     path = shutil.copy(filled, small_disk)
     store = open_sqlite(path)
     for n in range(1, 1000):
@@ -273,7 +273,7 @@ def test_a_disk_that_is_really_full(small_disk: Path, filled: str, tmp_path: Pat
     assert n > 3
     assert contents(store) == before
     store.close()
-    # With room again, everything acknowledged is there and writing goes on. (Without room SQLite
+    # With space again, everything acknowledged exists and writes work. (Without space, SQLite
     # cannot empty its log file.)
     roomy = open_sqlite(str(shutil.copytree(small_disk, tmp_path / "roomy") / "store.sqlite"))
     assert contents(roomy) == before
@@ -281,9 +281,7 @@ def test_a_disk_that_is_really_full(small_disk: Path, filled: str, tmp_path: Pat
     roomy.close()
 
 
-def test_a_disk_without_any_room_left_is_one_line_with_the_way_out(
-    small_disk: Path, filled: str
-) -> None:
+def test_a_completely_full_disk_is_reported_with_a_hint(small_disk: Path, filled: str) -> None:
     path = shutil.copy(filled, small_disk)
     with suppress(OSError), (small_disk / "fill").open("wb", buffering=0) as fill:
         while fill.write(bytes(1000)):
@@ -333,7 +331,9 @@ store.close()
         (3 * 4120, "nothing was written|None|store {0}: the disk is full or fails; make room"),
     ],
 )
-def test_a_disk_that_fails_during_the_commit(filled: str, room: int, expected: str) -> None:
+def test_a_disk_failure_during_the_commit_is_resolved(
+    filled: str, room: int, expected: str
+) -> None:
     """A limit of the file size makes the operating system refuse the bytes of the log file.
 
     If a smaller transaction still fits, the store finds out that nothing was written.
@@ -353,10 +353,10 @@ def test_a_disk_that_fails_during_the_commit(filled: str, room: int, expected: s
 
 
 @pytest.mark.parametrize("digest", [b"digest", b""], ids=["chosen id", "id that nobody chose"])
-def test_a_commit_that_happened_although_the_disk_failed_is_done(
+def test_a_commit_that_is_durable_despite_a_disk_failure_is_done(
     filled: str, digest: bytes
 ) -> None:
-    """The error comes after the log file is complete, once."""
+    """The error occurs once, after the log file is complete."""
     left = [1]
 
     def fail(*_: object) -> int:
@@ -376,7 +376,7 @@ def test_a_commit_that_happened_although_the_disk_failed_is_done(
         store.close()
 
 
-def test_a_lock_held_for_too_long_is_one_line_and_reading_goes_on(filled: str) -> None:
+def test_a_lock_held_too_long_is_reported_and_reads_continue(filled: str) -> None:
     holder, store = apsw.Connection(filled), open_sqlite(filled, patience=0.05)
     with holder:
         holder.execute("DELETE FROM leases")
@@ -396,7 +396,7 @@ def test_a_lock_held_for_too_long_is_one_line_and_reading_goes_on(filled: str) -
     store.close()
 
 
-def test_a_closed_store_says_so(filled: str) -> None:
+def test_using_a_closed_store_is_reported(filled: str) -> None:
     store = open_sqlite(filled)
     store.close()
     for attempt in (
@@ -408,7 +408,7 @@ def test_a_closed_store_says_so(filled: str) -> None:
             attempt()
 
 
-def test_the_clock_is_asked_not_the_computer(path: str) -> None:
+def test_the_store_uses_the_given_clock(path: str) -> None:
     from nessie_cli.store.sqlite import create_sqlite
 
     clock = Clock()

@@ -1,4 +1,4 @@
-"""The file of a SQLite store: how it is made, its format, and what is no store."""
+"""The file of a SQLite store: creation, format, and files that are not stores."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_new_store_is_in_wal_mode_and_carries_mark_and_format(path: str) -> No
     connection.close()
 
 
-def test_many_can_create_at_once(path: str) -> None:
+def test_a_store_can_be_created_concurrently(path: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         stores = list(pool.map(create_sqlite, [path] * 8))
     answers = [write(store, create("main", str(n))) for n, store in enumerate(stores)]
@@ -58,7 +58,7 @@ def test_many_can_create_at_once(path: str) -> None:
     assert names(path) == ["store.sqlite"]
 
 
-def test_no_folder_to_create_in(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match=r"there is no folder .*/nowhere; make it first"):
         create_sqlite(str(tmp_path / "nowhere" / "store.sqlite"))
     (tmp_path / "file").touch()
@@ -66,7 +66,7 @@ def test_no_folder_to_create_in(tmp_path: Path) -> None:
         create_sqlite(str(tmp_path / "file" / "store.sqlite"))
 
 
-def test_creating_over_what_is_no_store_leaves_it_alone(tmp_path: Path) -> None:
+def test_creating_does_not_overwrite_another_file(tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("text", b"precious words\n" * 100)):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(UnsupportedFormat, match=f"{name}: this file is not a nessie store"):
@@ -75,7 +75,7 @@ def test_creating_over_what_is_no_store_leaves_it_alone(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["empty", "text"]
 
 
-def test_creating_over_a_dangling_link_tells_so(tmp_path: Path) -> None:
+def test_creating_over_a_dangling_link_is_reported(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     with pytest.raises(StoreNotFound, match="link: there is no such file"):
         create_sqlite(str(tmp_path / "link"))
@@ -105,13 +105,13 @@ def test_another_programs_sqlite_file_is_refused_and_not_changed(path: str) -> N
         os.urandom(9000),
     ],
 )
-def test_garbage_is_no_store(path: str, content: bytes) -> None:
+def test_an_invalid_file_is_not_a_store(path: str, content: bytes) -> None:
     Path(path).write_bytes(content)
     with pytest.raises(UnsupportedFormat, match="this file is not a nessie store"):
         open_sqlite(path)
 
 
-def test_a_folder_is_no_store(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_store(tmp_path: Path) -> None:
     for make in (open_sqlite, create_sqlite):
         with pytest.raises(UnsupportedFormat, match="is a folder, a store is a file"):
             make(str(tmp_path))
@@ -190,7 +190,7 @@ def test_a_migration_that_fails_changes_nothing(filled: str) -> None:
         notes(filled)
 
 
-def test_many_can_migrate_at_once(filled: str) -> None:
+def test_a_store_can_be_migrated_concurrently(filled: str) -> None:
     """Adding the column twice would fail."""
 
     def migrate(_: int) -> None:
@@ -205,7 +205,7 @@ def test_many_can_migrate_at_once(filled: str) -> None:
     assert notes(filled) == ["made from an older format"]
 
 
-def test_a_format_that_never_was_is_refused(filled: str) -> None:
+def test_an_unknown_format_is_refused(filled: str) -> None:
     for found in (0, -3):
         change(filled, f"PRAGMA user_version = {found}")
         with pytest.raises(
@@ -214,8 +214,8 @@ def test_a_format_that_never_was_is_refused(filled: str) -> None:
             open_sqlite(filled)
 
 
-def test_a_log_file_of_another_store_is_named(filled: str, tmp_path: Path) -> None:
-    """A backup that was copied to the place of a store, whose old log file is still there."""
+def test_a_log_file_of_another_store_is_reported(filled: str, tmp_path: Path) -> None:
+    """A backup was copied over a store whose old log file still exists."""
     other = tmp_path / "other.sqlite"
     busy = create_sqlite(str(other))
     for n in range(300):

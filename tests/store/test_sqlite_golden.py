@@ -1,6 +1,6 @@
-"""A store file of each released format still opens, and says what it said.
+"""A store file of each released format can still be read.
 
-The files in `golden/` are never made anew.
+The files in `golden/` are never rewritten.
 """
 
 from gzip import decompress

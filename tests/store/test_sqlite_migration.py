@@ -1,4 +1,4 @@
-"""A store of format 1 becomes one of today.
+"""Migration of a store of format 1 to the current format.
 
 `golden/format_1_repository.sqlite.gz` was written by a released program.
 """
@@ -43,7 +43,7 @@ def raw(old: str) -> apsw.Connection:
     return copy
 
 
-def test_every_table_is_kept(old: str, raw: apsw.Connection) -> None:
+def test_every_table_is_migrated(old: str, raw: apsw.Connection) -> None:
     store = open_sqlite(old)
     ids: dict[int, bytes] = dict(raw.execute("SELECT rowid, id FROM objects"))  # type: ignore[arg-type]
     scanned = list(store.scan())
@@ -88,7 +88,7 @@ def test_requests_come_from_the_reflog(old: str, raw: apsw.Connection) -> None:
     store.close()
 
 
-def test_numbers_go_on_behind_those_of_the_old_format(old: str, raw: apsw.Connection) -> None:
+def test_numbers_continue_after_those_of_the_old_format(old: str, raw: apsw.Connection) -> None:
     highest: int = raw.execute("SELECT max(rowid) FROM objects").get
     moved: int = raw.execute("SELECT max(number) FROM reflog").get
     store = open_sqlite(old)
@@ -152,7 +152,7 @@ def test_bytes_under_another_id_were_not_found_by_format_1_but_are_now(old: str)
     store.close()
 
 
-def test_an_old_program_that_has_the_file_open_writes_nothing(old: str) -> None:
+def test_an_old_program_cannot_write_to_a_migrated_file(old: str) -> None:
     """Its objects would have no valid check sum."""
     connection = apsw.Connection(old)
     connection.execute("SELECT * FROM refs").fetchall()
@@ -164,7 +164,7 @@ def test_an_old_program_that_has_the_file_open_writes_nothing(old: str) -> None:
     connection.close()
 
 
-def test_a_migration_without_room_changes_nothing(old: str) -> None:
+def test_a_migration_on_a_full_disk_changes_nothing(old: str) -> None:
     def limit(connection: apsw.Connection) -> None:
         used = connection.execute("PRAGMA page_count").get
         connection.execute(f"PRAGMA max_page_count = {used + 3}").fetchall()
@@ -184,7 +184,7 @@ def test_a_migration_without_room_changes_nothing(old: str) -> None:
     store.close()
 
 
-def test_many_can_migrate_at_once(old: str) -> None:
+def test_a_store_can_be_migrated_concurrently(old: str) -> None:
     with ThreadPoolExecutor(6) as pool:
         stores = list(pool.map(open_sqlite, [old] * 6))
     for store in stores:

@@ -1,5 +1,5 @@
-"""One SQLite store, several processes: no update is lost, nobody sees half of a write, and a fork
-is survived."""
+"""One SQLite store, several processes: no update is lost, writes are atomic, and a fork
+works."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ store.close()
 """
 
 
-def test_another_process_sees_all_of_a_write_or_nothing(path: str) -> None:
+def test_another_process_sees_a_write_completely_or_not_at_all(path: str) -> None:
     store = create_sqlite(path)
     write(
         store, a_write([], [a_move("a", None, "0"), a_move("b", None, "0")], {"n": "0", "m": "0"})
@@ -91,7 +91,7 @@ def test_another_process_sees_all_of_a_write_or_nothing(path: str) -> None:
             assert settings["n"] == settings["m"]
             a, b = store.references()
             assert a.target == b.target
-            # Objects come with the reference that needs them.
+            # Objects are committed with the reference that needs them.
             last = store.reflog("a", limit=1)[0].move
             assert last.before is None or store.get([last.before])
             seen.add(settings["n"])
@@ -108,7 +108,7 @@ store.close()
 """
 
 
-def test_processes_that_create_at_once_make_one_store(path: str) -> None:
+def test_concurrent_processes_create_one_store(path: str) -> None:
     answers = [
         word for process in [start(CREATE, path) for _ in range(5)] for word in finish(process)
     ]
@@ -130,7 +130,7 @@ write(store, commit("main", "0", "1"))
 """
 
 
-def test_a_process_that_dies_inside_a_transaction_leaves_no_lock_and_no_trace(path: str) -> None:
+def test_a_process_that_dies_in_a_transaction_leaves_no_trace(path: str) -> None:
     store = create_sqlite(path)
     write(store, create("main", "0"))
     finish(start(CRASH, path))
@@ -150,7 +150,7 @@ store.close()
 """
 
 
-def test_one_request_id_of_two_processes_is_done_once(path: str) -> None:
+def test_a_request_id_of_two_processes_is_committed_once(path: str) -> None:
     store = create_sqlite(path)
     write(store, create("main", "0"))
     both = [start(ONE_REQUEST, path, stdin=subprocess.PIPE) for _ in range(2)]
@@ -160,7 +160,7 @@ def test_one_request_id_of_two_processes_is_done_once(path: str) -> None:
         process.stdin.write("go\n")
         process.stdin.flush()
     outcomes = [finish(process) for process in both]
-    # A process that is ahead finds the next reference as it left it.
+    # Each process continues from the reference that the other one has left.
     assert [sorted(pair) for pair in zip(*outcomes, strict=True)] == [["Done", "Repeated"]] * 50
     assert [row.move.after for row in reversed(store.reflog())] == [
         id_of(str(n)) for n in range(51)
@@ -177,7 +177,7 @@ os._exit(0)
 """
 
 
-def test_a_lease_of_a_process_that_died_expires(path: str) -> None:
+def test_the_lease_of_a_dead_process_expires(path: str) -> None:
     store = create_sqlite(path)
     finish(start(DIE_WITH_LEASE, path))
     begun = time.monotonic()
@@ -283,7 +283,7 @@ print(failed or ended == [0] * 100)
 @pytest.mark.parametrize(
     ("code", "answers"), [(FORK_WHILE_OPEN, 1), (FORK_IN_A_TRANSACTION, 2), (FORK_WITH_THREADS, 1)]
 )
-def test_a_fork_is_survived(path: str, code: str, answers: int) -> None:
+def test_a_store_works_after_a_fork(path: str, code: str, answers: int) -> None:
     assert finish(start(code, path)) == ["True"] * answers
     store = open_sqlite(path)
     assert write(store, create("dev", "0")) == Done()

@@ -1,4 +1,4 @@
-"""Who may read and write the file of a SQLite store, and what the others are told."""
+"""File permissions of a SQLite store, and errors for users without them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def add_column(cursor: apsw.Cursor) -> None:
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A folder with a filled store, and rights that hold: permissions do not bind a superuser, so
-    the test gives up being one."""
+    """A folder with a filled store. Permissions do not bind a superuser, so the test drops these
+    rights."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     store = create_sqlite(str(folder / "store.sqlite"))
     write(store, create("main", "0"))
@@ -70,7 +70,7 @@ def read_but_not_write(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("file", "folder"), [(0o444, 0o777), (0o444, 0o555), (0o666, 0o555)])
-def test_what_may_only_be_read_is_read(shared: Path, file: int, folder: int) -> None:
+def test_a_read_only_store_is_read(shared: Path, file: int, folder: int) -> None:
     as_owner(lambda: (shared / "store.sqlite").chmod(file))
     as_owner(lambda: shared.chmod(folder))
     read_but_not_write(shared / "store.sqlite")
@@ -91,8 +91,8 @@ def test_a_store_that_another_user_has_open_is_read(shared: Path) -> None:
 
 
 def test_commits_that_are_still_in_the_log_file_are_not_silently_left_out(shared: Path) -> None:
-    """A crashed writer leaves them there; without the right to make a lock file they cannot be
-    read."""
+    """A crashed writer leaves them there; without permission to create a lock file, they cannot
+    be read."""
 
     def crash() -> None:
         crashed = shared.parent / f"{shared.name}.copy"
@@ -118,7 +118,7 @@ def test_commits_that_are_still_in_the_log_file_are_not_silently_left_out(shared
     store.close()
 
 
-def test_what_may_not_be_read(shared: Path) -> None:
+def test_an_unreadable_store_is_reported(shared: Path) -> None:
     as_owner(lambda: (shared / "store.sqlite").chmod(0o000))
     with pytest.raises(
         StoreUnavailable, match=r"store\.sqlite: cannot be (read|opened); check .*permissions"
@@ -126,7 +126,7 @@ def test_what_may_not_be_read(shared: Path) -> None:
         open_sqlite(str(shared / "store.sqlite"))
 
 
-def test_an_older_format_that_may_only_be_read(shared: Path) -> None:
+def test_a_read_only_store_of_an_older_format_is_reported(shared: Path) -> None:
     as_owner(lambda: (shared / "store.sqlite").chmod(0o444))
     as_owner(lambda: shared.chmod(0o555))
     with pytest.raises(
@@ -140,7 +140,7 @@ def test_an_older_format_that_may_only_be_read(shared: Path) -> None:
         )
 
 
-def test_a_folder_that_may_not_be_written_gets_no_store(shared: Path) -> None:
+def test_no_store_is_created_in_a_read_only_folder(shared: Path) -> None:
     as_owner(lambda: shared.chmod(0o555))
     with pytest.raises(
         StoreUnavailable,

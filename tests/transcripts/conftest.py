@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.loaded import EVERYTHING
+from tests.preloaded import EVERYTHING
 
 
 class Outcome(NamedTuple):

@@ -75,14 +75,14 @@ def test_references_of_each_kind_are_read():
         ("main", 'must be an object, not "main"'),
     ],
 )
-def test_a_faulty_reference_is_refused(body, message):
+def test_an_invalid_reference_is_refused(body, message):
     assert message_of(decode_reference, body) == message
 
 
 @pytest.mark.parametrize(
     "name", ["", " ", "a..b", "a/", "a.", "1a", "a b", "ä", "a@b", "a~1", "--"]
 )
-def test_a_malformed_name_is_refused_in_the_words_of_the_rule(name):
+def test_the_message_for_a_malformed_name_has_the_rule(name):
     assert message_of(decode_reference, {"type": "TAG", "name": name}).startswith(
         "name: Reference name must start with a letter"
     )
@@ -102,7 +102,7 @@ def test_a_malformed_name_is_refused_in_the_words_of_the_rule(name):
         f"{HASH}\n",
     ],
 )
-def test_a_malformed_hash_is_refused_in_the_words_of_the_rule(hash_):
+def test_the_message_for_a_malformed_hash_has_the_rule(hash_):
     assert "hash: Hash with optional relative part must consist of" in message_of_any_line(
         decode_reference, {"type": "TAG", "name": "t", "hash": hash_}
     )
@@ -114,7 +114,7 @@ def message_of_any_line(decode, body):
     return caught.value.message
 
 
-def test_a_merge_with_everything_is_read():
+def test_a_merge_with_all_attributes_is_read():
     modes = [
         {"key": KEY, "mergeBehavior": "FORCE", "expectedTargetDocumentation": None, "metadata": []},
         {
@@ -149,7 +149,7 @@ def test_a_merge_with_everything_is_read():
 
 @pytest.mark.parametrize("decode", [decode_merge, decode_transplant])
 @pytest.mark.parametrize("flag", ["isDryRun", "dryRun"])
-def test_a_dry_run_is_one_by_either_spelling(decode, flag):
+def test_both_spellings_of_dry_run_are_accepted(decode, flag):
     body = MERGE | TRANSPLANT
     assert decode(body | {flag: True}).dry_run
     assert not decode(body | {flag: False}).dry_run
@@ -161,11 +161,11 @@ def test_a_dry_run_is_one_by_either_spelling(decode, flag):
 
 @pytest.mark.parametrize("decode", [decode_merge, decode_transplant])
 @pytest.mark.parametrize("flag", ["isReturnConflictAsResult", "returnConflictAsResult"])
-def test_conflicts_come_as_a_result_by_either_spelling(decode, flag):
+def test_both_spellings_of_conflicts_as_result_are_accepted(decode, flag):
     assert decode(MERGE | TRANSPLANT | {flag: True}).conflict_as_result
 
 
-def test_the_message_of_a_merge_gives_way_to_commit_metadata_that_has_one():
+def test_commit_metadata_overrides_the_message_of_a_merge():
     assert decode_merge(MERGE | {"message": "x"}).meta == CommitMeta("x")
     assert decode_merge(
         MERGE | {"message": "x", "commitMeta": {"message": "m", "authors": ["a"]}}
@@ -225,11 +225,11 @@ SHARED_FAULTS = [
 @pytest.mark.parametrize(
     ("change", "message"), SHARED_FAULTS, ids=[m[:40] for _, m in SHARED_FAULTS]
 )
-def test_a_faulty_merge_or_transplant_is_refused(decode, change, message):
+def test_an_invalid_merge_or_transplant_is_refused(decode, change, message):
     assert message_of(decode, MERGE | TRANSPLANT | change) == message
 
 
-def test_what_only_one_of_them_has_is_checked_too():
+def test_attributes_of_only_one_of_them_are_checked():
     assert (
         message_of(decode_merge, MERGE | {"commitMeta": []})
         == "commitMeta: must be an object, not a list"

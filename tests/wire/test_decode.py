@@ -1,4 +1,4 @@
-"""What comes in: each value is taken whole or refused in one line that names its place."""
+"""Input: each value is decoded completely, or refused in one line that names its place."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize(("body", "content"), ACCEPTED, ids=[str(n) for n in range(len(ACCEPTED))])
-def test_each_type_is_read_with_its_defaults_and_unknown_attributes_are_ignored(body, content):
+def test_each_type_is_read_with_defaults_and_without_unknown_attributes(body, content):
     assert decode_content_value(body) == content
     assert decode_content(json.dumps(body), "x.json") == content
 
@@ -119,11 +119,11 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("body", "message"), REFUSED, ids=[m[:50] for _, m in REFUSED])
-def test_a_faulty_content_is_refused_with_place_and_fault(body, message):
+def test_the_message_for_an_invalid_content_has_place_and_fault(body, message):
     assert message_of(decode_content_value, body) == message
 
 
-def test_an_unknown_type_is_kept_whole_where_it_is_allowed():
+def test_an_unknown_type_is_kept_completely_if_allowed():
     body = {"type": "HUDI", "id": "i", "x": {"y": [1.5, None]}, "snapshotId": "1"}
     assert decode_content_value(body, allow_unknown=True) == UnknownContent(
         id="i", foreign_type="HUDI", foreign_attributes={"x": {"y": [1.5, None]}, "snapshotId": "1"}
@@ -141,7 +141,7 @@ def test_an_unknown_type_is_kept_whole_where_it_is_allowed():
     ).startswith("content.snapshotId")
 
 
-def test_an_unknown_type_may_be_nested_only_so_deep():
+def test_the_depth_of_an_unknown_type_is_limited():
     def nested(levels: int) -> dict[str, Any]:
         body: Any = 1
         for _ in range(levels - 1):
@@ -178,11 +178,11 @@ def test_an_unknown_type_may_be_nested_only_so_deep():
         (["a"], "key: must be an object, not a list"),
     ],
 )
-def test_a_faulty_key_is_refused_with_place_and_fault(body, message):
+def test_the_message_for_an_invalid_key_has_place_and_fault(body, message):
     assert message_of(decode_key, body) == message
 
 
-def test_operations_are_read_with_everything_a_client_may_send():
+def test_operations_are_read_with_all_attributes():
     content = decode_content_value(TABLE)
     assert decode_operation(PUT) == Put(KEY, content)
     put = PUT | {
@@ -229,7 +229,7 @@ def test_operations_are_read_with_everything_a_client_may_send():
         ([], "operation: must be an object, not a list"),
     ],
 )
-def test_a_faulty_operation_is_refused_with_place_and_fault(body, message):
+def test_the_message_for_an_invalid_operation_has_place_and_fault(body, message):
     assert message_of(decode_operation, body) == message
 
 
@@ -290,7 +290,7 @@ AUTHOR_TIME = datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
         ),
     ],
 )
-def test_commit_metadata_by_either_name_is_read_and_the_plural_wins(body, meta):
+def test_commit_metadata_has_two_names_and_the_plural_wins(body, meta):
     assert decode_commit_meta(body) == meta
 
 
@@ -318,11 +318,11 @@ def test_commit_metadata_by_either_name_is_read_and_the_plural_wins(body, meta):
         ("m", 'commitMeta: must be an object, not "m"'),
     ],
 )  # fmt: skip
-def test_faulty_commit_metadata_is_refused_with_place_and_fault(body, message):
+def test_the_message_for_invalid_commit_metadata_has_place_and_fault(body, message):
     assert message_of(decode_commit_meta, body) == message
 
 
-def test_an_unknown_attribute_of_commit_metadata_is_refused_and_the_known_ones_are_named():
+def test_the_error_for_an_unknown_attribute_of_commit_metadata_lists_the_known_ones():
     message = message_of(decode_commit_meta, {"message": "m", "autor": "Ann"})
     assert message.startswith(
         "commitMeta.autor: is not a known attribute (allProperties, allSignedOffBy, author, "
@@ -330,7 +330,7 @@ def test_an_unknown_attribute_of_commit_metadata_is_refused_and_the_known_ones_a
 
 
 # -- bodies of commits ---------------------------------------------------------------------------
-def test_a_commit_needs_metadata_and_at_least_one_operation():
+def test_a_commit_requires_metadata_and_an_operation():
     body = {"commitMeta": {"message": "m"}, "operations": [PUT]}
     assert decode_operations(body) == (CommitMeta("m"), [decode_operation(PUT)])
     assert message_of(decode_operations, changed(body, commitMeta=None)) == "commitMeta: is missing"
@@ -350,7 +350,7 @@ def test_a_commit_needs_metadata_and_at_least_one_operation():
 
 # -- batches -------------------------------------------------------------------------------------
 def thousand(bad: Any) -> list[Any]:
-    """A thousand operations of which number 500 is bad."""
+    """Returns a thousand operations of which number 500 is invalid."""
     return [bad if n == 500 else changed(PUT, key__elements=["db", f"t{n}"]) for n in range(1000)]
 
 
@@ -375,7 +375,7 @@ def thousand(bad: Any) -> list[Any]:
         ),
     ],
 )
-def test_one_bad_operation_in_a_thousand_is_named_by_index_or_line(bad, fault):
+def test_one_invalid_operation_in_a_thousand_is_reported_by_index_or_line(bad, fault):
     operations = thousand(bad)
     assert message_of(decode_batch, json.dumps(operations), "b.json") == f"b.json: [500].{fault}"
     assert (
@@ -388,7 +388,7 @@ def test_one_bad_operation_in_a_thousand_is_named_by_index_or_line(bad, fault):
     )
 
 
-def test_a_broken_line_of_json_lines_is_named():
+def test_an_invalid_line_of_json_lines_is_reported_by_number():
     lines = [json.dumps(PUT)] * 5
     lines[3] = lines[3][:-4]
     assert message_of(decode_batch, "\n".join(lines), "b.jsonl").startswith(
@@ -405,7 +405,7 @@ def test_a_broken_line_of_json_lines_is_named():
     )
 
 
-def test_json_lines_may_have_empty_lines_windows_line_ends_and_line_separators_within_texts():
+def test_json_lines_may_have_any_line_ends():
     separator = changed(PUT, content__metadataLocation="a\u2028b\x85c")
     text = "\r\n".join(["", json.dumps(PUT), " ", json.dumps(separator, ensure_ascii=False), ""])
     meta, operations = decode_batch(text.encode(), "b.jsonl")
@@ -413,7 +413,7 @@ def test_json_lines_may_have_empty_lines_windows_line_ends_and_line_separators_w
     assert operations == [decode_operation(PUT), decode_operation(separator)]
 
 
-def test_a_single_operation_is_a_batch_of_one_however_it_is_laid_out():
+def test_a_single_operation_is_a_batch_in_any_layout():
     assert (
         decode_batch(json.dumps(PUT), "b")
         == decode_batch(json.dumps(PUT, indent=2), "b")
@@ -433,7 +433,7 @@ def test_a_batch_object_may_leave_out_its_metadata():
     ) == ("b: Cannot set the commit hash on the client side. It is set by the server.")
 
 
-def test_a_byte_order_mark_is_no_fault():
+def test_a_byte_order_mark_is_ignored():
     assert decode_batch(b"\xef\xbb\xbf" + json.dumps([PUT]).encode(), "b") == (
         None,
         [decode_operation(PUT)],
@@ -459,13 +459,13 @@ def test_a_byte_order_mark_is_no_fault():
         ('{"operations": [], "operations": []}', 'b: the attribute "operations" occurs twice'),
     ],
 )
-def test_what_is_no_batch_is_refused(text, message):
+def test_an_invalid_batch_is_refused(text, message):
     assert message_of(decode_batch, text, "b") == message
 
 
 def calls_to_decode(text: str) -> int:
-    """How many functions are called to decode a batch: a cost that no other load on the machine
-    changes."""
+    """Returns the number of function calls to decode a batch, a cost that does not depend on the
+    load of the machine."""
     count = 0
 
     def profile(_frame: Any, event: str, _argument: Any) -> None:
@@ -486,13 +486,13 @@ def test_the_cost_of_an_operation_does_not_grow_with_the_batch(form):
         lines = [json.dumps(changed(PUT, key__elements=["db", f"t{n}"])) for n in range(size)]
         return "\n".join(lines) if form == "lines" else f"[{','.join(lines)}]"
 
-    decode_batch(batch(2), "b")  # what is built once is not counted
+    decode_batch(batch(2), "b")  # initialisation is not counted
     per_operation = (calls_to_decode(batch(500)) - calls_to_decode(batch(100))) / 400
     assert per_operation < 120
     assert calls_to_decode(batch(4000)) < 1.1 * 4000 * per_operation
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_operations_are_one_batch():
+def test_a_batch_may_have_a_hundred_thousand_operations():
     text = f"[{','.join([json.dumps(PUT)] * 100_000)}]"
     assert len(decode_batch(text, "b")[1]) == 100_000

@@ -1,4 +1,4 @@
-"""The shapes of REST v2: what is null, what is left out, what an attribute is called."""
+"""Shapes of REST v2: null values, omitted values, names of attributes."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ CONTENTS = [
 
 
 @pytest.mark.parametrize(("content", "body"), CONTENTS, ids=[c.type_name for c, _ in CONTENTS])
-def test_a_content_has_its_type_first_and_only_the_nulls_that_rest_writes(content, body):
+def test_a_content_has_its_type_first_and_the_original_nulls(content, body):
     assert encode.encode_content(content) == body
     assert list(encode.encode_content(content))[:2] == ["type", "id"]
 
@@ -171,7 +171,7 @@ def test_an_instant_is_in_utc_and_absent_ones_are_null():
     assert encode.instant(None) is None
 
 
-def test_operations_of_a_client_carry_expected_content_only_where_it_is_set():
+def test_operations_have_expected_contents_only_if_set():
     assert encode.encode_operation(Put(KEY, TABLE)) == {
         "type": "PUT",
         "key": KEY_JSON,
@@ -182,7 +182,7 @@ def test_operations_of_a_client_carry_expected_content_only_where_it_is_set():
     assert encode.encode_operation(Unchanged(KEY)) == {"type": "UNCHANGED", "key": KEY_JSON}
 
 
-def test_commit_metadata_uses_plural_names_and_leaves_out_what_is_empty():
+def test_commit_metadata_uses_plural_names_and_omits_empty_values():
     assert encode.encode_commit_meta(CommitMeta("m")) == {
         "hash": None,
         "committer": None,
@@ -206,7 +206,7 @@ def test_commit_metadata_uses_plural_names_and_leaves_out_what_is_empty():
     }
 
 
-def test_a_detached_reference_has_no_name_and_metadata_is_left_out_when_unknown():
+def test_a_detached_reference_has_no_name_and_unknown_metadata_is_omitted():
     assert encode.encode_reference(Reference(ReferenceType.DETACHED, "", "aa")) == {
         "type": "DETACHED",
         "hash": "aa",
@@ -222,7 +222,7 @@ def test_a_detached_reference_has_no_name_and_metadata_is_left_out_when_unknown(
     }
 
 
-def test_a_log_names_the_parent_and_has_no_empty_list_of_operations():
+def test_a_log_entry_has_its_parent_and_no_empty_list_of_operations():
     first = LogEntry(CommitMeta("m", hash="aa", parents=(NO_ANCESTOR,)), 1, ())
     second = LogEntry(
         CommitMeta("m", hash="bb", parents=("aa", "cc")), 2, (Delete(KEY), Put(KEY, TABLE, TABLE))
@@ -241,7 +241,7 @@ def test_a_log_names_the_parent_and_has_no_empty_list_of_operations():
     ]
 
 
-def test_pages_say_what_they_were_read_from():
+def test_pages_have_their_reference():
     entry = Entry(KEY, "ICEBERG_TABLE", "i", "ff")
     assert encode.encode_page("entries", [encode.encode_entry(entry)], effectiveReference=MAIN) == {
         "hasMore": False,
@@ -269,7 +269,7 @@ def test_pages_say_what_they_were_read_from():
     }
 
 
-def test_answers_of_contents_and_commits():
+def test_answers_of_contents_and_commits_are_encoded():
     assert encode.encode_content_response(TABLE, MAIN) == {
         "content": TABLE_JSON,
         "effectiveReference": MAIN_JSON,
@@ -326,7 +326,7 @@ FAILED = MergeResult(
 )
 
 
-def test_a_merge_answer_leaves_out_the_conflict_of_a_clean_key():
+def test_a_merge_answer_has_no_conflict_for_a_clean_key():
     assert encode.encode_merge_result(FAILED) == {
         "wasApplied": False,
         "wasSuccessful": False,
@@ -342,7 +342,7 @@ def test_a_merge_answer_leaves_out_the_conflict_of_a_clean_key():
     }
 
 
-def test_a_failed_merge_as_an_error_lists_clean_keys_as_well():
+def test_the_error_of_a_failed_merge_also_lists_clean_keys():
     body = encode.encode_error(MergeConflict("m", [CONFLICT], FAILED))
     clean = {"conflictType": "KEY_CONFLICT", "key": {"elements": ["x"]}, "message": "UNKNOWN"}
     assert body["errorDetails"] == {
@@ -385,7 +385,7 @@ def test_a_failed_merge_as_an_error_lists_clean_keys_as_well():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_an_error_body_has_details_only_where_there_are_some(error, status, reason, code, details):
+def test_an_error_body_has_details_only_if_there_are_any(error, status, reason, code, details):
     whole = {
         "status": status,
         "reason": reason,
@@ -397,7 +397,7 @@ def test_an_error_body_has_details_only_where_there_are_some(error, status, reas
     assert encode.encode_error(error) == whole | ({"errorDetails": details} if details else {})
 
 
-def test_encoding_loads_no_heavy_library():
+def test_encoding_loads_no_large_library():
     code = (
         "import sys, nessie_cli.wire.encode, nessie_cli.wire.facts\n"
         "print([m for m in ('pydantic', 'requests', 'rich', 'json', 'http') if m in sys.modules])"

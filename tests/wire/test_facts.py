@@ -1,4 +1,4 @@
-"""What the command line's JSON adds: the shapes of REST v2 stay whole, attributes come on top."""
+"""Additions of the command line's JSON: attributes are added to the shapes of REST v2."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CONFLICT = Conflict(
 
 
 def contains(whole: object, part: object) -> bool:
-    """Whether every attribute of `part` is in `whole`, at every depth."""
+    """Returns whether every attribute of `part` is in `whole`, at every depth."""
     if isinstance(whole, dict) and isinstance(part, dict):
         return all(name in whole and contains(whole[name], value) for name, value in part.items())
     if isinstance(whole, list) and isinstance(part, list):
@@ -61,7 +61,7 @@ def contains(whole: object, part: object) -> bool:
     return whole == part
 
 
-def test_a_conflict_carries_the_three_states_the_commit_and_the_way_out():
+def test_a_conflict_has_the_three_states_the_commit_and_resolutions():
     body = facts.conflict_with_facts(CONFLICT, ["nessie reset t"])
     assert body == {
         "conflictType": "VALUE_DIFFERS",
@@ -75,7 +75,7 @@ def test_a_conflict_carries_the_three_states_the_commit_and_the_way_out():
     }
 
 
-def test_a_conflict_of_a_merge_names_the_three_states_base_ours_and_theirs():
+def test_a_merge_conflict_names_its_states_base_ours_and_theirs():
     body = facts.conflict_with_facts(CONFLICT, is_merge=True)
     assert [body["base"], body["ours"], body["theirs"]] == [
         body["expected"],
@@ -85,7 +85,7 @@ def test_a_conflict_of_a_merge_names_the_three_states_base_ours_and_theirs():
     assert body["base"] == encode.encode_content(table(1))
 
 
-def test_a_rename_is_told_only_where_there_is_one():
+def test_a_rename_is_included_only_if_there_is_one():
     renamed = Conflict(
         ConflictType.KEY_CONFLICT,
         KEY,
@@ -104,7 +104,7 @@ def test_a_rename_is_told_only_where_there_is_one():
     assert "sourceRename" not in facts.conflict_with_facts(CONFLICT)
 
 
-def test_a_conflict_error_says_where_and_asks_for_resolutions_of_each_conflict():
+def test_a_conflict_error_has_its_branch_and_resolutions():
     error = ReferenceConflict("m", [CONFLICT], reference="main", head="8f31", expected_hash="51b0")
     error.resolutions = lambda c: [f"fix {c.key}"]
     details = facts.error_with_facts(error)["errorDetails"]
@@ -117,7 +117,7 @@ def test_a_conflict_error_says_where_and_asks_for_resolutions_of_each_conflict()
     assert contains(details, encode.encode_error(error)["errorDetails"])
 
 
-def test_a_failed_merge_lists_only_keys_in_conflict_and_the_whole_result_beside_them():
+def test_a_failed_merge_lists_conflicts_and_the_whole_result():
     result = MergeResult(
         "main", "aa", None, "bb", "aa", applied=False, successful=False,
         details=(MergeDetail(KEY, MergeBehavior.NORMAL, CONFLICT, table(3), table(2)), MergeDetail(NEW, MergeBehavior.NORMAL)),
@@ -147,12 +147,12 @@ def test_a_failed_merge_lists_only_keys_in_conflict_and_the_whole_result_beside_
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_an_error_carries_the_facts_of_its_kind(error, details):
+def test_an_error_has_the_facts_of_its_kind(error, details):
     body = facts.error_with_facts(error)
     assert body == encode.encode_error_line(error) | ({"errorDetails": details} if details else {})
 
 
-def test_other_shapes_gain_attributes_and_lose_none():
+def test_other_shapes_only_gain_attributes():
     result = CommitResult(MAIN, {KEY: "i"}, applied=False)
     assert facts.commit_with_facts(result) == encode.encode_commit_result(result) | {
         "wasApplied": False

@@ -105,7 +105,7 @@ TAG = Reference(ReferenceType.TAG, "v1", "ab" * 32, ReferenceMetadata(head=META,
         ),
     ],
 )
-def test_what_a_listing_offers_can_be_asked_for(kind, value, text):
+def test_every_attribute_of_a_listing_can_be_filtered(kind, value, text):
     assert compile_filter(kind, text)(value)
     assert not compile_filter(kind, f"!({text})")(value)
 
@@ -130,7 +130,7 @@ def test_what_a_listing_offers_can_be_asked_for(kind, value, text):
         (FilterKind.ENTRIES, "true" + " " * MAX_LENGTH, "characters"),
     ],
 )
-def test_a_filter_that_means_nothing_is_found_before_there_is_a_value(kind, text, found):
+def test_an_invalid_filter_is_refused_before_evaluation(kind, text, found):
     with pytest.raises(InvalidInput, match=found):
         compile_filter(kind, text)
 
@@ -146,7 +146,7 @@ def test_a_filter_that_means_nothing_is_found_before_there_is_a_value(kind, text
         "timestamp('x') == timestamp('y')",
     ],
 )
-def test_a_filter_that_is_neither_true_nor_false_for_a_value_is_told(text):
+def test_a_filter_without_a_truth_value_is_reported(text):
     test = compile_filter(FilterKind.ENTRIES, text)
     with pytest.raises(InvalidInput, match="filter: "):
         test(ENTRY)
@@ -254,7 +254,7 @@ def test_values_of_any_two_types_can_be_compared(text):
         ),
     ],
 )
-def test_what_has_no_value_is_null_and_an_empty_list_is_a_value(value, text):
+def test_missing_values_are_null_and_empty_lists_are_values(value, text):
     kind = FilterKind.REFERENCES if isinstance(value, Reference) else FilterKind.LOG
     assert compile_filter(kind, text)(value)
 
@@ -281,7 +281,7 @@ def test_a_filter_that_needs_metadata_fails_without_it(text):
         test(BARE)
 
 
-def test_what_has_no_value_is_not_compared():
+def test_missing_values_are_not_compared():
     test = compile_filter(FilterKind.REFERENCES, "refMeta.numCommitsAhead > 0")
     with pytest.raises(InvalidInput):
         test(TAG)

@@ -1,4 +1,5 @@
-"""The strict JSON parser: it refuses what the standard library accepts, and names the place."""
+"""The strict JSON parser: it refuses input that the standard library accepts, and names its
+place."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from nessie_cli.errors import InvalidInput
 from nessie_cli.wire.json_text import describe, parse_json, walk
 
-# No deadline: the machine that runs this may be busy with the rest of the suite.
+# No deadline, because the machine may be busy with the rest of the suite.
 ROBUST = settings(print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 REFUSED = {
@@ -42,7 +43,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=lambda text: repr(text[:24]))
-def test_text_that_json_does_not_allow_is_refused_by_place(text):
+def test_the_error_for_invalid_json_names_the_place(text):
     with pytest.raises(InvalidInput) as caught:
         parse_json(text, "f.json")
     assert caught.value.message == f"f.json: {REFUSED[text]}"
@@ -63,7 +64,7 @@ VALUES = st.recursive(
 @pytest.mark.slow
 @ROBUST
 @given(VALUES, st.booleans())
-def test_every_json_value_is_read_as_it_was_written(value, ensure_ascii):
+def test_every_json_value_survives_writing_and_reading(value, ensure_ascii):
     text = json.dumps(value, ensure_ascii=ensure_ascii)
     assert parse_json(text) == parse_json(text.encode()) == parse_json(f"\ufeff {text}\n") == value
 

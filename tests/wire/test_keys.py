@@ -1,4 +1,4 @@
-"""Content keys in URLs: the three encodings and the decoder's rules (reference 4.2)."""
+"""Content keys in URLs: the three encodings and the rules of the decoder."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=lambda text: repr(text[:20]))
-def test_what_names_no_key_is_refused(text):
+def test_invalid_encodings_are_refused(text):
     with pytest.raises(InvalidInput) as caught:
         decode(text)
     assert REFUSED[text] in caught.value.message
@@ -83,12 +83,12 @@ ENCODED = {
 
 
 @pytest.mark.parametrize("elements", ENCODED, ids=repr)
-def test_each_encoding_marks_only_what_it_has_to(elements):
+def test_each_encoding_escapes_only_necessary_characters(elements):
     key = ContentKey(elements)
     assert (encode_legacy(key), encode_escaped(key), encode_canonical(key)) == ENCODED[elements]
 
 
-# Half of all characters are those that an encoding treats in its own way.
+# Half of all characters are those that some encoding escapes.
 ELEMENTS = st.lists(
     st.text(
         st.one_of(st.sampled_from("./\\%*{}[]ab"), st.characters(exclude_categories=["Cs", "Cc"])),
@@ -105,7 +105,7 @@ ELEMENTS = st.lists(
 @example((".",))
 @example(("a.", ".b"))
 @example(("*.", "{"))
-def test_decoding_gives_back_what_any_encoding_made(elements):
+def test_every_encoding_can_be_decoded(elements):
     key = ContentKey(elements)
     assert [
         decode(encode(key)) for encode in (encode_legacy, encode_escaped, encode_canonical)

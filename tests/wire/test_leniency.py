@@ -22,7 +22,7 @@ TABLE = {
 @pytest.mark.parametrize(
     ("given", "read"), [("17", 17), (" -3 ", -3), (1.9, 1), (-1.9, -1), (None, 0), ("", 0)]
 )
-def test_a_whole_number_is_read_from_other_scalars(given, read):
+def test_an_integer_is_read_from_other_scalars(given, read):
     data = TABLE | {"snapshotId": given}
     with lenient():
         assert decode_content_value(data).snapshot_id == read
@@ -30,7 +30,7 @@ def test_a_whole_number_is_read_from_other_scalars(given, read):
 
 
 @pytest.mark.parametrize("given", [True, "x", "1.5", [], {}, float("inf"), 2**63, "9" * 40])
-def test_what_is_no_whole_number_stays_a_fault(given):
+def test_other_values_are_not_converted_to_integers(given):
     with lenient(), pytest.raises(InvalidInput, match="snapshotId"):
         decode_content_value(TABLE | {"snapshotId": given})
 
@@ -43,7 +43,7 @@ def test_a_text_is_read_from_other_scalars(given, read):
         assert decode_commit_meta({"message": given}).message == read
 
 
-def test_null_is_no_text():
+def test_null_is_not_a_text():
     with lenient(), pytest.raises(InvalidInput):
         decode_key({"elements": [None]})
 
@@ -66,7 +66,7 @@ def test_a_behavior_may_be_a_number():
             decode_merge({"fromRefName": "dev", "defaultKeyMergeMode": 3})
 
 
-def test_outside_of_it_everything_is_strict():
+def test_decoding_is_strict_by_default():
     with lenient():
         pass
     for data in (

@@ -13,7 +13,7 @@ def config(**attributes):
 @pytest.mark.parametrize(
     "policy", ["NONE", "none", "10", "P30D", "PT36H", "2021-01-01T00:00:00Z", "PT0.5S"]
 )
-def test_a_policy_is_kept_as_it_was_written(policy):
+def test_a_policy_is_stored_unchanged(policy):
     assert config(defaultCutoffPolicy=policy) == (
         "GARBAGE_COLLECTOR",
         {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": policy},
@@ -23,7 +23,7 @@ def test_a_policy_is_kept_as_it_was_written(policy):
 @pytest.mark.parametrize(
     "policy", ["", "0", "-1", "nonsense", "P", "PT", "P1Y", "2021-01-01", "1.5"]
 )
-def test_what_is_no_policy_is_refused(policy):
+def test_an_invalid_policy_is_refused(policy):
     with pytest.raises(InvalidInput, match="defaultCutoffPolicy"):
         config(defaultCutoffPolicy=policy)
     with pytest.raises(InvalidInput, match=r"perRefCutoffPolicies\[0\].policy"):
@@ -40,12 +40,12 @@ def test_what_is_no_policy_is_refused(policy):
         ("PT1.500S", "PT1.5S"),
     ],
 )
-def test_a_period_of_grace_is_written_in_hours_minutes_and_seconds(given_, kept):
+def test_a_grace_period_is_written_in_hours_minutes_and_seconds(given_, kept):
     assert config(newFilesGracePeriod=given_)[1]["newFilesGracePeriod"] == kept
 
 
 @given(st.integers(0, 10**9), st.integers(0, 59), st.integers(0, 59), st.integers(0, 10**9 - 1))
-def test_a_period_means_the_same_after_it_was_written(hours, minutes, seconds, nanos):
+def test_a_period_has_the_same_value_after_writing(hours, minutes, seconds, nanos):
     text = f"PT{hours}H{minutes}M{seconds}.{nanos:09d}S"
     assert duration_nanos(
         config(newFilesGracePeriod=text)[1]["newFilesGracePeriod"]
@@ -64,12 +64,12 @@ def test_a_period_means_the_same_after_it_was_written(hours, minutes, seconds, n
         "x",
     ],
 )
-def test_what_is_no_configuration_is_refused(body):
+def test_an_invalid_configuration_is_refused(body):
     with pytest.raises(InvalidInput):
         decode_repository_config(body)
 
 
 @pytest.mark.parametrize("pattern", ["(", "*", "a{2,1}", "(?<name>x)"])
-def test_a_pattern_is_kept_whatever_its_dialect(pattern):
+def test_a_pattern_is_stored_unchecked(pattern):
     policies = [{"referenceNamePattern": pattern, "policy": "5"}]
     assert config(perRefCutoffPolicies=policies)[1]["perRefCutoffPolicies"] == policies

@@ -1,4 +1,4 @@
-"""The definitions of shapes: what is derived from them agrees with them, for every shape."""
+"""Definitions of shapes: everything derived from them agrees with them."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ WRITTEN = [
         )
     ),
 ]
-"""What is written for each shape, by derived encoders and by those that compose answers by hand."""
+"""Output for each shape, of derived encoders and of those that compose answers by hand."""
 
 
 def named(*modules):
@@ -238,26 +238,26 @@ def closed(schema):
 
 
 @pytest.mark.parametrize(("shape", "body"), WRITTEN, ids=[shape.__name__ for shape, _ in WRITTEN])
-def test_what_is_written_has_its_shape_and_no_attribute_more(shape, body):
+def test_output_conforms_to_its_shape_without_additional_attributes(shape, body):
     schema = {"$ref": f"#/$defs/{shape.__name__}", "$defs": closed(schemas.definitions([shape]))}
     assert [error.message for error in Draft202012Validator(schema).iter_errors(body)] == []
 
 
 @pytest.mark.parametrize(("shape", "body"), WRITTEN, ids=[shape.__name__ for shape, _ in WRITTEN])
-def test_attributes_are_written_in_the_order_of_their_definition(shape, body):
+def test_attributes_are_written_in_the_order_of_definition(shape, body):
     several = shape.shapes if issubclass(shape, OneOf) else (shape,)
     orders = [[one.name for one in attributes(found) if one.name in body] for found in several]
     assert list(body) in orders
 
 
-def test_every_shape_of_an_answer_is_held_against_what_is_written():
+def test_every_shape_of_an_answer_is_checked_against_output():
     def reached(shape):
         return set(schemas.definitions([shape]))
 
     written = {name for shape, _ in WRITTEN for name in reached(shape)}
     by_hand = {
-        # Pages of v1 and listings are composed of records that are here; the rest are stored or
-        # told by other modules.
+        # Pages of v1 and listings consist of records that are here; other modules store or report
+        # the rest.
         "Listing", "Page", "ErrorAnswer", "ErrorLine", "BarePage", "CleanMergeDetail", "MergeOutcome", "MetadataFact",
         "NamespacesResponse", "ReferencesResponseV1", "LogResponseV1", "EntriesResponseV1", "DiffResponseV1", "ReferenceState",
         "ReferenceHistoryResponse", "CutoffPolicy", "GarbageCollectorConfig", "RepositoryConfigResponse", "UpdateRepositoryConfigResponse",
@@ -265,7 +265,7 @@ def test_every_shape_of_an_answer_is_held_against_what_is_written():
     assert {shape.__name__ for shape in SHAPES} - written == by_hand
 
 
-def test_no_two_shapes_of_the_documents_have_one_name():
+def test_names_of_shapes_are_unique():
     names = [shape.__name__ for shape in SHAPES]
     assert sorted(names) == sorted(set(names))
 
@@ -289,7 +289,7 @@ def test_every_content_type_has_a_shape():
 @pytest.mark.parametrize(
     "operation", [Put(KEY, TABLE, TABLE), Put(KEY, TABLE), Delete(KEY), Unchanged(KEY)]
 )
-def test_an_operation_is_read_as_it_is_written(operation):
+def test_an_operation_can_be_read_after_writing(operation):
     assert decode_operation(encode(shapes.Operation, operation)) == operation
 
 
@@ -305,7 +305,7 @@ def test_an_operation_is_read_as_it_is_written(operation):
         (documents.ReflogEntry, answers.decode_reflog_entry, MOVE),
     ],
 )
-def test_a_client_reads_what_a_server_writes(shape, decode, value):
+def test_a_client_can_read_the_output_of_a_server(shape, decode, value):
     assert decode(encode(shape, value)) == value
 
 
@@ -339,7 +339,7 @@ def test_a_request_has_a_model_with_the_attributes_of_its_shape(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_an_answer_without_any_attribute_passes_unless_one_is_needed(shape):
+def test_an_empty_answer_is_valid_unless_an_attribute_is_required(shape):
     convert({}, answers.struct_of(shape))
 
 
@@ -379,7 +379,7 @@ def test_an_answer_without_any_attribute_passes_unless_one_is_needed(shape):
         (answers.decode_content, [], "content: must be an object, not a list"),
     ],
 )
-def test_a_fault_of_an_answer_names_its_place(decode, data, message):
+def test_the_error_for_an_invalid_answer_names_the_place(decode, data, message):
     with pytest.raises(InvalidInput) as raised:
         decode(data)
     assert raised.value.message == message

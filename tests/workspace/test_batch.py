@@ -1,5 +1,5 @@
-"""The batch file: what goes in comes out, one writer at a time, and whatever stops a writer, the
-file is the old one or the new one."""
+"""The batch file: it survives writing and reading, has one writer at a time, and is replaced
+atomically."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def file(workspace):
     return BatchFile(workspace)
 
 
-def test_what_is_written_is_read(file):
+def test_a_written_batch_can_be_read(file):
     batch = Batch("abc", staged_everything(), "request", "main")
 
     file.write(batch)
@@ -71,7 +71,7 @@ def test_what_is_written_is_read(file):
     assert file.read() == batch
 
 
-def test_an_operation_as_it_was_written_is_read_without_guards_and_the_same():
+def test_an_operation_in_written_form_is_read_without_validation():
     for item in encode_batch(Batch("abc", staged_everything()))["operations"]:
         read = _as_written(item)
 
@@ -90,7 +90,7 @@ def test_an_operation_as_it_was_written_is_read_without_guards_and_the_same():
         {"metadataLocation": None},
     ],
 )
-def test_an_operation_that_was_not_written_so_is_left_to_the_guards(change):
+def test_an_operation_in_another_form_is_validated(change):
     item = encode_batch(Batch("abc", (Staged(Put(ContentKey(("a",)), NEW, OLD), OLD),)))[
         "operations"
     ][0]
@@ -112,7 +112,7 @@ def test_an_operation_that_was_not_written_so_is_left_to_the_guards(change):
         {"type": "DELETE", "key": []},
     ],
 )
-def test_what_is_no_operation_is_left_to_the_guards(item):
+def test_an_invalid_operation_is_validated(item):
     assert _as_written(item) is None
 
 
@@ -126,7 +126,7 @@ def test_the_operations_of_the_file_are_rest_json(file):
     ]
 
 
-def test_an_empty_batch_is_no_file(file, workspace):
+def test_an_empty_batch_has_no_file(file, workspace):
     file.write(Batch("abc", staged_everything()))
     file.write(Batch("abc", ()))
 
@@ -154,7 +154,7 @@ def test_an_empty_batch_is_no_file(file, workspace):
         ),
     ],
 )
-def test_what_is_no_batch_is_refused_with_its_place(text, words):
+def test_the_error_for_an_invalid_batch_names_the_place(text, words):
     with pytest.raises(InvalidInput, match=words) as error:
         decode_batch(text, "the/file")
 
@@ -171,7 +171,7 @@ with locked(Path(sys.argv[1])):
 """
 
 
-def test_a_second_process_waits_for_the_lock_and_gets_it_when_the_first_is_killed(workspace):
+def test_the_lock_of_a_killed_process_is_released(workspace):
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(workspace.lock_path)], stdout=subprocess.PIPE
     )
@@ -209,7 +209,7 @@ for number in range(15):
 """
 
 
-def test_no_staged_operation_of_several_processes_is_lost(workspace, file):
+def test_concurrent_processes_lose_no_staged_operations(workspace, file):
     processes = [
         subprocess.Popen([sys.executable, "-c", ADD, str(workspace.root), name]) for name in "abcd"
     ]
@@ -231,7 +231,7 @@ def small_files():
     signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_batch_that_does_not_fit_leaves_the_old_one_and_no_litter(file, workspace, small_files):
+def test_a_failed_write_leaves_the_old_batch_and_no_other_files(file, workspace, small_files):
     small = Batch("abc", staged_everything()[:1])
     file.write(small)
     many = tuple(Staged(Delete(ContentKey((f"key{n}",)))) for n in range(200))
@@ -254,7 +254,7 @@ while True:
 """
 
 
-def test_a_killed_writer_leaves_a_whole_file(tmp_path):
+def test_a_killed_writer_leaves_a_complete_file(tmp_path):
     path = tmp_path / "file"
     for delay in (0.02, 0.05, 0.1, 0.15):
         process = subprocess.Popen([sys.executable, "-c", WRITE, str(path)], stdout=subprocess.PIPE)
@@ -268,7 +268,7 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path):
         assert text is None or text in ("a" * 100_000, "b" * 100_000)
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path):
+def test_unreadable_files_are_reported(tmp_path):
     (tmp_path / "latin").write_bytes(b"caf\xe9")
     with pytest.raises(InvalidInput, match=r"latin: is not UTF-8 text \(byte 3\)"):
         read_text(tmp_path / "latin")
@@ -296,7 +296,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
         ("memory:", "memory:"),
     ],
 )
-def test_only_relative_paths_are_seen_from_the_workspace(url, seen):
+def test_relative_paths_start_at_the_workspace(url, seen):
     from pathlib import Path
 
     assert absolute_store(url, Path("/root")) == seen

@@ -1,4 +1,4 @@
-"""Where credentials may go."""
+"""Rules that decide which server may get credentials."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_server_is_scheme_host_and_port(url: str, server: str | None) -> None:
         ("http://127.0.0.1@evil", False),
     ],
 )
-def test_loopback(url: str, found: bool) -> None:
+def test_loopback_hosts_are_recognised(url: str, found: bool) -> None:
     assert is_loopback(url) == found
 
 
@@ -76,7 +76,7 @@ ACCEPTED = Consent(
         ("nonsense", "names no server"),
     ],
 )
-def test_a_server_that_a_workspace_names_has_to_be_accepted(url: str, refused: str) -> None:
+def test_a_server_named_by_a_workspace_must_be_accepted(url: str, refused: str) -> None:
     why = ACCEPTED.refusal(url, named=False)
     assert (refused in why) if why and refused else (why or "") == refused
 
@@ -99,11 +99,11 @@ def test_a_server_that_a_workspace_names_has_to_be_accepted(url: str, refused: s
         (["nessie"], "http://nessie.evil:19120", False),
     ],
 )
-def test_without_tls_a_server_has_to_be_allowed(allowed: list[str], url: str, may: bool) -> None:
+def test_a_server_without_tls_must_be_allowed(allowed: list[str], url: str, may: bool) -> None:
     assert (Consent(http=AllowedHttp(allowed)).refusal(url, named=True) is None) == may
 
 
 @pytest.mark.parametrize("text", ["nessie", "nessie:19120", "*", "https://", "ftp://nessie"])
-def test_what_names_no_server_is_told(text: str) -> None:
+def test_an_invalid_server_is_reported(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"NESSIE_TRUSTED_ENDPOINTS: .* names no server"):
         checked_endpoints([text], "NESSIE_TRUSTED_ENDPOINTS")

@@ -1,5 +1,5 @@
-"""Facts in files of the user's cache folder: whatever is wrong with a file or the folder, nothing
-is said and nothing fails."""
+"""Facts in files of the user's cache folder: a damaged file or folder causes no message and
+no failure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "nessie" / "facts"
 
 
-def test_what_was_kept_is_read_again(cache: Path) -> None:
+def test_written_facts_can_be_read(cache: Path) -> None:
     for data in (b"one", b"two" * 100_000):
         FactFiles("/lake/store.sqlite").write("tips", data)
         assert FactFiles("/lake/store.sqlite").read("tips") == data
@@ -28,7 +28,7 @@ def test_what_was_kept_is_read_again(cache: Path) -> None:
     assert cache.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_file_that_others_can_write_is_not_believed(cache: Path) -> None:
+def test_a_file_that_others_can_write_is_ignored(cache: Path) -> None:
     FactFiles("s").write("tips", b"ours")
     (file,) = cache.iterdir()
     for mode, expected in ((0o644, b"ours"), (0o620, b""), (0o602, b""), (0o600, b"ours")):
@@ -37,14 +37,14 @@ def test_a_file_that_others_can_write_is_not_believed(cache: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_file_of_somebody_else_is_not_believed(cache: Path) -> None:
+def test_a_file_of_another_user_is_ignored(cache: Path) -> None:
     FactFiles("s").write("tips", b"ours")
     (file,) = cache.iterdir()
     os.chown(file, 12_345, 12_345)
     assert FactFiles("s").read("tips") == b""
 
 
-def test_something_else_in_its_place(cache: Path) -> None:
+def test_another_kind_of_file_is_ignored(cache: Path) -> None:
     FactFiles("s").write("tips", b"ours")
     (file,) = cache.iterdir()
     file.unlink()
@@ -62,7 +62,9 @@ def test_something_else_in_its_place(cache: Path) -> None:
     assert [found.name for found in cache.iterdir()] == [file.name], "nothing is left beside it"
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_created_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     FactFiles("s").write("tips", b"lost")
@@ -70,13 +72,13 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("store", ["", "sqlite:///relative", "/caf\u00e9/\udcff", "\ud800"])
-def test_a_store_of_any_name(cache: Path, store: str) -> None:
+def test_a_store_may_have_any_name(cache: Path, store: str) -> None:
     FactFiles(store).write("tips", b"kept")
     assert FactFiles(store).read("tips") == b"kept"
     assert cache.is_dir()
 
 
-def test_a_cache_folder_that_is_another_one_everywhere(
+def test_a_relative_cache_folder_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")

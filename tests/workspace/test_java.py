@@ -8,7 +8,7 @@ from pathlib import Path
 from nessie_cli.workspace.java import wrapped
 
 
-def test_every_word_arrives_but_the_module_that_is_not_there(tmp_path: Path) -> None:
+def test_all_arguments_are_passed_except_the_missing_module(tmp_path: Path) -> None:
     home = tmp_path / "a wheel's"
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
@@ -27,7 +27,7 @@ def test_every_word_arrives_but_the_module_that_is_not_there(tmp_path: Path) -> 
 
     for _ in range(2):
         folder = wrapped(home, tmp_path / "cache" / "java")
-        told = subprocess.run(
+        arguments = subprocess.run(
             [folder / "bin" / "java", *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -35,7 +35,7 @@ def test_every_word_arrives_but_the_module_that_is_not_there(tmp_path: Path) -> 
             check=True,
         ).stdout
 
-        assert told == "".join(f"<{word}>" for word in words if "incubator" not in word)
+        assert arguments == "".join(f"<{word}>" for word in words if "incubator" not in word)
     assert [path.name for path in (folder / "bin").iterdir()] == ["java"]
     assert (
         subprocess.run(

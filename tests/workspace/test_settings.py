@@ -1,4 +1,4 @@
-"""Settings files: what is read without the parser is what the parser reads."""
+"""Settings files: reading without the parser gives the same result as with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINES = st.lists(
 @example('a = "b" # "c"')
 @example('a.b = "c"')
 @example('= "a"')
-def test_plain_lines_are_read_as_the_parser_reads_them(source):
+def test_plain_lines_are_read_as_by_the_parser(source):
     found = _plain_texts(source)
 
     assert found is None or found == tomllib.loads(source)
@@ -36,7 +36,7 @@ def test_a_file_of_plain_lines_needs_no_parser():
     }
 
 
-def test_what_is_no_toml_names_file_and_line(tmp_path):
+def test_the_error_for_invalid_toml_names_file_and_line(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text('author = "a"\nstore = \n', encoding="utf-8")
 

@@ -1,4 +1,5 @@
-"""Random sequences of staging verbs against a catalog that simply does each of them at once."""
+"""Random sequences of staging verbs, compared with a catalog that applies each of them at
+once."""
 
 from __future__ import annotations
 
@@ -48,9 +49,9 @@ steps = st.lists(
 
 
 class Naive:
-    """Each verb done at once.
+    """Applies each verb at once.
 
-    A content is (identity, snapshot); identities of contents that exist in the store are their ids.
+    A content is (identity, snapshot); identities of contents in the store are their ids.
     """
 
     def __init__(self):
@@ -83,7 +84,7 @@ class Naive:
 
 
 def staged_step(staged, step, state, number):
-    """One step on staged operations; `number` makes the content id of a replacement."""
+    """Applies one step to staged operations; `number` makes the content id of a replacement."""
     verb, first, *rest = step
     if verb == "put":
         return put(staged, first, table(*rest), state)
@@ -95,7 +96,7 @@ def staged_step(staged, step, state, number):
 
 
 def try_both(naive, staged, step, state, number):
-    """Do one step on both sides; both refuse, with the same error, or neither does."""
+    """Applies one step on both sides; both must refuse it with the same error, or neither."""
     refusals = (ContentNotFound, AlreadyExists)
     try:
         getattr(naive, step[0])(*step[1:])
@@ -108,7 +109,7 @@ def try_both(naive, staged, step, state, number):
 
 @settings(print_blob=True, deadline=None)
 @given(steps)
-def test_a_batch_does_what_its_steps_would_have_done_one_by_one(sequence):
+def test_a_batch_has_the_same_result_as_its_steps(sequence):
     naive, staged = Naive(), ()
     for number, step in enumerate(sequence):
         staged = try_both(naive, staged, step, START.get, number)
@@ -120,8 +121,7 @@ def test_a_batch_does_what_its_steps_would_have_done_one_by_one(sequence):
 
 
 def a_catalog(repository):
-    """The state that the steps start from; answers the contents with the ids that the repository
-    has given."""
+    """Writes the initial state; returns the contents with the ids of the repository."""
     repository.commit(
         "main",
         [Put(key, content.with_id(None)) for key, content in START.items()],
@@ -130,7 +130,7 @@ def a_catalog(repository):
     return repository.contents("main", KEYS)
 
 
-def test_a_renamed_contents_key_can_be_handed_on_in_the_same_commit():
+def test_the_old_key_of_a_rename_can_be_reused_in_the_same_commit():
     with connect("memory:") as repository:
         contents = a_catalog(repository)
         staged = rename((), KEYS[0], KEYS[2], contents.get)
@@ -140,7 +140,7 @@ def test_a_renamed_contents_key_can_be_handed_on_in_the_same_commit():
     assert found == {KEYS[2]: contents[KEYS[0]], KEYS[0]: contents[KEYS[1]]}
 
 
-def test_a_renamed_contents_key_can_be_created_again_in_the_same_commit():
+def test_the_old_key_of_a_rename_can_be_recreated_in_the_same_commit():
     with connect("memory:") as repository:
         contents = a_catalog(repository)
         staged = rename((), KEYS[0], KEYS[2], contents.get)
@@ -159,7 +159,7 @@ A, B, C, _ = KEYS
 @settings(print_blob=True, deadline=None, max_examples=150)
 @given(steps)
 @example([("rename", B, C), ("rename", A, B), ("delete", B), ("put", B, 10)])
-def test_every_batch_can_be_committed_and_identities_survive(sequence):
+def test_every_batch_can_be_committed_and_keeps_identities(sequence):
     naive, staged = Naive(), ()
     with connect("memory:") as repository:
         contents = a_catalog(repository)
@@ -180,14 +180,14 @@ def test_every_batch_can_be_committed_and_identities_survive(sequence):
         ), (key, sequence)
 
 
-def test_taking_out_one_half_of_a_rename_takes_both():
+def test_unstaging_one_half_of_a_rename_unstages_both():
     staged = rename((), KEYS[0], KEYS[2], START.get)
 
     assert renames(staged) == {KEYS[0]: KEYS[2]}
     assert without(staged, [KEYS[0]]) == without(staged, [KEYS[2]]) == ()
 
 
-def test_staging_afresh_forgets_what_was_staged_and_expects_the_state_of_now():
+def test_staging_again_replaces_the_operation_and_its_expected_content():
     staged = put((), KEYS[0], table(10), START.get)
     now = table(99, IDS[KEYS[0]])
 
@@ -196,7 +196,7 @@ def test_staging_afresh_forgets_what_was_staged_and_expects_the_state_of_now():
     assert again == Staged(Put(KEYS[0], table(11, IDS[KEYS[0]]), now), now)
 
 
-def test_a_key_cannot_be_changed_and_demanded_unmodified():
+def test_a_key_cannot_be_both_changed_and_required_unchanged():
     with pytest.raises(InvalidInput, match="changes it already"):
         unmodified(delete((), KEYS[0], START.get), KEYS[0], START.get)
 

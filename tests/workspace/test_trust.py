@@ -1,4 +1,4 @@
-"""Whether a workspace is trusted: the decision over facts, and the facts."""
+"""Trust in a workspace: the decision from facts, and the facts."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ ME, OTHER, ROOT, NOBODY = 1000, 1001, 0, 65534
         ({ME, OTHER}, ME, None, FOREIGN),
         ({ROOT}, ME, None, FOREIGN),
         ({NOBODY}, ME, None, FOREIGN),
-        # A container that runs as root on a checkout of another user.
+        # A container that runs as root on another user's checkout.
         ({OTHER}, ROOT, None, FOREIGN),
         ({ROOT}, ROOT, None, OWN),
-        # sudo: the user's files and those of root.
+        # sudo: files of the user and of root.
         ({ME}, ROOT, ME, OWN),
         ({ROOT}, ROOT, ME, OWN),
         ({ME, ROOT}, ROOT, ME, OWN),
         ({OTHER}, ROOT, ME, FOREIGN),
-        # Anybody can set SUDO_UID: it counts for root alone.
+        # Every user can set SUDO_UID, so it is only used for root.
         ({OTHER}, ME, OTHER, FOREIGN),
     ],
 )
-def test_ownership(owners: set[int], uid: int, sudo_uid: int | None, found: str) -> None:
+def test_trust_depends_on_the_owners(
+    owners: set[int], uid: int, sudo_uid: int | None, found: str
+) -> None:
     assert (
         trust.decide("/srv/lake", owners, uid=uid, sudo_uid=sudo_uid, safe=(), recorded=False)
         == found
@@ -66,7 +68,7 @@ def test_ownership(owners: set[int], uid: int, sudo_uid: int | None, found: str)
         ("", False),
     ],
 )
-def test_an_entry_names_a_folder_or_all_below_one(entry: str, safe: bool) -> None:
+def test_an_entry_is_a_folder_or_all_folders_below_one(entry: str, safe: bool) -> None:
     assert trust.is_safe("/srv/lake", [entry]) == safe
 
 
@@ -82,11 +84,11 @@ def test_an_entry_names_a_folder_or_all_below_one(entry: str, safe: bool) -> Non
         ("0x1", None),
     ],
 )
-def test_sudo_uid(text: str | None, found: int | None) -> None:
+def test_sudo_uid_is_parsed(text: str | None, found: int | None) -> None:
     assert trust.sudo_uid(text) == found
 
 
-def test_a_record_counts_while_path_and_owners_are_the_same() -> None:
+def test_a_record_is_valid_while_path_and_owners_are_the_same() -> None:
     records = ["1000 /srv/lake", "0,65534 /mnt/squashed dir"]
     assert trust.is_recorded(records, "/srv/lake", {ME})
     assert trust.is_recorded(records, "/mnt/squashed dir", {NOBODY, ROOT})
@@ -110,7 +112,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A workspace that nobody has trusted yet."""
+    """A workspace that is not trusted yet."""
     return make_workspace(tmp_path / "work", None)
 
 
@@ -118,7 +120,7 @@ def fresh(workspace: Workspace) -> str:
     return Workspace(workspace.root).trust
 
 
-def test_a_workspace_of_mine_is_not_trusted_until_it_is_recorded(workspace: Workspace) -> None:
+def test_a_workspace_of_the_user_is_not_trusted_until_it_is_recorded(workspace: Workspace) -> None:
     assert fresh(workspace) == OWN
     assert trust_records.record_workspace(str(workspace.root))
     assert fresh(workspace) == TRUSTED
@@ -130,7 +132,7 @@ def test_a_copy_and_a_moved_folder_are_not_trusted(workspace: Workspace, tmp_pat
     assert Workspace(tmp_path / "moved").trust == OWN
 
 
-def test_a_link_leads_to_the_folder_that_is_trusted(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_link_to_a_trusted_folder_is_trusted(workspace: Workspace, tmp_path: Path) -> None:
     trust_records.record_workspace(str(workspace.root))
     (tmp_path / "link").symlink_to(workspace.root)
     assert Workspace(tmp_path / "link").trust == TRUSTED
@@ -147,7 +149,7 @@ def test_a_link_leads_to_the_folder_that_is_trusted(workspace: Workspace, tmp_pa
         ("system", 'safe-directories = "*"'),
     ],
 )
-def test_safe_directories_of_user_and_system(
+def test_safe_directories_of_user_and_system_are_trusted(
     workspace: Workspace, user: Path, place: str, text: str
 ) -> None:
     path = user / place / "nessie" / "config.toml"
@@ -166,7 +168,7 @@ def test_safe_directories_of_user_and_system(
         (".", OWN),
     ],
 )
-def test_safe_directories_of_the_environment(
+def test_safe_directories_of_the_environment_are_trusted(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: str
 ) -> None:
     (tmp_path / "link").symlink_to(workspace.root)
@@ -177,7 +179,7 @@ def test_safe_directories_of_the_environment(
     assert fresh(workspace) == found
 
 
-def test_safe_directories_of_a_workspace_do_not_count(workspace: Workspace) -> None:
+def test_safe_directories_in_a_workspace_are_ignored(workspace: Workspace) -> None:
     workspace.config_path.write_text(f'safe-directories = ["*", "{workspace.root}"]\n')
     assert fresh(workspace) == OWN
 
@@ -187,7 +189,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give fi
 
 @needs_root
 @pytest.mark.parametrize("which", ["folder", "above"])
-def test_another_users_files(
+def test_files_of_another_user_are_not_trusted(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, which: str
 ) -> None:
     trust_records.record_workspace(str(workspace.root))
@@ -198,10 +200,10 @@ def test_another_users_files(
 
 
 @needs_root
-def test_a_link_of_another_user_to_a_workspace_of_mine(
+def test_a_link_of_another_user_to_a_workspace_is_not_trusted(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    """Hooks would run in a folder that somebody else fills."""
+    """Hooks would run in a folder that another user writes to."""
     trust_records.record_workspace(str(workspace.root))
     (tmp_path / "bait").mkdir()
     (tmp_path / "bait" / ".nessie").symlink_to(workspace.folder)
@@ -230,7 +232,7 @@ def test_a_link_of_another_user_to_a_workspace_of_mine(
         ("https://catalog.example.org", True),
     ],
 )
-def test_which_store_a_workspace_that_is_not_trusted_may_choose(
+def test_an_untrusted_workspace_may_choose_only_some_stores(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, may: bool
 ) -> None:
     monkeypatch.chdir(workspace.root)
@@ -244,7 +246,7 @@ def test_which_store_a_workspace_that_is_not_trusted_may_choose(
     )
 
 
-def test_a_database_is_opened_once_the_user_named_it(workspace: Workspace) -> None:
+def test_a_database_is_opened_if_the_user_has_named_it(workspace: Workspace) -> None:
     url = "postgresql://ada@db/catalog?sslmode=require"
     assert not trust_records.may_name(url, str(workspace.root), TRUSTED)
     trust_records.record_server(url)

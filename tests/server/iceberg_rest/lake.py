@@ -1,4 +1,4 @@
-"""A server with a warehouse in a folder, and a client that speaks Iceberg REST to one reference."""
+"""A server with a warehouse in a folder, and an Iceberg REST client for one reference."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VIEW_VERSION = {
 
 
 def segment(*levels: str) -> str:
-    """A namespace or name as a segment of a path."""
+    """Returns a namespace or name as a segment of a path."""
     return quote("\x1f".join(levels), safe="")
 
 
@@ -60,7 +60,7 @@ class IcebergClient:
     def post(self, path: str, body: Any, **headers: str) -> Answer:
         return self.send("POST", path, body, **headers)
 
-    # -- what tests do often --
+    # -- common requests --
 
     def namespace(self, *levels: str, **properties: str) -> Answer:
         return self.post("/namespaces", {"namespace": levels, "properties": properties})
@@ -86,7 +86,7 @@ class IcebergClient:
     def append(
         self, namespace: str, name: str, snapshot: int, on: int | None, sequence: int = 1
     ) -> Answer:
-        """Append a snapshot to the main branch of a table that is at snapshot `on`."""
+        """Appends a snapshot to the main branch of a table whose current snapshot is `on`."""
         requirement = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": on}
         return self.commit(namespace, name, [requirement], appending(snapshot, on, sequence))
 
@@ -102,7 +102,7 @@ class IcebergClient:
 
 
 def appending(snapshot: int, parent: int | None, sequence: int = 1) -> list[dict[str, Any]]:
-    """The updates of an append."""
+    """Returns the updates of an append."""
     added: dict[str, Any] = {
         "snapshot-id": snapshot,
         "sequence-number": sequence,
@@ -128,11 +128,11 @@ class Lake:
         self.main = IcebergClient(self.client)
 
     def files(self) -> set[Path]:
-        """All files of the warehouse."""
+        """Returns all files of the warehouse."""
         return {path for path in self.folder.rglob("*") if path.is_file()}
 
     def branch(self, name: str) -> IcebergClient:
-        """A new branch from main."""
+        """Creates a branch from main."""
         head = self.repository.reference("main").hash
         self.repository.create_reference(ReferenceType.BRANCH, name, head)
         return IcebergClient(self.client, quote(name, safe=""))
@@ -143,7 +143,7 @@ class Lake:
 
 @contextmanager
 def lake(folder: Path, warehouses: Warehouses | None = None, **parts: Any) -> Iterator[Lake]:
-    """A server over a new repository with a warehouse in a folder."""
+    """Yields a server over a new repository with a warehouse in a folder."""
     with connect("memory:") as repository:
         found = warehouses or from_options([str(folder)])
         app = application(repository, Parts(warehouses=found, **parts))
@@ -156,7 +156,7 @@ def lake(folder: Path, warehouses: Warehouses | None = None, **parts: Any) -> It
 
 
 def error_of(answer: Answer) -> tuple[int, str]:
-    """The status and type of an error, which must have the specification's shape."""
+    """Returns the status and type of an error; checks that it has the specification's shape."""
     error = answer.body["error"]
     assert error["code"] == answer.status
     assert isinstance(error["message"], str)

@@ -17,7 +17,7 @@ _ALL = json.dumps(
 
 
 def warehouse(store: Store, *modes: str, location: str = "s3://lake/wh", **more: Any) -> Warehouse:
-    """A warehouse in the bucket of a store that delegates access."""
+    """Returns a warehouse in the bucket of a store, with access delegation."""
     return Warehouse(
         name="w",
         location=location,
@@ -31,7 +31,7 @@ def warehouse(store: Store, *modes: str, location: str = "s3://lake/wh", **more:
 
 
 def user_of(store: Store) -> dict[str, str]:
-    """The keys of a new user of IAM who may do everything."""
+    """Returns the keys of a new IAM user with all permissions."""
     import boto3
 
     iam = boto3.client(
@@ -53,7 +53,7 @@ def user_of(store: Store) -> dict[str, str]:
 
 @contextmanager
 def signatures_verified() -> Iterator[None]:
-    """moto refuses requests that are not signed, or wrongly."""
+    """Makes moto refuse requests without a valid signature."""
     from moto import settings
     from moto.core.authorization import ActionAuthenticatorMixin
 

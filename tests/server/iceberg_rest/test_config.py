@@ -1,4 +1,4 @@
-"""Where the catalog is: references and warehouses in paths and prefixes, and what is announced."""
+"""Addresses of the catalog: references and warehouses in paths and prefixes, announcements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_configuration_announces_the_prefix_of_the_default_branch(served: La
 
 
 @pytest.mark.parametrize("ref", ["main", "feature/x", "v1"])
-def test_each_branch_has_a_configuration_and_paths_of_its_own(served: Lake, ref: str) -> None:
+def test_each_branch_has_its_own_configuration_and_paths(served: Lake, ref: str) -> None:
     if ref != "main":
         served.branch(ref)
     front = quote(ref, safe="")
@@ -44,7 +44,7 @@ def test_each_branch_has_a_configuration_and_paths_of_its_own(served: Lake, ref:
 @pytest.mark.parametrize(
     "prefix", ["feature%2Fx", "feature%252Fx", "feature/x", "feature%2Fx%7Cwarehouse"]
 )
-def test_a_prefix_is_read_however_often_a_client_has_encoded_it(served: Lake, prefix: str) -> None:
+def test_a_prefix_may_be_encoded_several_times(served: Lake, prefix: str) -> None:
     served.branch("feature/x").namespace("only", "x")
     client = served.main.on(prefix)
     assert client.get("/namespaces?parent=only").body["namespaces"] == [["only", "x"]]
@@ -69,7 +69,7 @@ def test_an_unknown_reference_and_an_unknown_warehouse_are_not_found(served: Lak
     assert error_of(served.main.on("main%7Cnowhere").create("db", "t"))[0] == 404
 
 
-def test_a_warehouse_that_is_asked_for_is_in_the_prefix(tmp_path: Path) -> None:
+def test_a_requested_warehouse_is_in_the_prefix(tmp_path: Path) -> None:
     warehouses = from_options([f"one={tmp_path / 'one'}", f"two={tmp_path / 'two'}"])
     with lake(tmp_path, warehouses) as found:
         config = found.client.get("/iceberg/v1/config?warehouse=two").body
@@ -83,7 +83,7 @@ def test_a_warehouse_that_is_asked_for_is_in_the_prefix(tmp_path: Path) -> None:
         assert error_of(refused) == (403, "ForbiddenException")
 
 
-def test_a_tag_and_a_commit_can_only_be_read(served: Lake) -> None:
+def test_tags_and_commits_are_read_only(served: Lake) -> None:
     served.main.create("db", "t")
     head = served.repository.reference("main").hash
     served.repository.create_reference(ReferenceType.TAG, "v2", head)
@@ -138,7 +138,7 @@ def test_unknown_paths_and_methods(main: IcebergClient, served: Lake) -> None:
     assert served.client.get("/iceberg").status == 404
 
 
-def test_a_server_without_a_warehouse_says_what_is_missing() -> None:
+def test_the_error_without_a_warehouse_names_the_option() -> None:
     with serving() as url:
         client = Client(url)
         answer = client.get("/iceberg/v1/config")
@@ -147,7 +147,7 @@ def test_a_server_without_a_warehouse_says_what_is_missing() -> None:
         client.close()
 
 
-def test_requests_of_foreign_pages_are_refused(served: Lake) -> None:
+def test_requests_from_foreign_pages_are_refused(served: Lake) -> None:
     answer = served.client.send("GET", "/iceberg/v1/config", headers={"host": "evil.example"})
     assert error_of(answer) == (403, "ForbiddenException")
     answer = served.main.post("/namespaces", {"namespace": ["x"]}, origin="https://evil.example")
@@ -161,7 +161,7 @@ def test_requests_of_foreign_pages_are_refused(served: Lake) -> None:
     assert error_of(sent)[0] == 415
 
 
-def test_the_log_has_the_pattern_of_a_path_and_no_grant(tmp_path: Path) -> None:
+def test_the_log_contains_path_patterns_and_no_grants(tmp_path: Path) -> None:
     lines: list[bytes] = []
     with lake(tmp_path, log=AccessLog(lines.append)) as served:
         served.main.namespace("db")

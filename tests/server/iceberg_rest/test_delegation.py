@@ -1,4 +1,4 @@
-"""Vended credentials and grants: who gets which access to which table, and for how long."""
+"""Vended credentials and grants: their scope, their holder and their lifetime."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def store() -> Iterator[Store]:
 
 
 class Clock:
-    """Stands still unless it is moved."""
+    """A clock that stands still unless a test moves it."""
 
     def __init__(self) -> None:
         import time
@@ -59,7 +59,7 @@ def delegation(found: Warehouse, clock: Clock | None = None) -> Delegation:
 
 
 def last_policy() -> dict[str, Any]:
-    """The session policy that STS got last."""
+    """Returns the last session policy that STS received."""
     from moto.sts.models import sts_backends
 
     roles = [
@@ -70,7 +70,7 @@ def last_policy() -> dict[str, Any]:
 
 
 def allows(document: dict[str, Any], action: str, resource: str, prefix: str | None = None) -> bool:
-    """What IAM makes of a policy: a statement allows it, and none denies it."""
+    """Evaluates a policy as IAM does: a statement allows the action, and none denies it."""
     effects = {
         statement["Effect"]
         for statement in document["Statement"]
@@ -92,12 +92,12 @@ def matches(patterns: str | list[str], text: str) -> bool:
     return any(fnmatchcase(text, pattern.replace("[", "[[]")) for pattern in several)
 
 
-# -- what a policy opens -------------------------------------------------------------------------
+# -- session policies ----------------------------------------------------------------------------
 OBJECT = "arn:aws:s3:::lake/"
 
 
 @pytest.mark.parametrize("writable", [False, True])
-def test_a_policy_opens_exactly_the_tables_folder(writable: bool) -> None:
+def test_a_policy_allows_exactly_the_folder_of_the_table(writable: bool) -> None:
     document = json.loads(policy(FOLDER, partition="aws", writable=writable))
     mine = f"{OBJECT}wh/db/orders_1/data/a.parquet"
     assert allows(document, "s3:GetObject", mine)
@@ -125,12 +125,12 @@ def test_a_policy_opens_exactly_the_tables_folder(writable: bool) -> None:
         assert not allows(document, "s3:ListBucket", bucket, prefix)
 
 
-def test_a_policy_knows_the_other_parts_of_aws() -> None:
+def test_a_policy_uses_the_partition_of_the_role() -> None:
     assert "arn:aws-cn:s3:::lake/" in policy(FOLDER, partition="aws-cn", writable=True)
 
 
 # -- vended credentials --------------------------------------------------------------------------
-def test_credentials_of_sts_are_vended(store: Store) -> None:
+def test_credentials_from_sts_are_vended(store: Store) -> None:
     found = warehouse(store, VENDED)
     access = delegation(found).access(VENDED, found, table())
     assert access.expires is not None
@@ -148,7 +148,7 @@ def test_credentials_of_sts_are_vended(store: Store) -> None:
     )
 
 
-def test_vended_credentials_reach_the_files(store: Store) -> None:
+def test_vended_credentials_give_access_to_the_files(store: Store) -> None:
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
     found = warehouse(store, VENDED)
@@ -161,7 +161,7 @@ def test_vended_credentials_reach_the_files(store: Store) -> None:
         assert stream.read() == b"rows"
 
 
-def test_a_reader_gets_credentials_that_only_read(store: Store) -> None:
+def test_a_reader_gets_read_only_credentials(store: Store) -> None:
     found = warehouse(store, VENDED)
     giving = delegation(found)
     reading = giving.access(VENDED, found, table(writable=False))
@@ -170,7 +170,7 @@ def test_a_reader_gets_credentials_that_only_read(store: Store) -> None:
     assert reading.config["s3.access-key-id"] != writing.config["s3.access-key-id"]
 
 
-def test_credentials_are_kept_until_half_of_their_time_is_over(store: Store) -> None:
+def test_credentials_are_cached_for_half_of_their_lifetime(store: Store) -> None:
     found, clock = warehouse(store, VENDED), Clock()
     giving = delegation(found, clock)
     first = giving.access(VENDED, found, table())
@@ -197,7 +197,7 @@ def test_credentials_are_kept_until_half_of_their_time_is_over(store: Store) -> 
     ],
 )
 @pytest.mark.parametrize("trusted", [False, True])
-def test_locations_that_a_policy_cannot_name_get_nothing(
+def test_no_credentials_for_locations_that_a_policy_cannot_express(
     store: Store, location: str, trusted: bool
 ) -> None:
     found = warehouse(store, VENDED)
@@ -206,10 +206,10 @@ def test_locations_that_a_policy_cannot_name_get_nothing(
 
 
 @pytest.mark.parametrize("mode", [VENDED, SIGNING])
-def test_a_location_that_was_not_issued_for_this_table_gets_nothing(
+def test_no_credentials_for_a_location_that_was_not_issued_for_the_table(
     store: Store, mode: str
 ) -> None:
-    """A commit by the other API can name any location: a sibling's, or one of no table."""
+    """A commit through the other API can name any location, such as another table's."""
     found = warehouse(store, VENDED, SIGNING)
     giving = delegation(found)
     sibling = table(location="s3://lake/wh/db/salaries_99999999-89ab-4cde-8f01-23456789abcd")
@@ -221,7 +221,7 @@ def test_a_location_that_was_not_issued_for_this_table_gets_nothing(
     assert giving.access(mode, found, staged) != Access()
 
 
-def test_a_role_that_cannot_be_assumed_is_a_clear_error(
+def test_a_role_that_cannot_be_assumed_is_reported(
     store: Store, capfd: pytest.CaptureFixture[str]
 ) -> None:
     found = warehouse(store, VENDED)
@@ -246,7 +246,7 @@ def test_a_role_that_cannot_be_assumed_is_a_clear_error(
     assert store.properties["s3.secret-access-key"] not in logged
 
 
-def test_the_first_mode_that_both_sides_know_is_taken(store: Store) -> None:
+def test_the_first_mode_that_both_sides_support_is_used(store: Store) -> None:
     both, one = warehouse(store, VENDED, SIGNING), warehouse(store, SIGNING)
     for header, found, mode in (
         (None, both, ""),
@@ -264,7 +264,7 @@ def test_the_first_mode_that_both_sides_know_is_taken(store: Store) -> None:
 HOLDER = Holder("w", "main", ContentKey(("db", "orders")), "ann")
 
 
-def test_a_grant_is_for_one_caller_table_branch_and_warehouse() -> None:
+def test_a_grant_is_bound_to_caller_table_branch_and_warehouse() -> None:
     grants = Grants(Secret("s" * 32), Clock())
     text, grant = grants.issue(HOLDER, LOCATION, writable=True)
     assert grants.read(text, HOLDER) == grant
@@ -281,7 +281,7 @@ def test_a_grant_is_for_one_caller_table_branch_and_warehouse() -> None:
         Grants(Secret("t" * 32), Clock()).read(text, HOLDER)
 
 
-def test_a_changed_grant_is_refused() -> None:
+def test_a_modified_grant_is_refused() -> None:
     grants = Grants(Secret("s" * 32), Clock())
     text, _ = grants.issue(HOLDER, LOCATION, writable=False)
     wider, _ = Grants(Secret("s" * 32), Clock()).issue(HOLDER, LOCATION, writable=True)
@@ -313,7 +313,7 @@ def test_a_grant_expires() -> None:
         grants.read(text, HOLDER)
 
 
-def test_signing_is_announced_to_clients_old_and_new(store: Store) -> None:
+def test_signing_is_announced_to_old_and_new_clients(store: Store) -> None:
     found = warehouse(store, SIGNING)
     access = delegation(found).access(SIGNING, found, table())
     assert access.credentials == ()
@@ -352,7 +352,7 @@ def test_a_request_is_signed_with_a_grant(store: Store) -> None:
             refused()
 
 
-def test_a_reader_gets_a_grant_that_only_reads(store: Store) -> None:
+def test_a_reader_gets_a_read_only_grant(store: Store) -> None:
     found = warehouse(store, SIGNING)
     giving = delegation(found)
     endpoint = giving.access(SIGNING, found, table(writable=False)).config["signer.endpoint"]
@@ -363,7 +363,7 @@ def test_a_reader_gets_a_grant_that_only_reads(store: Store) -> None:
         giving.sign(found, HOLDER, grant, request, writable=True)
 
 
-def test_a_warehouse_that_does_not_sign_refuses(store: Store) -> None:
+def test_a_warehouse_without_signing_refuses_to_sign(store: Store) -> None:
     found = warehouse(store, VENDED)
     request = SignRequest(region="us-east-1", uri="http://x", method="GET", headers={})
     with pytest.raises(NotAllowed, match="does not offer remote signing"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of
 
 
-def test_a_known_table_is_not_sent_again(main: IcebergClient, served: Lake) -> None:
+def test_an_unchanged_table_is_answered_with_304(main: IcebergClient, served: Lake) -> None:
     created = main.create("db", "t")
     loaded = main.load("db", "t")
     tag = loaded.headers["etag"]
@@ -37,7 +37,7 @@ def test_a_changed_table_is_sent(main: IcebergClient, served: Lake) -> None:
     assert error_of(main.load("db", "t", if_none_match="*")) == (404, "NoSuchTableException")
 
 
-def test_a_table_that_was_created_again_has_another_tag(main: IcebergClient, served: Lake) -> None:
+def test_a_recreated_table_has_another_etag(main: IcebergClient, served: Lake) -> None:
     location = main.create("db", "t").body["metadata-location"]
     first = main.load("db", "t").headers["etag"]
     main.send("DELETE", "/namespaces/db/tables/t")

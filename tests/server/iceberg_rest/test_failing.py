@@ -1,4 +1,5 @@
-"""A store that is busy, or that loses the answer of a commit: clients learn what they may do next."""
+"""A store that is busy, or loses the answer of a commit: how errors guide the client's
+retry."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from tests.server.serving import serving
 
 
 class Fragile:
-    """A server over a store whose commits can be disturbed."""
+    """A server over a store whose commits can fail."""
 
     def __init__(self, url: str, store: SQLiteStore, folder: Path) -> None:
         self.client = IcebergClient(Client(url))
@@ -58,7 +59,7 @@ def fragile(tmp_path: Path) -> Iterator[Fragile]:
         found.client.client.close()
 
 
-def test_a_busy_store_has_written_nothing(fragile: Fragile) -> None:
+def test_a_busy_store_writes_nothing(fragile: Fragile) -> None:
     files = fragile.files()
     blocker = apsw.Connection(str(fragile.folder / "catalog.sqlite"))
     blocker.execute("BEGIN IMMEDIATE")
@@ -71,7 +72,7 @@ def test_a_busy_store_has_written_nothing(fragile: Fragile) -> None:
     assert fragile.client.set_properties("db", "t").status == 200
 
 
-def test_a_commit_whose_answer_is_lost_is_looked_up(
+def test_a_lost_answer_is_found_by_the_request_id(
     fragile: Fragile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = fragile.store.commit
@@ -87,7 +88,7 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(
     assert fragile.client.load("db", "t").body == answer.body
 
 
-def test_a_commit_of_unknown_outcome_keeps_its_file(
+def test_a_commit_with_unknown_outcome_keeps_its_file(
     fragile: Fragile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit, files, key = fragile.store.commit, fragile.files(), str(uuid4())
@@ -104,7 +105,7 @@ def test_a_commit_of_unknown_outcome_keeps_its_file(
     assert again.status == 200
 
 
-def test_a_fault_of_our_own_is_told_without_details(
+def test_an_internal_error_is_reported_without_details(
     fragile: Fragile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any, **__: Any) -> Any:
@@ -115,5 +116,5 @@ def test_a_fault_of_our_own_is_told_without_details(
     answer = fragile.client.set_properties("db", "t")
     assert error_of(answer) == (500, "InternalServerError")
     assert "a detail" not in answer.raw.decode()
-    # Whether the commit needs it is unknown.
+    # It is unknown whether the commit needs the file.
     assert len(fragile.files() - files) == 1

@@ -1,4 +1,4 @@
-"""Access to files through the API: who gets credentials and signatures for which table."""
+"""Access to files through the API: callers, their tables, credentials and signatures."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def vended(client: IcebergClient, name: str = "t", **headers: str) -> Any:
     return client.load("db", name, x_iceberg_access_delegation=VENDED, **headers)
 
 
-def test_nobody_gets_credentials_without_asking(served: Lake) -> None:
+def test_credentials_are_only_vended_on_request(served: Lake) -> None:
     body = served.main.load("db", "t").body
     assert KEY_ID not in body["config"]
     assert "storage-credentials" not in body
@@ -64,7 +64,7 @@ def test_nobody_gets_credentials_without_asking(served: Lake) -> None:
     assert "hidden" not in str(served.client.get("/iceberg/v1/config").body)
 
 
-def test_credentials_come_with_each_answer_that_loads_a_table(served: Lake) -> None:
+def test_every_answer_that_loads_a_table_has_credentials(served: Lake) -> None:
     asking = {"x_iceberg_access_delegation": VENDED}
     main = served.main
     body = {"name": "u", "schema": main.load("db", "t").body["metadata"]["schemas"][0]}
@@ -86,7 +86,7 @@ def test_credentials_come_with_each_answer_that_loads_a_table(served: Lake) -> N
             assert again == [credential]
 
 
-def test_pyiceberg_works_with_vended_credentials_alone(served: Lake) -> None:
+def test_pyiceberg_works_with_only_vended_credentials(served: Lake) -> None:
     catalog = load_catalog("rest", type="rest", uri=f"{served.url}/iceberg")
     table = catalog.create_table("db.orders", ROWS.schema)
     assert "s3.session-token" in table.io.properties
@@ -94,7 +94,7 @@ def test_pyiceberg_works_with_vended_credentials_alone(served: Lake) -> None:
     assert catalog.load_table("db.orders").scan().to_arrow() == ROWS
 
 
-def test_a_tag_and_a_commit_are_only_read(served: Lake) -> None:
+def test_tags_and_commits_are_read_only(served: Lake) -> None:
     head = served.repository.reference("main").hash
     served.repository.create_reference(ReferenceType.TAG, "v1.0", head)
     for prefix in ("v1.0", head, f"main@{head}".replace("@", "%40")):
@@ -104,8 +104,8 @@ def test_a_tag_and_a_commit_are_only_read(served: Lake) -> None:
     assert served.main.set_properties("db", "t").status == 200
 
 
-def test_what_the_other_api_commits_gets_no_credentials(served: Lake) -> None:
-    """A content of its own that names the metadata file of another table."""
+def test_a_location_committed_through_rest_v2_gets_no_credentials(served: Lake) -> None:
+    """Another table's metadata file in a content that was committed through the other API."""
     sibling = served.main.load("db", "t").body
     content = IcebergTable(
         metadata_location=sibling["metadata-location"],
@@ -122,7 +122,7 @@ def test_what_the_other_api_commits_gets_no_credentials(served: Lake) -> None:
     assert answer.body == {"storage-credentials": []}
 
 
-def test_a_renamed_table_keeps_its_credentials_and_its_old_name_gets_others(served: Lake) -> None:
+def test_a_renamed_table_keeps_its_credentials(served: Lake) -> None:
     main = served.main
     before = main.load("db", "t").body["metadata"]
     rename = {
@@ -131,7 +131,7 @@ def test_a_renamed_table_keeps_its_credentials_and_its_old_name_gets_others(serv
     }
     assert main.post("/tables/rename", rename).status == 204
     assert KEY_ID in vended(main, "u").body["config"]
-    # A client that creates the old name again asks for the old location.
+    # A client that creates the old name again requests the old location.
     updates = [
         {"action": "assign-uuid", "uuid": before["table-uuid"]},
         {"action": "add-schema", "schema": before["schemas"][0]},
@@ -159,7 +159,7 @@ def test_a_conditional_load_renews_credentials_in_time(served: Lake) -> None:
 # -- rights ----------------------------------------------------------------------------------------
 
 
-def test_a_reader_gets_credentials_that_only_read(server: Ruled) -> None:
+def test_a_reader_gets_read_only_credentials(server: Ruled) -> None:
     server.rule(f"'reader' in roles && {READ}", f"'writer' in roles && ({READ} || {WRITE})")
     reader, writer = server.on(server.as_("ada", "reader")), server.on(server.as_("bo", "writer"))
     assert KEY_ID in vended(writer).body["config"]
@@ -171,7 +171,7 @@ def test_a_reader_gets_credentials_that_only_read(server: Ruled) -> None:
     assert error_of(reader.get("/namespaces/db/tables/t/credentials")) == FORBIDDEN
 
 
-def test_the_right_to_create_tables_writes_to_no_other_table(server: Ruled) -> None:
+def test_the_right_to_create_tables_gives_no_access_to_other_tables(server: Ruled) -> None:
     creates = "op in ['COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY']"
     server.rule(f"'creator' in roles && ({READ} || {creates})")
     creator = server.on(server.as_("cy", "creator"))
@@ -192,9 +192,7 @@ def sign(client: IcebergClient, endpoint: str, uri: str, method: str = "GET", **
     return client.client.send("POST", f"/iceberg/{endpoint}", body)
 
 
-def test_requests_are_signed_as_long_as_the_caller_has_the_rights(
-    server: Ruled, store: Store
-) -> None:
+def test_signing_stops_when_the_caller_loses_its_rights(server: Ruled, store: Store) -> None:
     server.rule(f"'writer' in roles && ({READ} || {WRITE})")
     client = server.on(server.as_("bo", "writer"))
     found = client.load("db", "t", x_iceberg_access_delegation=SIGNING).body
@@ -234,7 +232,7 @@ def test_requests_are_signed_as_long_as_the_caller_has_the_rights(
     assert error_of(sign(client, endpoint, uri)) == FORBIDDEN
 
 
-def test_only_the_table_form_signs(server: Ruled) -> None:
+def test_only_the_signing_endpoint_of_a_table_signs(server: Ruled) -> None:
     assert sign(server.admin, "v1/aws/s3/sign", "http://x/").status == 404
     endpoints = server.admin.client.get("/iceberg/v1/config").body["endpoints"]
     assert "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/sign" in endpoints
@@ -253,7 +251,7 @@ def test_only_the_table_form_signs(server: Ruled) -> None:
         ({"x-forwarded-proto": "https", "x-forwarded-host": "a b\\c"}, None),
     ],
 )
-def test_the_signer_has_the_uri_that_the_proxy_tells(
+def test_the_signer_uri_follows_the_headers_of_the_proxy(
     served: Lake, headers: dict[str, str], uri: str | None
 ) -> None:
     asked = {"x-iceberg-access-delegation": SIGNING, **headers}
@@ -266,7 +264,7 @@ def test_the_signer_has_the_uri_that_the_proxy_tells(
     assert parse_qs(urlsplit(config["signer.endpoint"]).query)["grant"]
 
 
-def test_no_delegation_for_files(tmp_path: Path) -> None:
+def test_local_files_are_not_delegated(tmp_path: Path) -> None:
     with lake(tmp_path / "warehouse") as found:
         found.main.namespace("db")
         found.main.create("db", "t")

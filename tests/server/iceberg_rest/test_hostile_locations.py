@@ -1,4 +1,4 @@
-"""Locations from clients that lead out of the warehouse: nothing is read or written there."""
+"""Locations outside of the warehouse, given by clients: nothing is read or written there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OUTSIDE = (
 
 @pytest.fixture
 def traps(served: Lake) -> Path:
-    """A secret beside the warehouse, and links to it from inside."""
+    """A secret file beside the warehouse, and links to it from inside."""
     secret = served.folder.parent / "secret.metadata.json"
     secret.write_text(json.dumps({"format-version": 2, "s3cret": SECRET}))
     served.folder.mkdir()
@@ -41,7 +41,7 @@ def traps(served: Lake) -> Path:
 
 
 def snapshot(served: Lake) -> tuple[dict[str, bytes], str]:
-    """All files around the warehouse, and the head of main."""
+    """Returns all files around the warehouse, and the HEAD of main."""
     files = {str(p): p.read_bytes() for p in served.folder.parent.rglob("*") if p.is_file()}
     return files, served.repository.reference("main").hash
 
@@ -84,7 +84,7 @@ def test_no_request_reads_or_writes_outside_of_the_warehouse(
 
 
 @pytest.mark.parametrize("location", OUTSIDE)
-def test_what_the_other_api_commits_is_not_read(
+def test_a_location_committed_through_rest_v2_is_not_read(
     served: Lake, main: IcebergClient, traps: Path, location: str
 ) -> None:
     content = IcebergTable(metadata_location=location.replace("{lake}", str(served.folder)))
@@ -130,7 +130,7 @@ def test_a_table_is_not_created_at_a_siblings_location(served: Lake, main: Icebe
         main.create("db", "u", location=f"{location}/data"),
         main.create("db", "u", properties={"write.data.path": f"{location}/data"}),
         main.namespace("n", location=location),
-        # The UUID in the metadata is the client's own word.
+        # The client chooses the UUID in the metadata.
         main.commit(
             "db",
             "u",
@@ -162,7 +162,7 @@ def test_a_table_is_not_created_at_a_siblings_location(served: Lake, main: Icebe
         (b'{"format-version": 2, "s3cret": "root:x:0:0"}', 400),
     ],
 )
-def test_a_file_that_is_no_metadata_is_a_clear_error_that_does_not_quote_it(
+def test_an_error_about_an_invalid_metadata_file_does_not_quote_it(
     served: Lake, main: IcebergClient, content: bytes, status: int
 ) -> None:
     served.folder.mkdir()
@@ -175,7 +175,7 @@ def test_a_file_that_is_no_metadata_is_a_clear_error_that_does_not_quote_it(
     assert SECRET not in answer.raw.decode()
 
 
-def test_properties_that_name_classes_and_endpoints_do_nothing_on_the_server(
+def test_properties_with_classes_and_endpoints_have_no_effect_on_the_server(
     served: Lake, main: IcebergClient
 ) -> None:
     poison = {
@@ -201,7 +201,7 @@ def test_locations_beside_the_warehouse_can_be_allowed(tmp_path: Path) -> None:
         assert served.main.load("db", "t").status == 200
 
 
-def test_without_the_right_no_location_is_chosen_for_a_view_or_by_a_transaction(
+def test_views_and_transactions_need_the_right_to_choose_a_location(
     tmp_path: Path,
 ) -> None:
     [found] = from_options([str(tmp_path / "warehouse")]).all

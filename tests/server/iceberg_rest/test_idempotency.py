@@ -1,4 +1,4 @@
-"""Requests that are repeated under one key happen once."""
+"""Requests that are repeated with the same idempotency key are carried out once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def commits(served: Lake) -> int:
     return len(list(served.repository.log("main")))
 
 
-def test_every_kind_of_change_happens_once(main: IcebergClient, served: Lake) -> None:
+def test_every_kind_of_change_is_carried_out_once(main: IcebergClient, served: Lake) -> None:
     def twice(method: str, path: str, body: object = None) -> Answer:
         before, given = commits(served), key()
         first = main.send(method, path, body, idempotency_key=given)
@@ -70,7 +70,9 @@ def test_every_kind_of_change_happens_once(main: IcebergClient, served: Lake) ->
     twice("POST", "/transactions/commit", {"table-changes": changes})
 
 
-def test_a_repetition_shows_what_the_first_request_did(main: IcebergClient, served: Lake) -> None:
+def test_a_repetition_gets_the_result_of_the_first_request(
+    main: IcebergClient, served: Lake
+) -> None:
     main.create("db", "t")
     given = key()
     first = main.set_properties("db", "t", idempotency_key=given)
@@ -80,7 +82,9 @@ def test_a_repetition_shows_what_the_first_request_did(main: IcebergClient, serv
     assert main.load("db", "t").body["metadata"]["current-snapshot-id"] == 1
 
 
-def test_a_key_of_another_request_is_refused(main: IcebergClient, served: Lake) -> None:
+def test_a_key_that_was_used_for_another_request_is_refused(
+    main: IcebergClient, served: Lake
+) -> None:
     main.create("db", "t")
     main.create("db", "u")
     given = key()
@@ -101,7 +105,7 @@ def test_a_key_must_be_a_uuid(main: IcebergClient, wrong: str) -> None:
     assert error_of(answer) == (400, "BadRequestException")
 
 
-def test_refusals_are_repeated_too(main: IcebergClient, served: Lake) -> None:
+def test_refusals_are_repeated(main: IcebergClient, served: Lake) -> None:
     main.create("db", "t")
     missing, stale = key(), key()
     assert error_of(main.set_properties("db", "u", idempotency_key=missing))[0] == 404
@@ -114,7 +118,7 @@ def test_refusals_are_repeated_too(main: IcebergClient, served: Lake) -> None:
     assert main.set_properties("db", "u", idempotency_key=key()).status == 200
 
 
-def test_repetitions_at_the_same_time_wait_for_the_first(served: Lake) -> None:
+def test_concurrent_repetitions_wait_for_the_first_request(served: Lake) -> None:
     served.main.create("db", "t")
     given, before = key(), commits(served)
     answers: list[Answer] = []
@@ -135,7 +139,7 @@ def test_repetitions_at_the_same_time_wait_for_the_first(served: Lake) -> None:
     assert len(served.files()) == 2
 
 
-def test_another_server_on_the_store_knows_the_key(tmp_path: Path) -> None:
+def test_keys_are_shared_between_servers_of_one_store(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.sqlite"
     create(url).close()
     warehouses = from_options([str(tmp_path / "warehouse")])

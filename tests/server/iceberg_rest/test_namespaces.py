@@ -15,7 +15,7 @@ def test_namespaces_of_several_levels(main: IcebergClient) -> None:
     assert loaded == made.body
 
 
-def test_a_namespace_that_exists_is_answered_without_a_body(main: IcebergClient) -> None:
+def test_head_of_an_existing_namespace_has_no_body(main: IcebergClient) -> None:
     answer = main.send("HEAD", "/namespaces/db")
     assert (answer.status, answer.raw) == (204, b"")
     answer = main.send("HEAD", "/namespaces/none")
@@ -36,7 +36,7 @@ def test_missing_namespaces(main: IcebergClient) -> None:
         assert error_of(answer) == (404, "NoSuchNamespaceException")
 
 
-def test_names_are_unique_over_all_types(main: IcebergClient, served: Lake) -> None:
+def test_names_are_unique_across_types(main: IcebergClient, served: Lake) -> None:
     main.create("db", "t")
     main.view("db", "v")
     main.namespace("db", "n")
@@ -63,7 +63,7 @@ def test_properties_are_set_and_removed(main: IcebergClient) -> None:
     assert error_of(both) == (422, "UnprocessableEntityException")
 
 
-def test_only_empty_namespaces_are_dropped(main: IcebergClient) -> None:
+def test_only_empty_namespaces_can_be_dropped(main: IcebergClient) -> None:
     main.namespace("full", "inner")
     assert error_of(main.send("DELETE", "/namespaces/full")) == (409, "NamespaceNotEmptyException")
     assert main.send("DELETE", f"/namespaces/{segment('full', 'inner')}").status == 204
@@ -71,7 +71,7 @@ def test_only_empty_namespaces_are_dropped(main: IcebergClient) -> None:
     assert main.get("/namespaces/full").status == 404
 
 
-def test_pages_only_if_they_are_asked_for_and_all_of_one_commit(main: IcebergClient) -> None:
+def test_pages_are_sent_on_request_and_show_one_commit(main: IcebergClient) -> None:
     for number in range(7):
         main.namespace("many", f"n{number}")
     everything = main.get("/namespaces?parent=many&pageSize=2").body
@@ -90,7 +90,7 @@ def test_pages_only_if_they_are_asked_for_and_all_of_one_commit(main: IcebergCli
         assert error_of(main.get(f"/namespaces?parent=many&{query}"))[0] == 400
 
 
-def test_a_listing_passes_over_many_keys_that_lie_deeper(main: IcebergClient, served: Lake) -> None:
+def test_a_listing_skips_many_deeper_keys(main: IcebergClient, served: Lake) -> None:
     main.namespace("top", "deep")
     main.namespace("top", "next")
     puts = [

@@ -1,4 +1,4 @@
-"""Tokens by OAuth, and clients that show who they are."""
+"""OAuth tokens, and clients that authenticate with them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
 
 
 class Tokens:
-    """A server that asks for tokens."""
+    """A server that requires tokens."""
 
     def __init__(self, served: Lake, file: Path) -> None:
         self.client = Client(served.url)
@@ -64,7 +64,7 @@ def test_a_request_without_a_token_is_refused(tokens: Tokens) -> None:
     assert error_of(tokens.config("nessie_wrong")) == (401, "NotAuthorizedException")
 
 
-def test_client_credentials_are_the_token_in_one_or_two_parts(tokens: Tokens) -> None:
+def test_client_credentials_contain_the_token_in_one_or_two_parts(tokens: Tokens) -> None:
     token = tokens.new()
     _, id_, secret = token.split("_", 2)
     for form in (
@@ -86,7 +86,7 @@ def test_client_credentials_are_the_token_in_one_or_two_parts(tokens: Tokens) ->
     assert answer.body["access_token"] == token
 
 
-def test_errors_have_the_shape_of_oauth(tokens: Tokens) -> None:
+def test_errors_have_the_format_of_oauth(tokens: Tokens) -> None:
     def refused(**form: str) -> tuple[int, Any]:
         answer = tokens.ask(**form)
         assert set(answer.body) == {"error", "error_description"}
@@ -103,7 +103,7 @@ def test_errors_have_the_shape_of_oauth(tokens: Tokens) -> None:
     assert (answer.status, answer.body["error"]) == (400, "invalid_request")
 
 
-def test_a_token_is_renewed_past_one_lifetime_and_not_past_its_own(tokens: Tokens) -> None:
+def test_a_token_is_renewed_until_its_own_expiry(tokens: Tokens) -> None:
     short = tokens.new("short", datetime.now(UTC) + timedelta(seconds=3))
     form = {"subject_token": short, "subject_token_type": ACCESS_TOKEN}
     first = tokens.ask(grant_type=EXCHANGE, **form)
@@ -121,14 +121,14 @@ def test_a_token_is_renewed_past_one_lifetime_and_not_past_its_own(tokens: Token
     assert tokens.ask(grant_type=EXCHANGE, **form).body["access_token"] == long
 
 
-def test_a_withdrawn_token_is_not_issued_again(tokens: Tokens) -> None:
+def test_a_revoked_token_is_not_issued_again(tokens: Tokens) -> None:
     token = tokens.new()
     tokens.remove("ada")
     answer = tokens.ask(grant_type="client_credentials", client_secret=token)
     assert (answer.status, answer.body["error"]) == (401, "invalid_client")
 
 
-def test_a_server_without_tokens_says_so(served: Lake) -> None:
+def test_the_token_endpoint_of_a_server_without_tokens_is_refused(served: Lake) -> None:
     headers = {"content-type": "application/x-www-form-urlencoded"}
     answer = served.client.send(
         "POST", "/iceberg/v1/oauth/tokens", raw=b"grant_type=client_credentials", headers=headers

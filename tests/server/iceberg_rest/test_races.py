@@ -1,4 +1,4 @@
-"""Writers that race, and a server that is busy or loses its store."""
+"""Concurrent writers, and a server that is busy or loses its store."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.server.client import Answer
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake
 
 
-def together(served: Lake, *works: Callable[[IcebergClient], None]) -> None:
-    """Run functions at the same time, each with a client of its own. Raises what one raised."""
+def concurrently(served: Lake, *works: Callable[[IcebergClient], None]) -> None:
+    """Runs functions concurrently, each with its own client. Raises the first of their errors."""
     failures: list[Exception] = []
     start = threading.Barrier(len(works))
 
@@ -40,7 +40,7 @@ def together(served: Lake, *works: Callable[[IcebergClient], None]) -> None:
 
 
 def append_with_retries(client: IcebergClient, name: str, number: int) -> None:
-    """Append a snapshot as a client does: read, commit, and read again after a conflict."""
+    """Appends a snapshot as a client does: read, commit, and read again after a conflict."""
     for _ in range(200):
         metadata = client.load("db", name).body["metadata"]
         current = metadata["current-snapshot-id"]
@@ -53,7 +53,7 @@ def append_with_retries(client: IcebergClient, name: str, number: int) -> None:
     raise AssertionError("no try succeeded")
 
 
-def test_two_writers_of_one_table_lose_no_append(served: Lake) -> None:
+def test_concurrent_appends_to_one_table_are_not_lost(served: Lake) -> None:
     served.main.create("db", "t")
 
     def writer(first: int) -> Callable[[IcebergClient], None]:
@@ -63,7 +63,7 @@ def test_two_writers_of_one_table_lose_no_append(served: Lake) -> None:
 
         return write
 
-    together(served, writer(100), writer(200))
+    concurrently(served, writer(100), writer(200))
     metadata = served.main.load("db", "t").body["metadata"]
     expected = {*range(100, 110), *range(200, 210)}
     assert {one["snapshot-id"] for one in metadata["snapshots"]} == expected
@@ -73,7 +73,7 @@ def test_two_writers_of_one_table_lose_no_append(served: Lake) -> None:
     assert len(served.files()) == len(expected) + 1
 
 
-def test_writers_of_different_tables_never_conflict(served: Lake) -> None:
+def test_writers_of_different_tables_do_not_conflict(served: Lake) -> None:
     for number in range(4):
         served.main.create("db", f"t{number}")
 
@@ -85,17 +85,17 @@ def test_writers_of_different_tables_never_conflict(served: Lake) -> None:
 
         return write
 
-    together(served, *(writer(f"t{number}") for number in range(4)))
+    concurrently(served, *(writer(f"t{number}") for number in range(4)))
     assert len(served.files()) == 4 * 9
 
 
-def test_one_of_two_creates_wins(served: Lake) -> None:
+def test_one_of_two_concurrent_creates_wins(served: Lake) -> None:
     answers: list[Answer] = []
 
     def create(client: IcebergClient) -> None:
         answers.append(client.create("db", "t"))
 
-    together(served, *[create] * 6)
+    concurrently(served, *[create] * 6)
     assert sorted(answer.status for answer in answers) == [200, *[409] * 5]
     for answer in answers:
         if answer.status != 200:
@@ -103,8 +103,9 @@ def test_one_of_two_creates_wins(served: Lake) -> None:
     assert len(served.files()) == 1
 
 
-def test_commits_of_nessies_own_api_are_seen(served: Lake) -> None:
-    """A table commit that REST v2 races with is made again on the current content."""
+def test_concurrent_commits_through_rest_v2_are_respected(served: Lake) -> None:
+    """A table commit that conflicts with one of REST v2 is computed again on the current
+    content."""
     served.main.create("db", "t")
     stop = threading.Event()
 
@@ -129,8 +130,8 @@ def test_commits_of_nessies_own_api_are_seen(served: Lake) -> None:
 
 
 @pytest.mark.parametrize("limit", ["reads", "writes"])
-def test_a_busy_server_asks_to_come_again(tmp_path: Path, limit: str) -> None:
-    """Nothing has begun, so it is 429: clients would take 503 on a commit for an unknown outcome."""
+def test_a_busy_server_asks_clients_to_retry(tmp_path: Path, limit: str) -> None:
+    """No work has begun, so it is 429: on a commit, clients take 503 for an unknown outcome."""
     limits = Limits(**{limit: 0})  # type: ignore[arg-type]
     with lake(tmp_path, limits=limits) as served:
         ask = served.main.namespace if limit == "writes" else served.main.get
@@ -153,7 +154,7 @@ def test_a_busy_server_asks_to_come_again(tmp_path: Path, limit: str) -> None:
         (b'{"namespace": ["a"], "properties": {"a": 1}}', "properties must hold strings only"),
     ],
 )
-def test_bodies_that_are_wrong(served: Lake, body: bytes, problem: str) -> None:
+def test_invalid_bodies_are_refused(served: Lake, body: bytes, problem: str) -> None:
     answer = served.client.send("POST", "/iceberg/v1/main/namespaces", raw=body)
     assert error_of(answer) == (400, "BadRequestException")
     assert problem in answer.body["error"]["message"]
@@ -169,14 +170,14 @@ def test_bodies_that_are_wrong(served: Lake, body: bytes, problem: str) -> None:
         ({"partition-spec": {"fields": [{"source-id": 9, "transform": "identity"}]}}, "field 9"),
     ],
 )
-def test_tables_that_cannot_be_created(served: Lake, change: dict[str, Any], problem: str) -> None:
+def test_invalid_tables_are_refused(served: Lake, change: dict[str, Any], problem: str) -> None:
     answer = served.main.create("db", "t", **change)
     assert error_of(answer) == (400, "BadRequestException")
     assert problem in answer.body["error"]["message"]
     assert served.files() == set()
 
 
-def test_a_body_that_is_too_large(tmp_path: Path) -> None:
+def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
     with lake(tmp_path, limits=Limits(body=1000)) as served:
         answer = served.main.namespace("n", text="x" * 2000)
         assert error_of(answer)[0] == 413

@@ -1,4 +1,4 @@
-"""What callers may do: the rules decide per branch and key, as for the REST API of Nessie."""
+"""Permissions of callers: rules decide per branch and key, as in the Nessie REST API."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def server(tmp_path: Path) -> Iterator[Ruled]:
 FORBIDDEN = (403, "ForbiddenException")
 
 
-def test_nobody_reads_or_writes_without_rights(server: Ruled) -> None:
+def test_reading_and_writing_require_rights(server: Ruled) -> None:
     ada = server.on(server.as_("ada"))
     files = server.served.files()
     etag = server.admin.load("db", "t").headers["etag"]
@@ -81,7 +81,7 @@ def test_nobody_reads_or_writes_without_rights(server: Ruled) -> None:
     assert server.served.files() == files
 
 
-def test_a_reader_reads_and_leaves_no_file(server: Ruled) -> None:
+def test_a_refused_write_leaves_no_file(server: Ruled) -> None:
     server.rule(f"'reader' in roles && {READ}")
     ada = server.on(server.as_("ada", "reader"))
     assert ada.get("/namespaces").body["namespaces"] == [["db"]]
@@ -94,7 +94,7 @@ def test_a_reader_reads_and_leaves_no_file(server: Ruled) -> None:
     assert server.served.files() == files
 
 
-def test_rights_of_one_branch_and_one_folder_of_keys(server: Ruled) -> None:
+def test_rights_can_be_limited_to_a_branch_and_a_namespace(server: Ruled) -> None:
     server.served.branch("dev")
     server.rule(
         f"'team' in roles && {READ}",
@@ -125,13 +125,13 @@ def test_hidden_keys_are_left_out_of_listings(server: Ruled) -> None:
     assert error_of(ada.load("db", "secret_too")) == FORBIDDEN
 
 
-def test_commits_carry_the_name_of_the_caller(server: Ruled) -> None:
+def test_commits_have_the_name_of_the_caller(server: Ruled) -> None:
     server.rule("'writer' in roles")
     server.on(server.as_("carla", "writer")).set_properties("db", "t")
     assert next(server.repository.log("main")).meta.committer == "carla"
 
 
-def test_a_key_belongs_to_its_caller(server: Ruled) -> None:
+def test_an_idempotency_key_belongs_to_its_caller(server: Ruled) -> None:
     server.rule("'writer' in roles")
     one, other = (server.on(server.as_(name, "writer")) for name in ("carla", "dan"))
     key = str(uuid4())
@@ -155,7 +155,7 @@ def test_rights_are_checked_before_a_request_is_replayed(server: Ruled) -> None:
     assert error_of(client.set_properties("db", "t", idempotency_key=done)) == FORBIDDEN
 
 
-def test_a_location_of_ones_own_needs_a_right(tmp_path: Path) -> None:
+def test_choosing_a_location_requires_a_right(tmp_path: Path) -> None:
     [configured] = from_options([str(tmp_path / "warehouse")]).all
     guarded = structs.replace(configured, choose_locations=False)
     for server in ruled(tmp_path, Warehouses([guarded])):
@@ -184,7 +184,7 @@ def test_a_location_of_ones_own_needs_a_right(tmp_path: Path) -> None:
         assert owner.post("/namespaces/db/register", register).status == 200
 
 
-def test_a_staged_location_is_issued_once_for_one_table_and_branch(tmp_path: Path) -> None:
+def test_a_staged_location_is_valid_for_one_table_and_branch(tmp_path: Path) -> None:
     [configured] = from_options([str(tmp_path / "warehouse")]).all
     guarded = structs.replace(configured, choose_locations=False)
     with lake(tmp_path, Warehouses([guarded])) as served:

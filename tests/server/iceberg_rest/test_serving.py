@@ -1,4 +1,4 @@
-"""`nessie serve --warehouse` as a process of its own, and as several."""
+"""`nessie serve --warehouse` in its own process, and in several."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> str:
     return url
 
 
-def test_several_processes_commit_and_lose_nothing(tmp_path: Path, store: str) -> None:
+def test_several_processes_commit_without_losses(tmp_path: Path, store: str) -> None:
     writers, each = 4, 5
     places = ["--warehouse", f"lake={tmp_path}/lake"]
     with started("--store", store, "--workers", "2", *places) as (_, url):
@@ -54,7 +54,7 @@ def test_several_processes_commit_and_lose_nothing(tmp_path: Path, store: str) -
         first.client.close()
 
 
-def test_warehouses_of_a_file(tmp_path: Path, store: str) -> None:
+def test_warehouses_are_read_from_a_file(tmp_path: Path, store: str) -> None:
     file = tmp_path / "warehouses.toml"
     file.write_text(
         f"""
@@ -89,7 +89,7 @@ def test_warehouses_of_a_file(tmp_path: Path, store: str) -> None:
         (["--warehouses", "none.toml", "--warehouse", "/x"], "names all warehouses"),
     ],
 )
-def test_options_that_are_wrong(store: str, options: list[str], problem: str) -> None:
+def test_invalid_options_are_refused(store: str, options: list[str], problem: str) -> None:
     done = subprocess.run(
         [*SERVE, "--port", "0", "--store", store, *options],
         capture_output=True,
@@ -100,7 +100,7 @@ def test_options_that_are_wrong(store: str, options: list[str], problem: str) ->
     assert problem in done.stderr
 
 
-def test_a_file_with_secrets_is_not_read_if_others_may(tmp_path: Path, store: str) -> None:
+def test_a_file_with_secrets_is_refused_if_others_can_read_it(tmp_path: Path, store: str) -> None:
     file = tmp_path / "warehouses.toml"
     file.write_text(
         """

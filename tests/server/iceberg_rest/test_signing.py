@@ -1,4 +1,5 @@
-"""Remote signing: what moto accepts with our signature, and everything that is not signed."""
+"""Remote signing: requests that moto accepts with our signature, and requests that are
+refused."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def signer(store: Store) -> Signer:
-    """Signs with the keys of a user whom moto knows."""
+    """Signs with the keys of a user that moto knows."""
     return Signer(Account(warehouse(store, "remote-signing", storage=user_of(store))))
 
 
@@ -58,7 +59,7 @@ def signed(request: SignRequest, *, writable: bool = True) -> Signed:
 def sent(
     store: Store, signer: Signer, method: str, path: str, body: str | None = None
 ) -> requests.Response:
-    """Sends a request as an unsigned client would, with what the signer adds."""
+    """Sends a request as an unsigned client does, with the headers that the signer adds."""
     deletes = body if "?delete" in path else None
     request = ask(method, f"{store.url}{path}", deletes, region="us-east-1")
     added = signer.sign(request, FOLDER, writable=True)
@@ -69,7 +70,7 @@ def sent(
     return requests.request(method, added.uri, headers=headers, data=data, timeout=60)
 
 
-def test_the_storage_accepts_what_is_signed(store: Store, signer: Signer) -> None:
+def test_the_storage_accepts_signed_requests(store: Store, signer: Signer) -> None:
     key = "/lake/wh/db/orders_1/data/a.parquet"
     with signatures_verified():
         assert sent(store, signer, "PUT", key, "rows").status_code == 200
@@ -84,7 +85,7 @@ def test_the_storage_accepts_what_is_signed(store: Store, signer: Signer) -> Non
         assert sent(store, signer, "GET", key).status_code == 404
 
 
-def test_a_signature_fits_its_request_alone(store: Store, signer: Signer) -> None:
+def test_a_signature_is_valid_for_its_request_only(store: Store, signer: Signer) -> None:
     mine, other = "/lake/wh/db/orders_1/a", "/lake/wh/db/salaries_2/a"
     with signatures_verified():
         assert sent(store, signer, "PUT", mine, "x").status_code == 200
@@ -118,7 +119,7 @@ def test_a_signature_fits_its_request_alone(store: Store, signer: Signer) -> Non
         ask("GET", f"{HOST}?list-type=2&prefix=wh/db/orders_1/&max-keys=1&delimiter=%2F"),
     ],
 )
-def test_requests_of_clients_are_signed(request_: SignRequest) -> None:
+def test_common_requests_of_clients_are_signed(request_: SignRequest) -> None:
     made = signed(request_)
     assert made.uri == request_.uri
     assert made.headers["Authorization"][0].startswith("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")
@@ -194,7 +195,7 @@ def test_requests_of_clients_are_signed(request_: SignRequest) -> None:
         f"{HOST}/?prefix=wh/db/orders_1/+x",
     ],
 )
-def test_nothing_else_is_signed(uri: str) -> None:
+def test_other_uris_are_not_signed(uri: str) -> None:
     with pytest.raises((NotAllowed, InvalidInput)):
         signed(ask("GET", uri))
 
@@ -234,13 +235,13 @@ def test_nothing_else_is_signed(uri: str) -> None:
         ask("POST", f"{HERE}/metadata/00001-x.metadata.json?uploads"),
     ],
 )
-def test_no_other_request_is_signed(request_: SignRequest) -> None:
+def test_other_requests_are_not_signed(request_: SignRequest) -> None:
     with pytest.raises((NotAllowed, InvalidInput)):
         signed(request_)
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
-def test_a_reader_writes_nothing(method: str) -> None:
+def test_a_reader_cannot_sign_writes(method: str) -> None:
     query = "?uploads" if method == "POST" else ""
     with pytest.raises(NotAllowed, match="may only read"):
         signed(ask(method, f"{HERE}/a{query}"), writable=False)
@@ -281,7 +282,7 @@ MINE = "wh/db/orders_1/a"
         f"<Delete><Object><Key><![CDATA[{MINE}]]></Key></Object></Delete>",
     ],
 )
-def test_deletions_are_read_whole(body: str | None) -> None:
+def test_every_key_of_a_deletion_is_checked(body: str | None) -> None:
     with pytest.raises((NotAllowed, InvalidInput)):
         signed(ask("POST", f"{HOST}/?delete", body))
 
@@ -295,7 +296,7 @@ def test_deletions_are_read_whole(body: str | None) -> None:
 <Object><Key>{MINE}</Key></Object><Quiet>true</Quiet></Delete>""",
     ],
 )
-def test_the_body_of_a_deletion_is_part_of_the_signature(body: str) -> None:
+def test_the_signature_covers_the_body_of_a_deletion(body: str) -> None:
     made = signed(ask("POST", f"{HOST}/?delete=", body))
     digest = hashlib.sha256(body.encode()).hexdigest()
     assert made.headers["X-Amz-Content-SHA256"] == [digest]
@@ -303,7 +304,7 @@ def test_the_body_of_a_deletion_is_part_of_the_signature(body: str) -> None:
         signed(ask("POST", f"{HOST}/?delete", body, x_amz_content_sha256="UNSIGNED-PAYLOAD"))
 
 
-def test_an_endpoint_of_its_own_replaces_those_of_aws(store: Store, signer: Signer) -> None:
+def test_a_configured_endpoint_replaces_those_of_aws(store: Store, signer: Signer) -> None:
     path = "/lake/wh/db/orders_1/a"
     for base in (
         store.url,

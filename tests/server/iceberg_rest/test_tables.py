@@ -36,9 +36,7 @@ def on_disk(location: str) -> dict[str, Any]:
 # -- create, load, drop --
 
 
-def test_a_table_is_created_with_a_location_and_a_file_of_its_own(
-    main: IcebergClient, served: Lake
-) -> None:
+def test_a_new_table_has_its_own_location_and_file(main: IcebergClient, served: Lake) -> None:
     answer = main.create("db", "t", properties={"owner": "ada"})
     made = answer.body
     metadata = made["metadata"]
@@ -57,7 +55,7 @@ def test_a_table_is_created_with_a_location_and_a_file_of_its_own(
     assert log.meta.message == "create table db.t"
 
 
-def test_a_client_may_let_engines_delete_files(main: IcebergClient) -> None:
+def test_a_client_may_allow_engines_to_delete_files(main: IcebergClient) -> None:
     made = main.create("db", "t", properties={"gc.enabled": "true"})
     assert made.body["metadata"]["properties"]["gc.enabled"] == "true"
 
@@ -79,7 +77,9 @@ def test_format_version_4_is_refused(main: IcebergClient, served: Lake) -> None:
     assert served.files() == files
 
 
-def test_a_dropped_and_recreated_table_is_another_one(main: IcebergClient, served: Lake) -> None:
+def test_a_dropped_and_recreated_table_has_a_new_identity(
+    main: IcebergClient, served: Lake
+) -> None:
     first = main.create("db", "t").body["metadata"]
     first_id = content(served).id
     files = served.files()
@@ -93,7 +93,9 @@ def test_a_dropped_and_recreated_table_is_another_one(main: IcebergClient, serve
     assert content(served).id != first_id
 
 
-def test_the_same_name_on_another_branch_lies_elsewhere(main: IcebergClient, served: Lake) -> None:
+def test_the_same_name_on_another_branch_has_another_location(
+    main: IcebergClient, served: Lake
+) -> None:
     dev = served.branch("dev")
     here, there = (client.create("db", "t").body["metadata"] for client in (main, dev))
     assert here["location"] != there["location"]
@@ -131,7 +133,7 @@ def test_a_staged_create_stores_nothing(main: IcebergClient, served: Lake) -> No
     assert error_of(again) == (409, "CommitFailedException")
 
 
-def test_a_commit_that_creates_gets_what_its_updates_leave_out(main: IcebergClient) -> None:
+def test_a_commit_that_creates_a_table_gets_defaults(main: IcebergClient) -> None:
     updates = [
         {"action": "add-schema", "schema": {**SCHEMA, "schema-id": 0}},
         {"action": "set-current-schema", "schema-id": -1},
@@ -239,7 +241,7 @@ def test_a_failed_requirement_names_the_commit_that_changed_the_table(
     assert "append to db.t: 3 rows" in message
 
 
-def test_a_table_that_does_not_exist(main: IcebergClient) -> None:
+def test_a_missing_table_is_not_found(main: IcebergClient) -> None:
     main.view("db", "v")
     for name in ("t", "v"):
         for answer in (
@@ -253,9 +255,7 @@ def test_a_table_that_does_not_exist(main: IcebergClient) -> None:
         assert main.send("HEAD", f"/namespaces/db/tables/{name}").status == 404
 
 
-def test_files_of_committed_states_stay_whatever_the_table_says(
-    main: IcebergClient, served: Lake
-) -> None:
+def test_files_of_committed_states_are_never_deleted(main: IcebergClient, served: Lake) -> None:
     main.create("db", "t")
     main.set_properties(
         "db",
@@ -271,7 +271,7 @@ def test_files_of_committed_states_stay_whatever_the_table_says(
     assert len(served.files()) == 7
 
 
-def test_two_branches_commit_on_one_base(main: IcebergClient, served: Lake) -> None:
+def test_two_branches_commit_on_the_same_base(main: IcebergClient, served: Lake) -> None:
     main.create("db", "t")
     main.append("db", "t", 1, None)
     dev = served.branch("dev")
@@ -283,7 +283,7 @@ def test_two_branches_commit_on_one_base(main: IcebergClient, served: Lake) -> N
     assert dev.load("db", "t").body["metadata"]["current-snapshot-id"] == 3
 
 
-def test_a_content_says_which_state_of_its_file_is_current(
+def test_the_content_decides_which_snapshot_of_its_file_is_current(
     main: IcebergClient, served: Lake
 ) -> None:
     main.create("db", "t")
@@ -353,7 +353,7 @@ def test_one_file_registered_on_two_branches_is_two_contents(
         (b"", "is not an Iceberg metadata file"),
     ],
 )
-def test_registering_what_is_no_metadata(
+def test_registering_an_invalid_metadata_file_is_refused(
     main: IcebergClient, served: Lake, text: bytes, problem: str
 ) -> None:
     served.folder.mkdir(exist_ok=True)
@@ -375,7 +375,7 @@ def test_compressed_metadata_is_read(main: IcebergClient, served: Lake) -> None:
     assert main.post("/namespaces/db/register", body).body["metadata"] == made["metadata"]
 
 
-def test_a_metadata_file_that_is_gone(main: IcebergClient, served: Lake) -> None:
+def test_a_missing_metadata_file_is_reported(main: IcebergClient, served: Lake) -> None:
     location = main.create("db", "t").body["metadata-location"]
     for _ in range(2):
         assert main.load("db", "t").status == 200
@@ -411,7 +411,7 @@ def test_a_renamed_table_keeps_its_content_id(main: IcebergClient, served: Lake)
     assert main.load("other", "u").status == 200
 
 
-def test_renames_that_are_refused(main: IcebergClient) -> None:
+def test_invalid_renames_are_refused(main: IcebergClient) -> None:
     main.create("db", "t")
     main.view("db", "v")
     assert error_of(rename(main, "db.none", "db.u")) == (404, "NoSuchTableException")

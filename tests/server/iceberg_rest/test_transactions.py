@@ -34,7 +34,7 @@ CREATION = [
 ]
 
 
-def test_several_tables_are_one_commit(main: IcebergClient, served: Lake) -> None:
+def test_several_tables_are_committed_in_one_commit(main: IcebergClient, served: Lake) -> None:
     main.create("db", "a")
     main.create("db", "b")
     before = served.repository.reference("main").hash
@@ -54,7 +54,7 @@ def test_several_tables_are_one_commit(main: IcebergClient, served: Lake) -> Non
     assert main.load("db", "new").status == 200
 
 
-def test_all_or_nothing(main: IcebergClient, served: Lake) -> None:
+def test_a_transaction_commits_all_tables_or_none(main: IcebergClient, served: Lake) -> None:
     main.create("db", "a")
     main.create("db", "b")
     before, files = served.repository.reference("main").hash, served.files()

@@ -68,7 +68,7 @@ def test_a_view_is_replaced_with_requirements(main: IcebergClient, served: Lake)
     assert served.files() == files
 
 
-def test_a_view_that_does_not_exist_is_not_replaced(main: IcebergClient) -> None:
+def test_a_missing_view_cannot_be_replaced(main: IcebergClient) -> None:
     assert error_of(replace(main, [])) == (404, "NoSuchViewException")
 
 
@@ -103,7 +103,9 @@ def test_a_view_is_registered(main: IcebergClient, served: Lake) -> None:
 
 
 @pytest.mark.parametrize("missing", ["name", "schema", "view-version"])
-def test_a_view_without_a_part(main: IcebergClient, served: Lake, missing: str) -> None:
+def test_a_view_with_a_missing_part_is_refused(
+    main: IcebergClient, served: Lake, missing: str
+) -> None:
     body = {"name": "v", "schema": {"type": "struct", "fields": []}, "view-version": VIEW_VERSION}
     del body[missing]
     answer = main.post("/namespaces/db/views", body)

@@ -1,4 +1,4 @@
-"""What stands on a terminal: it fits, and nothing that is stored acts on it."""
+"""Output on a terminal: it fits, and control characters in stored text have no effect."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tests.manners.conftest import COMBINED, WIDE
-from tests.manners.screen import STYLE, columns
+from tests.terminal.conftest import COMBINED, WIDE
+from tests.terminal.screen import STYLE, columns
 
 READING = [
     "log --stat",
@@ -46,8 +46,8 @@ ESCAPES = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u20
 WHOLE = re.compile(
     r"^(nessie: |\S+ \(feature/|conflict: |\s+resolve |\s+or |[\s\w-]+\s+\S+$|\s*\w+ db\S+\s+\S+$)"
 )
-"""Lines that may be longer than the terminal is wide: prose, which wraps, and what is to be copied:
-commands, names of references, single values."""
+"""Lines that may be wider than the terminal: prose, which wraps, and text to copy: commands,
+names of references, single values."""
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
@@ -91,14 +91,14 @@ def test_findings_of_an_audit_fit_the_terminal(ordinary, show, width):
 
 
 @pytest.mark.parametrize("command", READING)
-def test_stored_control_characters_reach_neither_terminal_nor_pipe_nor_json(nasty, show, command):
+def test_stored_control_characters_are_never_printed(nasty, show, command):
     args = command.split()
     on_terminal = show(nasty, *args, PAGER="cat")
     piped = nasty(*args)
     documents = nasty("--json", *args)
 
-    # Tabs stand between the cells of records, which --name-status prints on a terminal too; a
-    # terminal ends lines with \r\n.
+    # Tabs separate the cells of records, which --name-status also prints on a terminal; a terminal
+    # ends lines with \r\n.
     assert ESCAPES.sub(
         "", on_terminal.plain.replace("\r\n", "\n").replace("\t", "")
     ) == on_terminal.plain.replace("\r\n", "\n").replace("\t", "")
@@ -111,7 +111,7 @@ def test_stored_control_characters_reach_neither_terminal_nor_pipe_nor_json(nast
     assert documents.out.isascii()
 
 
-def test_what_is_shown_escaped_is_what_is_stored(nasty, show):
+def test_escaped_text_represents_the_stored_text(nasty, show):
     shown = show(nasty, "show", "main~23", width=200, PAGER="cat")
 
     assert (
@@ -121,7 +121,7 @@ def test_what_is_shown_escaped_is_what_is_stored(nasty, show):
 
 
 @pytest.mark.parametrize("command", ["content list", "branch -v", "reflog", "diff dev main --stat"])
-def test_columns_stand_below_each_other_whatever_is_in_them(ordinary, show, command):
+def test_columns_are_aligned_for_any_text(ordinary, show, command):
     heading, *rows = show(ordinary, *command.split(), width=200, PAGER="cat").lines
     starts = {columns(heading[: found.start()]) for found in re.finditer(r"(?<!\S)\S", heading)}
 
@@ -130,13 +130,13 @@ def test_columns_stand_below_each_other_whatever_is_in_them(ordinary, show, comm
     )
     for row in rows:
         cells = [columns(row[: found.start()]) for found in re.finditer(r"(?<=  )\S", row)]
-        # Numbers stand on the right of their column.
+        # Numbers are aligned to the right.
         assert len([cell for cell in cells if cell not in starts]) <= (
             2 if "branch" in command else 1
         ), row
 
 
-def test_a_narrow_terminal_is_no_reason_to_fail(ordinary, show):
+def test_a_narrow_terminal_causes_no_error(ordinary, show):
     for width in (1, 7, 20):
         assert show(ordinary, "log", "--oneline", width=width, PAGER="cat").code == 0
         assert show(ordinary, "content", "list", width=width, PAGER="cat").code == 0

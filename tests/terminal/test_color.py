@@ -1,5 +1,5 @@
-"""When there is colour: `--color`, else NO_COLOR, else CLICOLOR_FORCE, else whether stdout is a
-terminal."""
+"""Colour: `--color`, otherwise NO_COLOR, otherwise CLICOLOR_FORCE, otherwise whether stdout
+is a terminal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ IN_PIPE = {
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-def test_by_itself_colour_follows_the_environment(ordinary, show, environment):
+def test_without_the_option_colour_follows_the_environment(ordinary, show, environment):
     given = ENVIRONMENTS[environment]
     for command in COMMANDS:
         assert (
@@ -48,7 +48,7 @@ def test_by_itself_colour_follows_the_environment(ordinary, show, environment):
 
 
 @pytest.mark.parametrize("environment", ["nothing", "both"])
-def test_the_option_wins(ordinary, show, environment):
+def test_the_option_overrides_the_environment(ordinary, show, environment):
     given = ENVIRONMENTS[environment]
     for command in COMMANDS:
         assert (
@@ -58,13 +58,13 @@ def test_the_option_wins(ordinary, show, environment):
         assert "\x1b[" in ordinary("--color", "always", *command.split(), env=given).out, command
 
 
-def test_json_has_no_colour_ever(ordinary, show):
+def test_json_never_has_colour(ordinary, show):
     for command in COMMANDS:
         assert "\x1b[" not in ordinary(*command.split(), "--json", "--color=always").out, command
         assert "\x1b[" not in show(ordinary, *command.split(), "--json", PAGER="cat").raw, command
 
 
-def test_errors_keep_to_it_as_well(ordinary, show):
+def test_errors_follow_the_same_rules(ordinary, show):
     assert "\x1b[" in show(ordinary, "merge", "dev", PAGER="cat").raw
     assert "\x1b[" not in show(ordinary, "merge", "dev", PAGER="cat", NO_COLOR="1").raw
     assert "\x1b[" not in ordinary("merge", "dev").err

@@ -1,5 +1,5 @@
-"""Ctrl-C at any moment: nothing is half-done, what was staged is staged still or committed, and the
-exit code says so."""
+"""Ctrl-C at any moment: no command is half-done, staged operations remain staged or are
+committed, and the exit code reports the interrupt."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from nessie_cli import connect
 from nessie_cli.store.opening import create_store
 from nessie_cli.workspace.batch import BatchFile
 from nessie_cli.workspace.folder import Workspace
-from tests.manners.screen import Forker
+from tests.terminal.screen import Forker
 from tests.transcripts.conftest import Nessie, fresh
 
 TIMES = 7
-"""How often each command is interrupted in either way, at least."""
+"""The least number of interrupts of each command in each way."""
 TIMES_AT_MOST = 60
 MANY = [
     {
@@ -49,8 +49,7 @@ CASES: dict[str, Words] = {
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[Forker]:
-    """Forks processes that have all their imports before them, so that these are interrupted as
-    well."""
+    """Forks processes without any loaded modules, so that imports are interrupted as well."""
     forker = Forker("nessie_cli.cli.main")
     yield forker
     forker.close()
@@ -58,7 +57,7 @@ def bare() -> Iterator[Forker]:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Nessie:
-    """A workspace with something staged and a branch to merge; copied for each interruption."""
+    """A workspace with a staged operation and a branch to merge; copied for each interrupt."""
     nessie = fresh(tmp_path_factory.mktemp("template"), None)
     nessie.ok("init")
     nessie.ok("content", "put", "db", "--type", "namespace", "-m", "first")
@@ -74,8 +73,8 @@ Try = Callable[..., tuple[int, str, float]]
 
 @pytest.fixture(params=["with its imports", "with all imported"])
 def attempt(request: pytest.FixtureRequest, bare: Forker, forker: Forker, template: Nessie) -> Try:
-    """Run a command in a folder, interrupted after so many seconds or not at all: exit code, what
-    it wrote, how long it took."""
+    """Runs a command in a folder, optionally interrupted after some seconds; returns exit code,
+    output and duration."""
     imports = bare if request.param == "with its imports" else forker
 
     def run(
@@ -95,7 +94,7 @@ def attempt(request: pytest.FixtureRequest, bare: Forker, forker: Forker, templa
 
 
 def state(folder: Path) -> tuple[list[str], int]:
-    """The messages on main and how many operations are staged; the store is as it should be."""
+    """Returns the messages on main and the number of staged operations; checks the store."""
     with connect(str(folder / ".nessie/store.sqlite")) as repository:
         assert list(repository.check()) == []
         messages = [entry.meta.message for entry in repository.log("main")]
@@ -104,9 +103,7 @@ def state(folder: Path) -> tuple[list[str], int]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(
-    name, attempt, forker, template, tmp_path
-):
+def test_an_interrupted_command_can_be_repeated(name, attempt, forker, template, tmp_path):
     args = CASES[name]
     seed = Random().randrange(2**32)
     print("seed", seed)
@@ -130,8 +127,8 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(
     wanted = state(whole)
 
     codes: list[int] = []
-    # A command may be done before it is interrupted, on a machine or disk whose load has changed
-    # since: then the next is interrupted much earlier.
+    # A command may end before it is interrupted, if the load of the machine has changed. Then the
+    # next one is interrupted much earlier.
     while len(codes) < TIMES or 130 not in codes:
         assert len(codes) < TIMES_AT_MOST
         number = len(codes)
@@ -147,11 +144,11 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(
         assert "KeyboardInterrupt" not in said
         assert "Exception ignored" not in said
         if name != "init":
-            # The commit may be there though the batch file was not taken away any more: every
-            # command finds that out, and makes no second one.
+            # The commit may exist although the batch file was not removed. Every command notices
+            # that, and makes no second commit.
             assert attempt(folder, ("status",), None, forker)[0] == 0
-            # With -m there are two steps; between them the operation is staged beside what was
-            # there.
+            # With -m there are two steps; between them, the operation is staged beside the existing
+            # ones.
             assert state(folder) in (
                 before,
                 wanted,
@@ -166,7 +163,7 @@ def test_an_interrupted_command_is_done_or_not_begun_and_works_when_repeated(
     print(name, codes)
 
 
-def test_a_store_whose_making_was_interrupted_is_finished_by_the_next_init(template, tmp_path):
+def test_an_interrupted_init_is_completed_by_the_next_one(template, tmp_path):
     nessie = fresh(tmp_path, template.server)
     (nessie.folder / ".nessie").mkdir()
     create_store(str(nessie.folder / ".nessie/store.sqlite")).close()
@@ -196,7 +193,7 @@ sys.exit(code)
 """
 
 
-def test_an_interrupt_of_which_python_makes_another_error_is_one_before_the_command_has_begun_too(
+def test_an_interrupt_that_python_converts_to_another_error_is_recognised(
     template,
 ):
     done = subprocess.run(

@@ -1,5 +1,5 @@
-"""What can be wrong with a workspace, its settings, the environment and stdin; a folder that
-commands are thrown at, and what is in it."""
+"""Damage to a workspace, its settings, the environment and stdin, and the folder of the
+tests."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ WAYS: tuple[Callable[[Path, random.Random], None], ...] = (
 
 
 class Folder:
-    """A workspace, the user's configuration beside it, and files that options can name; it can be
-    broken, looked at, and made whole again."""
+    """A workspace, the user's configuration beside it, and files for options. It can be damaged,
+    compared, and restored."""
 
     def __init__(self, whole: Path, path: Path) -> None:
         self._whole = whole
@@ -124,12 +124,12 @@ class Folder:
         self.make_whole()
 
     def make_whole(self) -> None:
-        """As it was in the beginning."""
+        """Restores the original state."""
         shutil.rmtree(self.path, ignore_errors=True)
         shutil.copytree(self._whole, self.path, symlinks=True)
 
     def break_something(self, chance: random.Random) -> str:
-        """Break one file; answers what was done."""
+        """Damages one file; returns a description."""
         path = (
             self.path / "home/config/nessie/config.toml"
             if chance.random() < 0.15
@@ -144,11 +144,12 @@ class Folder:
         return f"{way.__name__[1:]} {path.relative_to(self.path)}"
 
     def state(self) -> Mapping[str, object]:
-        """Everything that a failed command must leave alone: each file, of a store its rows."""
+        """Returns everything that a failed command must not change: all files, and the rows of
+        stores."""
         found: dict[str, object] = {}
         for path in sorted(self.path.rglob("*")):
             name = str(path.relative_to(self.path))
-            # The cache holds true facts that may be deleted, and found, at any time.
+            # The cache contains only facts that may be deleted or computed at any time.
             if name.endswith(("-wal", "-shm", "/lock")) or name.startswith("home/.cache"):
                 continue
             if path.name == "store.sqlite":
@@ -177,14 +178,14 @@ def _rows(path: Path) -> object:
         ]
         return {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
     except (sqlite3.Error, UnicodeDecodeError):
-        # The second one where the message of the first has bytes of the file in it.
+        # The second form is for a message that contains bytes of the file.
         return path.read_bytes()
     finally:
         connection.close()
 
 
 def environment(chance: random.Random) -> dict[str, str]:
-    """Variables that say nonsense."""
+    """Returns environment variables with random values."""
     found = {}
     for name in chance.sample(VARIABLES, chance.choice((1, 1, 2))):
         odd = "".join(chance.choice(ODD) for _ in range(3))
@@ -205,7 +206,7 @@ def environment(chance: random.Random) -> dict[str, str]:
 
 
 def stdin(chance: random.Random) -> str:
-    """Bytes, as text with surrogates for those that are none."""
+    """Returns bytes, as text with surrogates for invalid ones."""
     kind = chance.random()
     if kind < 0.4:
         return ""
@@ -217,7 +218,7 @@ def stdin(chance: random.Random) -> str:
 
 
 def _document(chance: random.Random, depth: int) -> object:
-    """JSON whose attributes are called as those of a batch, with values of any kind."""
+    """Returns JSON with the attributes of a batch, and values of any kind."""
     kind = chance.randrange(8 if depth else 5)
     if kind < 5:
         return chance.choice(

@@ -6,7 +6,7 @@ from tests.json import heap
 from tests.transcripts.conftest import fresh, recorded
 
 
-def test_the_files_to_be_deleted_are_shown_in_full(tmp_path, server, show) -> None:
+def test_paths_of_files_to_delete_are_never_cut(tmp_path, server, show) -> None:
     nessie = fresh(tmp_path, server)
     heap.planned(nessie.folder)
     recorded(nessie)

@@ -16,13 +16,13 @@ WRITES = (
 
 
 def editor(expression: str) -> str:
-    """An editor that puts a text before what is there; `text` is that."""
+    """Returns an editor that inserts a text before the current one, `text`."""
     return shlex.join([sys.executable, "-c", WRITES.format(expression)])
 
 
 @pytest.fixture
 def mine(ordinary):
-    """Something is staged that conflicts with nothing."""
+    """A workspace whose staged operations do not conflict."""
     ordinary.ok("reset")
     ordinary.ok("content", "put", "db.new", "--type", "namespace")
     return ordinary
@@ -32,7 +32,7 @@ def newest(nessie) -> str:
     return nessie.ok("log", "-n", "1", "--format", "%B").out.rstrip("\n")
 
 
-def test_what_is_written_is_the_message_and_comments_are_left_out(mine, show):
+def test_the_written_text_without_comments_is_the_message(mine, show):
     shown = show(
         mine, "commit", NESSIE_EDITOR=editor("'a subject  \\n\\n# no word\\nand a body\\n'")
     )
@@ -43,7 +43,7 @@ def test_what_is_written_is_the_message_and_comments_are_left_out(mine, show):
     assert not (mine.folder / ".nessie/MESSAGE").exists()
 
 
-def test_the_file_tells_what_is_committed_where(mine, show):
+def test_the_file_shows_the_staged_operations_and_the_branch(mine, show):
     (mine.folder / "copy.py").write_text("import shutil, sys; shutil.copy(sys.argv[1], 'seen')")
     shown = show(mine, "commit", EDITOR=shlex.join([sys.executable, "copy.py"]))
 
@@ -55,7 +55,7 @@ def test_the_file_tells_what_is_committed_where(mine, show):
     assert mine.staged() == [("PUT", "db.new")]
 
 
-def test_a_message_whose_commit_fails_is_kept_for_the_next_one(ordinary, show):
+def test_the_message_of_a_failed_commit_is_kept_for_the_next_one(ordinary, show):
     ordinary.ok("content", "put", "db.new", "--type", "namespace")
     refused = show(ordinary, "commit", VISUAL=editor("'a long story\\n'"))
 
@@ -80,7 +80,7 @@ def test_a_message_whose_commit_fails_is_kept_for_the_next_one(ordinary, show):
         ("'unclosed", "cannot be run: No closing quotation"),
     ],
 )
-def test_an_editor_that_fails_is_told_and_nothing_is_committed(mine, show, program, said):
+def test_a_failing_editor_is_reported_and_nothing_is_committed(mine, show, program, said):
     before = newest(mine)
     shown = show(mine, "commit", NESSIE_EDITOR=program, width=200)
 
@@ -91,7 +91,7 @@ def test_an_editor_that_fails_is_told_and_nothing_is_committed(mine, show, progr
     assert mine.staged() == [("PUT", "db.new")]
 
 
-def test_ctrl_c_is_the_editor_s(mine, start):
+def test_ctrl_c_goes_to_the_editor(mine, start):
     (mine.folder / "waits.py").write_text(
         "import signal, sys, time\n"
         "signal.signal(signal.SIGINT, lambda *_: (open(sys.argv[1], 'w').write('kept on'),"
@@ -109,14 +109,14 @@ def test_ctrl_c_is_the_editor_s(mine, start):
 
 
 @pytest.mark.parametrize("more", [("--json",), ("--jsonl",)])
-def test_a_program_is_never_asked(mine, show, more):
+def test_scripts_never_open_an_editor(mine, show, more):
     shown = show(mine, "commit", *more, NESSIE_EDITOR=editor("'never\\n'"))
 
     assert shown.code == 2
     assert "a commit needs a message: -m MSG or -F FILE" in shown.plain
 
 
-def test_off_a_terminal_a_message_is_needed_but_for_a_dry_run(mine):
+def test_without_a_terminal_a_message_is_required_except_in_a_dry_run(mine):
     refused = mine("commit", env={"NESSIE_EDITOR": editor("'never\\n'")})
 
     assert (refused.code, refused.err) == (
@@ -136,5 +136,5 @@ def test_off_a_terminal_a_message_is_needed_but_for_a_dry_run(mine):
         (" # indented", " # indented"),
     ],
 )
-def test_a_message_is_cleaned_as_git_does_it(text, message):
+def test_a_message_is_cleaned_as_in_git(text, message):
     assert without_comments(text) == message

@@ -22,8 +22,8 @@ from nessie_cli import (
     create,
 )
 from nessie_cli.model import ReferenceType
-from tests.loaded import EVERYTHING
-from tests.manners.screen import Forker, Running, Shown
+from tests.preloaded import EVERYTHING
+from tests.terminal.screen import Forker, Running, Shown
 from tests.transcripts.conftest import Nessie, Server, fresh, server
 
 __all__ = ["server"]
@@ -38,8 +38,8 @@ COMBINED = "e\u0301\u0302te\u0301"
 
 
 class Texts(NamedTuple):
-    """What the catalog is made of: a text that is put everywhere, a name that is long, and one that
-    no two programs agree on how wide it is."""
+    """Texts in the catalog: one that is used everywhere, a long name, and one whose width
+    programs disagree about."""
 
     everywhere: str
     long: str
@@ -51,7 +51,7 @@ ORDINARY_TEXTS = Texts("nightly", "orders_last_quarter", "returns")
 
 
 def fill(path: Path, texts: Texts) -> None:
-    """Commits on two branches that are in conflict, with wide and combining characters and those
+    """Creates commits on two branches in conflict, with wide and combining characters and these
     texts in keys, messages, authors and contents."""
     keys = [
         ("db",),
@@ -119,7 +119,7 @@ def fill(path: Path, texts: Texts) -> None:
 
 
 def make(folder: Path, texts: Texts) -> Path:
-    """A workspace on such a catalog; what is staged in it is in conflict with main."""
+    """Creates a workspace on such a catalog; its staged operations conflict with main."""
     nessie = fresh(folder, None)
     (nessie.folder / ".nessie").mkdir()
     fill(nessie.folder / ".nessie" / "store.sqlite", texts)
@@ -141,7 +141,7 @@ def make(folder: Path, texts: Texts) -> Path:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Texts], Path]:
-    """What `nasty` and `ordinary` copy; not to be changed."""
+    """The folders that `nasty` and `ordinary` copy; tests must not change them."""
     return functools.cache(lambda texts: make(tmp_path_factory.mktemp("made"), texts))
 
 
@@ -153,13 +153,13 @@ def _copy(made: Path, folder: Path, server: Server | None) -> Nessie:
 
 @pytest.fixture
 def nasty(tmp_path: Path, made: Callable[[Texts], Path], server: Server) -> Nessie:
-    """A workspace whose texts are as bad as stored texts can be."""
+    """A workspace with hostile texts."""
     return _copy(made(NASTY_TEXTS), tmp_path, server)
 
 
 @pytest.fixture
 def ordinary(tmp_path: Path, made: Callable[[Texts], Path], server: Server) -> Nessie:
-    """A workspace whose texts are as long as ordinary ones."""
+    """A workspace with texts of ordinary length."""
     return _copy(made(ORDINARY_TEXTS), tmp_path, server)
 
 
@@ -168,7 +168,7 @@ Starter = Callable[..., Running]
 
 @pytest.fixture(scope="session")
 def forker() -> Iterator[Forker]:
-    """One for all tests."""
+    """One process for all tests."""
     forker = Forker(*EVERYTHING)
     yield forker
     forker.close()
@@ -176,7 +176,7 @@ def forker() -> Iterator[Forker]:
 
 @pytest.fixture
 def start(forker: Forker) -> Iterator[Starter]:
-    """Start `nessie ARGS...` on a terminal of that size."""
+    """Starts `nessie ARGS...` on a terminal of this size."""
     running: list[Running] = []
 
     def started(
@@ -200,5 +200,5 @@ def start(forker: Forker) -> Iterator[Starter]:
 
 @pytest.fixture
 def show(start: Starter) -> Callable[..., Shown]:
-    """Run `nessie ARGS...` on a terminal to its end."""
+    """Runs `nessie ARGS...` on a terminal to its end."""
     return lambda nessie, *args, **more: start(nessie, *args, **more).end()

@@ -1,4 +1,4 @@
-"""A real pseudo-terminal of a given size, and commands on it, each in a session of its own, as a
+"""A real pseudo-terminal of a given size, and commands on it, each in its own session, as a
 terminal window starts them."""
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ ESCAPES = re.compile(r"\x1b(?:\[[0-9;?>=]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78])")
 
 
 class Shown(NamedTuple):
-    """How a command on a terminal ended, and all that it wrote there, escape sequences included."""
+    """The outcome of a command on a terminal, and its output, including escape sequences."""
 
     code: int
     raw: str
 
     @property
     def plain(self) -> str:
-        """Without colours."""
+        """The output without escape sequences."""
         return STYLE.sub("", self.raw)
 
     @property
@@ -42,14 +42,14 @@ class Shown(NamedTuple):
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Returns the number of columns that a text takes on a terminal."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     return len(text) + wide - sum(unicodedata.category(c) in ("Mn", "Me", "Cf") for c in text)
 
 
 class Forker:
-    """The process that commands are forked from; `loaded` are the modules that they need not load
-    themselves."""
+    """The process that commands are forked from; `loaded` are the modules that it has loaded for
+    them."""
 
     def __init__(self, *loaded: str) -> None:
         command = [sys.executable, str(Path(__file__).with_name("forking.py")), *loaded]
@@ -77,7 +77,7 @@ class Forker:
 
 
 class Running:
-    """A command on a terminal that is still at work."""
+    """A running command on a terminal."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Running:
         )
         self._code: int | None = None
         self.raw = b""
-        # Until the command has opened the terminal too, this keeps it open.
+        # This keeps the terminal open until the command has opened it as well.
         self._slave: int | None = slave
 
     def type(self, text: str) -> None:
@@ -108,7 +108,7 @@ class Running:
         self.type("\x03")
 
     def wait_for(self, text: str | Callable[[str], bool]) -> None:
-        """Read until a text stands on the terminal."""
+        """Reads until a text is on the terminal."""
         deadline = time.monotonic() + PATIENCE
         there = text if callable(text) else lambda shown: text in shown
         while not there(ESCAPES.sub("", self.text)):
@@ -125,7 +125,7 @@ class Running:
         return self.raw.decode(errors="replace")
 
     def end(self) -> Shown:
-        """Wait for the end."""
+        """Waits for the end."""
         deadline = time.monotonic() + PATIENCE
         while not self._ended():
             self._read(0.02)
@@ -147,7 +147,7 @@ class Running:
         return self._code
 
     def _ended(self) -> bool:
-        """Whether it is a zombie: its end has not been asked for yet."""
+        """Returns whether it is a zombie: its exit status has not been read yet."""
         return Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
     def _drain(self) -> None:

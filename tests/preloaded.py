@@ -1,5 +1,5 @@
-"""What a process loads before command lines are forked from it: a fresh interpreter for each would
-spend nine tenths of the time with imports."""
+"""Modules that a process loads before command lines are forked from it; otherwise, imports
+would take nine tenths of the time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pkgutil import walk_packages
 
 ROOMS = ("model", "kernel", "store", "wire", "repository", "workspace", "render", "cli")
 LATE = ("pwd", "ctypes", "platformdirs.unix", "typer._click.decorators", "typer._click._textwrap")
-"""What nearly every command loads when it runs, not when its module is loaded."""
+"""Modules that nearly every command loads when it runs, not when its module is loaded."""
 
 
 def _modules() -> Iterator[str]:
@@ -21,4 +21,4 @@ def _modules() -> Iterator[str]:
 
 
 EVERYTHING = (*_modules(), *LATE)
-"""The modules of the rooms that commands use, by name."""
+"""The modules of the packages that commands use, by name."""

@@ -1,4 +1,5 @@
-"""What takes over a second says what it is doing, on a terminal only, and leaves no trace."""
+"""Commands that take over a second show their progress, on a terminal only, and erase it
+again."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from nessie_cli.render.busy import Busy, Seen
 
 ERASED = re.compile(r"\x1b\[2K")
 LONGER = 2.5
-"""Seconds: by then a line would long be there."""
+"""Seconds after which a progress line would be visible."""
 PUT = ("content", "put", "db.late", "--type", "namespace")
 
 
@@ -30,7 +31,7 @@ def workspace_locked(nessie):
 
 @contextmanager
 def store_locked(nessie):
-    """Another writer is at work in the store."""
+    """Holds the lock of the store, as another writer does."""
     with closing(
         sqlite3.connect(nessie.folder / ".nessie" / "store.sqlite", isolation_level=None)
     ) as connection:
@@ -46,7 +47,7 @@ def store_locked(nessie):
         (store_locked, ("branch", "late"), "creating the reference"),
     ],
 )
-def test_what_a_command_waits_for_is_shown_and_taken_away(ordinary, start, locked, words, said):
+def test_a_waiting_command_shows_the_reason_and_erases_it(ordinary, start, locked, words, said):
     with locked(ordinary):
         running = start(ordinary, *words)
         running.wait_for(said)
@@ -67,7 +68,7 @@ def percentages(shown: str) -> list[int]:
     return [int(match[1]) for match in PERCENT.finditer(shown)]
 
 
-def test_where_it_is_known_how_much_there_is_the_line_says_how_far_it_is(ordinary, start):
+def test_the_percentage_is_shown_if_the_total_is_known(ordinary, start):
     many = [
         {
             "type": "PUT",
@@ -79,7 +80,7 @@ def test_where_it_is_known_how_much_there_is_the_line_says_how_far_it_is(ordinar
     (ordinary.folder / "many.json").write_text(json.dumps(many))
     with store_locked(ordinary):
         running = start(ordinary, "commit", "--batch", "many.json", "-m", "many")
-        # 2,900 of 3,000 is told last; then the commit waits for the other writer.
+        # 2,900 of 3,000 is reported last; then the commit waits for the other writer.
         running.wait_for(lambda shown: "committing" in shown and 96 in percentages(shown))
     shown = running.end()
 
@@ -89,7 +90,7 @@ def test_where_it_is_known_how_much_there_is_the_line_says_how_far_it_is(ordinar
 
 @pytest.fixture
 def deep(ordinary):
-    """Many tables have changed whose metadata files take long to read."""
+    """Many tables have changed, and their metadata files take long to read."""
     snapshots = [
         {"snapshot-id": number, "summary": {"operation": "append", "filler": "x" * 100}}
         for number in range(30_000)
@@ -120,7 +121,7 @@ def deep(ordinary):
     return ordinary
 
 
-def test_reading_metadata_files_says_how_far_it_is_until_ctrl_c(deep, start):
+def test_reading_metadata_files_shows_progress_until_ctrl_c(deep, start):
     running = start(deep, "show", "--deep")
     running.wait_for(lambda shown: len({percent for percent in percentages(shown) if percent}) > 1)
     running.interrupt()
@@ -132,7 +133,7 @@ def test_reading_metadata_files_says_how_far_it_is_until_ctrl_c(deep, start):
     assert "\x1b[?25h" in shown.raw.rpartition("reading metadata files")[2]
 
 
-def test_ctrl_c_takes_the_line_away(ordinary, start):
+def test_ctrl_c_erases_the_progress_line(ordinary, start):
     with workspace_locked(ordinary):
         running = start(ordinary, *PUT)
         running.wait_for("waiting for the lock")
@@ -144,7 +145,7 @@ def test_ctrl_c_takes_the_line_away(ordinary, start):
     assert ordinary.staged() == [("PUT", "db.orders")]
 
 
-def test_with_quiet_nothing_is_shown(ordinary, start):
+def test_quiet_shows_no_progress(ordinary, start):
     with workspace_locked(ordinary):
         running = start(ordinary, *PUT, "--quiet")
         time.sleep(LONGER)
@@ -153,7 +154,7 @@ def test_with_quiet_nothing_is_shown(ordinary, start):
     assert (shown.code, "waiting" in shown.raw) == (0, False)
 
 
-def test_nothing_is_written_into_a_pipe(ordinary):
+def test_no_progress_is_written_into_a_pipe(ordinary):
     words = [sys.executable, "-m", "nessie_cli", *PUT]
     with workspace_locked(ordinary):
         process = subprocess.Popen(
@@ -171,7 +172,7 @@ def test_nothing_is_written_into_a_pipe(ordinary):
     assert (process.returncode, "waiting" in out + err) == (0, False)
 
 
-def test_rich_is_loaded_for_a_line_that_is_drawn_only(ordinary):
+def test_rich_is_only_loaded_if_progress_is_drawn(ordinary):
     program = (
         "import sys, nessie_cli.render.busy as b; busy = b.Busy(sys.stderr)\nwith"
         " busy.at_work('x'): pass\nbusy.stop(); print('rich' in sys.modules)"
@@ -198,11 +199,11 @@ def test_rich_is_loaded_for_a_line_that_is_drawn_only(ordinary):
         (3, 0, "3"),
     ],
 )
-def test_how_far_it_is(done, total, said):
+def test_progress_is_formatted(done, total, said):
     assert Seen("x", done, total).how_far == said
 
 
-def test_the_innermost_work_is_told_of_and_what_it_lies_within_goes_on_as_it_was(tmp_path):
+def test_the_innermost_progress_is_shown(tmp_path):
     with (tmp_path / "err").open("w") as err:
         busy = Busy(err)
         with busy.at_work("outer") as outer:

@@ -1,7 +1,8 @@
-"""Starts commands on a terminal, each in a process forked from this one, which is warmed up.
+"""Starts commands on a terminal, each in a process forked from this one, which has loaded
+modules.
 
-One JSON request per line on stdin: the words, the folder, the environment, the name of the
-terminal, and the modules to load. The answer to `start` is the process id, that to `wait` its exit
+Each line of stdin is a JSON request: the arguments, the folder, the environment, the name of the
+terminal, and the modules to load. The answer to `start` is the process id, that to `wait` the exit
 code.
 """
 
@@ -18,8 +19,8 @@ from typing import Any
 
 
 def become(request: dict[str, Any]) -> None:
-    """The child: a session of its own, whose controlling terminal becomes the one that it opens
-    first."""
+    """Turns the child into a command: in its own session, whose controlling terminal is the
+    first one that it opens."""
     os.setsid()
     terminal = os.open(request["tty"], os.O_RDWR | os.O_APPEND)
     for number in range(3):
@@ -38,12 +39,12 @@ def become(request: dict[str, Any]) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         main()
     except KeyboardInterrupt:
-        # It came before the command had begun.
+        # The interrupt came before the command had begun.
         os._exit(130)
 
 
 def serve() -> None:
-    # A child gets it when it has become a command.
+    # A child receives the signal when it has become a command.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     for line in sys.stdin:
         request = json.loads(line)
@@ -67,7 +68,6 @@ def serve() -> None:
 if __name__ == "__main__":
     for module in sys.argv[1:]:
         import_module(module)
-    # A child that looks for garbage would copy the pages of everything that it shares with this
-    # process.
+    # A garbage collection in the child would copy all shared pages.
     gc.freeze()
     serve()

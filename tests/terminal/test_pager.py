@@ -12,7 +12,7 @@ import pytest
 
 from nessie_cli.render.spans import Span
 from nessie_cli.render.terminal import Terminal
-from tests.manners.screen import PATIENCE
+from tests.terminal.screen import PATIENCE
 
 LESS = shutil.which("less", path=os.defpath)
 needs_less = pytest.mark.skipif(LESS is None, reason="less is not installed")
@@ -20,7 +20,7 @@ PROMPT = "\n:"
 
 
 @needs_less
-def test_less_gets_a_long_listing_and_quits_early_without_a_word(ordinary, start):
+def test_less_shows_a_long_listing_and_may_quit_early(ordinary, start):
     running = start(ordinary, "log")
     running.wait_for(lambda shown: shown.rstrip(" ").endswith(":"))
     assert "both have it" in running.text
@@ -45,12 +45,12 @@ def test_ctrl_c_while_less_waits_leaves_the_terminal_to_less(ordinary, start):
         time.sleep(0.05)
 
     def at_the_end(shown):
-        # With an interrupt that comes late a terminal drops the keys before it, and less gives up
-        # what it is doing: then a user presses again.
+        # When an interrupt comes late, a terminal drops the keys before it, and less cancels its
+        # action: a user would press the key again.
         running.type("G")
         return "END" in shown
 
-    # It answers to keys still.
+    # It still reacts to keys.
     running.wait_for(at_the_end)
     running.type("q")
 
@@ -64,7 +64,7 @@ def pager(nessie, name, script):
     return str(path)
 
 
-def test_a_pager_of_one_s_own_gets_the_text_and_less_s_settings(ordinary, show):
+def test_a_custom_pager_gets_the_text_and_the_settings_of_less(ordinary, show):
     mine = pager(ordinary, "mine", 'printf "%s<%s>" "$LESS" "$*"; wc -l')
 
     assert show(ordinary, "log", "--oneline", PAGER=mine, height=10).lines[0].startswith("FRX<>")
@@ -90,13 +90,13 @@ def test_a_pager_of_one_s_own_gets_the_text_and_less_s_settings(ordinary, show):
         {"PAGER": "'"},
     ],
 )
-def test_without_a_pager_the_listing_is_written_whole(ordinary, show, off):
+def test_without_a_pager_the_whole_listing_is_written(ordinary, show, off):
     shown = show(ordinary, "log", "--oneline", height=10, **off)
 
     assert (shown.code, len(shown.lines)) == (0, 24)
 
 
-def test_no_pager_runs_for_what_fits_for_json_without_the_option_or_off_a_terminal(ordinary, show):
+def test_no_pager_runs_for_short_output_json_no_pager_or_pipes(ordinary, show):
     mine = pager(ordinary, "mine", "echo paged; cat")
 
     assert "paged" in show(ordinary, "log", "--oneline", PAGER=mine, height=10).raw
@@ -129,32 +129,32 @@ def test_every_long_listing_is_paged(ordinary, show, command):
     assert "paged" in show(ordinary, *command.split(), PAGER=mine, height=4).raw
 
 
-def test_a_pager_that_goes_away_at_once_is_no_error(ordinary, show):
+def test_a_pager_that_exits_at_once_is_not_an_error(ordinary, show):
     shown = show(ordinary, "log", PAGER=pager(ordinary, "mine", "exit 3"), height=5)
 
     assert (shown.code, shown.raw) == (0, "")
 
 
-# It reads nothing until it is told to, so that the command still writes when Ctrl-C comes. A signal
-# ends the reading of a line in some shells.
+# It reads nothing until it gets a signal, so that the command is still writing when Ctrl-C comes.
+# In some shells, a signal ends the reading of a line.
 SLOW = "echo waiting; until read go </dev/tty; do :; done; wc -c; echo over"
 LONG = "%s" + "x" * 5000
 PIPE = 65536
 
 
-def test_ctrl_c_while_a_pager_is_fed_is_the_pager_s_own_business(ordinary, start):
+def test_ctrl_c_during_output_goes_to_the_pager(ordinary, start):
     slow = pager(ordinary, "slow", f"trap 'echo heard' INT; {SLOW}")
     running = start(ordinary, "log", "--format", LONG, PAGER=slow, height=5, width=2000)
     running.wait_for("waiting")
     running.interrupt()
 
-    def heard(shown):
-        # One that comes just before a shell begins to read is heard of only after that: once more,
-        # then.
+    def handled(shown):
+        # A signal just before a shell begins to read is only handled after the read, so it is sent
+        # again.
         running.interrupt()
         return "heard" in shown
 
-    running.wait_for(heard)
+    running.wait_for(handled)
     assert "over" not in running.text
     running.type("go\n")
     running.wait_for("over")
@@ -167,7 +167,7 @@ def test_ctrl_c_while_a_pager_is_fed_is_the_pager_s_own_business(ordinary, start
     )
 
 
-def test_a_pager_that_ctrl_c_ends_ends_the_command_with_it(ordinary, start):
+def test_ctrl_c_that_ends_the_pager_ends_the_command(ordinary, start):
     running = start(
         ordinary, "log", "--format", LONG, PAGER=pager(ordinary, "slow", SLOW), height=5, width=2000
     )
@@ -181,7 +181,7 @@ def test_a_pager_that_ctrl_c_ends_ends_the_command_with_it(ordinary, start):
     assert "Traceback" not in shown.raw
 
 
-def test_when_the_pager_has_gone_ctrl_c_ends_the_search_for_more(tmp_path):
+def test_ctrl_c_after_the_pager_has_ended_stops_the_command(tmp_path):
     master, slave = pty.openpty()
     gone = tmp_path / "gone"
     gone.write_text("#!/bin/sh\nexec head -n 1\n")
@@ -192,7 +192,7 @@ def test_when_the_pager_has_gone_ctrl_c_ends_the_search_for_more(tmp_path):
         yield from ([Span(f"line {number}")] for number in range(100))
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            # Before the pager has gone this one is its own business.
+            # Before the pager has ended, Ctrl-C is for the pager.
             asked.append(signal.SIGINT)
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
