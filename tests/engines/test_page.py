@@ -40,10 +40,10 @@ def duckdb_block(served: Served) -> None:
 def python_block(section: str, served: Served) -> None:
     """Run a block of Python and compare what it prints."""
     code = block(section, "python", served)
-    told: list[str] = []
+    output: list[str] = []
     runner = doctest.DocTestRunner()
-    runner.run(doctest.DocTestParser().get_doctest(code, {}, section, None, 0), out=told.append)
-    assert not runner.failures, "".join(told)
+    runner.run(doctest.DocTestParser().get_doctest(code, {}, section, None, 0), out=output.append)
+    assert not runner.failures, "".join(output)
     assert runner.tries
 
 

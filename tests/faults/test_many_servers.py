@@ -113,9 +113,9 @@ def await_idle() -> None:
 def test_two_servers_and_two_embedded_writers_are_linearizable(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told, clients = run(url, "calm", lambda *_: None)
+    summary, clients = run(url, "calm", lambda *_: None)
     with capsys.disabled():
-        print(told, end="")
+        print(summary, end="")
     assert sum(client.away for client in clients) == 0
 
 
@@ -130,7 +130,7 @@ def test_a_history_with_a_restarted_server_is_linearizable(
             server.kill()
             server.start()
 
-    told, clients = run(url, "kills", kill)
+    summary, clients = run(url, "kills", kill)
     with capsys.disabled():
-        print(told, end="")
+        print(summary, end="")
     assert sum(client.away for client in clients) > 0

@@ -97,14 +97,14 @@ class Writer(threading.Thread):
     """A client that commits as fast as possible over a persistent connection, and records the
     answers."""
 
-    def __init__(self, number: int, url: str, told: threading.Semaphore) -> None:
+    def __init__(self, number: int, url: str, answers: threading.Semaphore) -> None:
         super().__init__(name=f"writer-{number}", daemon=True)
         self.number = number
         self.acknowledged: dict[str, str] = {}
         self.sent = 0
         self.odd: list[object] = []
         self._url = url
-        self._told = told
+        self._answers = answers
         self.ended = threading.Event()
 
     def run(self) -> None:
@@ -123,7 +123,7 @@ class Writer(threading.Thread):
                 self.odd.append(answer)
             else:
                 self.acknowledged[message] = answer.body["targetBranch"]["hash"]
-                self._told.release()
+                self._answers.release()
         client.close()
 
     def _operations(self) -> list[object]:
@@ -139,15 +139,15 @@ def test_a_killed_server_loses_no_acknowledged_commit(tmp_path: Path) -> None:
     seed = Random().randrange(2**32)
     print("seed", seed)
     random = Random(seed)
-    told = threading.Semaphore(0)
+    answers = threading.Semaphore(0)
     with Lives(path) as lives:
-        writers = [Writer(number, lives.url, told) for number in range(CLIENTS)]
+        writers = [Writer(number, lives.url, answers) for number in range(CLIENTS)]
         pid = lives.start()
         for writer in writers:
             writer.start()
         for _ in range(KILLS):
             for _ in range(random.randint(0, MOST_BETWEEN)):
-                assert told.acquire(timeout=PATIENCE)
+                assert answers.acquire(timeout=PATIENCE)
             time.sleep(random.uniform(0, 0.01))
             assert lives.end(pid, signal.SIGKILL) == -signal.SIGKILL
             pid = lives.start()

@@ -25,7 +25,7 @@ class Death:
         self._folder = str(folder)
         self._number = number
 
-    def hear(self, event: str, args: tuple[object, ...]) -> None:
+    def on_event(self, event: str, args: tuple[object, ...]) -> None:
         if not self._is_change(event, args):
             return
         self.changes += 1
@@ -50,7 +50,7 @@ _deaths: list[Death] = []
 
 def _hook(event: str, args: tuple[object, ...]) -> None:
     for death in _deaths:
-        death.hear(event, args)
+        death.on_event(event, args)
 
 
 @contextmanager

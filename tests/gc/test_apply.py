@@ -301,12 +301,12 @@ def test_a_candidate_that_becomes_live_stops_the_second_batch(heap, number):
 def test_an_unreadable_content_that_becomes_live_stops_deletion_at_its_location(heap, base, left):
     garbage = more_than_a_batch(heap)
     run = heap.approved()
-    told = []
+    calls = []
 
     def revive(_done: int, _total: int | None) -> None:
-        if not told:
+        if not calls:
             heap.now_live = [Revived(str(heap.folder / base), "db.t", "dev", is_base=True)]
-        told.append(1)
+        calls.append(1)
 
     with run.changing(), pytest.raises(ReferenceMoved) if left else nullcontext():
         apply_module.apply(run, heap, {}, lambda: run.info.created, revive)

@@ -167,9 +167,9 @@ def test_an_interrupted_run_on_s3_is_resumed(lake, store):
     kept = b"".join(
         path.read_bytes() for path in (lake.folder / "runs").rglob("*") if path.is_file()
     )
-    for told in (kept, nessie.said.encode()):
-        assert SECRET.encode() not in told
-        assert KEY.encode() not in told
+    for output in (kept, nessie.said.encode()):
+        assert SECRET.encode() not in output
+        assert KEY.encode() not in output
 
 
 def terms_of(lake: Lake) -> Any:

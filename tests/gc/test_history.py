@@ -199,7 +199,7 @@ def test_live_and_dead_states_agree_with_a_plain_oracle_and_each_commit_is_read_
             assert live == plainly(repository, chosen, since), where
             assert live.isdisjoint(dead), where
             assert live | dead == ever(repository) | live, where
-            assert len(states) == len(live) + len(dead), f"{where}: each state is told once"
+            assert len(states) == len(live) + len(dead), f"{where}: each state is reported once"
             firsts = [state.live for state in states]
             assert firsts == sorted(firsts, reverse=True), f"{where}: live ones come first"
             references = history.roots.references
@@ -432,7 +432,7 @@ def test_a_branch_created_and_deleted_after_the_walk_is_live_by_its_moves(catalo
 
 
 def test_a_second_look_reads_only_the_new_moves_of_the_reflog(catalog, clock):
-    class Told(Counting):
+    class CountingRepository(Counting):
         moves = 0
 
         def reflog(self, name: str | None = None) -> Iterator[ReflogEntry]:
@@ -442,14 +442,14 @@ def test_a_second_look_reads_only_the_new_moves_of_the_reflog(catalog, clock):
 
     for number in range(100):
         catalog.write("main", {"t": number})
-    told = Told(catalog.repository)
-    history = History(told, policies("1", [], clock.now))
+    counting = CountingRepository(catalog.repository)
+    history = History(counting, policies("1", [], clock.now))
     list(history.states())
-    told.moves = 0
+    counting.moves = 0
     for number in range(10):
         assert len(list(history.became_live())) == (1 if number else 0)
         catalog.write("main", {"t": 1000 + number})
-    assert told.moves < 40
+    assert counting.moves < 40
 
 
 @pytest.mark.parametrize("cutoff", ["NONE", "P2D", "30"])

@@ -31,9 +31,11 @@ def new_run(lake: Shore) -> Run:
     return lake.runs.new(lake.settings("3"), datetime.now(UTC))
 
 
-def marked(lake: Shore, run: Run, told: Any = silent) -> dict[str, int]:
+def marked(lake: Shore, run: Run, progress: Any = silent) -> dict[str, int]:
     return dict(
-        mark(lake.repository, run.info.settings, run.marks(), {}, told, states_per_piece=2).counts
+        mark(
+            lake.repository, run.info.settings, run.marks(), {}, progress, states_per_piece=2
+        ).counts
     )
 
 

@@ -69,10 +69,10 @@ def test_a_failed_listing_is_reported_and_the_rest_continues(lake):
         os.fchdir(before)
         os.close(before)
     found = list(files_below(str(lake), {}))
-    told = [one for one in found if isinstance(one, Unlisted)]
-    assert len(told) == 1
-    assert told[0].message == "File name too long"
-    assert told[0].location.startswith(str(place))
+    unlisted = [one for one in found if isinstance(one, Unlisted)]
+    assert len(unlisted) == 1
+    assert unlisted[0].message == "File name too long"
+    assert unlisted[0].location.startswith(str(place))
     assert len(found) == 3
     shutil.rmtree(deep)
 

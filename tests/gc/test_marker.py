@@ -262,14 +262,14 @@ def test_a_batch_stashed_meanwhile_is_yielded(tmp_path, way):
         file.write(batch_of(1))
     else:
         stashes.push(stashed)
-    told = staged_states(workspace)
+    staged = staged_states(workspace)
     # The first stash has been read when the first state is yielded.
-    found = {next(told).metadata_location}
+    found = {next(staged).metadata_location}
     if way == "push":
         stashes.push(stashed)
         file.write(None)
     else:
         file.write(batch_of(1))
         stashes.drop(0)
-    found |= {state.metadata_location for state in told}
+    found |= {state.metadata_location for state in staged}
     assert found == {"s3://lake/1.json", "s3://lake/2.json"}

@@ -238,11 +238,11 @@ def test_locations_of_candidates(lake, base, warehouse, reason):
         write(pa.table([[base], ["1"], ["db.t"]], schema=BASES))
     with run.marks().findings.writing(FINDINGS):
         pass
-    told: list[Finding] = []
-    scope = scope_of(run, settings, told.append)
+    findings: list[Finding] = []
+    scope = scope_of(run, settings, findings.append)
     assert scope.roots == (() if reason else (base,))
-    assert [finding.kind for finding in told] == (["OUTSIDE"] if reason else [])
-    assert all(str(reason) in finding.message for finding in told)
+    assert [finding.kind for finding in findings] == (["OUTSIDE"] if reason else [])
+    assert all(str(reason) in finding.message for finding in findings)
 
 
 @pytest.mark.parametrize(

@@ -64,11 +64,11 @@ def test_every_object_is_listed_in_the_form_of_its_base_and_no_neighbour(store, 
 def test_a_missing_base_has_no_files_and_a_forbidden_bucket_is_reported(store):
     assert listed(store, "s3://lake/nothing") == []
     store.refused.add(("GET", "/lake"))
-    (told,) = files_below(BASE, store.properties)
-    assert isinstance(told, Unlisted)
-    assert told.location == BASE
-    assert "ACCESS_DENIED" in told.message
-    assert SECRET not in told.message
+    (unlisted,) = files_below(BASE, store.properties)
+    assert isinstance(unlisted, Unlisted)
+    assert unlisted.location == BASE
+    assert "ACCESS_DENIED" in unlisted.message
+    assert SECRET not in unlisted.message
 
 
 def test_a_name_with_an_empty_folder_is_reported_and_the_listing_continues(store):

@@ -231,13 +231,13 @@ def test_a_run_killed_before_any_change_of_the_disk_is_resumed(memory_disk):
         assert run.info.state is State.APPLIED
         assert there(heap.garbage) == [False] * 3
         assert all(there(heap.kept))
-        told = [
+        deleted_paths = [
             file["location"]
             for entry in Trail(run.audit_path).entries()
             if entry["event"] == "end"
             for file in entry["files"]
         ]
-        assert sorted(told) == [str(path) for path in heap.garbage]
+        assert sorted(deleted_paths) == [str(path) for path in heap.garbage]
         assert (run.info.counts["deleted"], run.info.counts["deletedBytes"]) == (3, 30)
         if done:
             break

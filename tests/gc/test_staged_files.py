@@ -55,7 +55,7 @@ def planned(lake: Shore, grace: int = GRACE) -> list[str]:
     return candidates(lake.planned(lake.settings("1", grace=grace)))
 
 
-def test_a_staged_table_in_a_folder_of_its_own_is_never_a_candidate(lake: Shore) -> None:
+def test_a_staged_table_in_its_own_folder_is_never_a_candidate(lake: Shore) -> None:
     """No content names its folder, so nothing lists it."""
     lake.on().create_table("db.other", ROWS.schema)
     creation = staged(lake, "new")

@@ -459,7 +459,7 @@ def test_the_schema_of_a_view_is_checked() -> None:
         view.updated(new_view(), [{"action": "add-schema", "schema": schema}], NOW)
 
 
-def test_the_uuid_of_a_view_stays() -> None:
+def test_a_view_keeps_its_uuid() -> None:
     base = new_view()
     with pytest.raises(InvalidInput, match="UUID"):
         view.updated(base, [{"action": "assign-uuid", "uuid": "other"}], NOW)

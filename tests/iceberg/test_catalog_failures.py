@@ -110,7 +110,7 @@ def test_a_lost_answer_is_looked_up(remote: Lake, *, plain: bool) -> None:
     assert remote.metadata_files() == remote.committed_files()
 
 
-def test_an_unknown_outcome_of_a_commit_that_was_made(remote: Lake) -> None:
+def test_an_unknown_outcome_of_a_successful_commit(remote: Lake) -> None:
     remote.catalog().create_table("orders", ROWS.schema)
     with through(remote, plain=True) as (proxy, catalog):
         table = catalog.load_table("orders")
@@ -121,7 +121,7 @@ def test_an_unknown_outcome_of_a_commit_that_was_made(remote: Lake) -> None:
     assert remote.metadata_files() == remote.committed_files()
 
 
-def test_an_unknown_outcome_of_a_commit_that_was_not_made(remote: Lake) -> None:
+def test_an_unknown_outcome_of_a_failed_commit(remote: Lake) -> None:
     remote.catalog().create_table("orders", ROWS.schema)
     with through(remote, plain=True) as (proxy, catalog):
         table = catalog.load_table("orders")

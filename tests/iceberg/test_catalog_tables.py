@@ -302,7 +302,7 @@ def test_a_table_that_already_exists(lake: Lake) -> None:
     assert lake.metadata_files() == lake.committed_files()
 
 
-def test_a_name_taken_by_another_type(lake: Lake) -> None:
+def test_a_name_used_by_another_type_is_refused(lake: Lake) -> None:
     lake.repository.commit(
         lake.branch,
         [Put(ContentKey(("delta",)), DeltaLakeTable(last_checkpoint="x"))],

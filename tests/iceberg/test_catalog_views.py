@@ -74,7 +74,7 @@ def test_the_file_of_a_view_follows_the_specification(embedded: Lake) -> None:
     assert {"view-uuid", "location", "properties"} <= document.keys()
 
 
-def test_names_that_are_taken(lake: Lake) -> None:
+def test_used_names_are_refused(lake: Lake) -> None:
     catalog = lake.catalog()
     catalog.create_table("orders", ROWS.schema)
     made = catalog.create_view("ids", ROWS.schema, version())

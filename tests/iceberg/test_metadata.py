@@ -159,7 +159,7 @@ def test_compressed_metadata_is_read_whatever_its_name(tmp_path, folder_catalog,
     )
 
 
-def test_the_location_is_what_was_given_and_a_relative_path_becomes_absolute(
+def test_a_location_is_unchanged_and_a_relative_path_becomes_absolute(
     tmp_path, folder_catalog, rows, monkeypatch
 ):
     table = folder_catalog(tmp_path).create_table("db.t", rows.schema)

@@ -115,7 +115,7 @@ def test_every_listed_snapshot_counts_with_all_files_that_a_reader_opens(table):
     assert there(Path(table.location())) - paths(found) == {
         normalised(entry.metadata_file) for entry in table.metadata.metadata_log
     }, "the log alone is not"
-    assert len(found) == len(paths(found)), "each file is told once"
+    assert len(found) == len(paths(found)), "each file is reported once"
 
 
 def test_only_the_snapshot_of_the_catalog_if_requested(table):
@@ -338,10 +338,10 @@ def test_a_broken_file_is_named_and_the_others_are_found(breakable, what, how):
     assert (broken.fault, broken.location) == (fault, str(path))
     assert str(path) in broken.message
     assert "\n" not in broken.message
-    assert repeated.location == broken.location, "it is told for each content that needs it"
-    told = {one.path for one in found if isinstance(one, ReferencedFile)}
-    assert told < whole
-    assert str(path) in told, "what is broken is needed all the same"
+    assert repeated.location == broken.location, "it is reported for each content that needs it"
+    reported = {one.path for one in found if isinstance(one, ReferencedFile)}
+    assert reported < whole
+    assert str(path) in reported, "a broken file is still needed"
     assert pickle.loads(pickle.dumps(broken)).message == broken.message
 
 

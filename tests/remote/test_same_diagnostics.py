@@ -31,7 +31,7 @@ def _has_a_conflict(name: str) -> bool:
 
 CASES = [name for name in of_command_lines() if _has_a_conflict(name)]
 NOT_IN_PLAIN_REST = {
-    "errors/conflict-merge-rename": "renames are neither told nor followed",
+    "errors/conflict-merge-rename": "renames are neither reported nor followed",
 }
 
 

@@ -34,7 +34,7 @@ def test_a_content_id_that_left_one_key_for_another_is_a_rename(changes, key) ->
     assert changes[3].old_key == key('b."x.y"')
 
 
-def test_the_same_id_created_under_two_keys_is_no_rename_without_a_deletion(table, key) -> None:
+def test_a_rename_requires_a_deletion(table, key) -> None:
     found = changes_of(
         [DiffEntry(key("a"), None, table("a", 1)), DiffEntry(key("b"), None, table("a", 1))]
     )
@@ -97,7 +97,7 @@ def test_no_difference_prints_nothing(screen, pipe) -> None:
         assert where.text == ""
 
 
-def test_json_keeps_the_shape_of_a_rest_diff_and_says_what_was_renamed(changes) -> None:
+def test_json_has_the_shape_of_a_rest_diff_and_renames(changes) -> None:
     documents = [encode(Entry, entry) for entry in diff_entries(changes)]
     assert [(d["key"]["elements"], d["from"] is None, d["to"] is None) for d in documents] == [
         (["a"], True, False),

@@ -208,7 +208,7 @@ def test_lines_are_written_as_they_come(pipe) -> None:
     assert pipe.lines == ["first", "second"]
 
 
-def test_spaces_at_the_end_are_no_part_of_a_line() -> None:
+def test_spaces_at_the_end_of_a_line_are_dropped() -> None:
     assert trimmed([Span("a "), Span("b  ", "key"), Span("  ")]) == [Span("a "), Span("b", "key")]
     assert trimmed([Span("  ")]) == []
 
@@ -274,7 +274,7 @@ def test_a_short_listing_needs_no_pager(pager, tmp_path) -> None:
     assert not (tmp_path / "paged").exists()
 
 
-def test_leaving_the_pager_early_is_no_error(pager, tmp_path) -> None:
+def test_leaving_the_pager_early_is_not_an_error(pager, tmp_path) -> None:
     program = tmp_path / "quit"
     program.write_text("#!/bin/sh\nexit 0\n")
     program.chmod(0o755)

@@ -39,10 +39,10 @@ class Plain(Served):
     IDS = "a client cannot choose the id of a content that takes the place of another one"
     MESSAGES = "a tag has no message"
     REFLOG = (
-        "only the former hashes of existing references are told, not who moved them, how, and"
+        "only the former hashes of existing references are available, not who moved them, how, and"
         " what was deleted"
     )
-    RENAMES = "renames are neither told nor followed"
+    RENAMES = "renames are neither reported nor followed"
     SETTINGS = "there is no place for settings"
     LACKING: Mapping[str, str] = {
         "test_a_deleted_reference_can_be_restored_from_the_reflog": REFLOG,
@@ -61,7 +61,7 @@ class Plain(Served):
         "test_every_content_is_stored_exactly[iceberg_table]": (
             "a content of an unknown type is refused"
         ),
-        "test_heights_count_first_parents": "the height of a commit is not told",
+        "test_heights_count_first_parents": "the height of a commit is not available",
         "test_many_renames_combine_with_many_changes": RENAMES,
         "test_reflog_entries_have_committer_time_and_reason": REFLOG,
         "test_renames_to_different_keys_conflict": RENAMES,

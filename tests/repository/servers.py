@@ -73,7 +73,7 @@ class Servers:
         """Yields the address of a server over a store."""
         self._pipe.send(url)
         child, address = self._pipe.recv()
-        assert address is not None, "the server did not start; its process has told why"
+        assert address is not None, "the server did not start; its process has printed the reason"
         try:
             yield address
         finally:

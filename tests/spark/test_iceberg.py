@@ -472,7 +472,7 @@ def test_four_writers_of_one_table_in_turn(spark: SparkSession, server: Served) 
     assert len(contents) == 1
 
 
-def test_what_cannot_be_read_or_reached_is_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_unreadable_and_unreachable_files_are_named(spark: SparkSession, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/catalog.sqlite"
     create(store).close()
     with started("--store", store) as (_, url):

@@ -90,9 +90,9 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize(("options", "told"), ASKED, ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(("options", "message"), ASKED, ids=lambda value: str(value)[:60])
 def test_an_invalid_option_is_an_error_of_one_line(
-    store: str, options: dict[str, str], told: str
+    store: str, options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(Refused) as refused:
         rows(
@@ -101,17 +101,17 @@ def test_an_invalid_option_is_an_error_of_one_line(
         )
     text = str(refused.value)
     assert text.startswith("nessie: ")
-    assert told in text
+    assert message in text
     assert "\n" not in text
     assert "s3cret" not in text
 
 
 def test_a_write_needs_a_message_and_has_no_other_options(store: str) -> None:
-    for options, told in [
+    for options, message in [
         ({}, "option message: is missing"),
         ({"message": "x", "table": "log"}, "option table: a write has no such option"),
     ]:
-        with pytest.raises(Refused, match=f"^nessie: df.write: {told}"):
+        with pytest.raises(Refused, match=f"^nessie: df.write: {message}"):
             NessieDataSource({"url": store, **options}).writer(
                 Frame(store, table="log").schema, overwrite=False
             )

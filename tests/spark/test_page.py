@@ -27,9 +27,9 @@ def examples_hold(page: str, **replaced: str) -> int:
         assert here[0] in text
         text = text.replace(*here)
     runner = doctest.DocTestRunner()
-    told: list[str] = []
-    runner.run(doctest.DocTestParser().get_doctest(text, {}, page, page, 0), out=told.append)
-    assert not runner.failures, "".join(told)
+    output: list[str] = []
+    runner.run(doctest.DocTestParser().get_doctest(text, {}, page, page, 0), out=output.append)
+    assert not runner.failures, "".join(output)
     return runner.tries
 
 

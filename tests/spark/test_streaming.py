@@ -145,7 +145,7 @@ def test_a_deleted_branch_is_an_error(store: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"table": "entries"}, "table entries is not a stream. Hint: log and operations are"),
         ({"table": "log", "ref": "*"}, "option ref: a stream follows one reference"),
@@ -155,7 +155,7 @@ def test_a_deleted_branch_is_an_error(store: str) -> None:
         ),
     ],
 )
-def test_reads_that_are_not_streams(store: str, options: dict[str, str], told: str) -> None:
+def test_reads_that_are_not_streams(store: str, options: dict[str, str], message: str) -> None:
     with pytest.raises(Refused) as refused:
         stream(store, **options)
-    assert told in str(refused.value)
+    assert message in str(refused.value)

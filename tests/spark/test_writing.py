@@ -89,7 +89,7 @@ def test_rows_without_contents() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         (
             {"operation": "UPSERT", "key": "db.a"},
@@ -142,10 +142,10 @@ def test_rows_without_contents() -> None:
         ),
     ],
 )
-def test_an_invalid_row_is_named(row: dict[str, Any], told: str) -> None:
+def test_an_invalid_row_is_named(row: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         operation_of(row)
-    assert told in refused.value.message
+    assert message in refused.value.message
     assert "\n" not in refused.value.message
 
 
@@ -281,7 +281,7 @@ def test_rows_that_were_read_can_be_written(store: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         (
             "operation string, key string, expectedContent string",
@@ -299,10 +299,12 @@ def test_rows_that_were_read_can_be_written(store: str) -> None:
         ),
     ],
 )
-def test_an_unknown_column_is_refused_before_the_job(store: str, columns: str, told: str) -> None:
+def test_an_unknown_column_is_refused_before_the_job(
+    store: str, columns: str, message: str
+) -> None:
     with pytest.raises(Refused) as refused:
         write(store, [], columns)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_an_empty_frame_is_refused(store: str) -> None:

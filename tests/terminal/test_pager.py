@@ -143,7 +143,7 @@ PIPE = 65536
 
 
 def test_ctrl_c_during_output_goes_to_the_pager(ordinary, start):
-    slow = pager(ordinary, "slow", f"trap 'echo heard' INT; {SLOW}")
+    slow = pager(ordinary, "slow", f"trap 'echo handled' INT; {SLOW}")
     running = start(ordinary, "log", "--format", LONG, PAGER=slow, height=5, width=2000)
     running.wait_for("waiting")
     running.interrupt()
@@ -152,7 +152,7 @@ def test_ctrl_c_during_output_goes_to_the_pager(ordinary, start):
         # A signal just before a shell begins to read is only handled after the read, so it is sent
         # again.
         running.interrupt()
-        return "heard" in shown
+        return "handled" in shown
 
     running.wait_for(handled)
     assert "over" not in running.text

@@ -211,7 +211,7 @@ def test_a_link_that_replaces_a_checked_folder_is_not_followed(
     assert [p.name for p in (folder.parent / "outside").iterdir()] == ["a.metadata.json"]
 
 
-def test_what_is_inside_is_allowed_in_each_spelling(files: MetadataFiles, folder: Path) -> None:
+def test_locations_inside_are_allowed_in_each_spelling(files: MetadataFiles, folder: Path) -> None:
     normal = f"{folder}/db/t/a.metadata.json"
     for spelling in (
         normal,
@@ -249,7 +249,7 @@ def test_a_percent_sign_is_part_of_the_name(files: MetadataFiles, folder: Path) 
         "/wh/a",
     ],
 )
-def test_what_is_not_below_the_warehouse_in_s3_is_refused(location: str) -> None:
+def test_locations_outside_of_the_warehouse_in_s3_are_refused(location: str) -> None:
     with pytest.raises(LocationRefused):
         MetadataFiles(s3_warehouse()).check(location)
 
@@ -282,7 +282,7 @@ def located(location: str, **properties: str) -> dict[str, object]:
     return {**DOCUMENT, "location": location, "properties": properties}
 
 
-def test_a_new_table_lies_in_a_folder_of_its_own(warehouse: Warehouse) -> None:
+def test_a_new_table_has_its_own_folder(warehouse: Warehouse) -> None:
     location = new_location(warehouse, None, KEY, OWN)
     assert location == f"{warehouse.location}/db/orders_{OWN}"
     assert issued_uuid(location) == OWN
@@ -352,7 +352,7 @@ def test_no_member_names_a_place_outside(
 
 
 @pytest.mark.parametrize("bad", [None, 1, "", ["x"], {}])
-def test_a_location_that_is_no_text_is_a_clear_error(files: MetadataFiles, bad: object) -> None:
+def test_a_location_that_is_not_a_text_is_refused(files: MetadataFiles, bad: object) -> None:
     with pytest.raises(InvalidInput, match="location: must be a text"):
         check_table_locations(files, {**DOCUMENT, "location": bad}, None, may_choose=True)
 
@@ -383,7 +383,7 @@ def test_metadata_files_are_numbered_and_never_named_twice() -> None:
     assert there.startswith("s3://b/m/00000-")
 
 
-def test_a_file_that_is_gone_is_missing(files: MetadataFiles, folder: Path) -> None:
+def test_a_deleted_file_is_missing(files: MetadataFiles, folder: Path) -> None:
     with pytest.raises(MissingFile):
         files.read(f"file://{folder}/db/t/a.metadata.json")
     with pytest.raises(InvalidInput):

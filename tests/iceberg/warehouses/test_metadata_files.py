@@ -172,7 +172,7 @@ def nested(depth: int) -> bytes:
         (gzip.compress(b" " * (MAX_BYTES + 1), mtime=0), "is larger than 64 MiB"),
     ],
 )
-def test_what_is_no_metadata_is_refused_and_not_quoted(
+def test_invalid_metadata_is_refused_and_not_quoted(
     tmp_path: Path, data: bytes, message: str
 ) -> None:
     files = MetadataFiles(from_options([str(tmp_path)]).named(None))
@@ -202,7 +202,7 @@ def test_a_file_that_is_too_large_is_not_read(
         files.write(place(files, "b.metadata.json"), DOCUMENT)
 
 
-def test_what_is_no_regular_file_is_not_opened_for_long(tmp_path: Path) -> None:
+def test_special_files_are_refused_without_waiting(tmp_path: Path) -> None:
     files = MetadataFiles(from_options([str(tmp_path)]).named(None))
     os.mkfifo(tmp_path / "pipe.metadata.json")
     with pytest.raises(InvalidInput, match="is not a regular file"):
@@ -240,7 +240,7 @@ def test_nothing_that_a_document_says_configures_the_file_system(store: Store) -
     assert files._file_io("s3", location).properties == store.properties
 
 
-def test_a_storage_that_refuses_is_told_without_its_words(store: Store) -> None:
+def test_a_refusal_of_the_storage_is_reported_without_its_text(store: Store) -> None:
     files = in_s3(store, "s3://lake/refused")
     store.refused.add(("PUT", "x.metadata.json"))
     with pytest.raises(StoreUnavailable) as error:
@@ -249,7 +249,7 @@ def test_a_storage_that_refuses_is_told_without_its_words(store: Store) -> None:
     assert "127.0.0.1" not in error.value.message
 
 
-def test_a_bucket_that_is_not_there_is_a_clear_error(store: Store) -> None:
+def test_a_missing_bucket_is_reported(store: Store) -> None:
     files = in_s3(store, "s3://no-such-bucket")
     with pytest.raises((MissingFile, StoreUnavailable)):
         files.read("s3://no-such-bucket/a.metadata.json")
