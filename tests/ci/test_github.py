@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.ci.conftest import GITHUB, SOMEBODY_ELSE, Catalog, Ran, Runner
+from tests.ci.conftest import GITHUB, OTHER_CLIENT, Catalog, Ran, Runner
 
 JOB = GITHUB["jobs"]["load"]
 BRANCH = "load-42-1"
@@ -98,7 +98,7 @@ def test_a_load_without_conflicts_is_merged_and_tagged(
 def test_conflicts_become_an_issue_whose_commands_work(
     workflow: Workflow, catalog: Catalog
 ) -> None:
-    workflow.runner.loads(meanwhile=SOMEBODY_ELSE)
+    workflow.runner.loads(meanwhile=OTHER_CLIENT)
     ran = workflow.run()
 
     assert {name: how.code for name, how in ran.items()} == {

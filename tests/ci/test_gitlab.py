@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.ci.conftest import GITLAB, SOMEBODY_ELSE, Catalog, Ran, Runner, blocks
+from tests.ci.conftest import GITLAB, OTHER_CLIENT, Catalog, Ran, Runner, blocks
 
 JOB = GITLAB["nightly load"]
 SCRIPT = "\n".join(JOB["script"])
@@ -77,7 +77,7 @@ def test_a_load_without_conflicts_is_merged_and_tagged(runner: Runner, catalog: 
 
 
 def test_conflicts_become_an_issue(runner: Runner, catalog: Catalog, gitlab: Issues) -> None:
-    runner.loads(meanwhile=SOMEBODY_ELSE)
+    runner.loads(meanwhile=OTHER_CLIENT)
     ran = run(runner, gitlab)
 
     assert ran.code == 3, ran
