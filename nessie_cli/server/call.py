@@ -39,7 +39,7 @@ MOST_VALUES = 8_000_000
 """The most JSON values of a body: small ones take many times the memory of their text."""
 
 
-class Access(NamedTuple):
+class CallerAccess(NamedTuple):
     """The repository for one caller: for reading, for drafting, and the policy of its writes.
 
     Without a policy everything is allowed.
@@ -50,9 +50,9 @@ class Access(NamedTuple):
     policy: Policy | None = None
 
 
-def full_access(repository: Repository) -> Access:
+def full_access(repository: Repository) -> CallerAccess:
     """Returns the access of a caller who may do everything."""
-    return Access(repository, repository)
+    return CallerAccess(repository, repository)
 
 
 class Catalog(NamedTuple):
@@ -66,7 +66,7 @@ class Catalog(NamedTuple):
     repository: Repository
     default_branch: str
     pieces: Pieces
-    open: Callable[[Repository], Access] = full_access
+    open: Callable[[Repository], CallerAccess] = full_access
     filter_seconds: float = 10.0
 
 
@@ -110,7 +110,7 @@ class Call:
         body: bytes = b"",
     ) -> None:
         self._catalog = catalog
-        self._access: Access | None = None
+        self._access: CallerAccess | None = None
         self._draft: Draft[Any] | None = None
         self.repeated = False
         """Whether the write of this request was committed before."""

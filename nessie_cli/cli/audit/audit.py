@@ -10,12 +10,12 @@ import typer
 
 from nessie_cli.audit import findings
 from nessie_cli.audit.findings import Counts, FindingKind
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.app.result import Listing
-from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.audit.advice import advice
 from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import ContentKey, KeyRange, Reference

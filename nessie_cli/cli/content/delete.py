@@ -8,7 +8,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.content.keys import KeysArgument
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
-from nessie_cli.cli.staging.key_words import existing_keys
+from nessie_cli.cli.staging.key_arguments import existing_keys
 from nessie_cli.cli.staging.options import StagingOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.workspace.staging import StagedList, State, delete_all

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
-from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.content.fields import type_of
 from nessie_cli.model import ContentKey, Entry, KeyRange, Reference, type_label
 from nessie_cli.render.merges import summary

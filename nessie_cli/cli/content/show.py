@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.content.keys import KeyArgument
 from nessie_cli.cli.content.shown import ShownContent, entry_at, print_content, shown_content
 from nessie_cli.errors import InvalidInput

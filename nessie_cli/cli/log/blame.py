@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
-from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.log.last_changes import last_changes
 from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange, Reference

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.arguments import split_keys
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
-from nessie_cli.cli.app.words import split_keys
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption
 from nessie_cli.cli.log.renames import changes_between

@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from nessie_cli.cli.app.arguments import refuse_empty, split_keys
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.words import refuse_empty, split_keys
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
 from nessie_cli.repository.log_filter import ALL_COMMITS, LogFilter, Walk, tests_of

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.arguments import split_content, split_keys
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.app.words import split_content, split_keys
 from nessie_cli.cli.content.shown import ShownContent, print_content, shown_content
 from nessie_cli.cli.log.changes import changes_in
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries

@@ -10,12 +10,12 @@ import typer
 
 from nessie_cli.audit.sizes import Size, Sizes
 from nessie_cli.audit.statistics import Commits, History, KeyChanges
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Entry, IcebergTable, Reference, type_label
 from nessie_cli.model.progress import with_progress
 from nessie_cli.render.spans import Column, Row

@@ -53,7 +53,7 @@ class Decisions:
             raise InvalidInput(f"{key}: the key is named twice")
         self.of[key] = decision
 
-    def refuse_strangers(self, conflicts: Collection[Conflict]) -> None:
+    def refuse_other_keys(self, conflicts: Collection[Conflict]) -> None:
         """Raises `InvalidInput` for a decision about a key that is not in conflict."""
         known = {conflict.key for conflict in conflicts}
         for key in self.of:

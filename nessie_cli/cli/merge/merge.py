@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.words import refuse_empty
+from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import (
     is_empty,
     merge_options,
@@ -18,7 +19,6 @@ from nessie_cli.cli.merge.behaviors import (
 )
 from nessie_cli.cli.merge.options import MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, deep_outcome, print_outcome, refuse_deep_write
-from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.staging.once import once
 from nessie_cli.model import ContentKey, KeyRange
 

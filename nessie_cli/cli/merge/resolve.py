@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.words import refuse_empty
+from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import (
     contents_of_files,
     is_empty,
@@ -21,8 +22,7 @@ from nessie_cli.cli.merge.decisions import Decisions
 from nessie_cli.cli.merge.inverse import batch_of, reverted
 from nessie_cli.cli.merge.options import Behavior, DecisionOptions
 from nessie_cli.cli.merge.outcome import Merge, print_outcome
-from nessie_cli.cli.merge.resolutions import conflicts_of_merge
-from nessie_cli.cli.merge.settling import settle_batch, settle_merge
+from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_MERGE, OF_REVERT, Sides
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
@@ -32,8 +32,8 @@ from nessie_cli.cli.staging.submission import (
     Submission,
     Submitted,
     head_of_branch,
+    read_batch,
     refuse_elsewhere,
-    settle,
     submit,
     submit_file,
 )
@@ -162,7 +162,7 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
         merge_options(app, branch, _without_decisions(options), meta),
         unrelated=options.unrelated or is_empty(repository, branch),
     )
-    outcome = settle_merge(app, merge, wanted, _decisions(options, OF_MERGE))
+    outcome = resolve_merge(app, merge, wanted, _decisions(options, OF_MERGE))
     return Merge(outcome=outcome, verb="merged", source=source)
 
 
@@ -176,7 +176,7 @@ def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> 
 
     meta = meta_of_transplant(app, options.message, commits)
     wanted = replace(merge_options(app, branch, _without_decisions(options), meta), any_order=True)
-    outcome = settle_merge(app, transplant, wanted, _decisions(options, OF_MERGE))
+    outcome = resolve_merge(app, transplant, wanted, _decisions(options, OF_MERGE))
     return Merge(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
 
 
@@ -193,7 +193,7 @@ def _resolve_revert(options: Options, app: Invocation, words: str) -> Committed:
             )
 
     trial = Submission(branch, CommitMeta(""), dry_run=True)
-    staged, skipped = settle_batch(
+    staged, skipped = resolve_batch(
         app, batch.staged, branch, lambda some: commit(some, trial), _decisions(options, OF_REVERT)
     )
     if skipped:
@@ -209,12 +209,12 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
     decisions = _batch_decisions(options, app)
     trial = Submission(branch, CommitMeta(""), dry_run=True)
     with app.batch_file().changing() as file:
-        batch, _ = settle(app, file)
+        batch, _ = read_batch(app, file)
         if batch is None:
             raise InvalidInput(NOTHING_STAGED)
         refuse_elsewhere(app, batch, branch)
         begun_at = batch.begun_at
-        staged, skipped = settle_batch(
+        staged, skipped = resolve_batch(
             app,
             batch.staged,
             branch,

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.words import refuse_empty
+from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.inverse import batch_of, reverted
 from nessie_cli.cli.merge.options import SideOptions
-from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
@@ -18,8 +18,8 @@ from nessie_cli.cli.staging.submission import (
     Submission,
     Submitted,
     head_of_branch,
+    read_batch,
     refuse_elsewhere,
-    settle,
     submit,
 )
 from nessie_cli.errors import InvalidInput
@@ -114,7 +114,7 @@ def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
     Raises `InvalidInput` if one of its keys is staged already.
     """
     with app.batch_file().changing() as file:
-        before, _ = settle(app, file)
+        before, _ = read_batch(app, file)
         if before is not None:
             refuse_elsewhere(app, before, branch)
         taken = [str(key) for key in inverse.keys if before and key in before.keys]

@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.words import refuse_empty
+from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import merge_options, meta_of_transplant, refuse_unchanged
 from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.options import MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, deep_outcome, print_outcome, refuse_deep_write
-from nessie_cli.cli.merge.resolutions import conflicts_of_merge
 from nessie_cli.cli.staging.once import once
 from nessie_cli.model import ContentKey, KeyRange
 from nessie_cli.render.text import counted

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 
 import typer
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.references.creation import copy
 from nessie_cli.cli.references.options import ReferenceOptions
 from nessie_cli.cli.references.results import (

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.app.words import refuse_empty
-from nessie_cli.cli.staging.submission import refuse_elsewhere, settle
+from nessie_cli.cli.staging.submission import read_batch, refuse_elsewhere
 from nessie_cli.errors import InvalidInput, NessieError, ReferenceNotFound
 from nessie_cli.model import (
     Reference,
@@ -81,7 +81,7 @@ def run(options: Options, app: Invocation) -> Switched:
     _refuse_other_store(app, workspace)
     with app.batch_file().changing() as file:
         # A batch that is damaged or for another store is reported before anything changes.
-        batch, _ = settle(app, file)
+        batch, _ = read_batch(app, file)
         if batch is not None:
             refuse_elsewhere(app, batch, batch.branch or "")
         reference = _reference(options, app, workspace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nessie_cli.cli.app.words import refuse_empty
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.errors.resolutions import resolving, with_current_hash
 from nessie_cli.cli.references.creation import create
 from nessie_cli.cli.references.deletion import delete

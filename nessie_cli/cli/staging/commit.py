@@ -88,7 +88,7 @@ class Options:
 
 def run(options: Options, app: Invocation) -> Committed:
     """Commits."""
-    written, operations = (None, None) if options.batch is None else _read_batch(app, options.batch)
+    written, operations = (None, None) if options.batch is None else _batch_from(app, options.batch)
     text = message_of(options.message, options.file) or (written.message if written else None)
     branch = app.reference_name()
     with _message(app, options, text, branch) as message:
@@ -131,7 +131,7 @@ def _message(
     return message_from_editor(app, branch, staged.staged)
 
 
-def _read_batch(app: Invocation, name: str) -> tuple[CommitMeta | None, list[Operation]]:
+def _batch_from(app: Invocation, name: str) -> tuple[CommitMeta | None, list[Operation]]:
     """Reads the metadata and operations of a file. Raises `InvalidInput` for duplicate keys."""
     from nessie_cli.wire.decode import decode_batch
 

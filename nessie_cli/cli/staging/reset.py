@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.batch import Batch
-from nessie_cli.cli.staging.key_words import staged_keys
-from nessie_cli.cli.staging.submission import settle
+from nessie_cli.cli.staging.key_arguments import staged_keys
+from nessie_cli.cli.staging.submission import read_batch
 from nessie_cli.workspace.staging import without
 
 EXAMPLES = ("nessie reset db.orders", "nessie reset 'db.*'", "nessie reset")
@@ -36,7 +36,7 @@ def run(options: Options, app: Invocation) -> Batch:
     # All checks come first, so that a failed command removes nothing.
     reference = app.reference_name() if app.output.is_json else ""
     with app.batch_file().changing() as file:
-        batch, done = settle(app, file)
+        batch, done = read_batch(app, file)
         staged = batch.staged if batch else ()
         wanted = staged_keys(options.keys or (), batch.keys if batch else ())
         left = without(staged, wanted) if wanted else ()

@@ -12,7 +12,7 @@ from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
-from nessie_cli.cli.staging.key_words import staged_now
+from nessie_cli.cli.staging.key_arguments import staged_now
 from nessie_cli.cli.staging.options import CommitOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.cli.staging.submission import head_of_branch

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.staging.key_words import staged_keys
+from nessie_cli.cli.staging.key_arguments import staged_keys
 from nessie_cli.cli.staging.stashes import Stash
-from nessie_cli.cli.staging.submission import NOTHING_STAGED, settle
+from nessie_cli.cli.staging.submission import NOTHING_STAGED, read_batch
 from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.staging import without
 from nessie_cli.workspace.stash import Stashed, StashFile
@@ -45,7 +45,7 @@ def run(options: Options, app: Invocation) -> Stash:
     workspace = app.store.need_workspace()
     name = app.head.name or str(app.head)
     with app.batch_file().changing() as file:
-        batch, done = settle(app, file)
+        batch, done = read_batch(app, file)
         if batch is None:
             what = ""
             if done is not None:

@@ -11,7 +11,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
-from nessie_cli.cli.staging.submission import settle
+from nessie_cli.cli.staging.submission import read_batch
 from nessie_cli.errors import InvalidInput
 from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.wire.shapes import Count
@@ -64,7 +64,7 @@ def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
     stashes = StashFile(app.store.need_workspace())
     with app.batch_file().changing() as file:
         stashed = stashes.get(number)
-        staged, _ = settle(app, file)
+        staged, _ = read_batch(app, file)
         if staged is not None:
             raise InvalidInput(
                 "a batch is staged already; `nessie commit`, `nessie stash` or `nessie reset` first"

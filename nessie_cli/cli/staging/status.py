@@ -10,7 +10,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes, print_short
-from nessie_cli.cli.staging.submission import Submission, commit_there, is_for, settle, submit
+from nessie_cli.cli.staging.submission import Submission, commit_there, is_for, read_batch, submit
 from nessie_cli.errors import ReferenceConflict, ReferenceNotFound
 from nessie_cli.model import CommitMeta, Conflict, Reference, ReferenceType
 from nessie_cli.render.conflicts import ConflictReport, conflict_lines
@@ -171,7 +171,7 @@ def _batch(app: Invocation) -> workspace.Batch | None:
         return batch
     with file.changing_if_free() as free:
         # Otherwise it is being submitted: by another process, or by the parent of a hook.
-        batch, done = settle(app, file) if free else (batch, None)
+        batch, done = read_batch(app, file) if free else (batch, None)
     if done is not None:
         where = f"{done.reference.hash} on {done.reference.name}"
         app.output.note(f"the batch was committed already, as {where}")

@@ -20,8 +20,8 @@ from nessie_cli.cli.staging.submission import (
     Submitted,
     head_of_branch,
     new_request_id,
+    read_batch,
     refuse_elsewhere,
-    settle,
     submit,
     submit_file,
 )
@@ -108,7 +108,7 @@ def _place(app: Invocation, step: Step, branch: str) -> _Place:
 def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> workspace.Batch | None:
     """Writes the batch with the operations of the step. Returns None if it is then empty."""
     place = _place(app, step, branch)
-    batch, done = settle(app, file)
+    batch, done = read_batch(app, file)
     if done is not None:
         app.output.note(
             f"the batch was committed already, as {done.reference.hash} on {done.reference.name};"

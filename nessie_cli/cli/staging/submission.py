@@ -76,10 +76,10 @@ def new_request_id() -> str:
     return os.urandom(16).hex()
 
 
-def settle(call: Invocation, file: BatchFile) -> tuple[Batch | None, CommitResult | None]:
-    """Returns the batch, and the commit if a submission without a response has succeeded.
+def read_batch(call: Invocation, file: BatchFile) -> tuple[Batch | None, CommitResult | None]:
+    """Returns the batch, or the commit if a submission without a response has succeeded.
 
-    The caller holds the workspace lock.
+    In that case, the batch is removed. The caller holds the workspace lock.
     """
     batch = file.read()
     if batch is None or batch.request_id is None or batch.store not in (None, call.store.name()):
@@ -132,7 +132,7 @@ def submit_staged(call: Invocation, submission: Submission) -> Submitted:
 def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Submitted:
     """Commits the batch as `submit_staged` does. The caller holds the workspace lock."""
     count = len(before.keys) if (before := file.read()) else 0
-    batch, done = settle(call, file)
+    batch, done = read_batch(call, file)
     if done is not None:
         return Submitted(done, count, repeated=True)
     if batch is None:

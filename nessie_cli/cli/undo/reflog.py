@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.arguments import at_most, refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
-from nessie_cli.cli.app.words import at_most, refuse_empty
 from nessie_cli.errors import InvalidInput, ReferenceNotFound
 from nessie_cli.model import ReflogEntry
 from nessie_cli.render.references import print_reflog

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.questions import is_yes
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.app.words import refuse_empty
 from nessie_cli.cli.references.moves import follow_rename
 from nessie_cli.cli.undo.steps import Step, has_expired, last_operation_of, operation_number, plan
 from nessie_cli.errors import Interrupted, InvalidInput, NotFound, ReferenceMoved, ReferenceNotFound

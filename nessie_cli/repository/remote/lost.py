@@ -21,13 +21,12 @@ Each pause is three times the last.
 T = TypeVar("T")
 
 
-def settled(lost: Lost, look: Callable[[], T | None]) -> T:
-    """The result of a write, found by `look`.
+def look_up_outcome(lost: Lost, look: Callable[[], T | None]) -> T:
+    """Returns the result of a write whose response was lost, found by `look`.
 
-    Raises `lost` if it is not found: then it may have happened, or may still happen.
-
-    A server that has answered that it failed does nothing any more. A write that is not found then
-    was not done, and `StoreUnavailable` is raised.
+    Raises `lost` if it is not found: the server may have done the write, or may still do it. If the
+    server has answered that it failed, it does nothing any more, so a write that is not found was
+    not done. Then this raises `StoreUnavailable`.
     """
     for number in range(LOOKS):
         try:

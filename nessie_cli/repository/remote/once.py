@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from nessie_cli.errors import NotAllowed, OutcomeUnknown, StoreUnavailable
-from nessie_cli.repository.remote.lost import FIRST_PAUSE, settled
+from nessie_cli.repository.remote.lost import FIRST_PAUSE, look_up_outcome
 from nessie_cli.repository.remote.session import Session, understood
 from nessie_cli.repository.remote.transport import Lost, Query, segment
 
@@ -52,7 +52,7 @@ def send_once(
             )
         except Lost as found:
             if found.ended:
-                return settled(found, lambda: _earlier(session, sent, request_id, decode))
+                return look_up_outcome(found, lambda: _earlier(session, sent, request_id, decode))
             lost = found
         except (StoreUnavailable, NotAllowed) as error:
             if lost is None:

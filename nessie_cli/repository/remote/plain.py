@@ -52,7 +52,7 @@ from nessie_cli.repository.remote.commit import CommitRequest, commit_result
 from nessie_cli.repository.remote.contents import contents, entries
 from nessie_cli.repository.remote.diagnosis import check_commit, diagnosed
 from nessie_cli.repository.remote.history import commit_at, log_down_to
-from nessie_cli.repository.remote.lost import is_commit_of, run_of, settled, state_after
+from nessie_cli.repository.remote.lost import is_commit_of, look_up_outcome, run_of, state_after
 from nessie_cli.repository.remote.merge import completed, with_current_namespaces
 from nessie_cli.repository.remote.revisions import existing
 from nessie_cli.repository.remote.session import Session, understood
@@ -142,7 +142,7 @@ def _send_commit(
     except ReferenceConflict as conflict:
         raise diagnosed(session, conflict, target.name, request.operations, expected) from None
     except Lost as lost:
-        return settled(lost, lambda: _sent_commit(session, target, request))
+        return look_up_outcome(lost, lambda: _sent_commit(session, target, request))
 
 
 def _sent_commit(
@@ -300,7 +300,7 @@ def _combine(
         )
     except Lost as lost:
         look = _sent_merge if verb == "merge" else _sent_transplant
-        return settled(lost, lambda: look(session, target, sources, options))
+        return look_up_outcome(lost, lambda: look(session, target, sources, options))
     except ReferenceConflict as conflict:
         raise with_current_namespaces(session, conflict, verb, target.name, sources[-1]) from None
     return completed(session, understood(found, answers.decode_merge, verb), sources, options)

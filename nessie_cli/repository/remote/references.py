@@ -14,7 +14,7 @@ from nessie_cli.model import (
     check_reference_name,
 )
 from nessie_cli.repository.remote.key_history import cel_text
-from nessie_cli.repository.remote.lost import settled
+from nessie_cli.repository.remote.lost import look_up_outcome
 from nessie_cli.repository.remote.once import Sent, send_once
 from nessie_cli.repository.remote.session import Session, understood
 from nessie_cli.repository.remote.transport import Lost, Query, segment
@@ -178,7 +178,7 @@ def _send(session: Session, sent: Sent, look: Callable[[], Reference | None]) ->
             session.transport.send(sent.method, sent.path, sent.query, sent.body)
         )
     except Lost as lost:
-        return settled(lost, look)
+        return look_up_outcome(lost, look)
 
 
 def _is_there(session: Session, wanted: Reference) -> bool:

@@ -26,7 +26,7 @@ from nessie_cli.server.auth.policy import Policy
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import Rules, read_rules
 from nessie_cli.server.auth.tokens import WHAT, is_ours, read_tokens
-from nessie_cli.server.call import Access, Catalog
+from nessie_cli.server.call import CallerAccess, Catalog
 from nessie_cli.server.http import Headers, header
 from nessie_cli.server.runtime.watched_files import (
     SECRET,
@@ -99,13 +99,13 @@ class Admission(NamedTuple):
         Rules call the route of the path `right`.
         """
 
-        def opened(repository: Repository) -> Access:
+        def opened(repository: Repository) -> CallerAccess:
             acting = repository.as_caller(self.caller.name)
             if self.rules is None:
-                return Access(acting, acting)
+                return CallerAccess(acting, acting)
             rights = Rights(self.caller, self.rules, 1 if raw_path.startswith(_V1) else 2)
             reading = AuthorizedRepository(acting, rights, right)
-            return Access(reading, acting, Policy(rights, reading, catalog.default_branch))
+            return CallerAccess(reading, acting, Policy(rights, reading, catalog.default_branch))
 
         return catalog._replace(open=opened)
 

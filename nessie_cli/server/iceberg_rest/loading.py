@@ -9,7 +9,7 @@ from nessie_cli.iceberg.metadata import in_state
 from nessie_cli.model import ContentKey, IcebergTable, IcebergView
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import answer, answer_with, encoded
-from nessie_cli.server.iceberg_rest.delegation import Access as FileAccess
+from nessie_cli.server.iceberg_rest.delegation import FileAccess
 from nessie_cli.server.iceberg_rest.etag import digest_of, etag
 from nessie_cli.server.iceberg_rest.session import Session
 

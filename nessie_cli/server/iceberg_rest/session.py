@@ -45,11 +45,10 @@ from nessie_cli.model import (
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.requests import Submission
 from nessie_cli.server import targets
-from nessie_cli.server.call import Access, Call, Catalog
+from nessie_cli.server.call import Call, CallerAccess, Catalog
 from nessie_cli.server.commit_meta import merged_with_headers
 from nessie_cli.server.iceberg_rest import idempotency
-from nessie_cli.server.iceberg_rest.delegation import Access as FileAccess
-from nessie_cli.server.iceberg_rest.delegation import Delegation, Table
+from nessie_cli.server.iceberg_rest.delegation import Delegation, FileAccess, Table
 from nessie_cli.server.iceberg_rest.errors import NoSuchFile
 from nessie_cli.server.iceberg_rest.prefix import Prefix, announced, client_uri
 from nessie_cli.server.runtime.writer import Write, Writer
@@ -197,7 +196,7 @@ class Session:
 
     # -- reading -----------------------------------------------------------------------------------
 
-    def _open(self) -> Access:
+    def _open(self) -> CallerAccess:
         return self._catalog.open(self._catalog.repository)
 
     def state(self) -> State:

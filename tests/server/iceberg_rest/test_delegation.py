@@ -14,7 +14,7 @@ import requests
 from nessie_cli.errors import NotAllowed, StoreUnavailable
 from nessie_cli.iceberg.warehouses.warehouse import Vending, Warehouse, Warehouses
 from nessie_cli.model import ContentKey, Secret
-from nessie_cli.server.iceberg_rest.delegation import Access, Delegation, Table
+from nessie_cli.server.iceberg_rest.delegation import Delegation, FileAccess, Table
 from nessie_cli.server.iceberg_rest.delegation.grants import LIFETIME, Grants, Holder
 from nessie_cli.server.iceberg_rest.delegation.s3 import Folder
 from nessie_cli.server.iceberg_rest.delegation.signing import SignRequest
@@ -202,7 +202,7 @@ def test_no_credentials_for_locations_that_a_policy_cannot_express(
 ) -> None:
     found = warehouse(store, VENDED)
     table_ = table(location=location, trusted=trusted)
-    assert delegation(found).access(VENDED, found, table_) == Access()
+    assert delegation(found).access(VENDED, found, table_) == FileAccess()
 
 
 @pytest.mark.parametrize("mode", [VENDED, SIGNING])
@@ -215,10 +215,10 @@ def test_no_credentials_for_a_location_that_was_not_issued_for_the_table(
     sibling = table(location="s3://lake/wh/db/salaries_99999999-89ab-4cde-8f01-23456789abcd")
     plain = table(location="s3://lake/wh/db")
     for one in (sibling, plain):
-        assert giving.access(mode, found, one) == Access()
-        assert giving.access(mode, found, one._replace(trusted=True)) != Access()
+        assert giving.access(mode, found, one) == FileAccess()
+        assert giving.access(mode, found, one._replace(trusted=True)) != FileAccess()
     staged = table(content_id=None)
-    assert giving.access(mode, found, staged) != Access()
+    assert giving.access(mode, found, staged) != FileAccess()
 
 
 def test_a_role_that_cannot_be_assumed_is_reported(

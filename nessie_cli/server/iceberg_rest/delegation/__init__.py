@@ -48,7 +48,7 @@ class Table(NamedTuple):
     trusted: bool
 
 
-class Access(NamedTuple):
+class FileAccess(NamedTuple):
     """The configuration of a table, storage credentials, and the second of their expiry."""
 
     config: Mapping[str, str] = {}
@@ -76,7 +76,7 @@ class Delegation:
         asked = [one.strip() for one in (header or "").split(",")]
         return next((one for one in asked if one in warehouse.delegation), "")
 
-    def access(self, mode: str, warehouse: Warehouse, table: Table) -> Access:
+    def access(self, mode: str, warehouse: Warehouse, table: Table) -> FileAccess:
         """Returns the access of a caller to a table, empty if it cannot be limited to its location.
 
         Raises `StoreUnavailable` if there are no credentials. Cost: at most one request to STS.
@@ -84,7 +84,7 @@ class Delegation:
         allowed = mode and _is_own(table) and self._allowed[warehouse.name].holds(table.location)
         folder = Folder.of(table.location) if allowed else None
         if folder is None:
-            return Access()
+            return FileAccess()
         if mode == VENDED_CREDENTIALS:
             return self._vended(warehouse, table, folder)
         return self._signing(warehouse, table)
@@ -111,21 +111,21 @@ class Delegation:
         may_write = writable and given.writable
         return self._signers[warehouse.name].sign(request, folder, writable=may_write)
 
-    def _vended(self, warehouse: Warehouse, table: Table, folder: Folder) -> Access:
+    def _vended(self, warehouse: Warehouse, table: Table, folder: Folder) -> FileAccess:
         vendor = self._vendors[warehouse.name]
         found = vendor.credentials(folder, table.caller, writable=table.writable)
         if found is None:
-            return Access()
+            return FileAccess()
         refreshed = {"client.refresh-credentials-endpoint": f"{table.resource}/credentials"}
         prefix = f"{table.location.rstrip('/')}/"
-        return Access(
+        return FileAccess(
             # Older clients read the credentials here.
             {**found.config, **refreshed},
             ({"prefix": prefix, "config": found.config},),
             found.expires,
         )
 
-    def _signing(self, warehouse: Warehouse, table: Table) -> Access:
+    def _signing(self, warehouse: Warehouse, table: Table) -> FileAccess:
         holder = Holder(warehouse.name, table.ref, table.key, table.caller)
         text, grant = self._grants.issue(holder, table.location, writable=table.writable)
         endpoint = f"{table.resource}/sign?{GRANT}={text}"
@@ -138,7 +138,7 @@ class Delegation:
         }
         if table.catalog:
             config |= {"signer.uri": table.catalog, "s3.signer.uri": table.catalog}
-        return Access(config, (), grant.expires)
+        return FileAccess(config, (), grant.expires)
 
 
 def _is_own(table: Table) -> bool:

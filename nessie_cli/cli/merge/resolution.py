@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nessie_cli.cli.merge.decisions import Choice, Decisions
-from nessie_cli.cli.merge.resolver import decide_all
+from nessie_cli.cli.merge.prompts import decide_all
 from nessie_cli.cli.merge.staged import resolved
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
@@ -23,7 +23,7 @@ MOST_ROUNDS = 20
 """The maximum number of rounds. Resolving a conflict may cause another one."""
 
 
-def settle_merge(
+def resolve_merge(
     app: Invocation,
     do: Callable[[MergeOptions], MergeResult],
     options: MergeOptions,
@@ -48,11 +48,11 @@ def settle_merge(
             if behaviors and all(conflict.key in decisions.of for conflict in error.conflicts):
                 # The decisions do not resolve it. The report lists the resolutions.
                 raise
-            decisions.refuse_strangers(list(conflicts.values()))
+            decisions.refuse_other_keys(list(conflicts.values()))
             if not decide_all(app, error, decisions):
                 raise
         else:
-            decisions.refuse_strangers(list(conflicts.values()))
+            decisions.refuse_other_keys(list(conflicts.values()))
             break
     return do(wanted)
 
@@ -77,7 +77,7 @@ def _behavior(conflict: Conflict, decisions: Decisions) -> KeyBehavior:
     )
 
 
-def settle_batch(
+def resolve_batch(
     app: Invocation,
     staged: StagedList,
     branch: str,
@@ -104,7 +104,7 @@ def settle_batch(
             if found.keys() <= done:
                 raise
             if not done:
-                decisions.refuse_strangers(list(found.values()))
+                decisions.refuse_other_keys(list(found.values()))
             is_complete = decide_all(app, error, decisions)
             for key in found.keys() & decisions.of.keys():
                 staged = resolved(repository, head, staged, found[key], decisions.of[key])
@@ -113,6 +113,6 @@ def settle_batch(
                 return staged, error
         else:
             if not done:
-                decisions.refuse_strangers(())
+                decisions.refuse_other_keys(())
             break
     return staged, None

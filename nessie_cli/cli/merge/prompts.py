@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from nessie_cli.cli.app.questions import ask
 from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.log.deep import deep_changes
+from nessie_cli.cli.merge.advice import BY_COMMIT
 from nessie_cli.cli.merge.conflict_file import conflict_text, edited_content
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
-from nessie_cli.cli.merge.resolutions import BY_COMMIT
 from nessie_cli.cli.merge.sides import OF_MERGE, Sides
 from nessie_cli.cli.staging.editor import edit
 from nessie_cli.errors import Interrupted, InvalidInput, NessieError, ReferenceConflict
