@@ -53,7 +53,9 @@ class Place:
     def only(self) -> list[Path]:
         """The files of the table that `dev` alone has."""
         return sorted(
-            path for path in self.warehouse.rglob("*") if path.is_file() and "only" in str(path)
+            path
+            for path in self.warehouse.rglob("*")
+            if path.is_file() and "only" in str(path.relative_to(self.warehouse))
         )
 
     def rows(self, branch: str = "dev") -> int:
