@@ -216,7 +216,7 @@ class NotAllowed(NessieError):
 class StoreUnavailable(NessieError):
     """The store is unavailable: not reachable, locked, disk full, no permission.
 
-    Nothing was written.
+    Nothing was written, except maybe for its subclass `OutcomeUnknown`.
     """
 
     code = "SERVICE_UNAVAILABLE"

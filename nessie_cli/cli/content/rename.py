@@ -21,7 +21,8 @@ EXAMPLES = ("nessie content rename db.orders db.sales.orders -m 'orders belong t
 class Options(StagingOptions):
     """Stage a rename: move a content to another key.
 
-    The content id is kept. The parent of NEW must be an existing namespace.
+    The content id is kept. The parent of NEW must be a namespace when the batch is
+    committed.
     """
 
     old: Annotated[str, typer.Argument(metavar="OLD", help="The current key.")]

@@ -40,7 +40,8 @@ class Options(SelectionOptions):
 
     Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. TEMPLATE is a format
     string with git-style placeholders, such as '%h %an %s'; `nessie help log` lists them all.
-    --deep implies -p. When stdout is not a terminal, a line is: hash, time, author, subject.
+    --deep implies -p. When stdout is not a terminal, each line of the default format has the
+    tab-separated fields hash, time, author, subject.
     """
 
     oneline: Annotated[bool, typer.Option("--oneline", help="Show one line per commit.")] = False

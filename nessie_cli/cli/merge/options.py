@@ -75,7 +75,7 @@ class DecisionOptions(SideOptions):
             "--expected-hash",
             "-c",
             metavar="H",
-            help="Fail unless the target branch is at this commit.",
+            help="Fail unless this commit is in the history of the target branch.",
         ),
     ] = None
 

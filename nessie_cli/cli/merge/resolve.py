@@ -61,8 +61,8 @@ class Options(DecisionOptions):
 
     On a terminal, the command shows each conflict that no option decides, and asks. --ours and
     --theirs decide about a merge, transplant or revert, --current and --proposed about the batch.
-    Then the command merges, or commits the batch if -m gives a message. Nothing is merged if a
-    conflict was skipped.
+    Then the command merges, or commits the batch if -m gives a message. If you skip a
+    conflict, no commit is written; decisions about the batch are kept.
     """
 
     words: Annotated[
@@ -91,7 +91,7 @@ class Options(DecisionOptions):
             "--onto",
             "-b",
             metavar="REF",
-            help="The branch to write to. Default: the current one.",
+            help="For a merge or transplant: the branch to write to. Default: the current one.",
         ),
     ] = None
     unrelated: Annotated[

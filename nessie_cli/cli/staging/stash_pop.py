@@ -11,7 +11,10 @@ EXAMPLES = ("nessie stash pop",)
 
 @dataclass(frozen=True, kw_only=True)
 class Options(NumberOptions):
-    """Stage a stashed batch, and delete it from the stash."""
+    """Stage a stashed batch, and delete it from the stash.
+
+    Fails if a batch is staged: commit, stash or reset it first.
+    """
 
 
 def run(options: Options, app: Invocation) -> Stash:

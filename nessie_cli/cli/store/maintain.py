@@ -45,7 +45,7 @@ class Options:
         typer.Option(
             "--full",
             help="Rewrite the store and return free space to the file system. Writers wait "
-            "meanwhile.",
+            "meanwhile; on PostgreSQL, readers too.",
         ),
     ] = False
 

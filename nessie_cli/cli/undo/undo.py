@@ -42,9 +42,10 @@ _PREVIEWS = {
 class Options:
     """Undo your last operation on the store, or the last operation on a reference.
 
-    Prints the operation first. Without REF, undoes your own last operation on any reference: a
+    Prints the last operation first. Without REF, undoes your own last operation on any reference: a
     commit, a merge, a deletion, ... A second undo redoes it. If the reference has moved since, the
-    command exits with 5: `nessie revert` undoes older commits.
+    command exits with 5. With REF, undoes the newest operation on REF by any user. `nessie
+    revert` undoes older commits.
 
     An operation that may be another user's needs confirmation. A server without authentication does
     not record users, so there every operation needs it.
@@ -62,7 +63,8 @@ class Options:
         typer.Option(
             "--to",
             metavar="N",
-            help="Move the reference to where operation N of the reflog left it.",
+            help="Restore the reference to its state after operation N of the reflog. This undoes"
+            " all later operations on it.",
         ),
     ] = None
     yes: Annotated[
