@@ -95,7 +95,7 @@ def test_a_missing_branch_ends_the_job_with_4(runner: Runner) -> None:
     ran = run(runner)
 
     assert ran.code == 4, ran
-    assert f"'{BRANCH}' not found" in ran.err
+    assert f"no branch or tag '{BRANCH}'" in ran.err
 
 
 @pytest.mark.parametrize("catalog", ["a file"], indirect=True)
