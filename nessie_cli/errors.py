@@ -216,7 +216,7 @@ class NotAllowed(NessieError):
 class StoreUnavailable(NessieError):
     """The store is unavailable: not reachable, locked, disk full, no permission.
 
-    Nothing was written, except maybe for its subclass `OutcomeUnknown`.
+    Nothing was written, unless it is an `OutcomeUnknown`.
     """
 
     code = "SERVICE_UNAVAILABLE"

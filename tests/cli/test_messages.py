@@ -43,7 +43,7 @@ def test_an_unexpected_hash_is_reported_once_with_the_way_out(nessie, catalog) -
             f"nessie: 'feature' is not at the expected commit {old}, but at {head}",
             (
                 f"`nessie branch -d feature --yes --expected-hash {head[:12]}` repeats it at the"
-                " present commit"
+                " current commit"
             ),
         ],
     )

@@ -41,7 +41,7 @@ def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
         return _of_store(error, app)
     if isinstance(error, errors.ReferenceMoved):
         commands = [line for one in error.conflicts for line in error.resolutions(one)]
-        return [f"`{command}` repeats it at the present commit" for command in commands]
+        return [f"`{command}` repeats it at the current commit" for command in commands]
     return [_OF_REFLOG] if isinstance(error, errors.InvalidInput) and "@{" in error.message else []
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _MOST = 3
-_CANDIDATES = 10
-_LIKENESS = 0.6
-_STRONG_LIKENESS = 0.75
+_LETTERS_PER_CHANGE = 4
 _SHORTEST_START = 3
 
 
@@ -23,16 +21,15 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
     As in git, these are only the nearest ones, counted in changes of a letter. If no word is near,
     they are those that begin with the word.
     """
-    from difflib import get_close_matches
-
     typed = word.lower()
     by_folded = {name.lower(): name for name in known}
-    candidates = get_close_matches(typed, by_folded, n=_CANDIDATES, cutoff=_LIKENESS)
-    alike = get_close_matches(typed, candidates, n=_CANDIDATES, cutoff=_STRONG_LIKENESS)
+    most = max(1, len(typed) // _LETTERS_PER_CHANGE)
     near = [
         (distance, name)
-        for name in candidates
-        if (distance := _changes(typed, name)) == 1 or name in alike
+        for name in by_folded
+        if abs(len(name) - len(typed)) <= most
+        and (distance := _changes(typed, name)) <= most
+        and distance < len(typed)
     ]
     least = min((distance for distance, _ in near), default=0)
     found = [name for distance, name in near if distance == least]

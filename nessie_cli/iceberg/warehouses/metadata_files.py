@@ -71,9 +71,9 @@ class MetadataFiles:
         return self._allowed.find(location)[0].normal
 
     def stamp(self, location: str) -> Stamp | None:
-        """Returns the identity of a file, or None if it is missing; a remote one is not looked for.
+        """Returns the identity of a file, or None if a local file is missing.
 
-        Raises `LocationRefused`.
+        Does not look for a remote file. Raises `LocationRefused`.
         """
         place, _ = self._allowed.find(location)
         if place.scheme != LOCAL:
