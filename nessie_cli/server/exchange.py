@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+from random import getrandbits
 from time import perf_counter
 from typing import Any
 
@@ -71,4 +71,6 @@ class Exchange:
 def request_id(headers: Headers) -> str:
     """Returns the client's id of the request if it is valid, otherwise a new one."""
     given = header(headers, b"x-request-id")
-    return given.decode() if given and _OWN_ID.fullmatch(given) else os.urandom(8).hex()
+    if given and _OWN_ID.fullmatch(given):
+        return given.decode()
+    return f"{getrandbits(64):016x}"

@@ -92,9 +92,12 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
 
 def accepts_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """Returns whether the header `Accept` allows JSON, whatever the weight, as in the original."""
-    accept = b",".join([value for name, value in headers if name == b"accept"]).strip()
+    values = [value for name, value in headers if name == b"accept"]
+    if not values or JSON in values:
+        return True
+    accept = b",".join(values).strip()
     ranges = (part.partition(b";")[0].strip() for part in accept.lower().split(b","))
-    return accept in (b"", JSON) or any(kind in (JSON, b"application/*", b"*/*") for kind in ranges)
+    return not accept or any(kind in (JSON, b"application/*", b"*/*") for kind in ranges)
 
 
 def check_content_type(headers: Iterable[tuple[bytes, bytes]]) -> None:

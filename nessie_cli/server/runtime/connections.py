@@ -193,9 +193,9 @@ class Connection(HttpToolsProtocol):
             return
         self._stop_timer()
         self._in_head = False
-        self._head_bytes = 0
-        head = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        if head > self.limits.head:
+        # Usually, all that has arrived is smaller than the limit of the head.
+        arrived, self._head_bytes = self._head_bytes, 0
+        if arrived > self.limits.head and self._head() > self.limits.head:
             self.app = refusing(
                 _TOO_LARGE,
                 f"the request's first line and headers are larger than {self.limits.head} bytes",
@@ -205,12 +205,15 @@ class Connection(HttpToolsProtocol):
             self.app = refusing(TOO_MANY, "Too many clients are connected", self.limits)
         super().on_headers_complete()
         self.app = self._answers
-        self.scope["state"] |= {
-            AT_ONCE: partial(send_at_once, ref(self.cycle)),
-            LOST: self.transport.is_closing,
-        }
+        state = self.scope["state"]
+        state[AT_ONCE] = partial(send_at_once, ref(self.cycle))
+        state[LOST] = self.transport.is_closing
         # Trailers are not headers of the request.
         self.headers = []
+
+    def _head(self) -> int:
+        """Returns the size of the head."""
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def on_body(self, body: bytes) -> None:
         """See the base class."""
