@@ -116,7 +116,7 @@ class Server:
         self.tls = parts.tls
         self._log = parts.log
         self._giving_back: asyncio.TimerHandle | None = None
-        self._answers = Answers(catalog.repository)
+        self._answers: Answers[Reply] = Answers(catalog.repository)
         self._versions = Versions(catalog.repository) if catalog.repository.version_waits else None
         self._readers = ThreadPool(READERS, most_waiting=parts.limits.reads)
         self._long_readers = ThreadPool(

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -45,9 +45,21 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
-Stamp = tuple[int, int, int] | str
-"""The identity of a file: inode, time and size if it is local, otherwise its warehouse."""
 logger = logging.getLogger(__name__)
+
+
+class LocalFile(NamedTuple):
+    """A local file at some time: its path, and its inode, time of change and size."""
+
+    path: str
+    stamp: tuple[int, int, int]
+
+    def is_unchanged(self) -> bool:
+        """Returns whether the file is still the same."""
+        try:
+            return _stamp(self.path) == self.stamp
+        except OSError:
+            return False
 
 
 class MetadataFiles:
@@ -70,19 +82,16 @@ class MetadataFiles:
         """
         return self._allowed.find(location)[0].normal
 
-    def stamp(self, location: str) -> Stamp | None:
-        """Returns the identity of a file, or None if a local file is missing.
+    def local_file(self, location: str) -> LocalFile | None:
+        """Returns a local file as it is now; None for a remote one, which never changes.
 
-        Does not look for a remote file. Raises `LocationRefused`.
+        Raises `LocationRefused`, and `MissingFile` if a local file is missing.
         """
         place, _ = self._allowed.find(location)
         if place.scheme != LOCAL:
-            return self.warehouse.name
-        try:
-            found = os.stat(place.path)  # noqa: PTH116 - a third of the time
-        except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        with _local_errors(location, "read"):
+            return LocalFile(place.path, _stamp(place.path))
 
     def read(self, location: str, *, committed: bool = False) -> dict[str, Any]:
         """Returns the parsed metadata of a file, plain or compressed by gzip.
@@ -207,6 +216,11 @@ def _remote_errors(location: str, done: str) -> Iterator[None]:
 
 
 # -- local -----------------------------------------------------------------------------------------
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
+    found = os.stat(path)  # noqa: PTH116 - a third of the time
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 @contextmanager

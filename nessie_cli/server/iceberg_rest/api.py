@@ -6,14 +6,14 @@ thread. While one waits for its commit, its thread waits with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from nessie_cli.iceberg.files import scheme_of
 from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_files import LocalFile, MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.server.auth.browsers import Hosts
 from nessie_cli.server.auth.gate import Gate
@@ -43,6 +43,7 @@ from nessie_cli.server.iceberg_rest.idempotency import Idempotency
 from nessie_cli.server.iceberg_rest.prefix import BELOW
 from nessie_cli.server.iceberg_rest.session import DELEGATION, IcebergCall, Services, Session
 from nessie_cli.server.runtime.answers import Answers, Versions
+from nessie_cli.server.runtime.batches import Batches
 from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.server.runtime.writer import Writer
 
@@ -66,6 +67,18 @@ class Shared(NamedTuple):
     writer: Writer
     versions: Versions | None = None
     """How the version of a remote store is read."""
+
+
+class _Known(NamedTuple):
+    """A cached answer, and the local file from which it was made."""
+
+    reply: Reply
+    file: LocalFile | None
+
+    @property
+    def body(self) -> bytes:
+        """The bytes of the answer."""
+        return self.reply.body
 
 
 class NoWarehouse(errors.Refused):
@@ -92,11 +105,15 @@ class IcebergRest:
         self._writers = ThreadPool(
             WRITERS, name="iceberg-writer", most_waiting=shared.limits.writes
         )
-        self._answers = Answers(shared.catalog.repository)
+        self._answers: Answers[_Known] = Answers(shared.catalog.repository)
+        self._files_unchanged = Batches(
+            _unchanged, name="iceberg-file", most_waiting=shared.limits.reads
+        )
         self._services = None if warehouses is None else _services(warehouses, shared.writer)
 
     def close(self) -> None:
         """Finish what waits, and let the threads end."""
+        self._files_unchanged.close()
         self._readers.close()
         self._writers.close()
 
@@ -131,8 +148,11 @@ class IcebergRest:
         request: Hashable = None
         if match.endpoint.lasts and not header(headers, DELEGATION):
             request, version = _key(exchange, headers, callers), await self._version()
-            if (known := self._answers.find(request, version)) is not None:
-                return known
+            known = self._answers.find(request, version)
+            if known is not None and (
+                known.file is None or await self._files_unchanged.ask(known.file)
+            ):
+                return known.reply
         query = scope["query_string"]
         call = IcebergCall(catalog, match.segments, query.decode("latin-1"), headers, body)
         call.who = caller.name
@@ -143,8 +163,9 @@ class IcebergRest:
         if match.endpoint.writes:
             return await self._writers.submit(run)
         reply = await self._readers.submit(run, _lost(exchange))
-        if request is not None and not session.needs_local_file:
-            self._answers.keep(request, version, reply, len(scope["raw_path"]) + len(query))
+        if request is not None:
+            known = _Known(reply, session.local_file)
+            self._answers.keep(request, version, known, len(scope["raw_path"]) + len(query))
         return reply
 
     async def _version(self) -> Hashable | None:
@@ -178,6 +199,12 @@ def _key(exchange: Exchange, headers: Headers, callers: Hashable) -> Hashable:
     path, query = exchange.scope["raw_path"], exchange.scope["query_string"]
     known_to_client = tuple(value for name, value in headers if name == b"if-none-match")
     return exchange.method, path, query, known_to_client, takes_gzip(headers), callers
+
+
+def _unchanged(files: Sequence[LocalFile]) -> list[bool]:
+    """Returns of each file whether it is still the same."""
+    looked_at = {file: file.is_unchanged() for file in set(files)}
+    return [looked_at[file] for file in files]
 
 
 def _lost(exchange: Exchange) -> Callable[[], bool] | None:

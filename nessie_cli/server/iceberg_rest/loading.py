@@ -29,12 +29,11 @@ def table_answer(
     if session.delegation_mode:
         return _with_access(session, key, content, snapshots, digest)
     bodies = session.services.bodies
-    stamp = session.stamp(content.metadata_location)
-    body = bodies.find((digest, stamp)) if stamp else None
+    known_by = digest, session.look_at(content.metadata_location)
+    body = bodies.find(known_by)
     if body is None:
         body = encoded(_loaded(session, content, snapshots, FileAccess()))
-        if stamp:
-            bodies.keep((digest, stamp), body)
+        bodies.keep(known_by, body)
     return answer_with(body, (b"etag", etag(digest, None)))
 
 

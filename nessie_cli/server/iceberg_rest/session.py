@@ -9,7 +9,7 @@ computed again, so requirements are checked on the current content.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
@@ -28,7 +28,7 @@ from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, Stamp
+from nessie_cli.iceberg.warehouses.metadata_files import LocalFile, MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.model import (
     CommitMeta,
@@ -138,8 +138,8 @@ class Session:
         self._catalog = catalog
         self._prefix = prefix
         self._written: dict[str, Document] = {}
-        self.needs_local_file = False
-        """Whether the answer depends on a local file, which another program may delete."""
+        self.local_file: LocalFile | None = None
+        """The local file on which the answer depends, and which another program may delete."""
 
     # -- the names in the request ------------------------------------------------------------------
 
@@ -211,11 +211,16 @@ class Session:
         kind = ReferenceType.BRANCH if name else ReferenceType.DETACHED
         return State(reading, Reference(kind, name, hash_))
 
-    def stamp(self, location: str) -> Stamp | None:
-        """See `MetadataFiles.stamp`."""
-        found = self.files.stamp(location)
-        self.needs_local_file = not isinstance(found, str)
-        return found
+    def look_at(self, location: str) -> Hashable:
+        """Returns what identifies a metadata file. Raises `NoSuchFile` if it is local and missing.
+
+        Does not look for a remote one.
+        """
+        try:
+            self.local_file = self.files.local_file(location)
+        except MissingFile:
+            raise NoSuchFile(location) from None
+        return self.local_file or self.warehouse.name
 
     def read(self, location: str) -> Document:
         """Returns the document of a metadata file that a commit names.

@@ -8,11 +8,11 @@ older than the store.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from nessie_cli.repository.base import Repository
-from nessie_cli.server.http import Reply
-from nessie_cli.server.runtime.thread_pool import ThreadPool
+from nessie_cli.server.runtime.batches import Batches
 
 MOST_BYTES = 64 << 20
 """Bytes of all cached answers and their requests."""
@@ -31,65 +31,66 @@ class Versions:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._thread = ThreadPool(1, name="version")
-        self._waiting: list[asyncio.Future[Hashable | None]] = []
-        self._asked: list[asyncio.Future[Hashable | None]] = []
+        self._batches: Batches[None, Hashable | None] = Batches(self._read, name="version")
 
     def ask(self) -> asyncio.Future[Hashable | None]:
         """Returns the version, or None if it is unavailable. Only for the event loop."""
-        future: asyncio.Future[Hashable | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        if not self._asked:
-            self._send()
-        return future
-
-    def _send(self) -> None:
-        self._asked, self._waiting = self._waiting, []
-        self._thread.submit(self._repository.version).add_done_callback(self._answer)
-
-    def _answer(self, found: asyncio.Future[Hashable | None]) -> None:
-        asked, self._asked = self._asked, []
-        version = None if found.cancelled() or found.exception() is not None else found.result()
-        for future in asked:
-            if not future.done():
-                future.set_result(version)
-        if self._waiting:
-            self._send()
+        return self._batches.ask(None)
 
     def close(self) -> None:
         """Ends the thread."""
-        self._thread.close()
+        self._batches.close()
+
+    def _read(self, asked: Sequence[None]) -> Sequence[Hashable | None]:
+        try:
+            version = self._repository.version()
+        except Exception:  # noqa: BLE001 - then the request itself meets the error of the store
+            version = None
+        return [version] * len(asked)
 
 
-class Answers:
-    """Replies by request. Only for one thread. Reading the version takes microseconds."""
+class Cacheable(Protocol):
+    """An answer, or what holds one."""
+
+    @property
+    def body(self) -> bytes:
+        """The bytes of the answer."""
+
+
+A = TypeVar("A", bound=Cacheable)
+
+
+class Answers(Generic[A]):
+    """Answers by request. Only for one thread. Reading the version takes microseconds."""
 
     def __init__(self, repository: Repository, most_bytes: int = MOST_BYTES) -> None:
         self._repository = repository
         self._most = most_bytes
         self._version: Hashable | None = None
         self._bytes = 0
-        self._kept: dict[Hashable, Reply] = {}
+        self._kept: dict[Hashable, A] = {}
 
     def version(self) -> Hashable | None:
         """Returns a value that changes with every write, or None if it is unavailable."""
         return self._repository.version()
 
-    def find(self, request: Hashable, version: Hashable | None) -> Reply | None:
+    def find(self, request: Hashable, version: Hashable | None) -> A | None:
         """Returns the cached answer to a request at this version of the store."""
         if version is None or version != self._version:
             return None
         return self._kept.get(request)
 
     def keep(
-        self, request: Hashable, version: Hashable | None, reply: Reply, request_bytes: int = 0
+        self, request: Hashable, version: Hashable | None, answer: A, request_bytes: int = 0
     ) -> None:
-        """Caches an answer made after reading the version; the request has `size` bytes."""
-        size = len(reply.body) + request_bytes + _OVERHEAD
+        """Caches an answer made after reading the version, instead of an earlier one."""
+        size = len(answer.body) + request_bytes + _OVERHEAD
         if version is None or size > MOST_OF_ONE:
             return
         if version != self._version or self._bytes + size > self._most:
             self._kept, self._bytes, self._version = {}, 0, version
-        if request not in self._kept:
-            self._kept[request] = reply
-            self._bytes += size
+        replaced = self._kept.get(request)
+        if replaced is not None:
+            self._bytes -= len(replaced.body) + request_bytes + _OVERHEAD
+        self._kept[request] = answer
+        self._bytes += size

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 from nessie_cli.server.failures import ClientGone, Unavailable
 
 T = TypeVar("T")
-_BUSY = "Too many requests are waiting; come again later"
+BUSY = "Too many requests are waiting; come again later"
+"""The message when too many requests wait."""
 Waiter = asyncio.Future[Any] | Future[Any]
 """The future of the event loop or of a thread."""
 Outcome = tuple[Waiter, Any, Exception | None]
@@ -66,7 +67,7 @@ class ThreadPool:
             and not begun
             and self._queue.qsize() >= self._most_waiting
         ):
-            raise Unavailable(_BUSY)
+            raise Unavailable(BUSY)
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put(_Job(do, future, lost))
         return future

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.changes import MergeOptions
-from tests.server.client import Answer
+from tests.server.client import Answer, Client
 from tests.server.iceberg_rest.lake import SCHEMA, IcebergClient, Lake, appending, error_of
 
 T = ContentKey(("db", "t"))
@@ -390,6 +391,35 @@ def test_a_missing_metadata_file_is_reported(main: IcebergClient, served: Lake) 
         assert error_of(answer) == (404, "NotFoundException")
         assert location in answer.body["error"]["message"]
     assert served.repository.reference("main").hash == head
+
+
+def test_a_changed_metadata_file_is_read_again(main: IcebergClient) -> None:
+    file = Path(main.create("db", "t").body["metadata-location"].removeprefix("file://"))
+    metadata = json.loads(file.read_text())
+    for number in range(3):
+        file.write_text(json.dumps(metadata | {"properties": {"number": str(number)}}))
+        for _ in range(3):
+            answer = main.load("db", "t")
+            assert answer.body["metadata"]["properties"] == {"number": str(number)}
+
+
+def test_concurrent_loads_get_their_own_tables(served: Lake) -> None:
+    names = [f"t{number}" for number in range(8)]
+    for name in names:
+        served.main.create("db", name)
+
+    def load(name: str) -> set[str]:
+        client = IcebergClient(Client(served.url))
+        locations = {client.load("db", name).body["metadata-location"] for _ in range(50)}
+        client.client.close()
+        return locations
+
+    with ThreadPoolExecutor(len(names)) as threads:
+        loaded = list(threads.map(load, names))
+    assert all(
+        len(found) == 1 and f"/{name}_" in found.pop()
+        for name, found in zip(names, loaded, strict=True)
+    )
 
 
 def rename(client: IcebergClient, old: str, new: str, kind: str = "tables") -> Answer:
