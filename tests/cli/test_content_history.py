@@ -2,6 +2,7 @@
 
 import pytest
 
+from nessie_cli.cli.content import key_history
 from nessie_cli.model import Delete, IcebergView, Put
 
 from .conftest import key, table
@@ -120,6 +121,27 @@ def test_the_document_holds_commits_and_both_states(nessie, catalog) -> None:
         ["iceberg-table"],
     )
     assert len(nessie("content", "history", "db.sales", "--jsonl").lines) == 2
+
+
+@pytest.mark.parametrize(("limit", "more"), [(0, True), (2, True), (3, False), (4, False)])
+def test_a_limit_says_whether_there_is_more(nessie, catalog, limit, more) -> None:
+    catalog.update("main", "db.orders", 2)
+    catalog.update("main", "db.orders", 3)
+    found = nessie("content", "history", "db.orders", "-n", str(limit), "--json").json
+    assert (len(found["history"]), found["hasMore"]) == (min(limit, 3), more)
+
+
+def test_a_limit_reads_at_most_one_commit_more(nessie, catalog, monkeypatch) -> None:
+    for snapshot in range(2, 9):
+        catalog.update("main", "db.orders", snapshot)
+    read = []
+    change = key_history._change
+    monkeypatch.setattr(key_history, "_change", lambda *args: read.append(args) or change(*args))
+    nessie("content", "history", "db.orders", "-n", "2", "--json")
+    assert len(read) == 3
+    read.clear()
+    nessie("content", "history", "db.orders", "-n", "2")
+    assert len(read) == 2
 
 
 @pytest.mark.parametrize(

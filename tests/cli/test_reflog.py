@@ -35,6 +35,12 @@ def test_json_holds_every_field(nessie, catalog) -> None:
     assert len(nessie("reflog", "--jsonl").lines) == 3
 
 
+@pytest.mark.parametrize(("limit", "more"), [(0, True), (2, True), (3, False), (4, False)])
+def test_a_limit_says_whether_there_is_more(nessie, catalog, limit, more) -> None:
+    found = nessie("reflog", "main", "-n", str(limit), "--json").json
+    assert (len(found["reflogEntries"]), found["hasMore"]) == (min(limit, 3), more)
+
+
 @pytest.mark.parametrize(
     ("argv", "code"), [(["never"], 4), ([""], 2), (["main", "--all"], 2), (["-n", "x"], 2)]
 )

@@ -68,6 +68,16 @@ def refuse_empty(usage: str, *words: str | None) -> None:
         raise InvalidInput(f"an argument is empty; usage: {usage}")
 
 
-def at_most(limit: int | None, items: Iterable[T]) -> Iterator[T]:
-    """Returns the first `limit` items, or all of them. Accepts limits beyond `sys.maxsize`."""
-    return islice(items, None if limit is None else min(limit, sys.maxsize))
+def limited(call: Invocation, limit: int | None, items: Iterable[T]) -> tuple[Iterator[T], bool]:
+    """Returns the first `limit` items, or all, and with `--json` whether there are more.
+
+    In the document, `hasMore` comes before the items. So they are read first, and one item more.
+    Accepts limits beyond `sys.maxsize`.
+    """
+    rest = iter(items)
+    if limit is None:
+        return rest, False
+    found = islice(rest, min(limit, sys.maxsize))
+    if not call.options.json:
+        return found, False
+    return iter(list(found)), next(rest, None) is not None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.app.arguments import at_most, refuse_empty
+from nessie_cli.cli.app.arguments import limited, refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
@@ -64,12 +64,12 @@ def run(options: Options, app: Invocation) -> History:
     key = ContentKey.parse(options.key)
     repository = app.repository()
     start = repository.resolve(app.revision(options.at or options.revision))
-    found = at_most(options.limit, history_of(repository, start.hash, key))
+    found, has_more = limited(app, options.limit, history_of(repository, start.hash, key))
     first = list(islice(found, 1))
     if not first and options.limit != 0:
         where = start.name or start.hash
         raise ContentNotFound(f"key '{key}' never had a content in '{where}'", key)
-    return History(history=chain(first, found))
+    return History(history=chain(first, found), has_more=has_more)
 
 
 def show(result: History, output: Output) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.app.arguments import at_most, refuse_empty
+from nessie_cli.cli.app.arguments import limited, refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
@@ -51,11 +51,11 @@ def run(options: Options, app: Invocation) -> Reflog:
     if options.all_ and options.reference:
         raise InvalidInput("--all shows the operations on all references, so it takes no REF")
     name = None if options.all_ else options.reference or app.reference_name()
-    found = at_most(options.limit, app.repository().reflog(name))
+    found, has_more = limited(app, options.limit, app.repository().reflog(name))
     first = list(islice(found, 1))
     if not first and name and options.limit != 0:
         raise ReferenceNotFound(f"no reference '{name}' has ever existed", name)
-    return Reflog(reflog_entries=chain(first, found))
+    return Reflog(reflog_entries=chain(first, found), has_more=has_more)
 
 
 def show(result: Reflog, output: Output) -> None:
