@@ -18,7 +18,7 @@ from manual.document import (
     sections,
 )
 from manual.tree import HELP, VERSION, Command, Option, every
-from nessie_cli.workspace.known import KNOWN, REPOSITORY
+from nessie_cli.workspace.known import KNOWN, REPOSITORY, Scope
 
 TEXTS = Path(__file__).with_name("texts")
 CONCEPTS = ("revisions", "filters", "conflicts", "stores", "access", "json", "exit-status")
@@ -147,16 +147,24 @@ def _options(command: Command) -> Iterator[Section]:
 
 def _settings(command: Command) -> Iterator[Section]:
     if command.path == ("config",):
-        listed = [
-            (KNOWN, "Settings of the workspace and of the user:"),
-            (REPOSITORY, "Of the repository, with `--repository`:"),
-        ]
+        scopes = {
+            (Scope.WORKSPACE, Scope.USER): "Of the workspace and of the user:",
+            (Scope.WORKSPACE,): "Of the workspace only:",
+            (Scope.USER,): "Of the user only:",
+            (Scope.REPOSITORY,): "Of the repository, with `--repository`:",
+        }
         found = [
             (
                 Paragraph(title),
-                Items(tuple(Item(f"`{s.name.replace('*', 'NAME')}`", s.help) for s in some)),
+                Items(
+                    tuple(
+                        Item(f"`{one.name.replace('*', 'NAME')}`", one.help)
+                        for one in (*KNOWN, *REPOSITORY)
+                        if one.scopes == some
+                    )
+                ),
             )
-            for some, title in listed
+            for some, title in scopes.items()
         ]
         yield Section("SETTINGS", tuple(block for pair in found for block in pair))
 

@@ -181,21 +181,29 @@ def _page() -> str:
     )
     return f"""# JSON of the commands
 
-With `--json`, a command always prints exactly one document: its result, or `{{"error": ...}}`.
-Every command has a JSON Schema (2020-12) here.
-The schemas share [definitions.json](definitions.json).
-The shapes are those of Nessie's REST API v2.
-Later versions may add attributes, but never rename or remove one, so ignore unknown attributes.
+With `--json`, a command prints exactly one document: its result, or `{{"error": ...}}`.
+A listing that fails midway has both: the records that were read, and `error`.
+`nessie serve` prints a document only if it fails.
+
+References, commits, contents and errors have the shapes of Nessie's REST API v2.
+Later versions may add attributes, so ignore unknown attributes.
+Attributes are never renamed or removed within a major version.
 
 With `--jsonl`, a listing of any length prints one record per line as it is read.
-If it fails on the way, the last line is `{{"error": ...}}`.
+If it fails midway, the last line is `{{"error": ...}}`.
 Other commands print their document on one line.
+
+Every command has a JSON Schema (2020-12).
+The schemas share [definitions.json](definitions.json).
+The column "document" names the definitions that a command prints.
+`nessie content view` is an alias of `nessie content show`.
+`nessie cherry-pick` is an alias of `nessie transplant`.
 
 | command | schema | document |
 |---|---|---|
 {rows}
 
-`--help` and `nessie help` print an object with the attribute `text`.
+`--help` and `nessie help` print an object with `name` and `text`.
 """
 
 

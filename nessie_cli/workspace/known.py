@@ -86,22 +86,25 @@ REPOSITORY = (
     Known(
         "require-expected-content",
         (Scope.REPOSITORY,),
-        "true: an update must have the content that it expects.",
+        "If true, an update must have the content that it expects. Default: false.",
     ),
     Known(
         "namespace-validation",
         (Scope.REPOSITORY,),
-        "false: a key needs no namespace, and a namespace that contains keys may be deleted.",
+        (
+            "If false, a key needs no namespace, and a namespace that contains keys may be"
+            " deleted. Default: true."
+        ),
     ),
     Known(
         "reflog-expiry",
         (Scope.REPOSITORY,),
-        "Age at which `nessie store maintain` deletes reflog entries (90d).",
+        "Age at which `nessie store maintain` deletes reflog entries. Default: 90d.",
     ),
     Known(
         "request-expiry",
         (Scope.REPOSITORY,),
-        "Age at which `nessie store maintain` deletes request ids (7d).",
+        "Age at which `nessie store maintain` deletes request ids. Default: 7d.",
     ),
     Known(
         "protect.*",
