@@ -1,4 +1,4 @@
-"""Records: dataclasses whose fields are the attributes of a JSON object.
+"""Records: structs whose fields are the attributes of a JSON object.
 
 The results of the commands are records. Their JSON (`encode`) and its schema (`schemas`) follow
 from the fields: a field `last_change: CommitMeta` is the attribute `lastChange` in the shape of a
@@ -8,11 +8,12 @@ commit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+
+from msgspec import Struct
 
 from nessie_cli import model
 from nessie_cli.wire import documents, shapes
@@ -47,8 +48,8 @@ SHAPES: Mapping[Any, Any] = {
 ENCODERS[documents.Error] = error_with_facts
 
 
-class Record(Shape):
-    """The base class of records, which are frozen dataclasses.
+class Record(Shape, Struct, frozen=True):
+    """The base class of records.
 
     Modules that define records do not postpone annotations.
     """
@@ -60,9 +61,8 @@ class Record(Shape):
     def attributes(cls) -> Iterator[Attribute]:
         """Yields the attributes of the JSON object, in the order of the fields."""
         hints = _hints(cls)
-        if is_dataclass(cls):
-            for field in fields(cls):
-                yield from _attributes(field.name, hints[field.name])
+        for name in cls.__struct_fields__:
+            yield from _attributes(name, hints[name])
 
 
 def _hints(cls: type) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 The module of a command has four parts:
 
-* `Options`, a frozen dataclass: the only declaration of the options. Its docstring is the help.
+* `Options`, a frozen struct: the only declaration of the options. Its docstring is the help.
   If commands share options, `WORDS` of the class replaces words in braces in their help texts.
 * `EXAMPLES`, the command lines that `--help` shows.
 * `run(options, app)`, which does the work and returns a `Result`, or None if there is nothing to

@@ -1,8 +1,9 @@
 """The result of a command, and its JSON form."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+from msgspec.structs import replace
 
 from nessie_cli.errors import NessieError
 from nessie_cli.wire import documents
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.output import Output
 
 
-class Result(Record):
-    """The base class of results: frozen dataclasses whose fields are the attributes of the JSON.
+class Result(Record, frozen=True):
+    """The base class of results: structs whose fields are the attributes of the JSON.
 
     `listing` names the field with a long listing. It is an iterator, read while it is printed.
     """
@@ -39,15 +40,13 @@ class Result(Record):
         return ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Listing(Result):
+class Listing(Result, frozen=True, kw_only=True):
     """A result with a listing that is read while it is printed."""
 
     error: Annotated[None, documents.Error, OPTIONAL] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Page(Listing):
+class Page(Listing, frozen=True, kw_only=True):
     """A listing in the form of a page of the REST API.
 
     `token` is always null here. `hasMore` is true if a limit cut the listing short.
@@ -66,6 +65,6 @@ def print_json(result: Result, output: "Output") -> None:
     listed = next(one for one in attributes(kind) if one.source == kind.listing)
     item = get_args(listed.type)[0]
     records = getattr(result, kind.listing)
-    others = encode(kind, replace(result, **{kind.listing: ()}))  # type: ignore[type-var]
+    others = encode(kind, replace(result, **{kind.listing: ()}))
     del others[listed.name]
     output.print_listing(listed.name, map(encoder(item), records), **others)

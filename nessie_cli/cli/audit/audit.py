@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.audit import findings
 from nessie_cli.audit.findings import Counts, FindingKind
@@ -38,8 +38,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Check the files of every table and view at a revision.
 
     For Iceberg, reads metadata files and manifest lists, checks that manifests exist and have the
@@ -61,8 +60,7 @@ class Options:
     engine: EngineOption = None
 
 
-@dataclass(frozen=True)
-class Finding(Record):
+class Finding(Record, frozen=True):
     """A problem with the files of a content: which file, why, and how to repair it."""
 
     kind: FindingKind
@@ -87,8 +85,7 @@ class AuditedCounts(Shape):
     files: shapes.Count
 
 
-@dataclass(frozen=True, kw_only=True)
-class Audited(Listing):
+class Audited(Listing, frozen=True, kw_only=True):
     """The problems of the files of all contents at a revision; `clean` if there are none.
 
     `files` were checked, of `withFiles` of the `contents`.

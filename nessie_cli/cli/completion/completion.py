@@ -1,10 +1,10 @@
 """`nessie completion`."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -23,8 +23,7 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Print the completion script of a shell.
 
     To load it in every shell, add one line to the shell's configuration. For bash, add
@@ -36,8 +35,7 @@ class Options:
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]
 
 
-@dataclass(frozen=True)
-class Script(Result):
+class Script(Result, frozen=True):
     """The completion script of a shell."""
 
     shell: Shell

@@ -1,7 +1,5 @@
 """`nessie config get`."""
 
-from dataclasses import dataclass
-
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.config.options import KeyOptions
@@ -14,8 +12,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(KeyOptions):
+class Options(KeyOptions, frozen=True, kw_only=True):
     """Print the value of a setting.
 
     Without a scope option, print the workspace's value, otherwise the user's. Exits with 4 if the

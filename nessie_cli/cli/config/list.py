@@ -1,7 +1,6 @@
 """`nessie config list`."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -21,8 +20,7 @@ EXAMPLES = (
 _COLUMNS = (Column("NAME", "name", "fold"), Column("VALUE", room="fold"), Column("SCOPE", "label"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(ScopeOptions):
+class Options(ScopeOptions, frozen=True, kw_only=True):
     """List settings: name, value and scope.
 
     Without an option, lists the settings of this workspace and then your own. If both have a
@@ -44,8 +42,7 @@ class Options(ScopeOptions):
     ] = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings(Listing):
+class Settings(Listing, frozen=True, kw_only=True):
     """Settings; those of the workspace before those of the user."""
 
     listing = "settings"

@@ -1,16 +1,15 @@
 """The options that the commands of `nessie config` share."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.known import Scope
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScopeOptions:
+class ScopeOptions(Struct, frozen=True, kw_only=True):
     """The options that choose a scope."""
 
     user: Annotated[
@@ -43,8 +42,7 @@ class ScopeOptions:
         return chosen[0] if chosen else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeyOptions(ScopeOptions):
+class KeyOptions(ScopeOptions, frozen=True, kw_only=True):
     """The name of a setting, and its scope."""
 
     key: Annotated[

@@ -1,6 +1,5 @@
 """`nessie config set`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -22,8 +21,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(KeyOptions):
+class Options(KeyOptions, frozen=True, kw_only=True):
     """Change a setting.
 
     Without a scope option, the setting is written to the workspace. Settings that exist only per
@@ -46,8 +44,7 @@ class Options(KeyOptions):
     ] = False
 
 
-@dataclass(frozen=True)
-class ChangedSetting(Setting):
+class ChangedSetting(Setting, frozen=True):
     """A changed setting and its previous value, null if it was not set."""
 
     previous: str | None

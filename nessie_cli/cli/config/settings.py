@@ -1,7 +1,6 @@
 """Reading settings, and the definitions of their names."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -24,8 +23,7 @@ from nessie_cli.workspace.settings import Settings
 from nessie_cli.workspace.user import user_config_path
 
 
-@dataclass(frozen=True)
-class Setting(Result):
+class Setting(Result, frozen=True):
     """A setting, its value and its scope."""
 
     key: str

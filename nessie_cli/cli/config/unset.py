@@ -1,7 +1,5 @@
 """`nessie config unset`."""
 
-from dataclasses import dataclass
-
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.config.options import KeyOptions
@@ -15,8 +13,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(KeyOptions):
+class Options(KeyOptions, frozen=True, kw_only=True):
     """Remove a setting.
 
     Without a scope option, removes the workspace's setting, or the user's if the workspace does not

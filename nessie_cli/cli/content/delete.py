@@ -1,6 +1,5 @@
 """`nessie content delete`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from nessie_cli.cli.app.invocation import Invocation
@@ -20,8 +19,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(StagingOptions):
+class Options(StagingOptions, frozen=True, kw_only=True):
     """Stage the deletion of keys.
 
     To delete a namespace, delete its contents in the same commit, or earlier.
@@ -37,7 +35,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     def change(staged: StagedList, state: State) -> StagedList:
         return delete_all(staged, keys, state, discard_staged=bool(options.expected_hash))
 
-    return stage(app, Step(change, keys, options.expected_hash), options)
+    return stage(app, Step(change, keys, options.expected_hash), options.message, options.author)
 
 
 def show(result: Batch | Committed, output: Output) -> None:

@@ -1,14 +1,15 @@
 """The options that describe a content, and the content that they make."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.input import pairs, read_bytes
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.errors.suggestions import did_you_mean
+from nessie_cli.cli.staging.options import Author, ExpectedHash, Message
 from nessie_cli.cli.staging.resolutions import FIELD_OPTION, TYPE_OPTION
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Namespace, content_from
@@ -41,8 +42,7 @@ _ALLOWED: Mapping[str, frozenset[str]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContentOptions:
+class ContentOptions(Struct, frozen=True, kw_only=True):
     """The options that describe a content."""
 
     type_: Annotated[
@@ -120,6 +120,9 @@ class ContentOptions:
             " id.",
         ),
     ] = None
+    message: Message = None
+    author: Author = None
+    expected_hash: ExpectedHash = None
 
 
 def content_from_file(app: Invocation, options: ContentOptions) -> Content | None:

@@ -1,11 +1,11 @@
 """`nessie content history`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.arguments import limited, refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
@@ -23,8 +23,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Show the commits that changed one content, newest first, with the fields that changed.
 
     The history continues under the earlier key of a renamed content.
@@ -48,8 +47,7 @@ class Options:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class History(Page):
+class History(Page, frozen=True, kw_only=True):
     """The commits that changed one content, newest first."""
 
     listing = "history"

@@ -1,7 +1,6 @@
 """The history of one content: the commits that changed it, across renames."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, KeyRange, LogEntry
@@ -13,8 +12,7 @@ from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL, Record
 from nessie_cli.wire.shapes import Key
 
 
-@dataclass(frozen=True)
-class Moment(Record):
+class Moment(Record, frozen=True):
     """A commit that changed a content: the key after it, the kind of change, the changed fields."""
 
     entry: Annotated[LogEntry, INLINE]

@@ -1,10 +1,10 @@
 """`nessie content list`."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
@@ -28,8 +28,7 @@ _COLUMNS = (Column("KEY", "key", "fold"), Column("TYPE"), Column("CONTENT ID", "
 _CONTENT = Column("CONTENT", "", "cut")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """List keys with content type and content id; with -v or JSON also the contents."""
 
     prefix: Annotated[
@@ -58,8 +57,7 @@ class Options:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entries(Page):
+class Entries(Page, frozen=True, kw_only=True):
     """The keys at a revision, ascending."""
 
     listing = "entries"

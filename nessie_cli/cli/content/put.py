@@ -1,6 +1,5 @@
 """`nessie content put`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -11,7 +10,6 @@ from nessie_cli.cli.content.fields import ContentOptions, content_from_file, con
 from nessie_cli.cli.content.keys import KeyArgument
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
-from nessie_cli.cli.staging.options import StagingOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.errors import ContentExists, ContentNotFound, InvalidInput
 from nessie_cli.iceberg.content_ids import check_ids
@@ -28,8 +26,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(StagingOptions, ContentOptions):
+class Options(ContentOptions, frozen=True, kw_only=True):
     """Stage the content of a key.
 
     A new key needs --type, --from-metadata or --content. An existing key keeps its content id, its
@@ -75,7 +72,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
         check_ids(key, content)
         return put(staged, key, content, state)
 
-    return stage(app, Step(change, (key,), options.expected_hash), options)
+    return stage(app, Step(change, (key,), options.expected_hash), options.message, options.author)
 
 
 def show(result: Batch | Committed, output: Output) -> None:

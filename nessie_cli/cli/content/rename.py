@@ -1,6 +1,5 @@
 """`nessie content rename`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -17,8 +16,7 @@ from nessie_cli.workspace.staging import StagedList, State, rename
 EXAMPLES = ("nessie content rename db.orders db.sales.orders -m 'orders belong to sales'",)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(StagingOptions):
+class Options(StagingOptions, frozen=True, kw_only=True):
     """Stage a rename: move a content to another key.
 
     The content id is kept. The parent of NEW must be a namespace when the batch is
@@ -36,7 +34,9 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     def change(staged: StagedList, state: State) -> StagedList:
         return rename(staged, old, new, state, discard_staged=bool(options.expected_hash))
 
-    return stage(app, Step(change, (old, new), options.expected_hash), options)
+    return stage(
+        app, Step(change, (old, new), options.expected_hash), options.message, options.author
+    )
 
 
 def show(result: Batch | Committed, output: Output) -> None:

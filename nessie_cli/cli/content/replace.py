@@ -1,7 +1,6 @@
 """`nessie content replace`."""
 
 import uuid
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -12,7 +11,6 @@ from nessie_cli.cli.content.fields import ContentOptions, content_from_file, con
 from nessie_cli.cli.content.keys import KeyArgument
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
-from nessie_cli.cli.staging.options import StagingOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.iceberg.content_ids import check_ids
 from nessie_cli.model import ContentKey
@@ -30,8 +28,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(StagingOptions, ContentOptions):
+class Options(ContentOptions, frozen=True, kw_only=True):
     """Replace the content of an existing key by a new one with a new content id.
 
     Equivalent to dropping and recreating the table. No field of the old content is kept, so --type
@@ -62,7 +59,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
             staged, key, content, state, new_id, discard_staged=bool(options.expected_hash)
         )
 
-    return stage(app, Step(change, (key,), options.expected_hash), options)
+    return stage(app, Step(change, (key,), options.expected_hash), options.message, options.author)
 
 
 def show(result: Batch | Committed, output: Output) -> None:

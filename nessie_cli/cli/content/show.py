@@ -1,9 +1,9 @@
 """`nessie content show`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
@@ -25,8 +25,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Show a key's content, its cache key, and the last commit that changed it.
 
     The cache key is the content id and the hash of the content.
@@ -46,8 +45,7 @@ class Options:
     ] = False
 
 
-@dataclass(frozen=True)
-class RawContent(Result, OneOf):
+class RawContent(Result, OneOf, frozen=True):
     """The content as a JSON document."""
 
     shapes = shapes.Content.shapes

@@ -1,6 +1,5 @@
 """One content with its id, its cache key and its last change."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from nessie_cli.cli.app.invocation import Invocation
@@ -16,8 +15,7 @@ from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.wire.shapes import Digest
 
 
-@dataclass(frozen=True)
-class ShownContent(Result):
+class ShownContent(Result, frozen=True):
     """A content; `lastChange` is the newest first-parent commit with an operation on its key."""
 
     content: Content

@@ -1,6 +1,5 @@
 """`nessie content unmodified`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from nessie_cli.cli.app.invocation import Invocation
@@ -20,8 +19,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(StagingOptions):
+class Options(StagingOptions, frozen=True, kw_only=True):
     """Make the next commit fail if the keys change before it.
 
     Use it for tables that the commit was computed from but does not write. The keys are compared
@@ -40,7 +38,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
             staged = unmodified(staged, key, state, discard_staged=bool(options.expected_hash))
         return staged
 
-    return stage(app, Step(change, keys, options.expected_hash), options)
+    return stage(app, Step(change, keys, options.expected_hash), options.message, options.author)
 
 
 def show(result: Batch | Committed, output: Output) -> None:

@@ -1,6 +1,5 @@
 """One check of `nessie doctor`."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -15,8 +14,7 @@ class Status(StrEnum):
     FAILED = "FAILED"
 
 
-@dataclass(frozen=True)
-class Check(Record):
+class Check(Record, frozen=True):
     """A check: its name, its outcome, what was detected, and a command that fixes it."""
 
     name: str

@@ -1,7 +1,8 @@
 """`nessie doctor`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -25,8 +26,7 @@ _COLUMNS = (
 _STYLES = {Status.OK: "created", Status.ABSENT: "label", Status.FAILED: "conflict"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Check the installation, and the store that a command would use.
 
     Shows the installed versions, the store and reference and why they are chosen, whether the store
@@ -38,8 +38,7 @@ class Options:
     """
 
 
-@dataclass(frozen=True)
-class Diagnosis(Result):
+class Diagnosis(Result, frozen=True):
     """The checks. `usable` is whether the chosen store responds, and null if no store is chosen."""
 
     usable: bool | None

@@ -1,7 +1,6 @@
 """`nessie gc apply`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -21,8 +20,7 @@ from nessie_cli.wire.shapes import Count
 EXAMPLES = ("nessie gc apply", "nessie gc apply 20260131T120000Z --dry-run --json")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(RunOptions):
+class Options(RunOptions, frozen=True, kw_only=True):
     """Delete the candidates of a run that are still unreachable.
 
     Needs `nessie gc approve` first. Verifies the store and marks again before deleting. Keeps
@@ -43,8 +41,7 @@ class Options(RunOptions):
     engine: EngineOption = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CollectorRehearsal(CollectorRun):
+class CollectorRehearsal(CollectorRun, frozen=True, kw_only=True):
     """A dry run: the number of candidates for each outcome, and `deletedBytes`."""
 
     would_be: Mapping[str, Annotated[int, Count]]

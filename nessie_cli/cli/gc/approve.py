@@ -1,6 +1,5 @@
 """`nessie gc approve`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -16,8 +15,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(RunOptions):
+class Options(RunOptions, frozen=True, kw_only=True):
     """Approve the deletion of the candidates of a run.
 
     The approval is valid for exactly these candidates. A new plan has to be approved again.

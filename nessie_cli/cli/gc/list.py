@@ -1,7 +1,6 @@
 """`nessie gc list`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -23,13 +22,11 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(FolderOptions):
+class Options(FolderOptions, frozen=True, kw_only=True):
     """List the runs, newest first: state, time and counts."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CollectorRuns(Listing):
+class CollectorRuns(Listing, frozen=True, kw_only=True):
     """Runs of the garbage collection, newest first."""
 
     listing = "runs"

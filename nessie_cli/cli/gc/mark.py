@@ -1,6 +1,5 @@
 """`nessie gc mark`."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -33,8 +32,7 @@ class Snapshots(StrEnum):
     REFERENCED = "referenced"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(FolderOptions):
+class Options(FolderOptions, frozen=True, kw_only=True):
     """Begin a run: find every table file that a live commit can reach.
 
     The newest commit of each reference is always live. So is each commit that `nessie undo` can

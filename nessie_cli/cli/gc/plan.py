@@ -1,6 +1,5 @@
 """`nessie gc plan`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -28,8 +27,7 @@ DEFAULT_GRACE = 3 * 86_400
 """The default grace period in seconds."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(RunOptions):
+class Options(RunOptions, frozen=True, kw_only=True):
     """Find the candidates of a marked run: unreachable files older than the grace period.
 
     Run `nessie gc mark` first. Lists the files below the locations of all tables. Nothing is

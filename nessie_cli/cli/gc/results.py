@@ -1,10 +1,11 @@
 """The results of the commands of `nessie gc`: a run, and the next step."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Annotated, Any, Literal, Self
+
+from msgspec.structs import replace
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
@@ -53,8 +54,7 @@ class CollectorApproval(Shape):
     bytes: Count
 
 
-@dataclass(frozen=True, kw_only=True)
-class CollectorRun(Result):
+class CollectorRun(Result, frozen=True, kw_only=True):
     """A run of the garbage collection.
 
     `digest` is that of the candidates, and null before planning. `failure` is the reason for the

@@ -1,10 +1,10 @@
 """The run that a command of `nessie gc` works on."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.errors import StoreNotFound
@@ -18,8 +18,7 @@ NO_RUNS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class FolderOptions:
+class FolderOptions(Struct, frozen=True, kw_only=True):
     """The option that all commands of `nessie gc` share."""
 
     runs_folder: Annotated[
@@ -47,8 +46,7 @@ class FolderOptions:
         return Runs(workspace.folder / DEFAULT_FOLDER)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions(FolderOptions):
+class RunOptions(FolderOptions, frozen=True, kw_only=True):
     """The options of a command that works on an existing run."""
 
     name: Annotated[

@@ -1,7 +1,6 @@
 """`nessie gc show`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -35,8 +34,7 @@ _KEPT = (Column("OUTCOME"), Column("LOCATION", "key", "fold"), Column("WHY", roo
 _SECONDS_PER_DAY = 86_400
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(RunOptions):
+class Options(RunOptions, frozen=True, kw_only=True):
     """Show a run: its settings, counts, candidates by location, and unreadable contents."""
 
     candidates: Annotated[
@@ -53,8 +51,7 @@ class Options(RunOptions):
     ] = False
 
 
-@dataclass(frozen=True)
-class CollectedBase(Record):
+class CollectedBase(Record, frozen=True):
     """The number of candidates below a location, and their bytes."""
 
     base: str
@@ -62,8 +59,7 @@ class CollectedBase(Record):
     bytes: Annotated[int, Count]
 
 
-@dataclass(frozen=True)
-class CollectorFinding(Record):
+class CollectorFinding(Record, frozen=True):
     """A content, file or folder that could not be read or listed, or was skipped."""
 
     kind: str
@@ -75,16 +71,14 @@ class CollectorFinding(Record):
     message: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShownCollectorRun(CollectorRun):
+class ShownCollectorRun(CollectorRun, frozen=True, kw_only=True):
     """A run, its candidates by location, and what could not be read."""
 
     bases: Sequence[CollectedBase]
     findings: Sequence[CollectorFinding]
 
 
-@dataclass(frozen=True)
-class CollectorCandidate(Record):
+class CollectorCandidate(Record, frozen=True):
     """A candidate for deletion, as it was when it was listed."""
 
     location: str
@@ -93,16 +87,14 @@ class CollectorCandidate(Record):
     base: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class CollectorCandidates(Listing):
+class CollectorCandidates(Listing, frozen=True, kw_only=True):
     """The candidates, in the order of deletion."""
 
     listing = "candidates"
     candidates: Iterator[CollectorCandidate]
 
 
-@dataclass(frozen=True)
-class KeptCandidate(Record):
+class KeptCandidate(Record, frozen=True):
     """A file that was not deleted when the run was applied, and why."""
 
     location: str
@@ -110,8 +102,7 @@ class KeptCandidate(Record):
     message: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeptCandidates(Listing):
+class KeptCandidates(Listing, frozen=True, kw_only=True):
     """The files that were not deleted when the run was applied."""
 
     listing = "kept"

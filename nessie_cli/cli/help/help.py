@@ -1,10 +1,10 @@
 """`nessie help`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -26,8 +26,7 @@ EXAMPLES = (
 _PROGRAM = "nessie"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Show the manual page of a command or topic.
 
     Without a name, shows the page of nessie itself. On a terminal, long pages go to the pager;
@@ -44,8 +43,7 @@ class Options:
     ] = None
 
 
-@dataclass(frozen=True)
-class Text(Result):
+class Text(Result, frozen=True):
     """A page of the manual, or the text of `--help`."""
 
     name: str

@@ -1,7 +1,8 @@
 """`nessie version`."""
 
-from dataclasses import dataclass
 from typing import Annotated
+
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -12,13 +13,11 @@ from nessie_cli.wire.shapes import Count
 EXAMPLES = ("nessie version", "nessie version --json")
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Struct, frozen=True):
     """Print the versions of nessie and Python, and the newest store format that nessie supports."""
 
 
-@dataclass(frozen=True)
-class Version(Result):
+class Version(Result, frozen=True):
     """The versions of nessie and Python, and the newest supported store format."""
 
     version: str

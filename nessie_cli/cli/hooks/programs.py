@@ -8,9 +8,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from nessie_cli.render.terminal import json_text
 from nessie_cli.workspace.environment import HOOK, REFERENCE
@@ -30,8 +31,7 @@ class HookFailed(Exception):
         self.has_run = has_run
 
 
-@dataclass(frozen=True)
-class Programs:
+class Programs(Struct, frozen=True):
     """The hooks of a workspace.
 
     `print_line` writes to stderr. `pause` releases the terminal while a hook runs.

@@ -1,11 +1,11 @@
 """`nessie blame`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
@@ -27,8 +27,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Show the commit that last changed each key.
 
     When stdout is not a terminal, each line has the tab-separated fields key, hash, time, author,
@@ -44,16 +43,14 @@ class Options:
     ] = None
 
 
-@dataclass(frozen=True)
-class BlamedEntry(Record):
+class BlamedEntry(Record, frozen=True):
     """A key and the commit that last changed it."""
 
     entry: Annotated[Entry, INLINE]
     last_change: CommitMeta
 
 
-@dataclass(frozen=True, kw_only=True)
-class Blame(Page):
+class Blame(Page, frozen=True, kw_only=True):
     """The keys at a revision, ascending, each with its last change."""
 
     listing = "blame"

@@ -1,11 +1,11 @@
 """`nessie diff`."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.arguments import split_keys
 from nessie_cli.cli.app.invocation import Invocation
@@ -37,8 +37,7 @@ USAGE = "nessie diff A [B] [-- PREFIX...]"
 DIFFERENCES_FOUND = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Show the contents that differ between two revisions, field by field.
 
     A..B is the same as A B; A...B starts at the merge base of A and B. --staged compares the staged
@@ -92,8 +91,7 @@ class Options:
         return print_name_status if self.name_status else print_summary if self.stat else print_diff
 
 
-@dataclass(frozen=True, kw_only=True)
-class Diff(Page):
+class Diff(Page, frozen=True, kw_only=True):
     """The keys whose contents differ.
 
     `staged` is true if the staged batch is compared with its branch; both references are then that

@@ -1,7 +1,6 @@
 """The entries of a diff in JSON."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from nessie_cli.model import Content, ContentKey
@@ -10,8 +9,7 @@ from nessie_cli.wire.documents import MetadataFact
 from nessie_cli.wire.record import OPTIONAL, Record
 
 
-@dataclass(frozen=True, kw_only=True)
-class DiffEntry(Record):
+class DiffEntry(Record, frozen=True, kw_only=True):
     """A key whose content differs. The two entries of a rename contain each other's key.
 
     `metadata` compares the metadata files (`--deep`). `metadataProblems` are those that could not

@@ -1,7 +1,6 @@
 """`nessie log`."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Annotated
 
@@ -34,8 +33,7 @@ EXAMPLES = (
 ONELINE = "oneline"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(SelectionOptions):
+class Options(SelectionOptions, frozen=True, kw_only=True):
     """Show the history, newest commit first.
 
     Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. TEMPLATE is a format
@@ -92,8 +90,7 @@ class Options(SelectionOptions):
         return None if self.format_ in (None, ONELINE) else Template(self.format_)
 
 
-@dataclass(frozen=True)
-class Tally(Record):
+class Tally(Record, frozen=True):
     """The numbers of contents that a commit created, updated, deleted and renamed."""
 
     created: Annotated[int, Count]
@@ -102,8 +99,7 @@ class Tally(Record):
     renamed: Annotated[int, Count]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Logged(Record):
+class Logged(Record, frozen=True, kw_only=True):
     """A commit; `changes` with `--stat`, `diffs` with `--patch`, `--deep` or `--name-status`."""
 
     entry: Annotated[LogEntry, INLINE]
@@ -111,8 +107,7 @@ class Logged(Record):
     diffs: Annotated[list[DiffEntry] | None, OPTIONAL] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Log(Page):
+class Log(Page, frozen=True, kw_only=True):
     """Commits, newest first."""
 
     listing = "log_entries"

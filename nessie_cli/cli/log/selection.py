@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.arguments import refuse_empty, split_keys
 from nessie_cli.cli.app.invocation import Invocation
@@ -18,8 +18,7 @@ USAGE = "nessie log [REV|RANGE] [-- KEY...]"
 Test = Callable[[LogEntry], bool]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SelectionOptions:
+class SelectionOptions(Struct, frozen=True, kw_only=True):
     """The options that select commits."""
 
     words: Annotated[

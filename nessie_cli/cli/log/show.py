@@ -1,10 +1,10 @@
 """`nessie show`."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.arguments import split_content, split_keys
 from nessie_cli.cli.app.invocation import Invocation
@@ -29,8 +29,7 @@ EXAMPLES = (
 USAGE = "nessie show [REV|REV:KEY] [-- KEY...]"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Show a commit's metadata and changes.
 
     A key selects itself and all keys below it. REV:KEY shows one content, as `nessie content show
@@ -44,8 +43,7 @@ class Options:
     deep: DeepOption = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShownCommit(Result):
+class ShownCommit(Result, frozen=True, kw_only=True):
     """A commit, and each content before and after it."""
 
     entry: Annotated[LogEntry, INLINE]

@@ -1,12 +1,12 @@
 """`nessie stats`."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Annotated, NamedTuple
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.audit.sizes import Size, Sizes
 from nessie_cli.audit.statistics import Commits, History, KeyChanges
@@ -51,8 +51,7 @@ _KEY = (
 _SIZE = (Column("KEY", "key", "fold"), _number("ROWS"), _number("FILES"), _number("SIZE"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Count commits by author, by day and by key.
 
     Each day also shows how many tables and contents (without namespaces) existed at its end. Days
@@ -90,8 +89,7 @@ class Options:
     engine: EngineOption = None
 
 
-@dataclass(frozen=True)
-class CommitCount(Record):
+class CommitCount(Record, frozen=True):
     """The number of commits, and the times of the first and the last one."""
 
     commits: Annotated[int, Count]
@@ -104,16 +102,14 @@ class CommitCount(Record):
         return cls(commits.commits, commits.first, commits.last)
 
 
-@dataclass(frozen=True)
-class AuthorCount(Record):
+class AuthorCount(Record, frozen=True):
     """The commits of an author, or of a committer if the commits have no author."""
 
     author: str
     count: Annotated[CommitCount, INLINE]
 
 
-@dataclass(frozen=True)
-class DayCount(Record):
+class DayCount(Record, frozen=True):
     """The changes of a day in UTC. `tables` and `contents` exist at its end, without namespaces."""
 
     day: str
@@ -125,8 +121,7 @@ class DayCount(Record):
     contents: Annotated[int, Count]
 
 
-@dataclass(frozen=True)
-class KeyCount(Record):
+class KeyCount(Record, frozen=True):
     """The changes of a key; `type` is that of its newest content."""
 
     key: ContentKey
@@ -143,8 +138,7 @@ class KeyCount(Record):
         return cls(one.key, one.type, one.commits, one.created, one.updated, one.deleted, one.last)
 
 
-@dataclass(frozen=True)
-class TableSize(Record):
+class TableSize(Record, frozen=True):
     """The size of a table from the summary of its snapshot, or null if the summary lacks it."""
 
     key: ContentKey
@@ -158,8 +152,7 @@ class TableSize(Record):
         return cls(size.key, size.rows, size.files, size.bytes)
 
 
-@dataclass(frozen=True)
-class TableSizes(Record):
+class TableSizes(Record, frozen=True):
     """The sums of all Iceberg tables, and the largest ones.
 
     Tables with `unreadable` metadata files are not in the sums.
@@ -179,8 +172,7 @@ class TableSizes(Record):
         return cls(sizes.tables, sizes.unreadable, sizes.rows, sizes.files, sizes.bytes, largest)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Statistics(Result):
+class Statistics(Result, frozen=True, kw_only=True):
     """The counts of a history.
 
     `since` is the commit before the first one that is counted, or null for the whole history.

@@ -1,7 +1,6 @@
 """`nessie merge`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -31,8 +30,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(MergingOptions):
+class Options(MergingOptions, frozen=True, kw_only=True):
     """Merge the changes of a branch into another, as one commit.
 
     Prints each key that the source changed: the key, its result (merged, theirs or ours), the

@@ -1,10 +1,10 @@
 """The options that merge, transplant, resolve and revert share."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 
 class Behavior(StrEnum):
@@ -15,8 +15,7 @@ class Behavior(StrEnum):
     DROP = "drop"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SideOptions:
+class SideOptions(Struct, frozen=True, kw_only=True):
     """The side of a conflict that is taken, by key."""
 
     ours: Annotated[
@@ -37,8 +36,7 @@ class SideOptions:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class DecisionOptions(SideOptions):
+class DecisionOptions(SideOptions, frozen=True, kw_only=True):
     """The options that decide conflicts of a merge or transplant."""
 
     message: Annotated[
@@ -80,8 +78,7 @@ class DecisionOptions(SideOptions):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class MergingOptions(DecisionOptions):
+class MergingOptions(DecisionOptions, frozen=True, kw_only=True):
     """The options of merge and transplant."""
 
     dry_run: Annotated[

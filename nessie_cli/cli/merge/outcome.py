@@ -1,7 +1,6 @@
 """The result of merge and transplant."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from nessie_cli import model
@@ -18,8 +17,7 @@ from nessie_cli.render.merges import merge_headline, print_merge
 from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL
 
 
-@dataclass(frozen=True, kw_only=True)
-class Merge(Result):
+class Merge(Result, frozen=True, kw_only=True):
     """The effect of a merge or transplant, or the expected effect in a dry run.
 
     `diffs` are the changes of the target, with the comparison of metadata files (`--deep`).

@@ -1,6 +1,5 @@
 """`nessie resolve`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -55,8 +54,7 @@ USAGE = "nessie resolve [merge FROM | transplant REV|RANGE... | revert REV|RANGE
 _TRANSPLANT = ("transplant", "cherry-pick")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(DecisionOptions):
+class Options(DecisionOptions, frozen=True, kw_only=True):
     """Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.
 
     On a terminal, the command shows each conflict that no option decides, and asks. --ours and

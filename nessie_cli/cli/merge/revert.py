@@ -1,6 +1,5 @@
 """`nessie revert`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -36,8 +35,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(SideOptions):
+class Options(SideOptions, frozen=True, kw_only=True):
     """Commit the inverse of a commit.
 
     A..B is reverted by one commit, all or nothing. Ours is the current state of a key, theirs the

@@ -1,7 +1,6 @@
 """`nessie transplant`, alias `nessie cherry-pick`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -27,8 +26,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(MergingOptions):
+class Options(MergingOptions, frozen=True, kw_only=True):
     """Copy commits onto a branch, each as a new commit (cherry-pick).
 
     Each commit keeps its authors and properties, and its message unless -m is given. `nessie

@@ -1,7 +1,6 @@
 """`nessie branch`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import typer
@@ -33,8 +32,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(ReferenceOptions):
+class Options(ReferenceOptions, frozen=True, kw_only=True):
     """List, create, delete, rename or assign branches.
 
     -v adds the commits ahead of and behind the default branch, and the last commit. Counts follow

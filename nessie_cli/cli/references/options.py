@@ -1,17 +1,16 @@
 """The options that `nessie branch` and `nessie tag` share."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.render.text import counted
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReferenceOptions:
+class ReferenceOptions(Struct, frozen=True, kw_only=True):
     """List, create, delete, rename or assign references of one type.
 
     `WORDS` are the words of the type, for the braces in the help texts.

@@ -1,7 +1,6 @@
 """The results of `nessie branch` and `nessie tag`."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from nessie_cli.cli.app.output import Output
@@ -17,8 +16,7 @@ DELETED = "deleted"
 """The action of a deletion."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class References(Page):
+class References(Page, frozen=True, kw_only=True):
     """Branches or tags."""
 
     listing = "references"
@@ -27,8 +25,7 @@ class References(Page):
     verbose: Annotated[bool, NOT_JSON]
 
 
-@dataclass(frozen=True)
-class SingleReference(Result):
+class SingleReference(Result, frozen=True):
     """One reference."""
 
     reference: Reference
@@ -39,22 +36,19 @@ class SingleReference(Result):
     verbose: Annotated[bool, NOT_JSON] = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tags(References):
+class Tags(References, frozen=True, kw_only=True):
     """Tags with their messages."""
 
     references: Iterable[Tag]
 
 
-@dataclass(frozen=True)
-class SingleTag(SingleReference):
+class SingleTag(SingleReference, frozen=True):
     """One tag with its message."""
 
     reference: Tag
 
 
-@dataclass(frozen=True)
-class DeletedReferences(Result):
+class DeletedReferences(Result, frozen=True):
     """References that were deleted, if several were named; `errors` if some could not be."""
 
     references: Sequence[Reference]

@@ -1,9 +1,9 @@
 """`nessie switch`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.arguments import refuse_empty
@@ -35,8 +35,7 @@ EXAMPLES = (
 _USAGE = "`nessie switch REF`, `nessie switch -`, or `nessie switch -c NAME [START]`"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Change the workspace's current reference.
 
     The staged batch moves to the new reference. Each operation still expects the state of its key
@@ -61,8 +60,7 @@ class Options:
     ] = None
 
 
-@dataclass(frozen=True)
-class Switched(Result):
+class Switched(Result, frozen=True):
     """The current reference, and the number of staged operations that moved to it."""
 
     reference: Reference

@@ -1,7 +1,6 @@
 """`nessie tag`."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, ClassVar
 
@@ -36,8 +35,7 @@ _AT_ONCE = 1000
 """The number of tags whose messages are read by one request."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(ReferenceOptions):
+class Options(ReferenceOptions, frozen=True, kw_only=True):
     """List, create, delete, rename or assign tags.
 
     -v adds the time, the author and the message: the tag's own, otherwise that of its commit.

@@ -1,11 +1,11 @@
 """`nessie serve`."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.errors import InvalidInput
@@ -27,8 +27,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Serve the store over Nessie's REST API and, with --warehouse, Iceberg REST.
 
     Nessie's API is served in v2 and v1, until the process is stopped. The store must exist;

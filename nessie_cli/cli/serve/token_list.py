@@ -1,7 +1,6 @@
 """`nessie token list`."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -19,13 +18,11 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(FileOptions):
+class Options(FileOptions, frozen=True, kw_only=True):
     """List the tokens of a file: name, roles, creation and expiry."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tokens(Listing):
+class Tokens(Listing, frozen=True, kw_only=True):
     """The entries of a token file, in the order of the file."""
 
     listing = "tokens"

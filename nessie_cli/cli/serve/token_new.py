@@ -1,13 +1,11 @@
 """`nessie token new`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.serve.tokens import FileOptions, Token, expiry, split_roles
 from nessie_cli.wire.record import NOT_JSON
 
@@ -17,8 +15,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(FileOptions):
+class Options(FileOptions, frozen=True, kw_only=True):
     """Create a token for a caller of `nessie serve`, and print it once.
 
     The file is created if it does not exist. It keeps only a hash of the token. A running server
@@ -47,8 +44,7 @@ class Options(FileOptions):
     ] = None
 
 
-@dataclass(frozen=True)
-class NewToken(Token, Result):
+class NewToken(Token, frozen=True):
     """A new token. It is not stored, so it is printed only once."""
 
     token: str

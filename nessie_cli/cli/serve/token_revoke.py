@@ -1,6 +1,5 @@
 """`nessie token revoke`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -16,8 +15,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(FileOptions):
+class Options(FileOptions, frozen=True, kw_only=True):
     """Remove tokens from a file.
 
     A running server rejects them from its next request on.
@@ -29,8 +27,7 @@ class Options(FileOptions):
     ]
 
 
-@dataclass(frozen=True)
-class RevokedTokens(Result):
+class RevokedTokens(Result, frozen=True):
     """The entries that were removed from a token file."""
 
     revoked: tuple[Token, ...]

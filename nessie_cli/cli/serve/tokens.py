@@ -1,16 +1,16 @@
 """Shared parts of `nessie token`: the file, and an entry of it without its token."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 
+from nessie_cli.cli.app.result import Result
 from nessie_cli.errors import InvalidInput
 from nessie_cli.revisions import parse_time
-from nessie_cli.wire.record import Record
 from nessie_cli.workspace import environment as env
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 _DURATION = re.compile(r"(\d{1,5})([hdw])")
 
 
-@dataclass(frozen=True, kw_only=True)
-class FileOptions:
+class FileOptions(Struct, frozen=True, kw_only=True):
     """The option that all commands of `nessie token` share."""
 
     file: Annotated[
@@ -42,8 +41,7 @@ class FileOptions:
         return Path(named)
 
 
-@dataclass(frozen=True)
-class Token(Record):
+class Token(Result, frozen=True):
     """An entry of a token file. `created` is null if unknown, `expires` if never."""
 
     token_id: str

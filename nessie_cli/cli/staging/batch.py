@@ -1,7 +1,6 @@
 """The staged batch as JSON, and as one line per change."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 from nessie_cli.cli.app.output import Output
@@ -35,8 +34,7 @@ _LETTERS = {
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class StagedPut(Record):
+class StagedPut(Record, frozen=True):
     """A staged Put; `expectedContent` is the content on which it was staged."""
 
     type: Literal["PUT"]
@@ -45,8 +43,7 @@ class StagedPut(Record):
     expected_content: Annotated[Content | None, shapes.Content, OPTIONAL] = None
 
 
-@dataclass(frozen=True)
-class StagedOther(Record):
+class StagedOther(Record, frozen=True):
     """A staged Delete, or a check that a key is unmodified."""
 
     type: Literal["DELETE", "UNCHANGED"]
@@ -54,8 +51,7 @@ class StagedOther(Record):
     expected_content: Annotated[Content | None, shapes.Content, OPTIONAL] = None
 
 
-@dataclass(frozen=True)
-class Batch(Result):
+class Batch(Result, frozen=True):
     """The operations staged for a reference; `begunAt` is the hash at which the batch was begun.
 
     `begunAt` is null if nothing is staged.

@@ -1,10 +1,10 @@
 """`nessie commit`."""
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.input import read_bytes
 from nessie_cli.cli.app.invocation import Invocation
@@ -32,8 +32,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Commit the staged batch, or the operations of a file.
 
     If any operation conflicts, nothing is committed and the batch stays staged. Without a message,

@@ -1,6 +1,5 @@
 """The result of the commands that commit."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from nessie_cli.cli.app.output import Output
@@ -11,8 +10,7 @@ from nessie_cli.render.spans import Span
 from nessie_cli.wire.record import INLINE, NOT_JSON
 
 
-@dataclass(frozen=True)
-class Committed(Result):
+class Committed(Result, frozen=True):
     """The result of a commit; `addedContents` is null if it created nothing.
 
     `wasRepeated` is true if an earlier attempt had committed already.

@@ -1,9 +1,9 @@
 """`nessie reset`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.invocation import Invocation
@@ -16,8 +16,7 @@ from nessie_cli.workspace.staging import without
 EXAMPLES = ("nessie reset db.orders", "nessie reset 'db.*'", "nessie reset")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Remove operations from the staged batch.
 
     Branches and the store do not change. To move a branch, use `nessie branch --force NAME TARGET`.

@@ -1,7 +1,6 @@
 """`nessie restore`."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated
 
@@ -28,8 +27,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(CommitOptions):
+class Options(CommitOptions, frozen=True, kw_only=True):
     """Restore keys from an earlier revision, as staged changes.
 
     If a key did not exist at the revision, its deletion is staged. If the key does not exist now,
@@ -69,7 +67,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
             staged = restore(staged, key, wanted, state)
         return staged
 
-    return stage(app, Step(change, keys), options)
+    return stage(app, Step(change, keys), options.message, options.author)
 
 
 def show(result: Batch | Committed, output: Output) -> None:

@@ -1,7 +1,5 @@
 """`nessie stash drop`."""
 
-from dataclasses import dataclass
-
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.stashes import NumberOptions, Stash
@@ -11,8 +9,7 @@ from nessie_cli.workspace.stash import StashFile
 EXAMPLES = ("nessie stash drop", "nessie stash drop 2")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(NumberOptions):
+class Options(NumberOptions, frozen=True, kw_only=True):
     """Delete a stashed batch.
 
     There is no confirmation.

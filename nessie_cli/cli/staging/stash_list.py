@@ -1,7 +1,8 @@
 """`nessie stash list`."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -20,13 +21,11 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """List the stashed batches, newest first."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stashes(Listing):
+class Stashes(Listing, frozen=True, kw_only=True):
     """The stashed batches, newest first."""
 
     listing = "stashes"

@@ -1,7 +1,5 @@
 """`nessie stash pop`."""
 
-from dataclasses import dataclass
-
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.stashes import NumberOptions, Stash, print_staged, stage_stash
@@ -9,8 +7,7 @@ from nessie_cli.cli.staging.stashes import NumberOptions, Stash, print_staged, s
 EXAMPLES = ("nessie stash pop",)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(NumberOptions):
+class Options(NumberOptions, frozen=True, kw_only=True):
     """Stage a stashed batch, and delete it from the stash.
 
     Fails if a batch is staged: commit, stash or reset it first.

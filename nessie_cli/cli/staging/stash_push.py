@@ -1,9 +1,9 @@
 """`nessie stash push`, also without `push`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.invocation import Invocation
@@ -22,8 +22,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Stash the staged batch, or the operations of some keys."""
 
     keys: Annotated[

@@ -1,7 +1,5 @@
 """`nessie stash show`."""
 
-from dataclasses import dataclass
-
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.batch import changes_of, print_changes
@@ -11,8 +9,7 @@ from nessie_cli.workspace.stash import StashFile
 EXAMPLES = ("nessie stash show", "nessie stash show 1 --json")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(NumberOptions):
+class Options(NumberOptions, frozen=True, kw_only=True):
     """Show the operations of a stashed batch."""
 
 

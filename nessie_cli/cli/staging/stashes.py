@@ -1,10 +1,10 @@
 """Shared parts of `nessie stash`: a stashed batch, its number, and staging it again."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.invocation import Invocation
@@ -18,8 +18,7 @@ from nessie_cli.wire.shapes import Count
 from nessie_cli.workspace.stash import Stashed, StashFile
 
 
-@dataclass(frozen=True, kw_only=True)
-class NumberOptions:
+class NumberOptions(Struct, frozen=True, kw_only=True):
     """The options of a command about one stashed batch."""
 
     number: Annotated[
@@ -32,8 +31,7 @@ class NumberOptions:
     ] = 0
 
 
-@dataclass(frozen=True)
-class Stash(Result):
+class Stash(Result, frozen=True):
     """A stashed batch."""
 
     number: Annotated[int, Count]

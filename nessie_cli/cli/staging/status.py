@@ -1,9 +1,9 @@
 """`nessie status`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -26,8 +26,7 @@ from nessie_cli.workspace.batch import BatchFile
 EXAMPLES = ("nessie status", "nessie status --short --branch", "nessie status --json")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Show the current reference, the staged batch, and the conflicts that a commit would cause.
 
     The letters of --short are A created, M updated or replaced, D deleted, R renamed, and = for a
@@ -52,8 +51,7 @@ class Options:
     ] = False
 
 
-@dataclass(frozen=True)
-class Status(Result):
+class Status(Result, frozen=True):
     """The current reference, the staged changes, and the conflicts of a commit at this moment."""
 
     reference: Reference

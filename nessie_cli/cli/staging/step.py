@@ -4,7 +4,7 @@ Without a workspace there is no batch. Then `-m` is required, and the operations
 directly.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from nessie_cli.cli.app.global_options import carried
@@ -14,7 +14,6 @@ from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
-from nessie_cli.cli.staging.options import CommitOptions
 from nessie_cli.cli.staging.submission import (
     Submission,
     Submitted,
@@ -51,17 +50,19 @@ class _Place(NamedTuple):
     state: State
 
 
-def stage(app: Invocation, step: Step, options: CommitOptions) -> Batch | Committed:
-    """Stages the operations of a step, or commits them with `-m`.
+def stage(
+    app: Invocation, step: Step, message: Sequence[str] | None, authors: Sequence[str] | None
+) -> Batch | Committed:
+    """Stages the operations of a step, or commits them if there is a message, in paragraphs.
 
     Holds one lock, so that no other operations can be staged between staging and committing.
     """
     branch = app.reference_name()
     submission = None
-    if options.message:
-        message = message_of_paragraphs(options.message)
-        submission = Submission(branch, meta_of(app, message, authors=options.author))
-    elif options.author:
+    if message:
+        meta = meta_of(app, message_of_paragraphs(message), authors=authors)
+        submission = Submission(branch, meta)
+    elif authors:
         raise InvalidInput("--author needs -m: staged operations have no author")
     if app.store.workspace is None and submission is not None:
         return Committed.of(_commit_directly(app, step, submission))

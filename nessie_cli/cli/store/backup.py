@@ -1,10 +1,10 @@
 """`nessie store backup`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -15,8 +15,7 @@ from nessie_cli.store.backup import back_up
 EXAMPLES = ("nessie store backup lake.backup", "nessie store backup /srv/lake.backup --json")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Write one consistent state of the store to a new SQLite file.
 
     The store can be read and written meanwhile. FILE appears when it is complete, and is a store

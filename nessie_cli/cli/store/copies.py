@@ -1,6 +1,5 @@
 """Shared parts of `nessie store backup` and `nessie store load`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from nessie_cli.cli.app.invocation import Invocation
@@ -11,8 +10,7 @@ from nessie_cli.store.records import Counts
 from nessie_cli.wire.shapes import Count
 
 
-@dataclass(frozen=True)
-class StoreCopy(Result):
+class StoreCopy(Result, frozen=True):
     """A store and a file, and how much was copied between them."""
 
     store: str

@@ -1,8 +1,9 @@
 """`nessie fsck`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
+
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -13,8 +14,7 @@ from nessie_cli.render.problems import print_problems
 EXAMPLES = ("nessie fsck", "nessie fsck --json")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Verify every object, reference and link of the store.
 
     Also verifies the files, the reflog, the settings and the request ids. Problems are printed as
@@ -22,8 +22,7 @@ class Options:
     """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Checked(Listing):
+class Checked(Listing, frozen=True, kw_only=True):
     """The problems of the store; `clean` if there are none."""
 
     listing = "problems"

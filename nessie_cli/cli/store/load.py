@@ -1,10 +1,10 @@
 """`nessie store load`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -18,8 +18,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Load a backup, or any SQLite store, into an empty store.
 
     The store can be SQLite or PostgreSQL (--store) and is created if it does not exist. A store

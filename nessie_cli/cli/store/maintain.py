@@ -1,9 +1,9 @@
 """`nessie store maintain`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -20,8 +20,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Delete unreachable objects, expired reflog entries, and expired request ids.
 
     Request ids are used to detect repeated writes. The store can be read and written meanwhile. The
@@ -50,8 +49,7 @@ class Options:
     ] = False
 
 
-@dataclass(frozen=True)
-class Maintenance(Result):
+class Maintenance(Result, frozen=True):
     """The result of `nessie store maintain`, or the expected result in a dry run."""
 
     report: Annotated[MaintenanceReport, INLINE]

@@ -1,11 +1,11 @@
 """`nessie reflog`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.arguments import limited, refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
@@ -18,8 +18,7 @@ from nessie_cli.render.references import print_reflog
 EXAMPLES = ("nessie reflog", "nessie reflog main -n 5", "nessie reflog --all --json")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Show the operations on a reference, newest first: when, by whom and why.
 
     The first column is the number that `nessie undo --to` accepts.
@@ -37,8 +36,7 @@ class Options:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reflog(Page):
+class Reflog(Page, frozen=True, kw_only=True):
     """The operations on one reference, or on all, newest first."""
 
     listing = "reflog_entries"

@@ -1,10 +1,10 @@
 """`nessie undo`."""
 
 import sys
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
@@ -38,8 +38,7 @@ _PREVIEWS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Undo your last operation on the store, or the last operation on a reference.
 
     Prints the last operation first. Without REF, undoes your own last operation on any reference: a
@@ -76,8 +75,7 @@ class Options:
     ] = False
 
 
-@dataclass(frozen=True)
-class Undone(Result):
+class Undone(Result, frozen=True):
     """A reference and its undone operation: from `before` to `after`, null if nonexistent."""
 
     reference: Reference

@@ -1,10 +1,10 @@
 """`nessie init`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -32,8 +32,7 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Create a workspace (.nessie/), and its store if it does not exist.
 
     The workspace uses the store that --store, NESSIE_STORE or NESSIE_ENDPOINT names, otherwise
@@ -57,8 +56,7 @@ class Options:
     ] = "main"
 
 
-@dataclass(frozen=True)
-class Initialised(Result):
+class Initialised(Result, frozen=True):
     """A workspace and its store. `created` is false if the workspace existed."""
 
     workspace: str

@@ -1,11 +1,11 @@
 """`nessie login`."""
 
 import sys
-from dataclasses import dataclass
 from getpass import getpass
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from nessie_cli.cli.app.access import access_of
 from nessie_cli.cli.app.invocation import Invocation
@@ -30,8 +30,7 @@ EXAMPLES = (
 _LONGEST_TOKEN = 64 * 1024
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Trust a server with credentials, and store a token for it.
 
     A server is a scheme, a host and a port. Credentials are sent only to servers that you named on
@@ -55,8 +54,7 @@ class Options:
     ] = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class AcceptedServer(Result):
+class AcceptedServer(Result, frozen=True, kw_only=True):
     """A server, whether it may receive credentials, and whether a token is stored for it."""
 
     server: str

@@ -11,12 +11,12 @@ import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
+from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavailable
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
@@ -216,8 +216,7 @@ def _tls_context(tls: Tls, *_: Any) -> RenewedContext:
     return RenewedContext(tls)
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True):
     """The work of a worker. uvicorn calls it in the worker's process, on the event loop."""
 
     opened: Callable[[], Repository]
