@@ -50,18 +50,18 @@ def access_to(
     url: str,
     lookup: Lookup,
     place: Callable[[str], str],
-    tell: Callable[[str], None] | None = None,
+    print_line: Callable[[str], None] | None = None,
     origin: Origin = BY_USER,
 ) -> Access:
     """Returns the access to a server by settings; `origin` is who wrote them and the URL.
 
-    `tell` shows a line to a person who can sign in. Raises `InvalidInput` for missing or invalid
-    settings, and `NotAllowed` if credentials must not be sent there.
+    `print_line` shows a line to a person who can sign in. Raises `InvalidInput` for missing or
+    invalid settings, and `NotAllowed` if credentials must not be sent there.
     """
     settings = AccessSettings(lookup, checked_url(url), place, origin)
     settings.check_consent()
     access = Access(
-        credentials=_credentials(settings, tell),
+        credentials=_credentials(settings, print_line),
         ca=settings.path("ca-file"),
         certificate=settings.path("certificate-file"),
         key=settings.path("key-file"),
@@ -74,7 +74,7 @@ def access_to(
 
 
 def _credentials(
-    settings: AccessSettings, tell: Callable[[str], None] | None
+    settings: AccessSettings, print_line: Callable[[str], None] | None
 ) -> Credentials | None:
     kind = settings.auth_type()
     if kind == "basic":
@@ -89,10 +89,10 @@ def _credentials(
         if token is None:
             raise needed(kind, "token")
         return Bearer(token)
-    return _oauth2(settings, tell) if kind == "oauth2" else None
+    return _oauth2(settings, print_line) if kind == "oauth2" else None
 
 
-def _oauth2(settings: AccessSettings, tell: Callable[[str], None] | None) -> OAuth2:
+def _oauth2(settings: AccessSettings, print_line: Callable[[str], None] | None) -> OAuth2:
     from nessie_cli.workspace.tokens import token_file
 
     client, issuer, endpoint = (
@@ -118,5 +118,5 @@ def _oauth2(settings: AccessSettings, tell: Callable[[str], None] | None) -> OAu
         grant=grant,
         scopes=tuple(scopes),
         cache=token_file(issuer or endpoint or "", client, grant, *sorted(scopes)),
-        tell=tell,
+        print_line=print_line,
     )

@@ -84,7 +84,7 @@ class Busy:
         """Names the work of a block."""
         return Work(self, what)
 
-    def tell(self, done: int, total: int | None) -> None:
+    def report(self, done: int, total: int | None) -> None:
         """Reports progress of the innermost work, for code that got no `Progress`."""
         if self._works:
             self._works[-1](done, total)

@@ -58,8 +58,8 @@ class OAuth2(NamedTuple):
     """A client of an OAuth2 server, which issues tokens (RFC 6749, RFC 8628).
 
     `issuer` is an OpenID Connect issuer whose document names the endpoints; otherwise,
-    `token_endpoint` and `device_endpoint` do. `tell` shows a line to the person who has to sign in,
-    and is None if there is no person.
+    `token_endpoint` and `device_endpoint` do. `print_line` shows a line to the person who has to
+    sign in, and is None if there is no person.
     """
 
     client_id: str
@@ -70,7 +70,7 @@ class OAuth2(NamedTuple):
     grant: Grant = Grant.CLIENT_CREDENTIALS
     scopes: tuple[str, ...] = ()
     cache: TokenCache | None = None
-    tell: Callable[[str], None] | None = None
+    print_line: Callable[[str], None] | None = None
 
 
 Credentials = Basic | Bearer | OAuth2

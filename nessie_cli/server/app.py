@@ -26,7 +26,6 @@ from nessie_cli.server.failures import ClientGone, HttpFault
 from nessie_cli.server.http import (
     ARRIVED,
     AT_ONCE,
-    LOST,
     Headers,
     Limits,
     Reply,
@@ -288,7 +287,7 @@ class Server:
         does.
         """
         assert reply.pieces is not None
-        size, lost = 0, _lost(exchange)
+        size, lost = 0, exchange.lost
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         try:
             while exchange.method != "HEAD" and (
@@ -364,7 +363,7 @@ class Server:
             )
             return reply
         if not large:
-            await self._readers.submit(prepare, _lost(exchange))
+            await self._readers.submit(prepare, exchange.lost)
         return await self._in_steps(exchange, match, call, headers)
 
     async def _read(
@@ -415,7 +414,7 @@ class Server:
         self, exchange: Exchange, match: Match, call: Call, headers: Headers
     ) -> Reply:
         """Runs a handler that reads, on a reading thread, interleaved with others."""
-        lost = _lost(exchange)
+        lost = exchange.lost
         found = steps(match, headers, call, exchange)
         lane = self._long_readers if call.text("filter") else self._readers
         reply: Reply | None = await lane.submit(partial(next, found), lost)
@@ -427,12 +426,6 @@ class Server:
 def is_iceberg(path: bytes) -> bool:
     """Returns whether a path belongs to the Iceberg REST catalog."""
     return path == ICEBERG or path.startswith(ICEBERG + b"/")
-
-
-def _lost(exchange: Exchange) -> Callable[[], bool] | None:
-    """Returns whether the client has closed the connection."""
-    lost: Callable[[], bool] | None = exchange.scope.get("state", _NOTHING).get(LOST)
-    return lost
 
 
 def _nothing() -> None:

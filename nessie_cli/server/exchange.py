@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from random import getrandbits
 from time import perf_counter
 from typing import Any
 
-from nessie_cli.server.http import Headers, header
+from nessie_cli.server.http import LOST, Headers, header
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.metrics import Metrics
 
 _OWN_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
+_NOTHING: dict[str, Any] = {}
 UNKNOWN_ROUTE = "(none)"
 
 
@@ -41,6 +43,12 @@ class Exchange:
         self.hides_query = False
         """Whether the log leaves the query out, because it holds a secret."""
         self.id = request_id(scope["headers"])
+
+    @property
+    def lost(self) -> Callable[[], bool] | None:
+        """A function that returns whether the client has closed the connection."""
+        lost: Callable[[], bool] | None = self.scope.get("state", _NOTHING).get(LOST)
+        return lost
 
     def done(self, status: int, sent: int, metrics: Metrics, log: AccessLog | None) -> None:
         """Counts and logs the request."""

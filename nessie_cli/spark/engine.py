@@ -23,21 +23,21 @@ _PACE = 0.5
 
 
 @contextmanager
-def session(name: str, tell: Progress | None = None) -> Iterator[SparkSession]:
+def session(name: str, report: Progress | None = None) -> Iterator[SparkSession]:
     """Yields the session of this process, or a new one by Spark's settings, stopped in the end.
 
-    `tell` is called with the numbers of tasks and of finished tasks. Spark's errors become a
+    `report` is called with the numbers of tasks and of finished tasks. Spark's errors become a
     `NessieError` of one line. After an interruption the session is not stopped: its Java ends with
     this process.
     """
     with _our_errors():
         if (running := SparkSession.getActiveSession()) is not None:
-            with _watched(running, tell) if tell else nullcontext():
+            with _watched(running, report) if report else nullcontext():
                 yield running
             return
         spark, interrupted = _made(name), False
         try:
-            with _watched(spark, tell) if tell else nullcontext():
+            with _watched(spark, report) if report else nullcontext():
                 yield spark
         except KeyboardInterrupt:
             interrupted = True
@@ -94,7 +94,7 @@ def _line_of(error: BaseException) -> str:
 
 
 @contextmanager
-def _watched(spark: SparkSession, tell: Progress) -> Iterator[None]:
+def _watched(spark: SparkSession, report: Progress) -> Iterator[None]:
     """Reports the progress of Spark's active stages from a thread, while the block runs."""
     tracker = spark.sparkContext.statusTracker()
     ended = threading.Event()
@@ -107,7 +107,7 @@ def _watched(spark: SparkSession, tell: Progress) -> Iterator[None]:
                 if (info := tracker.getStageInfo(stage))
             ]
             if stages:
-                tell(
+                report(
                     sum(info.numCompletedTasks for info in stages),
                     sum(info.numTasks for info in stages),
                 )

@@ -211,7 +211,7 @@ def test_a_user_signs_in_on_another_device(issuer: Issuer, cache: TokenFile) -> 
     issuer.pending, issuer.public = 2, True
     shown: list[str] = []
     with source(
-        client(issuer, cache, client_secret=None, grant=Grant.DEVICE_CODE, tell=shown.append)
+        client(issuer, cache, client_secret=None, grant=Grant.DEVICE_CODE, print_line=shown.append)
     ) as tokens:
         assert tokens.header() == "Bearer token-1"
     assert shown == [f"to sign in, open {issuer.url}/sign-in and give the code ABCD-EFGH"]
@@ -228,7 +228,7 @@ def test_a_user_signs_in_on_another_device(issuer: Issuer, cache: TokenFile) -> 
 def test_a_failed_sign_in_is_reported(issuer: Issuer, code: str, line: str) -> None:
     issuer.denied = code
     with (
-        source(client(issuer, grant=Grant.DEVICE_CODE, tell=lambda _: None)) as tokens,
+        source(client(issuer, grant=Grant.DEVICE_CODE, print_line=lambda _: None)) as tokens,
         pytest.raises(NotAllowed, match=line),
     ):
         tokens.header()
@@ -316,7 +316,7 @@ def test_a_secret_is_not_sent_to_an_endpoint_without_tls(
         ):
             tokens.header()
         with (
-            source(client(issuer, grant=Grant.DEVICE_CODE, tell=lambda _: None)) as tokens,
+            source(client(issuer, grant=Grant.DEVICE_CODE, print_line=lambda _: None)) as tokens,
             pytest.raises(NotAllowed, match="is not used"),
         ):
             tokens.header()

@@ -207,11 +207,11 @@ def test_the_innermost_progress_is_shown(tmp_path):
     with (tmp_path / "err").open("w") as err:
         busy = Busy(err)
         with busy.at_work("outer") as outer:
-            busy.tell(1, 4)
+            busy.report(1, 4)
             with busy.at_work("inner") as inner:
-                busy.tell(7, None)
-            busy.tell(2, 4)
-        busy.tell(5, 5)
+                busy.report(7, None)
+            busy.report(2, 4)
+        busy.report(5, 5)
         busy.stop()
 
     assert (outer.done, outer.total) == (2, 4)

@@ -20,7 +20,7 @@ def access_of(
     url: str,
     profile: Profile | None,
     workspace: Workspace | None,
-    tell: Callable[[str], None],
+    print_line: Callable[[str], None],
     *,
     named: bool = True,
 ) -> Access:
@@ -45,6 +45,6 @@ def access_of(
         url,
         lookup,
         place,
-        tell if on_terminal else None,
+        print_line if on_terminal else None,
         Origin(server=named, settings=workspace is None),
     )

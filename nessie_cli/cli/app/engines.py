@@ -62,5 +62,5 @@ def spark_session(app: Invocation, *, brief: bool = False) -> Iterator[Any]:
 
     # Commands that are not brief report their progress themselves.
     progress = progress_of(app, "Spark tasks") if brief else app.at_work("running on Spark")
-    with progress as tell, session("nessie", tell) as spark:
+    with progress as report, session("nessie", report) as spark:
         yield spark

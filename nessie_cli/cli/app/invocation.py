@@ -86,13 +86,13 @@ class Invocation:
 
             url = self.store_url()
             with self.at_work("opening the store"):
-                tell = self._busy.tell if self._busy else None
+                report = self._busy.report if self._busy else None
                 repository = connect(
                     url,
                     who=self.who,
                     access=self.access(url),
                     fact_cache=FactFiles(url),
-                    progress=tell,
+                    progress=report,
                     migrate=self._migrate,
                 )
             self._repository = self._watched(self._hooked(repository))

@@ -134,15 +134,15 @@ class StoreChoice:
             return None
         from nessie_cli.cli.app.access import access_of
 
-        tell = self._output.err.print_text
+        print_line = self._output.err.print_text
         if self.profile_name or self.nearer_store is None:
-            return access_of(url, self.profile, None, tell)
+            return access_of(url, self.profile, None, print_line)
         # A plug-in gets the URL of the workspace or profile; the settings there apply to it.
         workspace = workspace or self.workspace
         if not workspace or workspace.named_store() != url:
-            return access_of(url, profile_with(url), None, tell)
+            return access_of(url, profile_with(url), None, print_line)
         try:
-            return access_of(url, None, workspace, tell, named=self._user_names(url))
+            return access_of(url, None, workspace, print_line, named=self._user_names(url))
         finally:
             if workspace.ignored:
                 names = ", ".join(dict.fromkeys(workspace.ignored))

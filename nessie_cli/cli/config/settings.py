@@ -59,7 +59,7 @@ def need_setting(app: Invocation, name: str, scope: Scope | None) -> Setting:
         known_setting(name, scope)
         command = "nessie config list" + (f" --{scope}" if scope else "")
         raise SettingNotFound(
-            f"'{name}' is not set. Hint: `{command}` lists the settings that are", name
+            f"'{name}' is not set. Hint: `{command}` lists the settings that have a value", name
         )
     return found
 

@@ -146,7 +146,7 @@ class TokenSource:
 
     def _signed_in(self) -> Tokens:
         """Tokens after a person has signed in with a browser."""
-        if self._client.tell is None:
+        if self._client.print_line is None:
             raise NotAllowed(
                 f"{self._name}: a person must sign in, which needs a terminal; run a command on"
                 " one first"
@@ -173,7 +173,7 @@ class TokenSource:
                 f"{self._name}: its answer to a device's wish to sign in is not understood"
             ) from None
         page = str(found.get("verification_uri_complete") or page)
-        self._client.tell(
+        self._client.print_line(
             f"to sign in, open {_one_line(page)} and give the code {_one_line(user_code)}"
         )
         return self._polled(code, interval, time.monotonic() + patience)
@@ -248,7 +248,9 @@ class TokenSource:
             return configured
         found = self._document.get(name) if self._client.issuer else None
         if not isinstance(found, str) or not found.startswith(("http://", "https://")):
-            raise InvalidInput(f"{self._name}: does not tell its {name}; the setting {setting} may")
+            raise InvalidInput(
+                f"{self._name}: does not announce its {name}; the setting {setting} may name it"
+            )
         if not found.startswith("https://") and _server(found) != _server(
             self._client.issuer or ""
         ):
@@ -274,9 +276,11 @@ class TokenSource:
             )
         # Another issuer's document may be an attacker's (OpenID Connect Discovery, 4.3). A slash at
         # the end makes no difference.
-        told = document.get("issuer")
-        if not isinstance(told, str) or told.rstrip("/") != (self._client.issuer or "").rstrip("/"):
-            named = f"issuer {_one_line(shown(told))}" if isinstance(told, str) else "no issuer"
+        issuer = document.get("issuer")
+        if not isinstance(issuer, str) or issuer.rstrip("/") != (self._client.issuer or "").rstrip(
+            "/"
+        ):
+            named = f"issuer {_one_line(shown(issuer))}" if isinstance(issuer, str) else "no issuer"
             raise NotAllowed(
                 f"{self._name}: its document names {named}, not the configured one; compare"
                 " issuer-url (NESSIE_OAUTH2_ISSUER_URL)"

@@ -23,7 +23,6 @@ from nessie_cli.server.exchange import Exchange
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.http import (
     ARRIVED,
-    LOST,
     Headers,
     Limits,
     Receive,
@@ -162,7 +161,7 @@ class IcebergRest:
         run = partial(self._run, session, match.endpoint, headers)
         if match.endpoint.writes:
             return await self._writers.submit(run)
-        reply = await self._readers.submit(run, _lost(exchange))
+        reply = await self._readers.submit(run, exchange.lost)
         if request is not None:
             known = _Known(reply, session.local_file)
             self._answers.keep(request, version, known, len(scope["raw_path"]) + len(query))
@@ -205,12 +204,6 @@ def _unchanged(files: Sequence[LocalFile]) -> list[bool]:
     """Returns of each file whether it is still the same."""
     looked_at = {file: file.is_unchanged() for file in set(files)}
     return [looked_at[file] for file in files]
-
-
-def _lost(exchange: Exchange) -> Callable[[], bool] | None:
-    """Returns a function that says whether the client has hung up."""
-    lost: Callable[[], bool] | None = exchange.scope.get("state", _NOTHING).get(LOST)
-    return lost
 
 
 def _readers_for(warehouses: Warehouses | None) -> int:
