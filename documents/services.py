@@ -22,7 +22,7 @@ def services(page: str) -> Iterator[dict[str, str]]:
     server = shared_server()
     _drop_schema()
     url = server.url("nessie").partition("?")[0]
-    host = {"postgresql://db.example.org": f"postgresql://127.0.0.1:{server.port}"}
+    host = {"postgresql://db.example.org:5432": f"postgresql://127.0.0.1:{server.port}"}
     yield found | {POSTGRES: url} | host
     _drop_schema()
 

@@ -32,6 +32,15 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_sessions_of_python_are_in_code_blocks(page: Path) -> None:
+    # Outside of a block, Markdown takes the prompt for three nested quotations.
+    outside = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+    assert re.findall(r"^>>>.*", outside, re.MULTILINE) == []
+
+
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_files_named_in_the_text_exist(page: str) -> None:
     named = set(re.findall(r"`([\w./*]+(?:\.py|/))`", _text(page))) - {

@@ -47,8 +47,8 @@ class Options(FolderOptions, frozen=True, kw_only=True):
             "--cutoff",
             metavar="PATTERN=POLICY",
             help="Retention policy for references whose whole name matches this regular"
-            " expression. Repeatable; the first match applies. Default: the cut-offs in the"
-            " repository's configuration, which this option replaces.",
+            " expression. Repeatable; the first match applies. Default: perRefCutoffPolicies of the"
+            " repository's configuration, which this option replaces as a whole.",
         ),
     ] = None
     default_cutoff: Annotated[
@@ -57,9 +57,9 @@ class Options(FolderOptions, frozen=True, kw_only=True):
             "--default-cutoff",
             metavar="POLICY",
             help=(
-                "Retention policy for all other references: NONE (keep everything), a number of"
-                " commits, a duration (P30D, 12h) or an instant. Default: the repository's own"
-                " configuration, or NONE."
+                "Retention policy for all other references: NONE (keep all commits along first"
+                " parents), a number of commits, a duration (P30D, 12h) or an instant. Default:"
+                " defaultCutoffPolicy of the repository's configuration, or NONE."
             ),
         ),
     ] = None

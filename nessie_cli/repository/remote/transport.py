@@ -39,7 +39,7 @@ from nessie_cli.repository.remote.unreachable import for_good, never_sent, unrea
 from nessie_cli.wire.answers import decode_error
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER, VERSION
 
-RETRIES = 4
+ATTEMPTS = 4
 LONGEST_PAUSE = 5.0
 """The longest pause in seconds, even if `Retry-After` of a busy server is longer."""
 COMPRESSED_FROM = 64 * 1024
@@ -106,12 +106,12 @@ class Transport:
         """
         if safe:
             return self._retried(method, path, query, body)
-        for number in range(RETRIES):
+        for number in range(ATTEMPTS):
             try:
                 return self._once(method, path, query, body, request_id)
             except (_Busy, _NoJson, OSError) as error:
                 fault = self._fault_before_write(error, request_id)
-            if number < RETRIES - 1:
+            if number < ATTEMPTS - 1:
                 time.sleep(_pause(fault, number))
         raise fault
 
@@ -141,7 +141,7 @@ class Transport:
             self._authorization.close()
 
     def _retried(self, method: str, path: str, query: Query | None, body: Any) -> Any:
-        for number in range(RETRIES):
+        for number in range(ATTEMPTS):
             try:
                 return self._once(method, path, query, body)
             except OSError as error:
@@ -160,7 +160,7 @@ class Transport:
                 )
                 if lost.ended:
                     raise fault from None
-            if number < RETRIES - 1:
+            if number < ATTEMPTS - 1:
                 time.sleep(_pause(fault, number))
         raise fault
 
