@@ -68,13 +68,14 @@ class Hooks:
 
     def done(self, draft: Draft[Any], answer: Any) -> None:
         """Records a change for the hook that runs after it."""
-        branch = draft.references[0].name
         if isinstance(draft.change, Commit):
-            result = commit_with_facts(answer)
-            self._finished.append((POST_COMMIT, branch, self._document | {"result": result}))
+            hook, result = POST_COMMIT, commit_with_facts(answer)
         elif isinstance(draft.change, Merge | Transplant):
-            result = merge_with_facts(answer)
-            self._finished.append((POST_MERGE, branch, self._document | {"result": result}))
+            hook, result = POST_MERGE, merge_with_facts(answer)
+        else:
+            return
+        branch = draft.references[0].name
+        self._finished.append((hook, branch, self._document | {"result": result}))
 
     def run_after(self) -> None:
         """Runs the hooks after the changes, once each."""
