@@ -398,4 +398,4 @@ def test_without_hooks_their_modules_are_not_loaded(catalog):
 def test_a_setting_of_the_repository_runs_no_hook(catalog, hooks):
     hooks.add("post-commit")
     catalog.ok("config", "set", "protect.release/*", "no-delete", "--repository")
-    assert hooks.ran() == []
+    assert hooks.ran == []
