@@ -81,6 +81,26 @@ def test_a_replaced_content_is_restored_with_its_id(nessie, catalog) -> None:
     assert catalog.repository.content("main", key("db.orders")) == before
 
 
+@pytest.mark.parametrize("in_the_batch", [False, True])
+def test_a_renamed_content_is_restored_with_a_new_id(nessie, catalog, in_the_batch) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
+    commit = () if in_the_batch else ("-m", "x")
+    nessie("content", "rename", "db.orders", "db.moved", *commit)
+    nessie("content", "put", "db.orders", "--type", "namespace", *commit)
+    nessie("restore", "db.orders", "-s", "v1")
+    assert nessie("commit", "-m", "back").code == 0
+    after = catalog.repository.contents("main", [key("db.orders"), key("db.moved")])
+    assert after[key("db.orders")].with_id(None) == before.with_id(None)
+    assert after[key("db.moved")].id == before.id
+    assert after[key("db.orders")].id != before.id
+
+
+def test_restoring_the_current_content_unstages_a_replacement(nessie, catalog) -> None:
+    nessie("content", "replace", "db.orders", "--type", "namespace")
+    nessie("restore", "db.orders", "-s", "HEAD")
+    assert staged(nessie) == []
+
+
 def test_restoring_the_current_content_unstages_the_operation(nessie, catalog) -> None:
     nessie("content", "delete", "db.orders")
     ran = nessie("restore", "db.orders", "-s", "HEAD")

@@ -1,8 +1,10 @@
 """`nessie restore`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from itertools import chain
 from typing import Annotated
+from uuid import uuid4
 
 import typer
 
@@ -30,8 +32,9 @@ EXAMPLES = (
 class Options(CommitOptions, frozen=True, kw_only=True):
     """Restore keys from an earlier revision, as staged changes.
 
-    If a key did not exist at the revision, its deletion is staged. If the key does not exist now,
-    the restored content gets a new content id.
+    A key that exists now but not at the revision is staged for deletion. A restored content keeps
+    its content id if the key still has a content, and otherwise gets a new one. It also gets a new
+    id if it was renamed since: then both keys have a content.
     """
 
     keys: Annotated[
@@ -64,8 +67,20 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
                 )
             if state(key) == wanted:
                 app.output.note(f"{key} is the same on the branch as at {options.at}")
+            now = effective(staged, key, state)
+            if wanted is not None and now is not None and now.id != wanted.id:
+                wanted = wanted if is_free(wanted.id, key) else wanted.with_id(str(uuid4()))
             staged = restore(staged, key, wanted, state)
         return staged
+
+    def is_free(id_: str | None, key: ContentKey) -> bool:
+        """Returns whether no other key has this content id. After a rename, one has."""
+        return keys_by_id().get(id_, key) == key
+
+    @cache
+    def keys_by_id() -> Mapping[str | None, ContentKey]:
+        head = head_of_branch(repository, app.reference_name())
+        return {entry.content_id: entry.key for entry in repository.entries(head)}
 
     return stage(app, Step(change, keys), options.message, options.author)
 
