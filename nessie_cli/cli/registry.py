@@ -58,7 +58,7 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "replace": CommandEntry(
         "content.replace",
-        "Replace the content of an existing key by a new one with a new content id.",
+        "Replace the content of an existing key by another one.",
         STAGING,
     ),
     "unmodified": CommandEntry(
@@ -79,7 +79,8 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "history": CommandEntry(
         "content.history",
-        "Show the commits that changed one content, newest first, with the fields that changed.",
+        "Show the commits that changed the content of a key, newest first, with the changed"
+        " fields.",
         READING,
     ),
     "list": CommandEntry(
@@ -149,7 +150,9 @@ TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
         SETTINGS,
     ),
     "list": CommandEntry(
-        "serve.token_list", "List the tokens of a file: name, roles, creation and expiry.", SETTINGS
+        "serve.token_list",
+        "List the tokens of a file: id, name, roles, creation and expiry.",
+        SETTINGS,
     ),
     "revoke": CommandEntry(
         "serve.token_revoke",
@@ -167,7 +170,7 @@ STORE_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "maintain": CommandEntry(
         "store.maintain",
-        "Delete unreachable objects, expired reflog entries, and expired request ids.",
+        "Delete old unreachable objects, expired reflog entries, and expired request ids.",
         MAINTENANCE,
     ),
 }

@@ -24,9 +24,10 @@ EXAMPLES = (
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Show the commits that changed one content, newest first, with the fields that changed.
+    """Show the commits that changed the content of a key, newest first, with the changed fields.
 
-    The history continues under the earlier key of a renamed content.
+    The history continues under the earlier key of a renamed content. Earlier contents of the key
+    are part of it.
 
     When stdout is not a terminal, each line has the tab-separated fields hash, time, author,
     change, key, fields, subject.

@@ -19,7 +19,7 @@ EXAMPLES = ("nessie content rename db.orders db.sales.orders -m 'orders belong t
 class Options(StagingOptions, frozen=True, kw_only=True):
     """Stage a rename: move a content to another key.
 
-    The content id is kept. The parent of NEW must be a namespace when the batch is
+    The content id is kept. If NEW has a parent, it must be a namespace when the batch is
     committed.
     """
 

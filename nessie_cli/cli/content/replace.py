@@ -29,10 +29,11 @@ EXAMPLES = (
 
 
 class Options(ContentOptions, frozen=True, kw_only=True):
-    """Replace the content of an existing key by a new one with a new content id.
+    """Replace the content of an existing key by another one.
 
-    Equivalent to dropping and recreating the table. No field of the old content is kept, so --type
-    (with its fields), --from-metadata or --content is required.
+    Equivalent to dropping and recreating the table: the content id is new, unless --id or --content
+    names one. No field of the old content is kept, so --type (with its fields), --from-metadata or
+    --content is required.
     """
 
     key: Annotated[str, KeyArgument]

@@ -23,10 +23,11 @@ EXAMPLES = ("nessie gc apply", "nessie gc apply 20260131T120000Z --dry-run --jso
 class Options(RunOptions, frozen=True, kw_only=True):
     """Delete the candidates of a run that are still unreachable.
 
-    Needs `nessie gc approve` first. Verifies the store and marks again before deleting. Keeps
-    candidates that have become reachable, have changed, belong to an unreadable content, or are
-    outside the --warehouse locations of the plan. Checks the references before each batch of files.
-    If interrupted, run the same command again to resume.
+    Needs `nessie gc approve` first. Verifies the store and marks again before deleting. The store
+    behind a server cannot be verified from here: run `nessie fsck` there first. Keeps candidates
+    that have become reachable, have changed, belong to an unreadable content, or are outside the
+    --warehouse locations of the plan. Checks the references before each batch of files. If
+    interrupted, run the same command again to resume.
 
     The exit status is 5 if a candidate became reachable during the deletion, 6 without a valid
     approval, 7 if the store is damaged, and 8 if some files could not be deleted.

@@ -26,7 +26,8 @@ class Options(RunOptions, frozen=True, kw_only=True):
         typer.Option(
             "--by",
             metavar="NAME",
-            help="The name of the approver. Default: NESSIE_AUTHOR, or the user.",
+            help="The name of the approver. Default: NESSIE_AUTHOR, the setting author, or the"
+            " system's user.",
         ),
     ] = None
     digest: Annotated[
@@ -34,7 +35,8 @@ class Options(RunOptions, frozen=True, kw_only=True):
         typer.Option(
             "--digest",
             metavar="DIGEST",
-            help="Fail unless the candidate list has this digest (printed by `gc show`).",
+            help="Fail unless the digest of the candidate list begins with this (printed by"
+            " `gc show`).",
         ),
     ] = None
 

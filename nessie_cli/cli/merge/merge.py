@@ -33,9 +33,9 @@ EXAMPLES = (
 class Options(MergingOptions, frozen=True, kw_only=True):
     """Merge the changes of a branch into another, as one commit.
 
-    Prints each key that the source changed: the key, its result (merged, theirs or ours), the
-    content of the target before the merge (ours) and of the source (theirs). `nessie resolve merge
-    FROM` resolves conflicts one by one.
+    Prints each key that the source changed, unless the target made the same change: the key, its
+    result (merged, theirs or ours), the content of the target before the merge (ours) and of the
+    source (theirs). `nessie resolve merge FROM` resolves conflicts one by one.
     """
 
     source: Annotated[

@@ -32,7 +32,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     Nessie's API is served in v2 and v1, until the process is stopped. The store must exist;
     `memory:` is a new, empty one that lasts as long as the server. When the server stops, it
-    finishes the requests that it has accepted.
+    finishes the requests that it has accepted, for at most 30 seconds.
     """
 
     host: Annotated[
@@ -60,8 +60,9 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--allowed-host",
             metavar="NAME",
-            help="Accept requests to this host name too; repeatable, or with commas. "
-            "Loopback names are always accepted.",
+            help="Accept requests to this host name too; repeatable, or with commas. Loopback names"
+            " are always accepted. Also allows an address that other machines can reach without"
+            " authentication.",
         ),
     ] = None
     workers: Annotated[
@@ -83,7 +84,7 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--jwt-issuer",
             metavar="NAME",
-            help="Accept JSON Web Tokens from this issuer (claim iss).",
+            help="Accept JSON Web Tokens from this issuer (claim iss). Needs --jwt-audience.",
         ),
     ] = None
     jwt_audience: Annotated[

@@ -19,7 +19,7 @@ _COLUMNS = (
 
 
 class Options(FileOptions, frozen=True, kw_only=True):
-    """List the tokens of a file: name, roles, creation and expiry."""
+    """List the tokens of a file: id, name, roles, creation and expiry."""
 
 
 class Tokens(Listing, frozen=True, kw_only=True):

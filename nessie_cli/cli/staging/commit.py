@@ -76,8 +76,9 @@ class Options(Struct, frozen=True, kw_only=True):
         str | None,
         typer.Option(
             metavar="HASH",
-            help="The commit on which the changes are based. Keys that have changed since "
-            "conflict.",
+            help="The commit on which the changes are based; the branch must contain it. A"
+            " deletion, a rename or an operation of --batch conflicts if its key has changed since"
+            " that commit. A staged update is compared with the content on which it was staged.",
         ),
     ] = None
     dry_run: Annotated[

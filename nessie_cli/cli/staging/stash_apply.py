@@ -8,7 +8,10 @@ EXAMPLES = ("nessie stash apply 1",)
 
 
 class Options(NumberOptions, frozen=True, kw_only=True):
-    """Stage a stashed batch, and keep it in the stash."""
+    """Stage a stashed batch, and keep it in the stash.
+
+    Fails if a batch is staged: commit, stash or reset it first.
+    """
 
 
 def run(options: Options, app: Invocation) -> Stash:
