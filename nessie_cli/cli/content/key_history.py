@@ -1,4 +1,4 @@
-"""The history of one content: the commits that changed it, across renames."""
+"""The history of a key: the commits that changed its content, across renames."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal

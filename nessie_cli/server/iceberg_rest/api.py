@@ -68,7 +68,7 @@ class Shared(NamedTuple):
     """How the version of a remote store is read."""
 
 
-class _Known(NamedTuple):
+class _Cached(NamedTuple):
     """A cached answer, and the local file from which it was made."""
 
     reply: Reply
@@ -104,7 +104,7 @@ class IcebergRest:
         self._writers = ThreadPool(
             WRITERS, name="iceberg-writer", most_waiting=shared.limits.writes
         )
-        self._answers: Answers[_Known] = Answers(shared.catalog.repository)
+        self._answers: Answers[_Cached] = Answers(shared.catalog.repository)
         self._files_unchanged = Batches(
             _unchanged, name="iceberg-file", most_waiting=shared.limits.reads
         )
@@ -163,7 +163,7 @@ class IcebergRest:
             return await self._writers.submit(run)
         reply = await self._readers.submit(run, exchange.lost)
         if request is not None:
-            known = _Known(reply, session.local_file)
+            known = _Cached(reply, session.local_file)
             self._answers.keep(request, version, known, len(scope["raw_path"]) + len(query))
         return reply
 

@@ -29,11 +29,11 @@ def table_answer(
     if session.delegation_mode:
         return _with_access(session, key, content, snapshots, digest)
     bodies = session.services.bodies
-    known_by = digest, session.look_at(content.metadata_location)
-    body = bodies.find(known_by)
+    cache_key = digest, session.identity_of(content.metadata_location)
+    body = bodies.find(cache_key)
     if body is None:
         body = encoded(_loaded(session, content, snapshots, FileAccess()))
-        bodies.keep(known_by, body)
+        bodies.keep(cache_key, body)
     return answer_with(body, (b"etag", etag(digest, None)))
 
 

@@ -211,10 +211,10 @@ class Session:
         kind = ReferenceType.BRANCH if name else ReferenceType.DETACHED
         return State(reading, Reference(kind, name, hash_))
 
-    def look_at(self, location: str) -> Hashable:
-        """Returns what identifies a metadata file. Raises `NoSuchFile` if it is local and missing.
+    def identity_of(self, location: str) -> Hashable:
+        """Returns the identity of a metadata file, which changes if a local file does.
 
-        Does not look for a remote one.
+        Raises `NoSuchFile` if a local file is missing. Does not look for a remote one.
         """
         try:
             self.local_file = self.files.local_file(location)

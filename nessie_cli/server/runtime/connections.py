@@ -193,7 +193,7 @@ class Connection(HttpToolsProtocol):
             return
         self._stop_timer()
         self._in_head = False
-        # Usually, all that has arrived is smaller than the limit of the head.
+        # The head is part of what has arrived, which is rarely larger than the limit.
         arrived, self._head_bytes = self._head_bytes, 0
         if arrived > self.limits.head and self._head() > self.limits.head:
             self.app = refusing(
