@@ -21,7 +21,7 @@ EXAMPLES = (
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Delete unreachable objects, expired reflog entries, and expired request ids.
+    """Delete old unreachable objects, expired reflog entries, and expired request ids.
 
     Request ids are used to detect repeated writes. The store can be read and written meanwhile. The
     repository settings reflog-expiry (90d) and request-expiry (7d) control when entries expire.
