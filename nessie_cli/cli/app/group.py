@@ -56,18 +56,26 @@ class ExampleCommand(TyperCommand):
             add(obj=self, opts=[option], dest="", action="store_const", const=True)
         return parser
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 (the parser's interface)
         """Returns the words of the usage line as in the manual, such as `FROM [REV]`.
 
-        The parser would add braces or brackets to metavars.
+        The parser would add braces or brackets to them.
         """
-        metavars = {
-            f"{left}{one.metavar}{right}": one.metavar
-            for one in self.params
-            if one.param_type_name == "argument" and one.metavar
-            for left, right in ("{}", "[]")
-        }
-        return [metavars.get(piece, piece) for piece in super().collect_usage_pieces(ctx)]
+        arguments = [one for one in self.params if one.param_type_name == "argument"]
+        return ["[OPTIONS]", *(one.metavar for one in arguments)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the arguments and the options, without the Python types of newer parsers."""
+        rows: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                kind = parameter.param_type_name
+                name = parameter.metavar if kind == "argument" else record[0]
+                rows[kind].append((name, record[1]))
+        for title, kind in (("Arguments", "argument"), ("Options", "option")):
+            if rows[kind]:
+                with formatter.section(title):
+                    formatter.write_dl(rows[kind])
 
     def get_help(self, ctx: Any) -> str:
         """Returns the help text, or a JSON document with `--json`."""

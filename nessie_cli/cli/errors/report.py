@@ -119,6 +119,10 @@ def _report_usage(error: TyperException, app: Invocation) -> int:
     """Reports an error of the parser. A group without a command prints its whole help."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else _path(app)
+    found = getattr(error.__cause__, "errors", None)
+    if found and isinstance(error, typer.BadParameter) and error.message.startswith("Input "):
+        # From 0.29 on, Typer uses pydantic, whose own messages do not include the value.
+        error.message = f"{found()[0]['input']!r} {error.message}"
     message = _plain_words(error.format_message().rstrip("."))
     # The parser's class for this has no public name.
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -158,7 +162,10 @@ def _path(app: Invocation) -> str:
 _PARSERS_WORDS = (
     (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"too many arguments: \1"),
     (r"is not a valid int(?:eger)?(?: range)?$", "is not an integer"),
+    (r": Value error, ", ": "),
     (r"Input should be a valid integer.*", "is not an integer"),
+    (r"'(-?\d+)' Input should be greater than or equal to (-?\d+)$", r"\1 must be \2 or more"),
+    (r"'(-?\d+)' Input should be less than or equal to (-?\d+)$", r"\1 must be \2 or less"),
     (r"\. Choose from:\s+", ": "),
     (r",\n\t", ", "),
     (r"is not in the range x>=(-?\d+)$", r"must be \1 or more"),
