@@ -107,7 +107,7 @@ def require_approval(run: Run) -> Approval:
     approval = run.approval()
     if run.info.state not in APPLICABLE or approval is None:
         raise NotAllowed(
-            f"run {run.id} is {run.info.state}: it has not been approved. "
+            f"run {run.id} is {run.info.state}; only an approved run can be applied. "
             f"Hint: `nessie gc show {run.id}` shows the next step"
         )
     if approval.digest != run.digest():

@@ -76,7 +76,7 @@ def merge_headline(result: MergeResult, verb: str, source: str, terminal: Termin
         return [
             Span("already up to date: "),
             Span(result.target_branch, "name"),
-            Span(" contains "),
+            Span(" has all changes of "),
             Span(source, "name"),
         ]
     return [

@@ -123,7 +123,7 @@ class Template:
             text = text.removeprefix(prefix)
         if "%" not in text:
             raise InvalidInput(
-                f"--format {visible(text)!r}: is not a form. Hint: write oneline, or a template"
+                f"--format: {visible(text)!r} is not a format. Hint: use oneline, or a template"
                 " such as '%h %an %s'"
             )
         self._text = text

@@ -81,8 +81,8 @@ def locked(
         if not _lock(file, wait=False):
             if hook.startswith("pre-"):
                 raise NotAllowed(
-                    f"{path.parent}: is locked, so that what the hook {hook} is asked about stays;"
-                    " a post- hook may write"
+                    f"{path.parent}: cannot be changed while its hook {hook} runs. Hint: use a"
+                    " post- hook"
                 )
             with waiting():
                 _lock(file, wait=True)

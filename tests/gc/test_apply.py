@@ -218,7 +218,7 @@ def test_only_a_planned_run_can_be_approved(heap, state):
 def test_a_removed_approval_is_no_longer_valid(heap):
     run = heap.approved()
     (run.folder / APPROVAL_FILE).unlink()
-    with pytest.raises(NotAllowed, match="it has not been approved"):
+    with pytest.raises(NotAllowed, match="only an approved run can be applied"):
         heap.apply(run)
     assert all(there(heap.garbage))
 
@@ -227,7 +227,7 @@ def test_a_removed_approval_is_no_longer_valid(heap):
 def test_an_approval_ends_with_a_new_plan_or_the_end_of_the_run(heap, state):
     run = heap.approved()
     run.update(state=state)
-    with pytest.raises(NotAllowed, match=f"is {state}: it has not been approved"):
+    with pytest.raises(NotAllowed, match=f"is {state}; only an approved run can be applied"):
         heap.apply(run)
     assert all(there(heap.garbage))
 

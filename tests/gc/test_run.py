@@ -166,7 +166,7 @@ def test_an_approval_covers_exactly_the_reviewed_candidates(tmp_path):
     heap = Heap(tmp_path)
     run = heap.planned()
     with run.changing():
-        with pytest.raises(NotAllowed, match="it has not been approved"):
+        with pytest.raises(NotAllowed, match="only an approved run can be applied"):
             require_approval(run)
         with pytest.raises(NotAllowed, match="not '1234'"):
             approve(run, "Ann", TIME, "1234")
@@ -196,7 +196,7 @@ def test_another_plan_needs_another_approval(tmp_path):
     with run.changing():
         phases.plan(run, lambda: heap.plan(run), heap.settings, clock)
     assert run.approval() is None
-    with pytest.raises(NotAllowed, match="it has not been approved"):
+    with pytest.raises(NotAllowed, match="only an approved run can be applied"):
         heap.apply(run)
     assert all(there(heap.garbage))
 

@@ -280,7 +280,7 @@ def test_pre_commit_can_read_the_catalog_but_not_stage(catalog, hooks):
 
     assert "iceberg-table" in done.err
     assert "update     db.orders" in done.err
-    assert "is locked, so that what the hook pre-commit is asked about stays" in done.err
+    assert "cannot be changed while its hook pre-commit runs" in done.err
     assert "code 6" in done.err
 
 

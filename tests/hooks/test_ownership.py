@@ -55,7 +55,7 @@ def test_hooks_of_a_copied_folder_are_refused_not_skipped(
     before = copied.messages()
     for more in ([], ["--no-verify"]):
         refused = copied(*WRITES[command], *more)
-        assert (refused.code, "is not trusted, so its hook pre-" in refused.err) == (6, True), (
+        assert (refused.code, "is not trusted, so its hooks pre-" in refused.err) == (6, True), (
             refused
         )
     if command != "commit":
@@ -104,7 +104,10 @@ def test_a_store_option_overrides_an_untrusted_workspace(copied: Nessie, catalog
         staging = copied("content", "put", "db.x", "--type", "namespace", *way, env=env)
         assert (staging.code, "is not trusted, so it is ignored while" in staging.err) == (6, True)
         committing = copied(*WRITES["commit"], *way, env=env)
-        assert (committing.code, "its hook pre-commit" in committing.err) == (6, True)
+        assert (
+            committing.code,
+            "its hooks pre-commit and post-commit are not run" in committing.err,
+        ) == (6, True)
 
 
 # -- another user's workspace --------------------------------------------------------------------

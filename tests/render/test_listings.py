@@ -175,7 +175,7 @@ def test_a_merge_names_both_types_of_a_key_if_they_differ(pipe, table, key) -> N
                 " them again"
             ),
         ),
-        ({"applied": False, "dropped": False}, "already up to date: main contains dev"),
+        ({"applied": False, "dropped": False}, "already up to date: main has all changes of dev"),
         (
             {"applied": False, "hash_": None},
             "dry run, no conflicts: nothing was written; would have merged dev into main",

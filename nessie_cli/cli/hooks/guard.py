@@ -94,9 +94,9 @@ class Hooks:
             return
         found = [name for name in names if self._programs.find(name)]
         if found:
-            raise workspace.refusal(
-                f"its hook {' and '.join(found)} is not run, and nothing was written"
-            )
+            hooks = f"hook{'s'[: len(found) - 1]} {' and '.join(found)}"
+            verb = "is" if len(found) == 1 else "are"
+            raise workspace.refusal(f"its {hooks} {verb} not run, and nothing was written")
 
 
 def hooks_of(

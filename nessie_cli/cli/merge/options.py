@@ -89,7 +89,7 @@ class MergingOptions(DecisionOptions, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--deep",
-            help="With --dry-run: show each changed field, with rows, files and schema from"
+            help="Requires --dry-run: show each changed field, with rows, files and schema from"
             " the metadata files.",
         ),
     ] = False

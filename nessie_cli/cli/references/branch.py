@@ -44,10 +44,19 @@ class Options(ReferenceOptions, frozen=True, kw_only=True):
         "references": "branches",
         "rename": "-m",
     }
-    rename: Annotated[bool, typer.Option("-m", "--move", help="Rename: [OLD] NEW.")] = False
+    rename: Annotated[
+        bool,
+        typer.Option(
+            "-m", "--move", help="Rename OLD, or the current branch, to NEW: -m [OLD] NEW."
+        ),
+    ] = False
     copy: Annotated[
         bool,
-        typer.Option("-c", "--copy", help="Create NEW at the head of OLD: [OLD] NEW."),
+        typer.Option(
+            "-c",
+            "--copy",
+            help="Create NEW at the head of OLD, or of the current branch: -c [OLD] NEW.",
+        ),
     ] = False
 
     @property

@@ -21,7 +21,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         list[str] | None,
         typer.Argument(
             metavar="[NAME [START]]",
-            help="The branch to create, and the revision where it starts. Default: HEAD.",
+            help="The branch to create, and the revision where it starts (default: HEAD). The"
+            " options below take other arguments.",
         ),
     ] = None
     list_: Annotated[
@@ -94,16 +95,23 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
     ] = False
     delete: Annotated[
         bool,
-        typer.Option("-d", "--delete", help="Delete the named {references}."),
+        typer.Option("-d", "--delete", help="Delete {references}: -d NAME..."),
     ] = False
     force_delete: Annotated[
         bool,
         typer.Option("-D", hidden=True, help="Delete the named references without confirmation."),
     ] = False
-    rename: Annotated[bool, typer.Option("--move", help="Rename: [OLD] NEW.")] = False
+    rename: Annotated[
+        bool,
+        typer.Option(
+            "--move", help="Rename OLD, or the current {reference}, to NEW: {rename} [OLD] NEW."
+        ),
+    ] = False
     assign: Annotated[
         bool,
-        typer.Option("-f", "--force", help="Move an existing {reference} to TARGET: NAME TARGET."),
+        typer.Option(
+            "-f", "--force", help="Move the existing {reference} NAME to TARGET: -f NAME TARGET."
+        ),
     ] = False
     if_exists: Annotated[
         bool,

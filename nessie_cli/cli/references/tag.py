@@ -50,7 +50,8 @@ class Options(ReferenceOptions, frozen=True, kw_only=True):
         list[str] | None,
         typer.Argument(
             metavar="[NAME [START]]",
-            help="The tag to create, and the commit that it points at. Default: HEAD.",
+            help="The tag to create, and the commit that it points at (default: HEAD). The options"
+            " below take other arguments.",
         ),
     ] = None
     message: Annotated[

@@ -18,7 +18,7 @@ EXAMPLES = (
 class Options(FileOptions, frozen=True, kw_only=True):
     """Remove tokens from a file.
 
-    A running server rejects them from its next request on.
+    A running server rejects them immediately.
     """
 
     name: Annotated[

@@ -19,7 +19,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Write one consistent state of the store to a new SQLite file.
 
     The store can be read and written meanwhile. FILE appears when it is complete, and is a store
-    itself: open it with --store FILE. Stops at the first damaged object.
+    itself: open it with --store FILE. Stops at the first damaged object. Needs direct access to
+    the store: for a server's store, run it beside that server.
     """
 
     file: Annotated[
