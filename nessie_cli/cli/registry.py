@@ -58,12 +58,12 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "replace": CommandEntry(
         "content.replace",
-        "Replace the content of an existing key by another one.",
+        "Stage a replacement: drop a key's content, and create a new one.",
         STAGING,
     ),
     "unmodified": CommandEntry(
         "content.unmodified",
-        "Make the next commit fail if the keys change before it.",
+        "Stage a check: the next commit fails if the keys have changed.",
         STAGING,
     ),
     "show": CommandEntry(
@@ -91,7 +91,9 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 CONFIG_COMMANDS: Mapping[str, CommandEntry] = {
-    "list": CommandEntry("config.list", "List settings: name, value and scope.", SETTINGS),
+    "list": CommandEntry(
+        "config.list", "List the settings that have a value: name, value and scope.", SETTINGS
+    ),
     "get": CommandEntry("config.get", "Print the value of a setting.", SETTINGS),
     "set": CommandEntry("config.set", "Change a setting.", SETTINGS),
     "unset": CommandEntry("config.unset", "Remove a setting.", SETTINGS),
@@ -202,7 +204,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "content": CommandEntry(
         "",
-        "Show contents, and stage what the next commit does to them.",
+        "Show contents, and stage changes for the next commit.",
         CONTENT,
         CONTENT_COMMANDS,
         examples=(

@@ -43,29 +43,35 @@ VARIABLES = {
 
 HELP = {
     "auth-type": (
-        "The authentication: none, basic, bearer or oauth2. Default: what the other settings imply."
+        "The authentication: none, basic, bearer or oauth2. Default: implied by the other settings."
     ),
     "username": "The user of auth-type basic.",
     "password-file": "A file with the password of auth-type basic, that only you can read.",
     "token-file": "A file with the token of auth-type bearer, that only you can read.",
     "issuer-url": (
-        "The OpenID Connect issuer of auth-type oauth2, whose document lists the endpoints."
+        "The OpenID Connect issuer of auth-type oauth2. Its discovery document lists the endpoints."
     ),
     "token-endpoint": (
-        "The endpoint that issues tokens for auth-type oauth2, without an issuer-url."
+        "The endpoint that issues tokens for auth-type oauth2. Default: that of the issuer-url."
     ),
-    "device-auth-endpoint": "The endpoint where a sign-in begins, without an issuer-url.",
-    "grant-type": "The grant of auth-type oauth2: client_credentials or device_code.",
-    "client-id": "The client of auth-type oauth2.",
+    "device-auth-endpoint": (
+        "The endpoint where the sign-in of grant-type device_code begins. Default: that of the"
+        " issuer-url."
+    ),
+    "grant-type": (
+        "The grant of auth-type oauth2: client_credentials or device_code. Default:"
+        " client_credentials."
+    ),
+    "client-id": "The client id of auth-type oauth2.",
     "client-secret-file": "A file with the secret of the client, that only you can read.",
-    "client-scopes": "The scopes to request, separated by spaces.",
+    "client-scopes": "The OAuth2 scopes to request, separated by spaces.",
     "ca-file": "A file of CA certificates to trust instead of the system's.",
     "certificate-file": "The client's own certificate, in PEM form.",
-    "key-file": "The key of the certificate, if it is in another file.",
-    "key-password-file": "A file with the password of an encrypted key, that only you can read.",
-    "proxy": "The proxy: http://host:port, or none. Default: the environment's.",
-    "connect-timeout": "Seconds until a connection must be open. Default: 5.",
-    "timeout": "Seconds until an answer must begin. Default: 60.",
+    "key-file": "The private key of the certificate, if it is in another file.",
+    "key-password-file": "A file with the password of the private key, that only you can read.",
+    "proxy": "The proxy: http://host:port, or `none`. Default: HTTP_PROXY and HTTPS_PROXY.",
+    "connect-timeout": "Seconds to wait for a connection. Default: 5.",
+    "timeout": "Seconds to wait for the beginning of a response. Default: 60.",
 }
 
 AUTH_TYPES = ("none", "basic", "bearer", "oauth2")

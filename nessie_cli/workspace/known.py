@@ -42,29 +42,38 @@ KNOWN = (
     Known(
         "store",
         (Scope.WORKSPACE,),
-        "The store: sqlite:///path, a bare path, postgresql://..., http(s)://host/api/v2.",
+        (
+            "The store: a path or sqlite:///path of a SQLite file, postgresql://..., or"
+            " http(s)://host/api/v2. A relative path starts at the folder that contains .nessie/."
+        ),
     ),
-    Known("author", _BOTH, "The default author of commits."),
-    Known("alias.*", _BOTH, "An alias: the command line that it stands for."),
+    Known("author", _BOTH, "The default author of commits. NESSIE_AUTHOR overrides it."),
+    Known("alias.*", _BOTH, "The command line that `nessie NAME` runs, without `nessie`."),
     Known(
         "safe-directories",
         (Scope.USER,),
         (
-            "Folders whose workspaces are trusted regardless of their owner. A trailing /*"
-            " includes all folders below."
+            "Folders whose workspaces are trusted, even if another user owns them; separated by"
+            " colons. FOLDER/* means all folders below FOLDER, * means all folders."
         ),
         ":",
     ),
     Known(
         "trusted-endpoints",
         (Scope.USER,),
-        "Servers that may get credentials if a workspace names them: scheme://host[:port].",
+        (
+            "Servers that may get credentials even if only a workspace names them:"
+            " scheme://host[:port], separated by spaces."
+        ),
         " ",
     ),
     Known(
         "allow-http",
         (Scope.USER,),
-        "Servers that may get credentials without TLS: host or host:port; true for all.",
+        (
+            "Servers on other machines that may get credentials without TLS: host or host:port,"
+            " separated by spaces; true for all servers."
+        ),
         " ",
     ),
     Known(
@@ -73,7 +82,7 @@ KNOWN = (
         "The profile to use if neither an option, the environment nor a workspace names a store.",
     ),
     Known("profile.*.store", (Scope.USER,), "The store of a profile."),
-    Known("profile.*.ref", (Scope.USER,), "The reference of a profile."),
+    Known("profile.*.ref", (Scope.USER,), "The current reference if the profile is used."),
     *(Known(f"access.{name}", (Scope.WORKSPACE,), help_) for name, help_ in access.HELP.items()),
     *(
         Known(
@@ -86,7 +95,7 @@ REPOSITORY = (
     Known(
         "require-expected-content",
         (Scope.REPOSITORY,),
-        "If true, an update must have the content that it expects. Default: false.",
+        "If true, a Put that updates a content must have expectedContent. Default: false.",
     ),
     Known(
         "namespace-validation",
@@ -109,7 +118,10 @@ REPOSITORY = (
     Known(
         "protect.*",
         (Scope.REPOSITORY,),
-        "Rules of a branch, tag, or pattern of names: no-delete, no-rewind, merge-only.",
+        (
+            "Rules for the branch or tag NAME, or for all that match a pattern such as release/*,"
+            " separated by commas: no-delete, no-rewind, merge-only."
+        ),
     ),
 )
 _OTHER_NAMES = {

@@ -20,8 +20,8 @@ def _declared(
         typer.Option(
             "--store",
             metavar="URL",
-            help="Use this store: sqlite:///path, a bare path, postgresql://..., or"
-            " http(s)://host/api/v2. Overrides NESSIE_STORE.",
+            help="Use this store: a path or sqlite:///path of a SQLite file, postgresql://..., or"
+            " http(s)://host/api/v2. Overrides the environment and the workspace.",
         ),
     ] = None,
     global_profile: Annotated[
@@ -35,11 +35,17 @@ def _declared(
     global_ref: Annotated[
         str | None,
         typer.Option(
-            "--ref", metavar="REF", help="The reference to work on instead of the workspace's."
+            "--ref",
+            metavar="REF",
+            help="Use this branch, tag or commit as HEAD instead of the workspace's current"
+            " reference.",
         ),
     ] = None,
     global_color: Annotated[
-        str | None, typer.Option("--color", metavar="WHEN", help="Colour: auto, always or never.")
+        str | None,
+        typer.Option(
+            "--color", metavar="WHEN", help="Use colour: auto (the default), always or never."
+        ),
     ] = None,
     global_directory: Annotated[
         list[str] | None, typer.Option("-C", metavar="DIR", help="Work as if started in DIR.")
@@ -49,13 +55,16 @@ def _declared(
         bool, typer.Option("--json", help="Print the result as one JSON document.")
     ] = False,
     global_jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="Print a listing as JSON, one document per line.")
+        bool, typer.Option("--jsonl", help="Print each record of a listing as one line of JSON.")
     ] = False,
     global_no_pager: Annotated[
         bool, typer.Option("--no-pager", help="Never pipe a long listing into a pager.")
     ] = False,
     global_quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Print only the result, without remarks.")
+        bool,
+        typer.Option(
+            "-q", "--quiet", help="Print only the result and errors: no remarks, hints or progress."
+        ),
     ] = False,
     global_verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print more.")] = False,
     global_debug: Annotated[

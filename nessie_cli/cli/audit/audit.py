@@ -41,10 +41,11 @@ _COLUMNS = (
 class Options(Struct, frozen=True, kw_only=True):
     """Check the files of every table and view at a revision.
 
-    For Iceberg, reads metadata files and manifest lists, checks that manifests exist and have the
-    recorded size, and compares the ids of snapshot, schema, partition spec, sort order and view
-    version with the metadata file. Checks that the files of Delta tables and UDFs exist. Reports
-    tables that share a UUID. Data files are not read. The exit status is 1 if there are findings.
+    For Iceberg, reads the metadata file, and the manifest list of the snapshot in the catalog.
+    Checks that its manifests exist and have the recorded size. Compares the ids in the catalog
+    (snapshot, schema, partition spec, sort order, view version) with those in the metadata file.
+    Checks that the files of Delta tables and UDFs exist. Reports tables and views that share a
+    UUID. Data files are not checked. The exit status is 1 if there are findings.
 
     When stdout is not a terminal, each line has the tab-separated fields kind, key, file, problem.
     """
@@ -55,7 +56,9 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     prefix: Annotated[
         str | None,
-        typer.Option("--prefix", metavar="PREFIX", help="Only this key and the keys below it."),
+        typer.Option(
+            "--prefix", metavar="PREFIX", help="Audit only this key and the keys below it."
+        ),
     ] = None
     engine: EngineOption = None
 

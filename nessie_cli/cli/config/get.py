@@ -15,9 +15,9 @@ EXAMPLES = (
 class Options(KeyOptions, frozen=True, kw_only=True):
     """Print the value of a setting.
 
-    Without --user, --workspace or --repository, print the value in the workspace, or that of the
-    user if the workspace has none. Exits with 4 if the setting is not set. `nessie help config`
-    lists all settings.
+    Without --user, --workspace or --repository, prints the workspace's value, or the user's if the
+    workspace has none. Exits with 4 if the setting is not set. `nessie help config` describes every
+    setting.
     """
 
 

@@ -21,10 +21,10 @@ _COLUMNS = (Column("NAME", "name", "fold"), Column("VALUE", room="fold"), Column
 
 
 class Options(ScopeOptions, frozen=True, kw_only=True):
-    """List settings: name, value and scope.
+    """List the settings that have a value: name, value and scope.
 
     Without an option, lists the settings of this workspace and then your own. If both have a
-    setting, the workspace's value applies. `nessie help config` lists all settings.
+    setting, the workspace's value applies. `nessie help config` describes every setting.
     """
 
     user: Annotated[

@@ -24,13 +24,13 @@ EXAMPLES = (
 class Options(KeyOptions, frozen=True, kw_only=True):
     """Change a setting.
 
-    Without a scope option, the setting is written to the workspace. Settings that exist only per
-    user (profile.*, default-profile, safe-directories, trusted-endpoints, allow-http) are written
-    to the user configuration. Settings of the repository need --repository. `nessie help config`
-    lists all settings.
+    Without --user, --workspace or --repository, the setting is written to the workspace. Settings
+    that exist only per user (profile.*, default-profile, safe-directories, trusted-endpoints,
+    allow-http) are written to the user settings. Settings of the repository need --repository.
+    `nessie help config` describes every setting.
 
-    Passwords, tokens and other secrets are refused. The rest of the file, including comments, does
-    not change.
+    Passwords, tokens and other secrets are refused. The rest of the settings file, including
+    comments, does not change.
     """
 
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.")]
@@ -38,8 +38,8 @@ class Options(KeyOptions, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--add",
-            help="Append VALUE instead of replacing. Only for safe-directories, trusted-endpoints"
-            " and allow-http.",
+            help="Append VALUE to the list instead of replacing the list. Only for"
+            " safe-directories, trusted-endpoints and allow-http.",
         ),
     ] = False
 

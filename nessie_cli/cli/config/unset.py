@@ -16,9 +16,9 @@ EXAMPLES = (
 class Options(KeyOptions, frozen=True, kw_only=True):
     """Remove a setting.
 
-    Without a scope option, removes the workspace's setting, or the user's if the workspace does not
-    have it. Exits with 4 if the setting is not set. The rest of the file, including comments, does
-    not change.
+    Without --user, --workspace or --repository, removes the workspace's setting, or the user's if
+    the workspace does not have it. Exits with 4 if the setting is not set. The rest of the settings
+    file, including comments, does not change.
     """
 
 

@@ -87,7 +87,7 @@ class ContentOptions(Struct, frozen=True, kw_only=True):
     )
     checkpoint_location: Annotated[
         list[str] | None,
-        typer.Option(metavar="URI", help="delta-table: checkpoints, oldest first."),
+        typer.Option(metavar="URI", help="delta-table: a checkpoint; repeatable, oldest first."),
     ] = None
     last_checkpoint: Annotated[
         str | None, typer.Option(metavar="URI", help="delta-table: the last checkpoint.")
@@ -108,7 +108,7 @@ class ContentOptions(Struct, frozen=True, kw_only=True):
         str | None,
         typer.Option(
             metavar="FILE|-",
-            help="Read the content from a file, as `content show --raw` prints it.",
+            help="Read the content from a JSON file (-: stdin), as `content show --raw` prints it.",
         ),
     ] = None
     id_: Annotated[
@@ -116,8 +116,8 @@ class ContentOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--id",
             metavar="UUID",
-            help="The content id of the new content. Default: that in --content, or a new random"
-            " id.",
+            help="The content id of the new content. Default: the id in --content, otherwise a new"
+            " random id.",
         ),
     ] = None
     message: Message = None

@@ -26,8 +26,8 @@ EXAMPLES = (
 class Options(Struct, frozen=True, kw_only=True):
     """Show the commits that changed the content of a key, newest first, with the changed fields.
 
-    The history continues under the earlier key of a renamed content. Earlier contents of the key
-    are part of it.
+    If the content was renamed, its history under the old key follows. If the key was deleted and
+    created again, the history of the deleted content follows.
 
     When stdout is not a terminal, each line has the tab-separated fields hash, time, author,
     change, key, fields, subject.

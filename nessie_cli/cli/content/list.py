@@ -35,7 +35,8 @@ class Options(Struct, frozen=True, kw_only=True):
         str | None,
         typer.Argument(
             metavar="[PREFIX]",
-            help="List only this key and those below it, or keys that match a glob such as 'db.*'.",
+            help="List only this key and those below it, or keys that match a glob such as 'db.*'"
+            " (* also matches dots).",
         ),
     ] = None
     type_: Annotated[
@@ -47,7 +48,8 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--filter",
             metavar="CEL",
-            help="List only keys for which this expression over `entry` is true.",
+            help="List only keys for which this expression over `entry` is true; see"
+            " nessie-filters(7).",
         ),
     ] = None
     tree: Annotated[bool, typer.Option("--tree", help="Show the keys as a tree.")] = False

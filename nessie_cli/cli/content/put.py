@@ -29,9 +29,11 @@ EXAMPLES = (
 class Options(ContentOptions, frozen=True, kw_only=True):
     """Stage the content of a key.
 
-    A new key needs --type, --from-metadata or --content. An existing key keeps its content id, its
-    type and every field that no option sets; use `content replace` to change the type. If the key
-    changes before the commit, the commit reports a conflict.
+    A new key needs --type, --from-metadata or --content. An existing key keeps its content id and
+    its type; `content replace` changes them. --from-metadata and --content set all fields; without
+    them, fields that no option sets keep their values. Repeatable options such as --property
+    replace all earlier values. If the key changes before the commit, the commit fails with a
+    conflict.
     """
 
     key: Annotated[str, KeyArgument]

@@ -29,11 +29,11 @@ EXAMPLES = (
 
 
 class Options(ContentOptions, frozen=True, kw_only=True):
-    """Replace the content of an existing key by another one.
+    """Stage a replacement: drop a key's content, and create a new one.
 
-    Equivalent to dropping and recreating the table: the content id is new, unless --id or --content
-    names one. No field of the old content is kept, so --type (with its fields), --from-metadata or
-    --content is required.
+    The content id is new as well, unless --id or --content names one. No field of the old content
+    is kept, so --type (with its fields), --from-metadata or --content is required. Fails if the key
+    does not exist.
     """
 
     key: Annotated[str, KeyArgument]

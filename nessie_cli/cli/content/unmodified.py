@@ -20,10 +20,11 @@ EXAMPLES = (
 
 
 class Options(StagingOptions, frozen=True, kw_only=True):
-    """Make the next commit fail if the keys change before it.
+    """Stage a check: the next commit fails if the keys have changed.
 
-    Use it for tables that the commit was computed from but does not write. The keys are compared
-    with their state now, or at --expected-hash. Staging a change of a key replaces its check.
+    Use it for tables that the commit was computed from but does not write. The commit compares the
+    keys with their state at the time of staging, or at --expected-hash. Staging a change of a key
+    replaces its check. Fails if a change of a key is already staged.
     """
 
     keys: Annotated[list[str], KeysArgument]

@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.app.engines import EngineOption
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.progress import reporting
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
-from nessie_cli.cli.gc.runs import RunOptions
+from nessie_cli.cli.gc.runs import RunEngineOption, RunOptions
 from nessie_cli.cli.gc.worker import Worker
 from nessie_cli.gc.apply import apply
 from nessie_cli.gc.run import State
@@ -23,11 +22,11 @@ EXAMPLES = ("nessie gc apply", "nessie gc apply 20260131T120000Z --dry-run --jso
 class Options(RunOptions, frozen=True, kw_only=True):
     """Delete the candidates of a run that are still unreachable.
 
-    Needs `nessie gc approve` first. Verifies the store and marks again before deleting. The store
-    behind a server cannot be verified from here: run `nessie fsck` there first. Keeps candidates
-    that have become reachable, have changed, belong to an unreadable content, or are outside the
-    --warehouse locations of the plan. Checks the references before each batch of files. If
-    interrupted, run the same command again to resume.
+    Needs `nessie gc approve` first. Verifies the store and marks again before deleting. A store
+    behind a server is not verified: run `nessie fsck` on the server's machine first. Keeps
+    candidates that have become reachable, have changed, belong to an unreadable content, or are
+    outside the --warehouse locations of the plan. Checks the references before each batch of
+    files. If interrupted, run the same command again to resume.
 
     The exit status is 5 if a candidate became reachable during the deletion, 6 without a valid
     approval, 7 if the store is damaged, and 8 if some files could not be deleted.
@@ -36,10 +35,11 @@ class Options(RunOptions, frozen=True, kw_only=True):
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Mark again, and show what would be deleted without deleting it."
+            "--dry-run",
+            help="Mark again, and count the files that would be deleted. Delete nothing.",
         ),
     ] = False
-    engine: EngineOption = None
+    engine: RunEngineOption = None
 
 
 class CollectorRehearsal(CollectorRun, frozen=True, kw_only=True):

@@ -47,8 +47,8 @@ class Options(FolderOptions, frozen=True, kw_only=True):
             "--cutoff",
             metavar="PATTERN=POLICY",
             help="Retention policy for references whose whole name matches this regular"
-            " expression. Repeatable; the first match applies. Default: perRefCutoffPolicies of the"
-            " repository's configuration, which this option replaces as a whole.",
+            " expression. Repeatable; the first match applies. Default: all perRefCutoffPolicies of"
+            " the repository's configuration. If this option is given, none of them applies.",
         ),
     ] = None
     default_cutoff: Annotated[
@@ -58,8 +58,9 @@ class Options(FolderOptions, frozen=True, kw_only=True):
             metavar="POLICY",
             help=(
                 "Retention policy for all other references: NONE (keep all commits along first"
-                " parents), a number of commits, a duration (P30D, 12h) or an instant. Default:"
-                " defaultCutoffPolicy of the repository's configuration, or NONE."
+                " parents), a number of commits, a duration (P30D, 12h) or an instant (keep the"
+                " commits since then). Default: defaultCutoffPolicy of the repository's"
+                " configuration, or NONE."
             ),
         ),
     ] = None
@@ -68,7 +69,7 @@ class Options(FolderOptions, frozen=True, kw_only=True):
         typer.Option(
             "--reference-time",
             metavar="TIME",
-            help="The time from which durations count back. Default: now.",
+            help="The time from which durations and reflog-expiry count back. Default: now.",
         ),
     ] = None
     snapshots: Annotated[

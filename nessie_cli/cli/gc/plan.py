@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 
-from nessie_cli.cli.app.engines import EngineOption
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.progress import reporting
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
-from nessie_cli.cli.gc.runs import RunOptions
+from nessie_cli.cli.gc.runs import RunEngineOption, RunOptions
 from nessie_cli.cli.gc.worker import Worker
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc import phases
@@ -30,11 +29,12 @@ DEFAULT_GRACE = 3 * 86_400
 class Options(RunOptions, frozen=True, kw_only=True):
     """Find the candidates of a marked run: unreachable files older than the grace period.
 
-    Run `nessie gc mark` first. Lists the files below the locations of all tables. Nothing is
-    deleted until `gc approve` and `gc apply`. A new plan makes an earlier approval invalid.
+    Run `nessie gc mark` first. Lists the files of all tables and views, also of dropped ones, whose
+    location is inside a --warehouse. Deletes nothing: `gc approve` and `gc apply` come next. A new
+    plan makes an earlier approval invalid.
 
-    Verifies the store first. The exit status is 7 if the store is damaged. Files and folders that
-    cannot be read are kept, and the exit status is 8.
+    Verifies the store first. The exit status is 7 if the store is damaged, and 8 if a content or a
+    folder could not be read; its files are kept.
     """
 
     warehouses: Annotated[
@@ -43,7 +43,7 @@ class Options(RunOptions, frozen=True, kw_only=True):
             "--warehouse",
             metavar="LOCATION",
             help="Delete only files below this location. Repeatable. Required for the first plan "
-            "of a run; a later plan of the run reuses the locations.",
+            "of a run. Default of a later plan: the locations of the one before.",
         ),
     ] = None
     grace: Annotated[
@@ -56,7 +56,7 @@ class Options(RunOptions, frozen=True, kw_only=True):
             "configuration (set over REST), or 3d.",
         ),
     ] = None
-    engine: EngineOption = None
+    engine: RunEngineOption = None
 
 
 def run(options: Options, app: Invocation) -> CollectorRun:

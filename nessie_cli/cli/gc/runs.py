@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from msgspec import Struct
 
+from nessie_cli.cli.app.engines import Engine
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.errors import StoreNotFound
 from nessie_cli.gc.run import DEFAULT_FOLDER, Run, Runs
@@ -16,6 +17,17 @@ NO_RUNS = (
     " creates one, or"
     " name a folder with --runs"
 )
+
+
+RunEngineOption = Annotated[
+    Engine | None,
+    typer.Option(
+        "--engine",
+        case_sensitive=False,
+        help="Run in this process (local) or on Spark. Default: NESSIE_ENGINE, or the engine of"
+        " the run's `gc mark`.",
+    ),
+]
 
 
 class FolderOptions(Struct, frozen=True, kw_only=True):

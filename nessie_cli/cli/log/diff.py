@@ -40,10 +40,10 @@ DIFFERENCES_FOUND = 1
 class Options(Struct, frozen=True, kw_only=True):
     """Show the contents that differ between two revisions, field by field.
 
-    A..B is the same as A B; A...B starts at the merge base of A and B. --staged compares the staged
-    batch with the head of its branch, and takes no revision. When stdout is not a terminal, a line
-    is: change, key, field, before, after. -q prints nothing and exits with 1 if there are
-    differences. With --json, -q has no effect.
+    A..B is the same as A B; A...B compares the merge base of A and B with B. --staged compares the
+    head of the current branch with the staged batch, and takes no revision. When stdout is not a
+    terminal, each line has the tab-separated fields change, key, field, before, after. -q prints
+    nothing, and exits with 1 if there are differences. With --json, -q has no effect.
     """
 
     words: Annotated[

@@ -68,7 +68,8 @@ class SelectionOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--author",
             metavar="P",
-            help="Show commits whose author matches this regular expression; repeatable.",
+            help="Show commits with an author that matches this regular expression, or any of them"
+            " if repeated.",
         ),
     ] = None
     committer: Annotated[
@@ -76,7 +77,8 @@ class SelectionOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--committer",
             metavar="P",
-            help="Show commits whose committer matches this regular expression; repeatable.",
+            help="Show commits whose committer matches this regular expression, or any of them if"
+            " repeated.",
         ),
     ] = None
     grep: Annotated[

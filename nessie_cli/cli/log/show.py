@@ -32,13 +32,16 @@ USAGE = "nessie show [REV|REV:KEY] [-- KEY...]"
 class Options(Struct, frozen=True, kw_only=True):
     """Show a commit's metadata and changes.
 
-    A key selects itself and all keys below it. REV:KEY shows one content, as `nessie content show
-    KEY --at REV` does.
+    The changes of a merge are relative to its first parent. A key selects itself and all keys below
+    it. REV:KEY shows one content, as `nessie content show KEY --at REV` does.
     """
 
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[REV] [-- KEY...]", help="The commit, and the keys to show."),
+        typer.Argument(
+            metavar="[REV] [-- KEY...]",
+            help="The commit (default: HEAD). With KEY, show only the changes of those keys.",
+        ),
     ] = None
     deep: DeepOption = False
 

@@ -57,8 +57,8 @@ class Options(Struct, frozen=True, kw_only=True):
     Each day also shows how many tables and contents (without namespaces) existed at its end. Days
     are in UTC. History is counted along first parents, so a merge is one commit.
 
-    When stdout is not a terminal, the first field of each line names the table that the row belongs
-    to: `author`, `day`, `key` or `table`.
+    When stdout is not a terminal, the first field of each line is the kind of count: `author`,
+    `day`, `key` or, with --sizes, `table`.
     """
 
     words: Annotated[
@@ -76,14 +76,14 @@ class Options(Struct, frozen=True, kw_only=True):
             "--most",
             metavar="N",
             min=1,
-            help="Show the N most changed keys and largest tables.",
+            help="Show the N most changed keys and, with --sizes, the N largest tables.",
         ),
     ] = 20
     sizes: Annotated[
         bool,
         typer.Option(
             "--sizes",
-            help="Show the largest tables too. This reads the metadata file of every table.",
+            help="Also show the largest Iceberg tables. This reads the metadata file of each one.",
         ),
     ] = False
     engine: EngineOption = None

@@ -33,21 +33,33 @@ EXAMPLES = (
 class Options(MergingOptions, frozen=True, kw_only=True):
     """Merge the changes of a branch into another, as one commit.
 
-    Prints each key that the source changed, unless the target made the same change: the key, its
-    result (merged, theirs or ours), the content of the target before the merge (ours) and of the
-    source (theirs). `nessie resolve merge FROM` resolves conflicts one by one.
+    Writes a merge commit even if a fast-forward is possible. If a key conflicts, nothing is
+    written, and the exit status is 3. `nessie resolve merge FROM` resolves conflicts one by one.
+
+    Prints a line for each key that the source changed, unless the target made the same change: the
+    key, its result (merged, theirs or ours), and its version on the target before the merge (ours)
+    and on the source (theirs).
     """
 
     source: Annotated[
         str, typer.Argument(metavar="FROM", help="The branch, tag or commit to merge.")
     ]
+    message: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--message",
+            metavar="MSG",
+            help="The commit message. Default: that of git, such as Merge branch 'x' into main.",
+        ),
+    ] = None
     into: Annotated[
         str | None,
         typer.Option(
             "--into",
             "-b",
             metavar="REF",
-            help="The branch to merge into. Default: the current one.",
+            help="The branch to merge into. Default: the current branch.",
         ),
     ] = None
     unrelated: Annotated[

@@ -16,14 +16,14 @@ class Behavior(StrEnum):
 
 
 class SideOptions(Struct, frozen=True, kw_only=True):
-    """The side of a conflict that is taken, by key."""
+    """The side of a conflict that is taken, by key. The help is that of `nessie revert`."""
 
     ours: Annotated[
         list[str] | None,
         typer.Option(
             "--ours",
             metavar="KEY",
-            help="Keep our state of this key, from the target branch. Repeatable.",
+            help="Keep the current state of this key. Repeatable.",
         ),
     ] = None
     theirs: Annotated[
@@ -31,7 +31,7 @@ class SideOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--theirs",
             metavar="KEY",
-            help="Take their state of this key, from the source. Repeatable.",
+            help="Take the state of this key before the reverted commit. Repeatable.",
         ),
     ] = None
 
@@ -39,6 +39,22 @@ class SideOptions(Struct, frozen=True, kw_only=True):
 class DecisionOptions(SideOptions, frozen=True, kw_only=True):
     """The options that decide conflicts of a merge or transplant."""
 
+    ours: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ours",
+            metavar="KEY",
+            help="Keep the target branch's state of this key. Repeatable.",
+        ),
+    ] = None
+    theirs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--theirs",
+            metavar="KEY",
+            help="Take the source's state of this key. Repeatable.",
+        ),
+    ] = None
     message: Annotated[
         str | None,
         typer.Option("-m", "--message", metavar="MSG", help="The commit message."),
@@ -48,8 +64,9 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
         typer.Option(
             "--behavior",
             case_sensitive=False,
-            help="For keys without --ours, --theirs or --resolve: normal merges, force takes"
-            " theirs, drop keeps ours.",
+            help="For keys without --ours, --theirs or --resolve. normal: take the source's"
+            " change; if both sides changed the key differently, it is a conflict. force: take"
+            " theirs. drop: keep ours.",
         ),
     ] = Behavior.NORMAL
     resolve: Annotated[
@@ -58,7 +75,7 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
             "--resolve",
             metavar="KEY=FILE",
             help="Resolve KEY with the content in FILE (`content show --raw` format; - is stdin)."
-            " Repeatable.",
+            " In a merge or transplant, both sides must have KEY. Repeatable.",
         ),
     ] = None
     follow_renames: Annotated[

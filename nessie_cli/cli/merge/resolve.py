@@ -57,10 +57,13 @@ _TRANSPLANT = ("transplant", "cherry-pick")
 class Options(DecisionOptions, frozen=True, kw_only=True):
     """Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.
 
-    On a terminal, the command shows each conflict that no option decides, and asks. --ours and
-    --theirs decide about a merge, transplant or revert, --current and --proposed about the batch.
-    Then the command merges, or commits the batch if -m gives a message. If you skip a
-    conflict, no commit is written; decisions about the batch are kept.
+    On a terminal, the command shows each conflict that no option decides, and asks. Without a
+    terminal, such a conflict is an error. --ours and --theirs decide about a merge, transplant or
+    revert (theirs of a revert: the state before the reverted commit), --current and --proposed
+    about the batch. An option for a key that is not in conflict is an error.
+
+    Then the command writes the merge, transplant or revert. It commits the batch only with -m.
+    If you skip a conflict, no commit is written, but decisions about the batch are kept.
     """
 
     words: Annotated[
@@ -70,17 +73,29 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
             help="The operation with conflicts. Default: the staged batch.",
         ),
     ] = None
+    message: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--message",
+            metavar="MSG",
+            help="The commit message. Without it, the batch stays staged, a merge or revert has its"
+            " default message, and a transplant keeps its messages.",
+        ),
+    ] = None
     current: Annotated[
         list[str] | None,
         typer.Option(
             "--current",
             metavar="KEY",
-            help="Keep the current state of this key, and drop the staged change.",
+            help="Keep the current state of this key, and drop the staged change. Repeatable.",
         ),
     ] = None
     proposed: Annotated[
         list[str] | None,
-        typer.Option("--proposed", metavar="KEY", help="Keep the staged change of this key."),
+        typer.Option(
+            "--proposed", metavar="KEY", help="Keep the staged change of this key. Repeatable."
+        ),
     ] = None
     into: Annotated[
         str | None,
@@ -89,7 +104,7 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
             "--onto",
             "-b",
             metavar="REF",
-            help="For a merge or transplant: the branch to write to. Default: the current one.",
+            help="For a merge or transplant: the branch to write to. Default: the current branch.",
         ),
     ] = None
     unrelated: Annotated[

@@ -38,30 +38,37 @@ EXAMPLES = (
 class Options(SideOptions, frozen=True, kw_only=True):
     """Commit the inverse of a commit.
 
-    A..B is reverted by one commit, all or nothing. Ours is the current state of a key, theirs the
-    state before the reverted commit. Staged changes stay staged and are not committed. `nessie
-    resolve revert REV` resolves conflicts one by one.
+    A range A..B means the commits after A up to B; one commit reverts them all. If a key has
+    changed since, that is a conflict, and nothing is written. Ours is the current state of a key,
+    theirs the state before the reverted commits. Staged changes stay staged and are not committed.
+    `nessie resolve revert REV` resolves conflicts one by one.
     """
 
     revision: Annotated[
         str,
         typer.Argument(
             metavar="REV|RANGE",
-            help="The commit or range to revert. A merge is reverted as a whole.",
+            help="The commit or range to revert. A merge is reverted against its first parent.",
         ),
     ]
     message: Annotated[
         list[str] | None,
         typer.Option(
-            "-m", "--message", metavar="MSG", help="The commit message; repeat for paragraphs."
+            "-m",
+            "--message",
+            metavar="MSG",
+            help="The commit message; repeat for paragraphs. Default: a message that names the"
+            " reverted commits.",
         ),
     ] = None
     no_commit: Annotated[
-        bool, typer.Option("--no-commit", "-n", help="Only stage the inverse.")
+        bool, typer.Option("--no-commit", "-n", help="Stage the inverse, and do not commit it.")
     ] = False
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show what would happen, and write nothing."),
+        typer.Option(
+            "--dry-run", help="Check whether the revert would succeed, and write nothing."
+        ),
     ] = False
 
 

@@ -29,15 +29,20 @@ EXAMPLES = (
 class Options(MergingOptions, frozen=True, kw_only=True):
     """Copy commits onto a branch, each as a new commit (cherry-pick).
 
-    Each commit keeps its authors and properties, and its message unless -m is given. `nessie
-    resolve transplant REV|RANGE...` resolves conflicts one by one.
+    Each commit keeps its authors, author time and properties, and its message unless -m is given.
+    If one commit conflicts, none is written, and the exit status is 3. `nessie resolve transplant
+    REV|RANGE...` resolves conflicts one by one.
+
+    --ours and --behavior drop keep ours only if the key conflicts. Changes without a conflict are
+    applied.
     """
 
     words: Annotated[
         list[str],
         typer.Argument(
             metavar="REV|RANGE...",
-            help="Commits and ranges, in the order in which they are applied.",
+            help="Commits and ranges, in the order in which they are applied. The commits of a"
+            " range are applied oldest first.",
         ),
     ]
     message: Annotated[
@@ -52,7 +57,10 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     onto: Annotated[
         str | None,
         typer.Option(
-            "--onto", "-b", metavar="REF", help="The branch to write to. Default: the current one."
+            "--onto",
+            "-b",
+            metavar="REF",
+            help="The branch to write to. Default: the current branch.",
         ),
     ] = None
     source: Annotated[

@@ -35,8 +35,8 @@ EXAMPLES = (
 class Options(ReferenceOptions, frozen=True, kw_only=True):
     """List, create, delete, rename or assign branches.
 
-    -v adds the commits ahead of and behind the default branch, and the last commit. Counts follow
-    first parents, so a merged branch still counts as ahead.
+    -v adds the last commit, and how many commits the branch is ahead of and behind the default
+    branch. Only first parents count, so a branch is still ahead after it was merged.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

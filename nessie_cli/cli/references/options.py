@@ -21,8 +21,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         list[str] | None,
         typer.Argument(
             metavar="[NAME [START]]",
-            help="The branch to create, and the revision where it starts (default: HEAD). The"
-            " options below take other arguments.",
+            help="The branch to create, and the revision where it starts (default: HEAD). -l, -d,"
+            " -m, -c and -f take other arguments.",
         ),
     ] = None
     list_: Annotated[
@@ -30,8 +30,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "-l",
             "--list",
-            help="List {references}, or those that match NAME or a glob. Default if no name is"
-            " given.",
+            help="List all {references}, or those that match a name or a glob: -l [NAME...]."
+            " Default if no name is given.",
         ),
     ] = False
     contains: Annotated[
@@ -78,7 +78,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--sort",
             metavar="KEY",
-            help="Sort by name, time, ahead or behind. A leading - reverses, as in -time.",
+            help="Sort by name (default), time (of the last commit), ahead or behind. A leading -"
+            " reverses, as in -time.",
         ),
     ] = None
     show_current: Annotated[
@@ -110,14 +111,17 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
     assign: Annotated[
         bool,
         typer.Option(
-            "-f", "--force", help="Move the existing {reference} NAME to TARGET: -f NAME TARGET."
+            "-f",
+            "--force",
+            help="Assign: point the existing {reference} NAME at another commit: -f NAME TARGET.",
         ),
     ] = False
     if_exists: Annotated[
         bool,
         typer.Option(
             "--if-exists",
-            help="With -d, {rename} or -f: succeed and do nothing if NAME does not exist.",
+            help="With -d, {rename} or -f: ignore a {reference} that does not exist, instead of"
+            " failing.",
         ),
     ] = False
     if_not_exists: Annotated[

@@ -38,15 +38,15 @@ _USAGE = "`nessie switch REF`, `nessie switch -`, or `nessie switch -c NAME [STA
 class Options(Struct, frozen=True, kw_only=True):
     """Change the workspace's current reference.
 
-    The staged batch moves to the new reference. Each operation still expects the state of its key
-    on which it was staged; `nessie status` shows what would conflict on the new reference.
+    The staged batch moves to the new reference. An operation conflicts there if its key differs
+    from the state on which it was staged; `nessie status` shows these conflicts.
     """
 
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="REF | - | -c NAME [START]",
-            help="The reference to switch to; - is the previous one.",
+            help="The branch or tag to switch to; - is the previous one.",
         ),
     ] = None
     create: Annotated[
@@ -55,7 +55,7 @@ class Options(Struct, frozen=True, kw_only=True):
             "-c",
             "--create",
             metavar="NAME",
-            help="Create this branch first, at START. Default: HEAD.",
+            help="Create this branch at START (default: HEAD), and switch to it.",
         ),
     ] = None
 

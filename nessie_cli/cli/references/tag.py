@@ -38,7 +38,8 @@ _AT_ONCE = 1000
 class Options(ReferenceOptions, frozen=True, kw_only=True):
     """List, create, delete, rename or assign tags.
 
-    -v adds the time, the author and the message: the tag's own, otherwise that of its commit.
+    -v adds the time and the author of the tagged commit, and the first line of the tag's message. A
+    tag without a message shows that of its commit.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
@@ -50,8 +51,8 @@ class Options(ReferenceOptions, frozen=True, kw_only=True):
         list[str] | None,
         typer.Argument(
             metavar="[NAME [START]]",
-            help="The tag to create, and the commit that it points at (default: HEAD). The options"
-            " below take other arguments.",
+            help="The tag to create, and the commit that it points at (default: HEAD). -l, -d,"
+            " --move and -f take other arguments.",
         ),
     ] = None
     message: Annotated[

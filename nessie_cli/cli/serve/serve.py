@@ -30,9 +30,12 @@ EXAMPLES = (
 class Options(Struct, frozen=True, kw_only=True):
     """Serve the store over Nessie's REST API and, with --warehouse, Iceberg REST.
 
-    Nessie's API is served in v2 and v1, until the process is stopped. The store must exist;
-    `memory:` is a new, empty one that lasts as long as the server. When the server stops, it
-    finishes the requests that it has accepted, for at most 30 seconds.
+    Serves versions 2 and 1 of Nessie's API until the process is stopped. The store must exist.
+    `--store memory:` is a new, empty store, which is lost when the server stops. Before it stops,
+    the server finishes the requests that it has accepted, for at most 30 seconds.
+
+    Environment variables such as NESSIE_SERVE_TOKENS are the defaults of --tokens, --rules,
+    --jwt-issuer, --jwt-audience, --jwt-keys and the --tls options.
     """
 
     host: Annotated[
@@ -52,7 +55,7 @@ class Options(Struct, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--insecure",
-            help="Listen without authentication on an address that other machines can reach.",
+            help="Start even if other machines can reach the address and authentication is off.",
         ),
     ] = False
     allowed_host: Annotated[
@@ -60,9 +63,10 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--allowed-host",
             metavar="NAME",
-            help="Accept requests to this host name too; repeatable, or with commas. Loopback names"
-            " are always accepted. Also allows an address that other machines can reach without"
-            " authentication.",
+            help="Answer under this host name; repeatable, or with commas. Loopback names and the"
+            " name of --host are always accepted. Default: NESSIE_ALLOWED_HOSTS. Without either, an"
+            " address that other machines can reach is answered under every IP address, and under"
+            " every name if all callers must authenticate. Also has the effect of --insecure.",
         ),
     ] = None
     workers: Annotated[
@@ -76,7 +80,8 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--tokens",
             metavar="FILE",
-            help="Require a token of this file from callers; `nessie token new` writes FILE.",
+            help="Require a token from callers, and accept those in FILE, which `nessie token new`"
+            " writes.",
         ),
     ] = None
     jwt_issuer: Annotated[
@@ -84,7 +89,8 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--jwt-issuer",
             metavar="NAME",
-            help="Accept JSON Web Tokens from this issuer (claim iss). Needs --jwt-audience.",
+            help="Require a token from callers, and accept JSON Web Tokens from this issuer (claim"
+            " iss). Needs --jwt-audience.",
         ),
     ] = None
     jwt_audience: Annotated[
@@ -120,7 +126,10 @@ class Options(Struct, frozen=True, kw_only=True):
     rules: Annotated[
         Path | None,
         typer.Option(
-            "--rules", metavar="FILE", help="Allow only what the rules of FILE grant to a caller."
+            "--rules",
+            metavar="FILE",
+            help="Allow only what the rules of FILE grant to a caller. Needs --tokens, --jwt-issuer"
+            " or --anonymous.",
         ),
     ] = None
     anonymous: Annotated[
@@ -138,7 +147,7 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--tls-cert",
             metavar="FILE",
-            help="Use TLS with this certificate, followed by its chain (PEM).",
+            help="Use TLS. FILE contains the certificate, followed by its chain (PEM).",
         ),
     ] = None
     tls_key: Annotated[
@@ -146,8 +155,8 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--tls-key",
             metavar="FILE",
-            help="The key of the certificate, if it is in another file. "
-            "NESSIE_TLS_KEY_PASSWORD holds its password.",
+            help="The private key, if it is not in the file of --tls-cert."
+            " If it is encrypted, NESSIE_TLS_KEY_PASSWORD contains the password.",
         ),
     ] = None
     tls_client_ca: Annotated[
@@ -155,7 +164,7 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--tls-client-ca",
             metavar="FILE",
-            help="Accept only clients with a certificate signed by this CA.",
+            help="Accept only clients with a certificate signed by a CA in FILE (PEM).",
         ),
     ] = None
     warehouse: Annotated[
@@ -172,7 +181,7 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--allow-location",
             metavar="URI",
-            help="Another location where tables may lie, outside of the warehouses; repeatable.",
+            help="Allow tables at this location outside of the warehouses, too; repeatable.",
         ),
     ] = None
     warehouses: Annotated[
@@ -180,7 +189,8 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--warehouses",
             metavar="FILE",
-            help="A TOML file that defines warehouses: names, locations and storage settings.",
+            help="A TOML file that defines warehouses: names, locations and storage settings."
+            " Excludes --warehouse and --allow-location.",
         ),
     ] = None
     access_log: Annotated[

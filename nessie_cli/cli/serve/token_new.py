@@ -18,14 +18,14 @@ EXAMPLES = (
 class Options(FileOptions, frozen=True, kw_only=True):
     """Create a token for a caller of `nessie serve`, and print it once.
 
-    The file is created if it does not exist. It keeps only a hash of the token. A running server
-    accepts the token immediately.
+    Creates the file if it does not exist. The file contains only a hash of the token. A running
+    server that uses the file accepts the token immediately.
     """
 
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="The caller. Commits by callers with the token have this name."
+            metavar="NAME", help="The caller's name, which is the committer of its commits."
         ),
     ]
     roles: Annotated[

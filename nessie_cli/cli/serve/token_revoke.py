@@ -18,12 +18,15 @@ EXAMPLES = (
 class Options(FileOptions, frozen=True, kw_only=True):
     """Remove tokens from a file.
 
-    A running server rejects them immediately.
+    A running server that uses the file rejects them immediately.
     """
 
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="A name, to revoke all its tokens, or the id of one."),
+        typer.Argument(
+            metavar="NAME",
+            help="A caller's name, to revoke all of its tokens, or the id of one token.",
+        ),
     ]
 
 

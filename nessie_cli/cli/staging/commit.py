@@ -36,9 +36,9 @@ class Options(Struct, frozen=True, kw_only=True):
     """Commit the staged batch, or the operations of a file.
 
     If any operation conflicts, nothing is committed and the batch stays staged. Without a message,
-    your editor opens if there is a terminal (NESSIE_EDITOR, VISUAL, EDITOR); an empty message
-    aborts. --batch reads REST JSON ({"commitMeta": ..., "operations": [...]} or a list) or JSON
-    lines, one operation per line.
+    your editor (NESSIE_EDITOR, VISUAL, EDITOR) opens on a terminal; an empty message aborts the
+    commit. Without a terminal, a message is required. --batch reads REST JSON ({"commitMeta": ...,
+    "operations": [...]} or a list of operations) or JSON lines, one operation per line.
     """
 
     message: Annotated[
@@ -57,7 +57,11 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     author: Annotated[
         list[str] | None,
-        typer.Option(metavar="A", help="An author; repeatable. Default: the setting author."),
+        typer.Option(
+            metavar="A",
+            help="An author; repeatable. Default: NESSIE_AUTHOR, otherwise the setting author,"
+            " otherwise the committer.",
+        ),
     ] = None
     signed_off_by: Annotated[
         list[str] | None,
@@ -69,7 +73,9 @@ class Options(Struct, frozen=True, kw_only=True):
     author_time: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="When the change was made, such as 2026-01-31T12:00:00Z."
+            metavar="TIME",
+            help="When the change was made, such as 2026-01-31T12:00:00Z. Default: the time of the"
+            " commit.",
         ),
     ] = None
     expected_hash: Annotated[
@@ -82,7 +88,10 @@ class Options(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be committed, and write nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Check whether the commit would succeed, and write nothing."
+        ),
     ] = False
 
 

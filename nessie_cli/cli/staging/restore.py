@@ -33,8 +33,8 @@ class Options(CommitOptions, frozen=True, kw_only=True):
     """Restore keys from an earlier revision, as staged changes.
 
     A key that exists now but not at the revision is staged for deletion. A restored content keeps
-    its content id if the key still has a content, and otherwise gets a new one. It also gets a new
-    id if it was renamed since: then both keys have a content.
+    its content id if its key still has a content. It gets a new id if the key has no content
+    now, or if the content was renamed since: then the old and the new key both have a content.
     """
 
     keys: Annotated[

@@ -10,7 +10,8 @@ EXAMPLES = ("nessie stash pop",)
 class Options(NumberOptions, frozen=True, kw_only=True):
     """Stage a stashed batch, and delete it from the stash.
 
-    Fails if a batch is staged: commit, stash or reset it first.
+    The batch is staged for the current branch, even if it was stashed on another one. Fails if a
+    batch is staged: commit, stash or reset it first.
     """
 
 

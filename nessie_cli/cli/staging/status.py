@@ -39,7 +39,7 @@ class Options(Struct, frozen=True, kw_only=True):
             "-s",
             "--short",
             "--porcelain",
-            help="Show one line per staged key: the letter, then C if the key conflicts, then the"
+            help="Show one line per staged change: a letter, then C if the key conflicts, then the"
             " key.",
         ),
     ] = False

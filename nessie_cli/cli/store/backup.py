@@ -19,8 +19,9 @@ class Options(Struct, frozen=True, kw_only=True):
     """Write one consistent state of the store to a new SQLite file.
 
     The store can be read and written meanwhile. FILE appears when it is complete, and is a store
-    itself: open it with --store FILE. Stops at the first damaged object. Needs direct access to
-    the store: for a server's store, run it beside that server.
+    itself: open it with --store FILE. If an object is damaged, the command fails and writes
+    nothing. Needs direct access to the store: for a SQLite store behind a server, run it on the
+    server's machine.
     """
 
     file: Annotated[

@@ -17,8 +17,10 @@ EXAMPLES = ("nessie fsck", "nessie fsck --json")
 class Options(Struct, frozen=True, kw_only=True):
     """Verify every object, reference and link of the store.
 
-    Also verifies the files, the reflog, the settings and the request ids. Problems are printed as
-    they are found. The exit status is 1 if there are any.
+    A link leads from an object to another one, such as from a commit to its parent. Also verifies
+    the SQLite file, the reflog, the settings and the request ids. Problems are printed as they are
+    found. The exit status is 1 if there are any. Needs direct access to the store. `nessie audit`
+    checks the files of tables.
     """
 
 

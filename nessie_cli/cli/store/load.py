@@ -22,8 +22,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Load a backup, or any SQLite store, into an empty store.
 
     The store can be SQLite or PostgreSQL (--store) and is created if it does not exist. A store
-    without commits, as `nessie init` creates it, counts as empty. All hashes are kept. Either
-    everything is loaded or nothing.
+    counts as empty if it is as `nessie init` creates it. All hashes are kept. If the load fails,
+    the store is unchanged.
     """
 
     file: Annotated[

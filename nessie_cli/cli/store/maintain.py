@@ -23,9 +23,10 @@ EXAMPLES = (
 class Options(Struct, frozen=True, kw_only=True):
     """Delete old unreachable objects, expired reflog entries, and expired request ids.
 
-    Request ids are used to detect repeated writes. The store can be read and written meanwhile. The
-    repository settings reflog-expiry (90d) and request-expiry (7d) control when entries expire.
-    Objects that the reflog needs are kept, so `nessie undo` works until then.
+    Request ids are used to detect repeated writes. The store can be read and written meanwhile.
+    Reflog entries and request ids expire at the age in the repository settings reflog-expiry (90d)
+    and request-expiry (7d). Commits in the reflog are kept, so `nessie undo` can restore them until
+    their entries expire. Needs direct access to the store.
     """
 
     grace: Annotated[
@@ -33,7 +34,8 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--grace",
             metavar="DURATION",
-            help="Keep objects written within this time. Choose more than the longest load takes.",
+            help="Keep objects that were written within this time (2h or longer). Choose a longer"
+            " time than the longest commit takes.",
         ),
     ] = "1d"
     dry_run: Annotated[
@@ -43,8 +45,8 @@ class Options(Struct, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--full",
-            help="Rewrite the store and return free space to the file system. Writers wait "
-            "meanwhile; on PostgreSQL, readers too.",
+            help="Also rewrite the store to return free space to the file system. Writers wait"
+            " meanwhile; on PostgreSQL, readers too.",
         ),
     ] = False
 

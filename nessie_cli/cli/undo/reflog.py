@@ -21,12 +21,17 @@ EXAMPLES = ("nessie reflog", "nessie reflog main -n 5", "nessie reflog --all --j
 class Options(Struct, frozen=True, kw_only=True):
     """Show the operations on a reference, newest first: when, by whom and why.
 
-    The first column is the number that `nessie undo --to` accepts.
+    The first column is the number that `nessie undo --to` accepts. When stdout is not a terminal,
+    each line has the tab-separated fields number, reference, before, after, time, user, operation,
+    message.
     """
 
     reference: Annotated[
         str | None,
-        typer.Argument(metavar="[REF]", help="A reference, possibly a deleted one."),
+        typer.Argument(
+            metavar="[REF]",
+            help="A branch or tag, possibly a deleted one. Default: the current reference.",
+        ),
     ] = None
     all_: Annotated[bool, typer.Option("--all", help="Show the operations on all references.")] = (
         False

@@ -41,29 +41,30 @@ _PREVIEWS = {
 class Options(Struct, frozen=True, kw_only=True):
     """Undo your last operation on the store, or the last operation on a reference.
 
-    Prints the last operation first. Without REF, undoes your own last operation on any reference: a
-    commit, a merge, a deletion, ... A second undo redoes it. If the reference has moved since, the
-    command exits with 5. With REF, undoes the newest operation on REF by any user. `nessie
-    revert` undoes older commits.
+    Without REF, undoes your own last operation on any reference: a commit, a merge, a deletion, ...
+    It fails (exit 5) if another user has changed the reference since. With REF, undoes the newest
+    operation on REF, by any user. `nessie undo` again redoes the operation. `nessie revert` undoes
+    older commits.
 
-    An operation that may be another user's needs confirmation. A server without authentication does
-    not record users, so there every operation needs it.
+    The command first prints the operation. If the operation may be another user's, the command asks
+    for confirmation; with --json or without a terminal, it fails unless --yes is given. A server
+    without authentication does not record users, so there this applies to every operation.
 
-    Commits and table files are kept until the operation has left the reflog (90 days, setting
-    reflog-expiry).
+    For 90 days after an operation (setting reflog-expiry), `nessie store maintain` and `nessie gc`
+    keep the commits and table files that are needed to undo it.
     """
 
     reference: Annotated[
         str | None,
-        typer.Argument(metavar="[REF]", help="A reference, possibly a deleted one."),
+        typer.Argument(metavar="[REF]", help="A branch or tag, possibly a deleted one."),
     ] = None
     to: Annotated[
         int | None,
         typer.Option(
             "--to",
             metavar="N",
-            help="Restore the reference to its state after operation N of the reflog. This undoes"
-            " all later operations on it.",
+            help="Restore REF (default: the reference of operation N) to its state after operation"
+            " N of the reflog. This undoes all later operations on it.",
         ),
     ] = None
     yes: Annotated[

@@ -35,16 +35,14 @@ EXAMPLES = (
 class Options(Struct, frozen=True, kw_only=True):
     """Create a workspace (.nessie/), and its store if it does not exist.
 
-    The workspace uses the store that --store, NESSIE_STORE or NESSIE_ENDPOINT names, otherwise
-    .nessie/store.sqlite. A server is never created. Repeating the command is safe: it changes
-    nothing that exists.
+    A new workspace uses the store that --store, NESSIE_STORE or NESSIE_ENDPOINT names, otherwise
+    .nessie/store.sqlite. A server (http:// or https://) must exist already. Repeating the command
+    is safe: it changes nothing that exists.
     """
 
     directory: Annotated[
         str,
-        typer.Argument(
-            metavar="[DIR]", help="The folder of the workspace. Default: the current folder."
-        ),
+        typer.Argument(metavar="[DIR]", help="The folder in which .nessie/ is created."),
     ] = "."
     default_branch: Annotated[
         str,

@@ -34,15 +34,17 @@ class Options(Struct, frozen=True, kw_only=True):
     """Trust a server with credentials, and store a token for it.
 
     A server is a scheme, a host and a port. Credentials are sent only to servers that you named on
-    the command line, in the environment, in your own configuration, or with this command. A
-    workspace alone cannot name one. On a terminal the command asks for a token if no other
-    credentials are configured; an empty answer stores none. The token is checked with the server,
-    then stored in a file that only you can read.
+    the command line, in the environment, in your own configuration, or with this command. A server
+    that only a workspace names gets none.
+
+    On a terminal, the command asks for a token if no other credentials are configured; after an
+    empty answer it stores none. A token is stored only if the server accepts it, in a file that
+    only you can read. A database gets no token.
     """
 
     url: Annotated[
         str,
-        typer.Argument(metavar="URL", help="The server, or a PostgreSQL database."),
+        typer.Argument(metavar="URL", help="The URL of a server, or of a PostgreSQL database."),
     ]
     token_stdin: Annotated[
         bool,
@@ -50,7 +52,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
     forget: Annotated[
         bool,
-        typer.Option("--forget", help="Forget the server and delete its token."),
+        typer.Option("--forget", help="Stop trusting the server, and delete its stored token."),
     ] = False
 
 
