@@ -189,13 +189,14 @@ References, commits, contents and errors have the shapes of Nessie's REST API v2
 Later versions may add attributes, so ignore unknown attributes.
 Attributes are never renamed or removed within a major version.
 
-With `--jsonl`, a listing of any length prints one record per line as it is read.
+With `--jsonl`, a listing prints one record per line as it is read.
 If it fails midway, the last line is `{{"error": ...}}`.
-Other commands print their document on one line.
+Other commands print the same document as with `--json`, on one line.
 
 Every command has a JSON Schema (2020-12).
 The schemas share [definitions.json](definitions.json).
-The column "document" names the definitions that a command prints.
+The column "document" names the definitions of the documents that a command can print.
+After "per line" are the definitions of the records that `--jsonl` prints.
 `nessie content view` is an alias of `nessie content show`.
 `nessie cherry-pick` is an alias of `nessie transplant`.
 
@@ -203,7 +204,7 @@ The column "document" names the definitions that a command prints.
 |---|---|---|
 {rows}
 
-`--help` and `nessie help` print an object with `name` and `text`.
+With `--json`, `--help` and `nessie help` print an object with `name` and `text`.
 """
 
 

@@ -35,7 +35,7 @@ def no_resolutions(_: Any) -> Sequence[str]:
 
 
 class InvalidInput(NessieError):
-    """The input is always invalid: a malformed name, key, hash, content, batch or argument."""
+    """The call is invalid: a malformed name, key, hash, content or batch, or not possible here."""
 
     code = "BAD_REQUEST"
     status = 400
@@ -112,7 +112,7 @@ class RunNotFound(NotFound):
 
 
 class AlreadyExists(NessieError):
-    """A reference with this name exists already."""
+    """A reference with this name already exists."""
 
     code = "REFERENCE_ALREADY_EXISTS"
     status = 409
@@ -123,13 +123,13 @@ class AlreadyExists(NessieError):
 
 
 class ContentExists(AlreadyExists):
-    """A content with this key exists already, although the caller requires a new one."""
+    """A content with this key already exists, although the caller requires a new one."""
 
     code = "CONTENT_ALREADY_EXISTS"
 
 
 class FileExists(AlreadyExists):
-    """A file with this name exists already."""
+    """A file with this name already exists."""
 
     code = "FILE_ALREADY_EXISTS"
 
@@ -143,10 +143,10 @@ class StoreNotEmpty(AlreadyExists):
 class ReferenceConflict(NessieError):
     """A commit, merge or transplant conflicts with the current state of the branch.
 
-    `conflicts` contains all of them (`model.Conflict`). `reference` and `head` are where the branch
-    is, `expected_hash` is where the caller started. `is_merge` is true if the three states are
-    base, ours and theirs, as in a merge, transplant or revert; otherwise they are expected, current
-    and proposed.
+    `conflicts` contains all of them (`model.Conflict`). `reference` is the branch, `head` its
+    current hash, and `expected_hash` the commit that the caller started from. `is_merge` is true if
+    the three states are base, ours and theirs, as in a merge, transplant or revert; otherwise they
+    are expected, current and proposed.
 
     The command line sets `resolutions`, `resolver` (the command that resolves one conflict after
     the other), `source` (the name of their side), and `left` (the keys that the user was asked
@@ -204,7 +204,7 @@ class ReferenceMoved(ReferenceConflict):
 
 
 class NotAllowed(NessieError):
-    """A rule of the repository forbids this, or the caller lacks permission."""
+    """A rule of the repository forbids this, or the caller is unknown or lacks permission."""
 
     code = "FORBIDDEN"
     status = 403
@@ -244,7 +244,7 @@ class DamagedObject(StoreUnavailable):
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """The connection was lost after a write was sent.
+    """The connection was lost after a write was sent, so it may have happened.
 
     `request_id` serves to look up its outcome.
     """

@@ -58,8 +58,8 @@ class Step(Struct, frozen=True):
 class Revision(Struct, frozen=True):
     """A parsed revision.
 
-    `name` is a reference name, HEAD or (for a bare word) a shortened hash; `hash` what stood behind
-    the `@`.
+    `name` is a reference name, HEAD or (for a bare word) a hash, perhaps abbreviated. `hash` is the
+    text after the `@`.
     """
 
     name: str | None
@@ -98,7 +98,7 @@ def parse(text: str, now: datetime | None = None) -> Revision:
     base, rest = (text[: first.start()], text[first.start() :]) if first else (text, "")
     name, at, hash_ = base.partition("@")
     if not base:
-        raise InvalidInput(f"revision {text!r}: names no reference and no commit")
+        raise InvalidInput(f"revision {text!r} names no reference and no commit")
     if at and hash_ and not re.fullmatch(_HASH, hash_):
         raise InvalidInput(
             f"revision {text!r}: {hash_!r} is not a commit hash (4 to 64 hexadecimal digits)"
@@ -151,9 +151,10 @@ def parse_range(text: str, now: datetime | None = None) -> RevisionRange | Revis
 
 
 def parse_time(text: str, now: datetime | None = None) -> datetime:
-    """Returns the time of an ISO instant, epoch milliseconds, `2 hours ago` or `today`.
+    """Returns the time of an ISO instant, epoch milliseconds, `2 hours ago`, `now` or `today`.
 
-    A time without a zone is in UTC. Raises `InvalidInput`.
+    `today` is the last midnight, `yesterday` 24 hours ago. A time without a zone is in UTC. Raises
+    `InvalidInput`.
     """
     text = text.strip()
     now = now or datetime.now(UTC)

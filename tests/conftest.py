@@ -16,7 +16,7 @@ from tests.environment import pin  # noqa: E402
 
 pin()
 
-# Tests that read or change a store file directly keep the check sums of its pages valid.
+# Tests that read or change a store file directly keep the checksums of its pages valid.
 load_page_checks()
 apsw.set_default_vfs(VFS)
 

@@ -128,7 +128,7 @@ def main(folder: Path, files: list[Path]) -> int:
     """Releases files, one after another; returns the exit code."""
     for file in files:
         if not file.is_file():
-            sys.exit(f"pipeline: {file}: there is no such file")
+            sys.exit(f"pipeline: {file}: no such file")
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "catalog.sqlite").exists():
         create(str(folder / "catalog.sqlite")).close()

@@ -22,7 +22,10 @@ _AHEAD = 4 * THREADS
 
 
 def findings(
-    entries: Iterable[Entry], counts: Counts, progress: Progress | None = None
+    entries: Iterable[Entry],
+    counts: Counts,
+    progress: Progress | None = None,
+    files: Files | None = None,
 ) -> Generator[Finding]:
     """Yields the findings about contents in their order, then about several of them together.
 
@@ -30,7 +33,7 @@ def findings(
     Memory: one UUID for each table.
     """
     holders: dict[str, list[Holder]] = {}
-    files = Files()
+    files = files or Files()
 
     def audit(entry: Entry) -> Audited:
         return (

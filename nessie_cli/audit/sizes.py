@@ -58,7 +58,7 @@ def size_of_table(key: ContentKey, content: IcebergTable, files: Files) -> Size:
         return Size(key, problem=error.message)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
         return Size(
-            key, problem=f"{shown(content.metadata_location)}: is not valid Iceberg metadata"
+            key, problem=f"{shown(content.metadata_location)} is not valid Iceberg metadata"
         )
 
 

@@ -337,7 +337,7 @@ def _need_answer(removed: Iterable[Removed]) -> None:
     """Raises `StoreUnavailable` if a file system does not answer, because all others would fail."""
     for one in removed:
         if one.silent:
-            raise StoreUnavailable(f"{one.location}: cannot be deleted: {one.message}")
+            raise StoreUnavailable(f"{one.location} cannot be deleted: {one.message}")
 
 
 def _of_before(one: Removed, interrupted: set[str]) -> Removed:

@@ -39,7 +39,7 @@ class Trail:
                 except msgspec.DecodeError:
                     if not line.endswith(b"\n"):
                         return
-                    raise InvalidInput(f"{self._path}, line {number}: is not JSON") from None
+                    raise InvalidInput(f"{self._path}, line {number} is not JSON") from None
                 yield entry
 
     def settled(self) -> Iterator[str]:
@@ -103,7 +103,7 @@ class Trail:
                 os.fsync(file.fileno())
         except OSError as error:
             raise StoreUnavailable(
-                f"{self._path}: cannot be written, so nothing is deleted: {error.strerror}"
+                f"{self._path} cannot be written, so nothing is deleted: {error.strerror}"
             ) from None
 
 

@@ -51,7 +51,7 @@ class Dataset:
             raise InvalidInput(f"{self._run}: the run has no {self.name} yet")
         if not (self._run / current).is_dir():
             raise InvalidInput(
-                f"{self._run / current}: is missing. Hint: begin a new run with `nessie gc mark`"
+                f"{self._run / current} is missing. Hint: begin a new run with `nessie gc mark`"
             )
         return self._run / current
 
@@ -97,7 +97,7 @@ class Dataset:
                     )
             except (pa.ArrowInvalid, OSError) as error:
                 raise InvalidInput(
-                    f"{path}: cannot be read: {str(error).partition(chr(10))[0]}"
+                    f"{path} cannot be read: {str(error).partition(chr(10))[0]}"
                 ) from None
 
     def records(self, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -131,7 +131,7 @@ class Dataset:
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise StoreUnavailable(
-                f"{folder}: cannot be written: {error.strerror or error}"
+                f"{folder} cannot be written: {error.strerror or error}"
             ) from None
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)

@@ -82,7 +82,7 @@ class Parts:
             make_durable(self._folder)
         except OSError as error:
             raise StoreUnavailable(
-                f"{self._folder}: cannot be written: {error.strerror or error}"
+                f"{self._folder} cannot be written: {error.strerror or error}"
             ) from None
         replace_text(self._notes(number), msgspec.json.encode(notes).decode())
 

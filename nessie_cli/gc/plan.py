@@ -122,7 +122,7 @@ def scope_of(run: Run, settings: Settings, find: Callable[[Finding], None]) -> S
                     content_id,
                     key,
                     location=base,
-                    message=f"{key}: is at {base}, {reason}; no file there is collected",
+                    message=f"{key} is at {base}, {reason}; no file there is collected",
                 )
             )
     untouched = LocationSet([*_untouched(marks), *_own_files(run, settings)])
@@ -187,7 +187,7 @@ def rows_below(
     """
     for found in files_below(root, properties):
         if isinstance(found, Unlisted):
-            message = f"{found.location}: cannot be listed: {found.message}"
+            message = f"{found.location} cannot be listed: {found.message}"
             if found.silent:
                 raise StoreUnavailable(message)
             yield Finding(LISTING, location=found.location, message=message)

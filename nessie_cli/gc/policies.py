@@ -90,12 +90,12 @@ def _instant(text: str, given: str) -> datetime:
     try:
         since = datetime.fromisoformat(given)
     except ValueError:
-        raise InvalidInput(f"retention policy {text!r}: is not valid. Hint: {_RULE}") from None
+        raise InvalidInput(f"retention policy {text!r} is not valid. Hint: {_RULE}") from None
     if since.tzinfo is None:
         raise InvalidInput(
             f"retention policy {text!r}: an instant needs a time zone. Hint: write {given}Z for UTC"
             if "T" in given
-            else f"retention policy {text!r}: is not valid. Hint: {_RULE}"
+            else f"retention policy {text!r} is not valid. Hint: {_RULE}"
         )
     return since.astimezone(UTC)
 
@@ -105,7 +105,7 @@ def _pattern(name: str) -> Pattern[str]:
         return re.compile(name)
     except re.error as error:
         raise InvalidInput(
-            f"pattern {name!r} of a retention policy: is not a regular expression: {error}"
+            f"pattern {name!r} of a retention policy is not a regular expression: {error}"
         ) from None
 
 

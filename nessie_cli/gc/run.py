@@ -268,7 +268,7 @@ class Runs:
                 number += 1
                 continue
             except OSError as error:
-                raise StoreUnavailable(f"{folder}: cannot be created: {error.strerror}") from None
+                raise StoreUnavailable(f"{folder} cannot be created: {error.strerror}") from None
             run = Run(folder, RunInfo(id=id_, state=State.MARKING, created=now, settings=settings))
             run.update()
             return run
@@ -324,10 +324,10 @@ def _by_time(id_: str) -> tuple[str, int]:
 def _read(folder: Path) -> RunInfo:
     found: RunInfo | None = _decoded(folder / RUN_FILE, RunInfo)
     if found is None:
-        raise RunNotFound(f"{folder / RUN_FILE}: is missing", folder.name)
+        raise RunNotFound(f"{folder / RUN_FILE} is missing", folder.name)
     if found.format != FORMAT:
         raise InvalidInput(
-            f"{folder / RUN_FILE}: has format {found.format}; this program supports format {FORMAT}"
+            f"{folder / RUN_FILE} has format {found.format}; this program supports format {FORMAT}"
         )
     return found
 

@@ -112,7 +112,7 @@ class NessieCatalog(MetastoreCatalog):
         url = self._reference.repository.url
         if url == "memory:":
             raise TypeError(
-                "memory: is a store of one process. Hint: "
+                "memory is a store of one process. Hint: "
                 "a catalog for several processes needs a file or a server"
             )
         return _opened_again, (
@@ -503,7 +503,7 @@ class NessieCatalog(MetastoreCatalog):
             return content
         view = isinstance(content, IcebergView)
         raise ValidationError(
-            f"{metadata_location}: is the metadata of a {'view' if view else 'table'}, "
+            f"{metadata_location} is the metadata of a {'view' if view else 'table'}, "
             f"not of a {'table' if view else 'view'}"
         )
 

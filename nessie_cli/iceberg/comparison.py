@@ -67,7 +67,7 @@ def compare(
         where = " or ".join(
             dict.fromkeys(shown(side.content.metadata_location) for side in sides if side)
         )
-        return Comparison(problems=(f"{where}: is not valid Iceberg metadata",))
+        return Comparison(problems=(f"{where} is not valid Iceberg metadata",))
 
 
 def figures_of(content: IcebergTable | IcebergView, document: Document) -> dict[str, str]:
@@ -86,7 +86,7 @@ def figures_of(content: IcebergTable | IcebergView, document: Document) -> dict[
         return counts | {f"column {path}": text for path, text in _columns(side).values()}
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
         raise InvalidInput(
-            f"{shown(content.metadata_location)}: is not valid Iceberg metadata"
+            f"{shown(content.metadata_location)} is not valid Iceberg metadata"
         ) from None
 
 

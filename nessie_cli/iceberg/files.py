@@ -84,7 +84,7 @@ class Files:
         data = self._asked(uri, _read_whole, _read_through)
         if len(data) > MAX_BYTES:
             raise InvalidInput(
-                f"{shown(uri)}: is larger than {MAX_BYTES // 2**20} MiB, "
+                f"{shown(uri)} is larger than {MAX_BYTES // 2**20} MiB, "
                 "the limit for metadata files"
             )
         return data
@@ -118,9 +118,9 @@ class Files:
                 f"it supports {', '.join(SCHEMA_TO_FILE_IO)}"
             )
         if not _path_of(uri).strip("/"):
-            raise InvalidInput(f"{shown(uri)}: does not name a file")
+            raise InvalidInput(f"{shown(uri)} does not name a file")
         if self._silent[authority_of(uri)] >= TRIES:
-            raise NoAnswer(f"{shown(uri)}: cannot be read: {authority_of(uri)} does not answer")
+            raise NoAnswer(f"{shown(uri)} cannot be read: {authority_of(uri)} does not answer")
         try:
             found = self._asked_there(uri, scheme, asked)
         except NoAnswer:
@@ -141,12 +141,12 @@ class Files:
                 self._remote[scheme] = load_file_io(self._properties, uri)
             return asked(self._remote[scheme].new_input(uri))
         except FileNotFoundError:
-            raise MissingFile(f"{shown(uri)}: there is no such file") from None
+            raise MissingFile(f"{shown(uri)}: no such file") from None
         except (ValueError, NotImplementedError, ImportError) as error:
-            raise InvalidInput(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
+            raise InvalidInput(f"{shown(uri)} cannot be read: {first_line(error)}") from None
         except Exception as error:  # noqa: BLE001 - file systems share no base class of errors
             kind = NoAnswer if is_no_answer(error) else StoreUnavailable
-            raise kind(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
+            raise kind(f"{shown(uri)} cannot be read: {first_line(error)}") from None
 
 
 def read_file(uri: str, properties: Mapping[str, str] | None = None) -> bytes:
@@ -170,13 +170,13 @@ def local_path(uri: str) -> Path:
         host, slash, path = rest[2:].partition("/")
         if host not in ("", "localhost"):
             raise InvalidInput(
-                f"{shown(uri)}: names the host {host!r}. "
+                f"{shown(uri)} names the host {host!r}. "
                 "Hint: write file:/absolute/path or file:///absolute/path"
             )
         rest = slash + path
     if not rest.startswith("/"):
         raise InvalidInput(
-            f"{shown(uri)}: is a relative URI. "
+            f"{shown(uri)} is a relative URI. "
             "Hint: write file:/absolute/path, or the path without 'file:'"
         )
     decoded = unquote(rest) if "%" in rest else rest
@@ -193,15 +193,15 @@ def _asked_locally(uri: str, asked: Callable[[Path], T]) -> T:
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
             raise InvalidInput(
-                f"{shown(uri)}: is a folder. Hint: name the metadata file in it{_suggestion(path)}"
+                f"{shown(uri)} is a folder. Hint: name the metadata file in it{_suggestion(path)}"
             )
         if not stat.S_ISREG(kind):
-            raise InvalidInput(f"{shown(uri)}: is not a regular file")
+            raise InvalidInput(f"{shown(uri)} is not a regular file")
         return asked(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingFile(f"{shown(uri)}: there is no such file") from None
+        raise MissingFile(f"{shown(uri)}: no such file") from None
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{shown(uri)}: cannot be read: {first_line(error)}") from None
+        raise InvalidInput(f"{shown(uri)} cannot be read: {first_line(error)}") from None
 
 
 def _read_whole(path: Path) -> bytes:
@@ -237,7 +237,7 @@ def _path_of(uri: str) -> str:
     try:
         return urlsplit(uri).path
     except ValueError as error:
-        raise InvalidInput(f"{shown(uri)}: is not a URI: {first_line(error)}") from None
+        raise InvalidInput(f"{shown(uri)} is not a URI: {first_line(error)}") from None
 
 
 def _read_through(file: Any) -> bytes:

@@ -63,9 +63,9 @@ def filesystem(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
             location
         )[0]
     except (ImportError, TypeError, ValueError) as error:
-        raise InvalidInput(f"{shown(location)}: cannot be listed: {first_line(error)}") from None
+        raise InvalidInput(f"{shown(location)} cannot be listed: {first_line(error)}") from None
     except OSError as error:
-        raise NoAnswer(f"{shown(location)}: cannot be reached: {first_line(error)}") from None
+        raise NoAnswer(f"{shown(location)} cannot be reached: {first_line(error)}") from None
 
 
 def upload_small_files_at_once(file_io: Any) -> None:

@@ -32,7 +32,7 @@ def normalised(location: str) -> str:
     if scheme in ("", "file"):
         return _local(location)
     if "?" in location or "#" in location:
-        raise InvalidInput(f"{shown(location)}: is ambiguous, because it contains '?' or '#'")
+        raise InvalidInput(f"{shown(location)} is ambiguous, because it contains '?' or '#'")
     authority, slash, path = location.partition(":")[2].removeprefix("//").partition("/")
     scheme = _SAME_AS.get(scheme, scheme)
     return f"{scheme}://{authority}{_SLASHES.sub('/', slash + path).rstrip('/')}"
@@ -41,7 +41,7 @@ def normalised(location: str) -> str:
 def _local(location: str) -> str:
     path = str(local_path(location))
     if not path.startswith("/"):
-        raise InvalidInput(f"{shown(location)}: is not absolute")
+        raise InvalidInput(f"{shown(location)} is not absolute")
     # Not os.path.normpath: after a symbolic link, `..` is not the parent in the text.
     folder, _, name = path.rstrip("/").rpartition("/")
     if name in ("", ".", ".."):

@@ -73,9 +73,9 @@ def parse_document(data: bytes, uri: str) -> Document:
 def content_of(document: Any, location: str) -> IcebergTable | IcebergView:
     """Returns the content for the JSON of a metadata file."""
     if not isinstance(document, dict):
-        raise InvalidInput("is not an Iceberg metadata file: it is not a JSON object")
+        raise InvalidInput("not an Iceberg metadata file: it is not a JSON object")
     if "format-version" not in document:
-        raise InvalidInput("is not an Iceberg metadata file: 'format-version' is missing")
+        raise InvalidInput("not an Iceberg metadata file: 'format-version' is missing")
     return _view(document, location) if "view-uuid" in document else _table(document, location)
 
 
@@ -108,26 +108,26 @@ def in_state(document: Document, content: IcebergTable) -> Document:
 def _document(data: bytes) -> Any:
     data = _decompressed(data) if data.startswith(_GZIP) else data
     if not data.strip():
-        raise InvalidInput("is empty, not an Iceberg metadata file")
+        raise InvalidInput("empty, not an Iceberg metadata file")
     for magic, what in _OTHER_FORMATS.items():
         if data.startswith(magic):
-            raise InvalidInput(f"is {what}, not an Iceberg metadata file")
+            raise InvalidInput(f"{what}, not an Iceberg metadata file")
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise InvalidInput("is not an Iceberg metadata file: it is not UTF-8 text") from None
+        raise InvalidInput("not an Iceberg metadata file: it is not UTF-8 text") from None
     except json.JSONDecodeError as error:
         if _is_cut_off(error):
             raise InvalidInput(
-                f"is truncated: the JSON ends in line {error.lineno}, in the middle of a value"
+                f"truncated: the JSON ends in line {error.lineno}, in the middle of a value"
             ) from None
         raise InvalidInput(
-            "is not an Iceberg metadata file: "
+            "not an Iceberg metadata file: "
             f"invalid JSON at line {error.lineno} column {error.colno}"
         ) from None
     except (RecursionError, ValueError):
         raise InvalidInput(
-            "is not an Iceberg metadata file: "
+            "not an Iceberg metadata file: "
             "its JSON is nested too deeply or has a number with too many digits"
         ) from None
 
@@ -145,11 +145,10 @@ def _decompressed(data: bytes) -> bytes:
     except EOFError:
         raise InvalidInput("is truncated: the compressed data ends too early") from None
     except (OSError, zlib.error):
-        raise InvalidInput("is damaged: it cannot be decompressed with gzip") from None
+        raise InvalidInput("damaged: it cannot be decompressed with gzip") from None
     if len(plain) > MAX_BYTES:
         raise InvalidInput(
-            f"is larger than {MAX_BYTES // 2**20} MiB when decompressed, "
-            "the limit for metadata files"
+            f"larger than {MAX_BYTES // 2**20} MiB when decompressed, the limit for metadata files"
         )
     return plain
 
@@ -242,10 +241,10 @@ def _view(document: Document, location: str) -> IcebergView:
 def _format(document: Document, what: str, newest: int) -> int:
     version = _whole_number(document, "format-version")
     if version < 1:
-        raise InvalidInput(f"is not an Iceberg metadata file: 'format-version' is {version}")
+        raise InvalidInput(f"not an Iceberg metadata file: 'format-version' is {version}")
     if version > newest:
         raise InvalidInput(
-            f"is Iceberg {what} metadata of format version {version}, "
+            f"Iceberg {what} metadata of format version {version}, "
             f"which is not supported; supported: 1 to {newest}"
         )
     return version
@@ -254,9 +253,9 @@ def _format(document: Document, what: str, newest: int) -> int:
 def _need(document: Document, attribute: str, kind: type, words: str) -> Any:
     value = document.get(attribute)
     if value is None:
-        raise InvalidInput(f"is not an Iceberg metadata file: {attribute!r} is missing")
+        raise InvalidInput(f"not an Iceberg metadata file: {attribute!r} is missing")
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise InvalidInput(f"is not an Iceberg metadata file: {attribute!r} is not {words}")
+        raise InvalidInput(f"not an Iceberg metadata file: {attribute!r} is not {words}")
     return value
 
 
@@ -270,6 +269,5 @@ def _find(document: Document, attribute: str, wanted: int, items: str, item_id: 
         if isinstance(item, dict) and item.get(item_id) == wanted:
             return item
     raise InvalidInput(
-        f"is not valid Iceberg metadata: {attribute!r} is {wanted}, "
-        f"which is not among its {items!r}"
+        f"not valid Iceberg metadata: {attribute!r} is {wanted}, which is not among its {items!r}"
     )

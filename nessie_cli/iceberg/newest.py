@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import first_line, local_path, read_file, scheme_of, shown
@@ -19,18 +20,19 @@ def is_folder(uri: str) -> bool:
     return ".metadata.json" not in uri
 
 
-def newest_metadata(folder: str) -> str:
+def newest_metadata(folder: str, properties: Mapping[str, str]) -> str:
     """Returns the location of the newest metadata file in a folder or its folder `metadata`.
 
-    `version-hint.text` contains the version. Without it, the highest version is the newest. Raises
-    `InvalidInput` if there is no metadata file, or if several have that version.
+    `version-hint.text` contains the version. Without it, the highest version is the newest.
+    `properties` are those of the file system. Raises `InvalidInput` if there is no metadata file,
+    or if several have that version.
     """
     for place in (f"{folder.rstrip('/')}/metadata", folder.rstrip("/")):
-        names = _names(place)
+        names = _names(place, properties)
         versions = [(int(found[1]), name) for name in names if (found := _METADATA.fullmatch(name))]
         if not versions:
             continue
-        wanted = _hinted(place) if _HINT in names else max(versions)[0]
+        wanted = _hinted(place, properties) if _HINT in names else max(versions)[0]
         found_names = [name for version, name in versions if version == wanted]
         if len(found_names) == 1:
             return f"{place}/{found_names[0]}"
@@ -42,10 +44,10 @@ def newest_metadata(folder: str) -> str:
             f"{shown(place)}: several files have version {wanted}: "
             f"{', '.join(sorted(found_names))}. Hint: name one of them"
         )
-    raise InvalidInput(f"{shown(folder)}: has no metadata file of an Iceberg table or view")
+    raise InvalidInput(f"{shown(folder)} has no metadata file of an Iceberg table or view")
 
 
-def _names(folder: str) -> list[str]:
+def _names(folder: str, properties: Mapping[str, str]) -> list[str]:
     if scheme_of(folder) in ("", "file"):
         local = local_path(folder)
         return [one.name for one in local.iterdir()] if local.is_dir() else []
@@ -53,16 +55,16 @@ def _names(folder: str) -> list[str]:
 
     from nessie_cli.iceberg.filesystems import filesystem
 
-    system, path = filesystem(folder, {})
+    system, path = filesystem(folder, properties)
     try:
         found = system.get_file_info(FileSelector(path, allow_not_found=True))
     except OSError as error:
-        raise StoreUnavailable(f"{shown(folder)}: cannot be listed: {first_line(error)}") from None
+        raise StoreUnavailable(f"{shown(folder)} cannot be listed: {first_line(error)}") from None
     return [one.base_name for one in found]
 
 
-def _hinted(folder: str) -> int:
-    text = read_file(f"{folder}/{_HINT}").decode("ascii", "replace").strip()
+def _hinted(folder: str, properties: Mapping[str, str]) -> int:
+    text = read_file(f"{folder}/{_HINT}", properties).decode("ascii", "replace").strip()
     if not text.isdecimal():
         raise InvalidInput(f"{shown(folder)}/{_HINT}: {text[:40]!r} is not a version")
     return int(text)

@@ -39,11 +39,11 @@ def checked(properties: Mapping[str, str | None]) -> dict[str, str]:
     for name, value in given.items():
         if not isinstance(value, str):
             # PyIceberg raises ValueError for invalid options.
-            raise ValueError(f"{name}: must be a string, not {value!r}")  # noqa: TRY004
+            raise ValueError(f"{name} must be a string, not {value!r}")  # noqa: TRY004
         _check_name(name, custom_io=PY_IO_IMPL in given)
     for name in (REF, WAREHOUSE_LOCATION):
         if name in given and not given[name].strip():
-            raise ValueError(f"{name}: is empty. Hint: omit it for the default")
+            raise ValueError(f"{name} is empty. Hint: omit it for the default")
     if WAREHOUSE_LOCATION in given:
         given[WAREHOUSE_LOCATION] = absolute_location(given[WAREHOUSE_LOCATION])
     return given

@@ -137,7 +137,7 @@ class TableFiles(Struct, frozen=True):
         return BrokenFile(
             Fault.NO_SNAPSHOT,
             location,
-            f"{shown(location)}: does not list the catalog's snapshot {snapshot_id}",
+            f"{shown(location)} does not list the catalog's snapshot {snapshot_id}",
         )
 
 
@@ -169,7 +169,7 @@ def needed(location: str, kind: Kind, inside: str) -> ReferencedFile:
         raise BrokenFile(
             Fault.DAMAGED,
             inside,
-            f"{shown(inside)}: contains an invalid location: {error.message}",
+            f"{shown(inside)} contains an invalid location: {error.message}",
         ) from None
 
 
@@ -200,7 +200,7 @@ def read_table(files: Files, location: str) -> TableFiles:
         raise BrokenFile(
             Fault.DAMAGED,
             location,
-            f"{shown(location)}: is not valid Iceberg metadata: {error!r}",
+            f"{shown(location)} is not valid Iceberg metadata: {error!r}",
         ) from None
 
 
@@ -291,7 +291,7 @@ def read_manifest(files: Files, manifest: Manifest) -> list[ReferencedFile]:
         raise BrokenFile(
             Fault.DAMAGED,
             location,
-            f"{shown(location)}: is truncated to {len(data)} of {manifest.length} bytes",
+            f"{shown(location)} is truncated to {len(data)} of {manifest.length} bytes",
         )
 
     def file(row: Row) -> ReferencedFile | None:
@@ -330,7 +330,7 @@ def _rows(
         raise BrokenFile(
             Fault.DAMAGED,
             location,
-            f"{shown(location)}: is not a valid {what}: {first_line(error)}",
+            f"{shown(location)} is not a valid {what}: {first_line(error)}",
         ) from None
 
 

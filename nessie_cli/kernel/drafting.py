@@ -46,7 +46,7 @@ def check_client_meta(meta: CommitMeta) -> None:
     except UnicodeEncodeError:
         raise InvalidInput("the commit metadata contains text that is not valid Unicode") from None
     if meta.author_time is not None and meta.author_time.tzinfo is None:
-        raise InvalidInput(f"author time {meta.author_time}: has no time zone")
+        raise InvalidInput(f"author time {meta.author_time} has no time zone")
 
 
 def _set_by_server(what: str) -> InvalidInput:

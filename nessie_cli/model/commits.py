@@ -17,8 +17,9 @@ class CommitMeta(Struct, frozen=True):
     """The metadata of a commit.
 
     A client sets `message`, `authors`, `signed_off_by`, `author_time` and `properties`; the rest is
-    None or empty until the repository has written the commit. Times are aware datetimes in UTC with
-    microseconds. Each property holds a list of texts.
+    None or empty until the repository has written the commit. The author defaults to the committer,
+    and `author_time` to the commit time. Times are aware datetimes in UTC with microseconds. Each
+    property holds a list of strings; its name is stored in lower case.
     """
 
     message: str
@@ -54,7 +55,8 @@ class LogEntry(Struct, frozen=True):
     """A commit of a log.
 
     `operations` is None if it was not requested; otherwise Deletes sorted by key, then Puts sorted
-    by key. `height` counts the commits along first parents, including this one.
+    by key. `height` counts the commits along first parents, including this one; it is 0 on a server
+    other than `nessie serve`.
     """
 
     meta: CommitMeta

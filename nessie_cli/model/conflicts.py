@@ -38,10 +38,10 @@ class Rename(Struct, frozen=True):
 class Conflict(Struct, frozen=True):
     """A key in conflict.
 
-    `expected` is the state that the caller started from, `actual` the state at HEAD, and `proposed`
-    the state that the operation would store; None means "no content". `changed_by` is the commit
-    that changed `actual`. `source_rename` and `target_rename` are set if a side of a merge renamed
-    the content.
+    `expected` is the content that the caller started from, `actual` the content at HEAD, and
+    `proposed` the content that the operation would store; None means "no content". `changed_by` is
+    the newest commit of the branch that changed the key. `source_rename` and `target_rename` are
+    set if a side of a merge renamed the content.
     """
 
     type: ConflictType

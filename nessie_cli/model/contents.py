@@ -46,7 +46,7 @@ def _text(owner: str, name: str, value: object, *, optional: bool = False) -> No
     if optional and value is None:
         return
     if not isinstance(value, str):
-        raise InvalidInput(f"{owner}.{_camel(name)}: must be text, not {value!r}")
+        raise InvalidInput(f"{owner}.{_camel(name)}: must be a string, not {value!r}")
     if not value.isascii():
         try:
             value.encode()
@@ -58,7 +58,7 @@ def _text(owner: str, name: str, value: object, *, optional: bool = False) -> No
 
 def _texts(owner: str, name: str, values: object) -> None:
     if not isinstance(values, tuple):
-        raise InvalidInput(f"{owner}.{_camel(name)}: must be a list of texts, not {values!r}")
+        raise InvalidInput(f"{owner}.{_camel(name)}: must be a list of strings, not {values!r}")
     for value in values:
         _text(owner, name, value)
 
@@ -180,7 +180,7 @@ class Namespace(Content, frozen=True, kw_only=True):
         _texts(self.type, "elements", self.elements)
         if not isinstance(self.properties, Mapping):
             raise InvalidInput(
-                f"{self.type}.properties: must map texts to texts, not {self.properties!r}"
+                f"{self.type}.properties: must map strings to strings, not {self.properties!r}"
             )
         if self.elements and self.elements[-1] == ".":
             raise InvalidInput("NAMESPACE.elements: the last element must not be '.'")

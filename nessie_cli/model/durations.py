@@ -32,7 +32,7 @@ def parse_duration(text: str) -> timedelta:
             f"duration {text!r}: write it as P3D or PT36H, or in short as 3d, 36h, 1d 12h"
         )
     if not timedelta(0) <= found <= LONGEST:
-        raise InvalidInput(f"duration {text!r}: is negative or longer than {LONGEST.days} days")
+        raise InvalidInput(f"duration {text!r} is negative or longer than {LONGEST.days} days")
     return found
 
 

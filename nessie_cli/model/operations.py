@@ -11,10 +11,10 @@ from nessie_cli.model.keys import ContentKey
 class Put(Struct, frozen=True, gc=False):
     """Create or update the content of a key.
 
-    A new content carries no id (the repository gives one); an update carries the id it has.
-    `expected_content`, where given, is compared with the state at HEAD, and a difference is a
-    VALUE_DIFFERS conflict. With `expected_content`, a Put with a different content id drops the old
-    content and creates a new one under the same key.
+    A new content has no id (the repository assigns one); an update has the id of the content that
+    it replaces. If `expected_content` is given, it is compared with the content at HEAD, and a
+    difference is a conflict: VALUE_DIFFERS if the id and type are equal. With `expected_content`, a
+    Put with a different content id drops the old content and creates a new one under the same key.
     """
 
     key: ContentKey
@@ -29,9 +29,9 @@ class Delete(Struct, frozen=True, gc=False):
 
 
 class Unchanged(Struct, frozen=True, gc=False):
-    """Demand that a key exists and was not changed since the expected hash.
+    """Require that a key exists and has not changed since the expected hash.
 
-    Never stored. Wire name `UNCHANGED`.
+    Not stored in the commit. Wire name `UNCHANGED`.
     """
 
     key: ContentKey

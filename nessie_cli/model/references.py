@@ -47,9 +47,10 @@ def check_new_reference_name(name: str) -> str:
 
 
 class ReferenceMetadata(Struct, frozen=True):
-    """What is known of a reference beside its hash.
+    """The metadata of a reference: its head and numbers of commits along first parents.
 
-    Counts are relative to the default branch, None for it and for tags.
+    `total` counts all of them. `ahead`, `behind` and `common_ancestor` compare a branch with the
+    default branch; they are None for the default branch and for tags.
     """
 
     head: CommitMeta | None = None
@@ -78,7 +79,8 @@ class ReflogEntry(Struct, frozen=True):
     """One move of a reference.
 
     `before` is None for a creation, `after` for a deletion. `number` counts up in the whole
-    repository.
+    repository. `operation` is the method, such as `commit` or `assign`. `message` is the subject of
+    the new commit, or the message of a tag.
     """
 
     number: int

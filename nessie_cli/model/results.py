@@ -17,7 +17,8 @@ from nessie_cli.model.references import Reference
 class MergeBehavior(StrEnum):
     """How a key is merged or transplanted.
 
-    NORMAL merges it or reports a conflict, FORCE takes the source's state, DROP keeps the target's.
+    NORMAL merges it or reports a conflict, FORCE takes the source's content, DROP keeps the
+    target's (in a transplant, only if the key conflicts).
     """
 
     NORMAL = "NORMAL"
@@ -28,7 +29,9 @@ class MergeBehavior(StrEnum):
 class KeyBehavior(Struct, frozen=True):
     """The behavior of one key.
 
-    `resolved` replaces the value to be written; it needs NORMAL and `expected_target`.
+    `expected_target` is the target's content that the caller has seen; another one is a conflict.
+    `resolved` is written instead of the source's content; it needs NORMAL and `expected_target`.
+    Both need a content id.
     """
 
     key: ContentKey
@@ -78,7 +81,8 @@ class ChangedKey(Struct, frozen=True):
 class KeyRange(Struct, frozen=True):
     """The keys that a listing covers.
 
-    Those of `keys` (if given) within the inclusive bounds, or at and below `prefix`.
+    Those of `keys` (default: all) from `minimum` to `maximum` (inclusive), or at and below
+    `prefix`. A prefix together with a bound is an error.
     """
 
     keys: tuple[ContentKey, ...] | None = None
@@ -90,7 +94,8 @@ class KeyRange(Struct, frozen=True):
 class CommitResult(Struct, frozen=True):
     """The result of a commit.
 
-    `added` maps each created key to its new content id. `applied` is False for a dry run.
+    `reference` is the branch after the commit. `added` maps the key of each new content to the id
+    that it was given. `applied` is False for a dry run.
     """
 
     reference: Reference
@@ -111,7 +116,10 @@ class MergeDetail(Struct, frozen=True):
 class MergeResult(Struct, frozen=True):
     """The result of a merge or transplant, or of its dry run.
 
-    `resultant_hash` is None for a conflict or a dry run that would write.
+    `effective_target_hash` is the HEAD of the branch before. `resultant_hash` is its HEAD
+    afterwards, None for a conflict or a dry run (unless the source is merged already).
+    `common_ancestor` is None for a transplant. `applied` is whether the branch has moved,
+    `successful` whether there is no conflict.
     """
 
     target_branch: str
@@ -130,7 +138,11 @@ class MergeResult(Struct, frozen=True):
 
 
 class RepositoryConfig(Struct, frozen=True):
-    """Facts of a repository that never change, and its settings by name."""
+    """The default branch of a repository, its creation, its format, and its settings by name.
+
+    `created` is None if it is unknown. `format` is the number of the store format, or `REST` and
+    the version of the specification for a server. Only `nessie serve` and stores have settings.
+    """
 
     default_branch: str
     created: datetime | None
@@ -167,8 +179,9 @@ class MaintenanceReport(Struct, frozen=True):
     """What maintenance of a store did, or would do in a dry run.
 
     `moves` and `requests` count expired entries of the reflog and request ids. `reclaimed` is by
-    the kind of object: `commit`, `node`, `value`. Sizes of the store are in bytes on disk, of which
-    `free` are used again (None: not known).
+    the kind of object: `commit`, `node`, `value`. `kept` counts the objects that stay. Sizes of the
+    store are in bytes on disk, before and after; `free` bytes of them are unused and will be used
+    for new data (None: not known).
     """
 
     moves: int

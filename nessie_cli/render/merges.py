@@ -74,10 +74,8 @@ def merge_headline(result: MergeResult, verb: str, source: str, terminal: Termin
         ]
     if result.resultant_hash:
         return [
-            Span("already up to date: "),
-            Span(result.target_branch, "name"),
-            Span(" has all changes of "),
-            Span(source, "name"),
+            Span(f"already up to date: nothing was {verb}"),
+            *where,
         ]
     return [
         Span("dry run, no conflicts: nothing was written; would have "),

@@ -29,7 +29,7 @@ class Basic(NamedTuple):
 
 
 class Bearer(NamedTuple):
-    """A token, or a function that returns the token of each request."""
+    """A token, or a function that returns one, called for each request."""
 
     token: Secret | Callable[[], Secret]
 
@@ -57,9 +57,10 @@ class TokenCache(Protocol):
 class OAuth2(NamedTuple):
     """A client of an OAuth2 server, which issues tokens (RFC 6749, RFC 8628).
 
-    `issuer` is an OpenID Connect issuer whose document names the endpoints; otherwise,
-    `token_endpoint` and `device_endpoint` do. `print_line` shows a line to the person who has to
-    sign in, and is None if there is no person.
+    Set `issuer`, an OpenID Connect issuer whose document contains the endpoints, or the endpoints
+    themselves: `token_endpoint`, and `device_endpoint` for a device code. `cache` keeps tokens for
+    later processes. `print_line` shows a line to the person who has to sign in, and is None if
+    there is no person.
     """
 
     client_id: str
@@ -79,10 +80,11 @@ Credentials = Basic | Bearer | OAuth2
 class Access(NamedTuple):
     """The access to a server.
 
-    `ca` is a file of certificates to trust instead of the system's. `certificate` and `key` are the
-    client's own, `key_password` decrypts the key. `proxy` is the address of a proxy instead of the
-    environment's, or "none". Times are in seconds: for a connection, and for each answer to begin.
-    `sources` names the variables, settings and stores of secrets that these values come from.
+    `ca` is a file of certificates to trust instead of the default ones. `certificate` and `key` are
+    the client's own; `key_password` decrypts the key. `proxy` is the URL of a proxy, or "none";
+    without it, HTTP_PROXY and similar variables apply. Timeouts are in seconds: `connect_timeout`
+    for a connection, `timeout` for each answer to begin. `sources` names the variables, settings
+    and stores of secrets that these values come from, for messages.
     """
 
     credentials: Credentials | None = None
@@ -106,7 +108,7 @@ def checked_url(url: str) -> str:
         port_is_number = parts.port is None or parts.port > 0
     except ValueError:
         raise InvalidInput(
-            f"server {shown(url)}: is not a URL; write http(s)://host[:port]/api/v2"
+            f"server {shown(url)} is not a URL; write http(s)://host[:port]/api/v2"
         ) from None
     if (
         parts.scheme not in ("http", "https")

@@ -1,8 +1,8 @@
 """`Repository`: the operations of a catalog, for an embedded store and for a remote server.
 
-Revisions are text (`main`, `main@2e1c~1`; `HEAD` is unknown here) or a `Revision`; hashes are
-hexadecimal text. Listings are iterators that read while they are consumed. A method that writes
-does everything or raises.
+Revisions are text (`main`, `main@2e1c~1`; `-` is the default branch, `HEAD` is unknown here) or a
+`Revision`; hashes are hexadecimal text. Listings are iterators that read while they are consumed. A
+method that writes does everything or raises.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ ALL_KEYS = KeyRange()
 
 
 class AheadBehind(Struct, frozen=True):
-    """The numbers of first-parent commits of each side since the common ancestor."""
+    """The numbers of first-parent commits of each side since the common ancestor, a hash."""
 
     ahead: int
     behind: int
@@ -77,7 +77,7 @@ Check = Callable[["Draft[Any]"], None]
 
 
 class Guard(Protocol):
-    """Decides on every change before it is committed, and is notified afterwards."""
+    """Decides on each change of `submit` before the commit, and is notified afterwards."""
 
     def check(self, draft: Draft[Any]) -> None:
         """Raise an error to prevent a draft. Called again if the change is drafted again."""
@@ -89,12 +89,12 @@ class Guard(Protocol):
 class Repository(ABC):
     """A catalog under version control. Obtain one with `connect(url)`.
 
-    Use it as a context manager or call `close`. Every verb raises the errors of
-    `nessie_cli.errors`: `InvalidInput` for invalid arguments, `NotFound` for missing things,
+    Use it as a context manager or call `close`. Methods raise the errors of `nessie_cli.errors`:
+    `InvalidInput` for invalid arguments, `NotFound` if something does not exist, `NotAllowed`,
     `ReferenceConflict` with all conflicts as data, and `StoreUnavailable` if the store or server
     cannot be used.
 
-    Verbs that follow from others have a default implementation here. A repository overrides those
+    Methods that follow from others have a default implementation here. A repository overrides those
     that it can do faster.
     """
 
@@ -104,10 +104,10 @@ class Repository(ABC):
         """The address of this repository, without secrets."""
 
     guard: Guard | None = None
-    """The guard that decides on every change, if there is one."""
+    """The guard that decides on every change except dry runs and those of `commit_all`, or None."""
 
     knows_callers: ClassVar[bool] = False
-    """Whether `as_caller` works. A server determines the committer itself."""
+    """Whether `as_caller` works: not on a server, which determines the committer itself."""
 
     def as_caller(self, who: str) -> Self:  # noqa: ARG002 - for implementations
         """Returns the same repository with `who` as the committer."""
@@ -116,15 +116,17 @@ class Repository(ABC):
     # -- references -------------------------------------------------------------------------------
     @abstractmethod
     def config(self) -> RepositoryConfig:
-        """Returns default branch, time of creation, format and settings."""
+        """Returns the default branch, the time of creation, the format and the settings."""
 
     @abstractmethod
     def resolve(self, revision: AnyRevision) -> Reference:
         """Returns the reference and hash that a revision names. O(log commits).
 
         The type is DETACHED if the revision names no reference. A bare word is looked up as a
-        reference name, then as an abbreviated hash of at least 4 digits. Raises `AmbiguousHash` if
-        several commits begin with these digits.
+        reference name, then as a hash, of which the first 4 digits are enough (on a server, if it
+        is one of the newest 10,000 commits). A step beyond the first commit gives the no-ancestor
+        hash. Raises `ReferenceNotFound`, `CommitNotFound`, or `AmbiguousHash` if several commits
+        begin with these digits.
         """
 
     @abstractmethod
@@ -147,11 +149,11 @@ class Repository(ABC):
 
     @abstractmethod
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """Yields the moves of a reference or of all, newest first, including deleted references."""
+        """Yields the moves of one or all references, newest first, including deleted ones."""
 
     @abstractmethod
     def messages(self, names: Collection[str]) -> dict[str, str]:
-        """Returns the messages of tags by name; empty if the server has none."""
+        """Returns the messages of those tags that have one; only stores and `nessie serve` do."""
 
     # -- reading ----------------------------------------------------------------------------------
     @abstractmethod
@@ -163,9 +165,10 @@ class Repository(ABC):
         operations: bool = False,
         all_parents: bool = False,
     ) -> Iterator[LogEntry]:
-        """Yields commits along first parents or all parents, newest first, through `until`.
+        """Yields commits along first parents or all parents, newest first.
 
-        The empty history has no entries. Cost: one small read per commit.
+        Ends after the commit with the hash `until`. The empty history has no entries. Cost: one
+        small read per commit.
         """
 
     @abstractmethod
@@ -225,7 +228,7 @@ class Repository(ABC):
 
     @abstractmethod
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
-        """Returns the distance of `of` from `base` along first parents."""
+        """Returns how many first-parent commits `of` is ahead of `base`, and how many behind."""
 
     # -- reading that follows from the methods above -----------------------------------------------
     def filtered_log(
@@ -313,15 +316,15 @@ class Repository(ABC):
     ) -> list[ContentKey] | None:
         """Returns the last key of each part but the final one, for parts of at most `most` keys.
 
-        With `prefix`, divides only the keys below it. Returns None if this repository cannot divide
-        a state without listing its keys.
+        With `prefix`, divides only the keys at and below it. A server other than `nessie serve`
+        lists all keys for it. Returns None if this repository cannot divide a state.
         """
         return None
 
     def version(self) -> Hashable | None:
         """Returns a value that changes with every write of any process.
 
-        Returns None if it is unavailable. Only one thread may call it at a time.
+        Returns None if it is unavailable, as for a server. Only one thread may call it at a time.
         """
         return None
 
@@ -335,9 +338,9 @@ class Repository(ABC):
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
         """Drafts a change on the current state of the repository, not visible to others.
 
-        A refusal by the state (conflicts, a protected branch, an existing name) is part of the
-        draft; other errors are raised. Drafts of one `submission` give new contents the same ids,
-        and answer a request id that was committed before.
+        Conflicts, a protected branch and an existing name become the `refusal` of the draft; other
+        errors are raised. Drafts of one `submission` give new contents the same ids, and answer a
+        request id that was committed before. On a server, this is a dry run without key changes.
         """
 
     def commit_all(
@@ -356,29 +359,30 @@ class Repository(ABC):
         its plan could have seen are durable. If they fail, their plans get an error:
         `StoreUnavailable` if nothing was written, otherwise `OutcomeUnknown` with the request id.
 
-        With `fair=False`, plans may run programs, and no lease is taken for them. `begin` lists
+        Plans that run programs need `fair=False`: then no lease is taken for them. `begin` lists
         references that plans move, each with the request id (or ""), which are read together.
-        `lease` is the result of `lease_if_contested`.
+        `lease` is the result of `lease_if_contested`. The guard is not asked.
 
         A remote repository raises `InvalidInput`: the server groups the writes of its clients.
         """
         raise InvalidInput(f"{self.url}: a server groups the writes of its clients by itself")
 
     def lease_if_contested(self, name: str) -> Lease:
-        """Takes the lease of a reference if this process lost races for it lately.
+        """Takes the lease of a reference if other processes have written to it recently.
 
-        The caller returns it. A server collects plans for `commit_all` under the lease, so that
-        plans that arrive while it waits share one commit.
+        Otherwise the result holds no lease. The caller calls `give_back` in any case. A server
+        collects plans for `commit_all` under the lease, so that plans that arrive while it waits
+        share one commit. A remote repository raises `InvalidInput`.
         """
         raise InvalidInput(
             f"{self.url}: a server groups the writes of its clients by itself: {name}"
         )
 
     def before_request(self, request_id: str) -> Self:  # noqa: ARG002 - for implementations
-        """Returns this repository with the references that a committed request moved put back.
+        """Returns this repository, but the references that a request moved are where they were.
 
-        Returns the repository itself if there is no such request. A repeated request reads the
-        state that it started from, and drafting the same change gives the recorded answer.
+        Returns the repository itself if there is no such request, and on a server. Drafting the
+        same change on it gives the recorded answer.
         """
         return self
 
@@ -388,7 +392,8 @@ class Repository(ABC):
         """Drafts, checks and commits a change; after a lost race, again. Returns the answer.
 
         `check` is called with each draft that changes something, and raises an error to prevent it.
-        The guard of the repository decides in the same way, except on dry runs.
+        The guard of the repository decides in the same way, except on dry runs. `request_id` is
+        used here instead of the one in `MergeOptions`.
         """
         guard = None if is_dry_run(change) else self.guard
         checks = [
@@ -427,10 +432,10 @@ class Repository(ABC):
     ) -> CommitResult:
         """Puts one commit on a branch: all operations or none.
 
-        `expected_hash` is the state that the caller started from (default: HEAD). Only changes
-        since then to the same keys conflict. Raises `ReferenceConflict` with every conflict.
-        `operations` may be a generator of millions. A `request_id` that was committed before
-        returns the recorded result. Cost: O(operations · log keys).
+        `expected_hash` is the commit that the caller started from (default: HEAD). Only changes
+        since then to the same keys or their namespaces conflict. Raises `ReferenceConflict` with
+        every conflict. `operations` may be a generator of millions. If the `request_id` was
+        committed before, returns the recorded result. Cost: O(operations · log keys).
         """
         change = Commit(branch, operations, meta, expected_hash, dry_run)
         result: CommitResult = self.submit(change, request_id=request_id)
@@ -441,7 +446,9 @@ class Repository(ABC):
     ) -> MergeResult:
         """Merges the changes of `source` since the merge base into a branch.
 
-        Creates one commit with two parents. Raises `MergeConflict`, also in a dry run.
+        Creates one commit with two parents, or none if the source has no new changes. Raises
+        `MergeConflict`, or `ReferenceConflict` for a namespace that would be missing or is not
+        empty, also in a dry run. Raises `CommitNotFound` if there is no common ancestor.
         """
         result: MergeResult = self.submit(
             Merge(branch, source, options), request_id=options.request_id
@@ -451,7 +458,10 @@ class Repository(ABC):
     def transplant(
         self, branch: str, commits: Sequence[str], options: MergeOptions = NO_OPTIONS
     ) -> MergeResult:
-        """Applies commits (hashes, oldest first) one by one onto a branch."""
+        """Applies commits (hashes, oldest first) one by one onto a branch, each as a new commit.
+
+        Raises the conflicts of `merge`.
+        """
         result: MergeResult = self.submit(
             Transplant(branch, commits, options), request_id=options.request_id
         )
@@ -468,7 +478,7 @@ class Repository(ABC):
     ) -> Reference:
         """Creates a branch or tag at a hash.
 
-        Raises `AlreadyExists`. Only a tag may have a message.
+        Raises `AlreadyExists`. Only a tag of a store or of `nessie serve` may have a message.
         """
         result: Reference = self.submit(
             CreateReference(type, name, target, message), request_id=request_id
@@ -478,9 +488,9 @@ class Repository(ABC):
     def assign_reference(
         self, name: str, target: str, *, expected_hash: str, request_id: str | None = None
     ) -> Reference:
-        """Moves a reference to another commit.
+        """Moves a reference to another commit (a hash).
 
-        Raises `ReferenceMoved` unless it is at `expected_hash`.
+        Raises `ReferenceMoved` unless it is at `expected_hash`, a full hash.
         """
         result: Reference = self.submit(
             AssignReference(name, target, expected_hash), request_id=request_id
@@ -490,7 +500,7 @@ class Repository(ABC):
     def rename_reference(
         self, old: str, new: str, *, expected_hash: str, request_id: str | None = None
     ) -> Reference:
-        """Renames a reference that is at `expected_hash`, atomically if the store can."""
+        """Renames a reference that is at `expected_hash`; in two steps on some servers."""
         result: Reference = self.submit(
             RenameReference(old, new, expected_hash), request_id=request_id
         )
@@ -499,9 +509,9 @@ class Repository(ABC):
     def delete_reference(
         self, name: str, *, expected_hash: str, request_id: str | None = None
     ) -> Reference:
-        """Deletes a reference that is at `expected_hash`, unless it is the default branch.
+        """Deletes a reference that is at `expected_hash`, and returns it.
 
-        Returns it.
+        Raises `InvalidInput` for the default branch.
         """
         result: Reference = self.submit(DeleteReference(name, expected_hash), request_id=request_id)
         return result
@@ -517,17 +527,18 @@ class Repository(ABC):
 
     @abstractmethod
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
-        """Returns the result of the write with this request id, or None if it never happened.
+        """Returns the result of the write with this request id, or None if none is known.
 
-        The reference is that of the verb's answer; a deleted one is as it was before. A change of
-        settings has a detached reference. `branch` is the branch of the write, if known: a server
-        that cannot look up requests is asked about that branch only.
+        That is, it never happened or its id has expired. `reference` is the one that the write
+        returned; a deleted one is as it was before. A change of settings has a detached reference.
+        On a server other than `nessie serve`, searches the newest 100 commits of `branch`, or of
+        every branch.
         """
 
     # -- care -------------------------------------------------------------------------------------
     @abstractmethod
     def check(self) -> Iterator[Problem]:
-        """Verifies every object, reference and link, as `nessie fsck` does."""
+        """Verifies every object, reference and link, as `nessie fsck` does; not on a server."""
 
     def verify(self, commits: Collection[str]) -> int | None:  # noqa: ARG002 - for implementations
         """Verifies the references, and everything that these commits (full hashes) need.
@@ -545,12 +556,13 @@ class Repository(ABC):
         dry_run: bool = False,  # noqa: ARG002
         full: bool = False,  # noqa: ARG002
     ) -> MaintenanceReport:
-        """Expires the reflog and request ids, and deletes unreachable objects; safe beside writers.
+        """Deletes expired reflog entries and request ids, and unreachable objects, beside writers.
 
-        Keeps objects written within `grace` (default: a day), which must be longer than the longest
-        load. A `dry_run` only counts. With `full`, free space returns to the file system while
-        writers wait. Reads every reachable object once. Raises `DamagedObject` if one of them is
-        missing or damaged, and `InvalidInput` if this repository is remote or `grace` is too short.
+        Keeps objects written within `grace` (default: a day, at least 2 hours), which must be
+        longer than the longest load. A `dry_run` only counts. With `full`, free space returns to
+        the file system while writers wait. Reads every reachable object once. Raises
+        `DamagedObject` if one of them is missing or damaged, and `InvalidInput` if this repository
+        is remote or `grace` is too short.
         """
         raise InvalidInput(
             f"{self.url}: maintenance needs the store itself; run it where the store is"

@@ -1,4 +1,4 @@
-"""The changes of a repository: one value for each verb that writes."""
+"""The changes of a repository: one value for each method that writes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ AnyRevision = str | Revision
 class MergeOptions(Struct, frozen=True):
     """The options that merge and transplant share.
 
-    `meta` replaces the generated message. `behaviors` and `default_behavior` decide per key.
-    `follow_renames` combines a rename on one side with a change on the other. `unrelated` accepts
-    the empty history as merge base. `any_order` accepts commits of a transplant that are not
-    neighbours. `expected_hash` must be on the branch. `dry_run` writes nothing. `request_id` makes
-    a repetition safe.
+    `meta` replaces the generated message of a merge, or the metadata of a transplanted commit if
+    there is only one. `behaviors` decide for their keys, `default_behavior` for the others.
+    `follow_renames` combines a rename on one side with a change on the other. `unrelated` allows a
+    merge without a common ancestor. `any_order` allows transplanting commits that are not each the
+    parent of the next. `expected_hash` must be a commit of the branch. `dry_run` writes nothing.
+    `request_id` makes a repetition safe; only the methods `merge` and `transplant` read it.
     """
 
     meta: CommitMeta | None = None

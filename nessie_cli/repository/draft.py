@@ -22,7 +22,10 @@ A = TypeVar("A")
 
 
 class ReferenceChange(Struct, frozen=True):
-    """A reference that a draft moves: the hashes before and after, None if it does not exist."""
+    """A reference that a draft moves or reads, with its hashes before and after.
+
+    None means that it does not exist, or for `after` that a server has yet to decide.
+    """
 
     type: ReferenceType
     name: str
@@ -101,10 +104,10 @@ class Effect(Struct, frozen=True):
 class Draft(Generic[A]):
     """A change worked out on one state of a repository.
 
-    `write` makes it effective. It is None if nothing changes: for a refusal, a dry run, a merge of
-    merged commits, or a repetition of a committed request (`repeated`). `exact` is whether
-    committing the draft commits exactly what it shows; a server without drafts may decide on a
-    newer state.
+    `write` is what the store commits. It is None on a server, and if nothing changes: for a
+    refusal, a dry run, a merge of merged commits, or a repetition of a committed request
+    (`repeated`). `exact` is whether committing the draft commits exactly what it shows; a server
+    may decide on a newer state.
     """
 
     def __init__(
@@ -156,7 +159,10 @@ class Draft(Generic[A]):
 
     @property
     def head(self) -> str | None:
-        """The new hash of the changed reference; None if it is deleted or no reference changes."""
+        """The hash of the last of `references` after the change.
+
+        None if that is deleted, if there is none, or if a server has yet to decide.
+        """
         return self.references[-1].after if self.references else None
 
     @property
@@ -171,12 +177,12 @@ class Draft(Generic[A]):
 
     @property
     def view(self) -> Any:
-        """The `Repository` as it will be, for reading."""
+        """The `Repository` as it will be, for reading; as it is now if `write` is None."""
         assert self.open_view is not None
         return self.open_view(self)
 
     def key_changes(self) -> Iterator[KeyChange]:
-        """Yields the changed keys. Cost: O(keys · log of all keys), in little memory."""
+        """Yields the changed keys, on a server none. Cost: O(keys · log of all keys)."""
         if self.effect is None:
             return
         objects, edits = self.effect.objects, self.effect.edits

@@ -20,9 +20,10 @@ class LogFilter(Struct, frozen=True):
     """Conditions that commits must meet. An empty field matches all.
 
     An author must match one of `authors` (the committer, if a commit names no author), the
-    committer one of `committers`, the message `message`. The commit time is between `since` and
-    `until`, inclusive. `merges` selects only merges, or only others. `keys`: an operation is on one
-    of these keys or below one. `skip` skips the first commits that pass.
+    committer one of `committers`, the message `message`; patterns match anywhere in the text. The
+    commit time is between `since` and `until`, inclusive. `merges` selects only merges (True) or
+    only other commits (False). `keys` selects commits with an operation on or below one of these
+    keys. `skip` skips the first commits that pass.
     """
 
     authors: tuple[Pattern[str], ...] = ()
@@ -39,10 +40,11 @@ ALL_COMMITS = LogFilter()
 
 
 class Walk(Struct, frozen=True):
-    """The commits that `start` reaches but `exclude` does not; without both, all references.
+    """The commits that `start` reaches but `exclude` does not.
 
-    `symmetric` adds the commits that `exclude` reaches and `start` does not. `first_parent` does
-    not follow merge parents; a range then ends at the first commit that `exclude` reaches.
+    If `start` is None, the walk begins at all branches and tags, without `exclude`. `symmetric`
+    adds the commits that `exclude` reaches and `start` does not. `first_parent` does not follow
+    merge parents; a range then ends at the first commit that `exclude` reaches.
     """
 
     start: str | Revision | None

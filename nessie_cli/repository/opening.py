@@ -43,17 +43,18 @@ def connect(
     """Opens the repository at a URL.
 
     `memory:` (a new, empty one), `sqlite:///relative/path`, `sqlite:////absolute/path`, a bare
-    path, `postgresql://user@host/database`, or `http(s)://host/api/v2` of a Nessie server, which
-    `access` describes.
+    path, `postgresql://user@host/database`, or `http(s)://host/api/v2` of a Nessie server. `access`
+    is how to reach that server: credentials, certificates, a proxy and timeouts.
 
-    `who` is the committer, or a function that returns it at the first write (a server determines it
-    itself). `progress` is called during long operations with the amount done and the total, None if
-    unknown; a server reports none. `fact_cache` is the on-disk cache of facts about commits. A
-    store of an older format is migrated, or refused without `migrate`. `clock` returns microseconds
-    since 1970 and `random` random bytes, for tests that need equal hashes.
+    `who` is the committer, or a function that returns it, called for each write (a server
+    determines it itself). `progress` is called during long operations with the amount done and the
+    total, None if unknown; on a server, it is not called. `fact_cache` is the on-disk cache of
+    facts about commits. A store of an older format is migrated; with `migrate=False`, a SQLite
+    store raises `UnsupportedFormat` instead. `clock` returns microseconds since 1970 and `random`
+    random bytes, for tests that need equal hashes.
 
-    Raises `StoreNotFound` if nothing is there (see `create`), `UnsupportedFormat` and
-    `StoreUnavailable` if it cannot be used.
+    Raises `InvalidInput` for an invalid URL, `StoreNotFound` if nothing is there (see `create`),
+    `UnsupportedFormat` and `StoreUnavailable` if it cannot be used.
 
     >>> with connect("memory:") as repository:
     ...     repository.reference("main").hash[:8]
@@ -84,8 +85,8 @@ def create(
 ) -> Repository:
     """Opens the repository at a URL, and creates it (default branch `main`) if there is none.
 
-    Raises `InvalidInput` for an invalid name of the default branch, for an existing repository with
-    another default branch, and for a server.
+    The folder of a file must exist. Raises `InvalidInput` for an invalid name of the default
+    branch, for an existing repository with another default branch, and for a server.
     """
     if url.startswith(("http://", "https://")):
         raise InvalidInput(

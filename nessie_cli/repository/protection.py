@@ -24,7 +24,7 @@ def check_setting(name: str, value: str | None) -> None:
     if not name.startswith(PREFIX) or value is None:
         return
     if name == PREFIX:
-        raise InvalidInput(f"setting {name!r}: names no branch; write {PREFIX}main")
+        raise InvalidInput(f"setting {name!r} names no branch; write {PREFIX}main")
     unknown = [rule for rule in _rules(value) if rule not in RULES]
     if unknown or not _rules(value):
         raise InvalidInput(

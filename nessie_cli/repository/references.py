@@ -255,5 +255,5 @@ def _check_expected(found: StoredReference, expected_hash: str) -> None:
 
 
 def already_exists(name: str) -> AlreadyExists:
-    """Returns the error for a new reference whose name exists already."""
+    """Returns the error for a new reference whose name already exists."""
     return AlreadyExists(f"Named reference '{name}' already exists.", name)

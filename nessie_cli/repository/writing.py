@@ -43,7 +43,7 @@ Plan = Callable[[R_contra], Planned[A]]
 
 
 def planned(draft: Draft[A]) -> Planned[A]:
-    """Returns the plan of a draft: its answer, or its refusal as an error."""
+    """Returns the outcome of a plan that commits this draft. Raises the refusal of the draft."""
     return Planned(draft.answer(), draft)
 
 

@@ -66,7 +66,7 @@ def message_given(call: Call, body: Any) -> str:
     """The message of a new tag; "" if there is none."""
     message = body.get(MESSAGE, "") if is_ours(call) and isinstance(body, dict) else ""
     if not isinstance(message, str):
-        raise InvalidInput(f"{MESSAGE}: is not a text")
+        raise InvalidInput(f"{MESSAGE}: must be a string")
     return message
 
 

@@ -43,7 +43,7 @@ _TYPES: Mapping[str, Json] = {
     "fetch": {"enum": ["MINIMAL", "ALL"]},
 }
 _REFUSALS: Mapping[str, str] = {
-    "400": "the request is not understood",
+    "400": "the request is invalid",
     "401": "the server does not know who asks",
     "403": "a rule forbids it to the caller",
     "404": "what was named does not exist",

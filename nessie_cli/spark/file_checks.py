@@ -16,6 +16,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.spark.columns import LONG, TEXT, column, key_values
 from nessie_cli.spark.keys import ENTRIES_SCHEMA, NARROWED, STATE, KeyPart, entries_of, plan_keys
 from nessie_cli.spark.table import Row, Table, pin_heads
+from nessie_cli.workspace.environment import of_s3
 
 _FINDING = StructType(
     [
@@ -60,7 +61,7 @@ SIZES_SCHEMA = StructType(
 
 def audits(repository: Repository, part: KeyPart) -> Iterator[tuple[Entry, Audited]]:
     """Yields the findings about the contents of a part."""
-    files = Files()
+    files = Files(of_s3())
 
     def audit(entry: Entry) -> tuple[Entry, Audited]:
         assert entry.content
@@ -71,7 +72,7 @@ def audits(repository: Repository, part: KeyPart) -> Iterator[tuple[Entry, Audit
 
 def measured(repository: Repository, part: KeyPart) -> Iterator[tuple[Entry, Size]]:
     """Yields the sizes of the Iceberg tables of a part."""
-    files = Files()
+    files = Files(of_s3())
 
     def measure(entry: Entry) -> tuple[Entry, Size]:
         assert isinstance(entry.content, IcebergTable)

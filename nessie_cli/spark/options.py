@@ -82,9 +82,9 @@ def read_options(options: Mapping[str, str], tables: Mapping[str, frozenset[str]
     table = given.get("table", "")
     if table not in tables:
         raise InvalidInput(
-            f"option table: there is no table {table!r}. Hint: there are {', '.join(tables)}"
+            f"option 'table': there is no table {table!r}. Hint: there are {', '.join(tables)}"
             if table
-            else f"option table: is missing; {_offer(tables)}"
+            else f"option 'table' is missing; {_offer(tables)}"
         )
     allowed = _COMMON | tables[table]
     for name in given:
@@ -94,7 +94,7 @@ def read_options(options: Mapping[str, str], tables: Mapping[str, frozenset[str]
                 f"Hint: its options are {_spelt(allowed)}"
             )
     if "ref" in given and "to" in given:
-        raise InvalidInput("options ref and to: cannot be combined. Hint: set one of them")
+        raise InvalidInput("options 'ref' and 'to' cannot be combined. Hint: set one of them")
     text = given.get("ref") or given.get("to")
     result = ReadOptions(
         url=_url(given),
@@ -116,7 +116,7 @@ def read_options(options: Mapping[str, str], tables: Mapping[str, frozenset[str]
 
 
 def _offer(tables: Mapping[str, frozenset[str]]) -> str:
-    return f'.option("table", ...) is one of {", ".join(tables)}'
+    return f".option('table', ...) is one of {', '.join(tables)}"
 
 
 def write_options(options: Mapping[str, str]) -> WriteOptions:
@@ -131,7 +131,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
             )
     if not given.get("message", "").strip():
         raise InvalidInput(
-            'option message: is missing. Hint: set the commit message by .option("message", ...)'
+            "option 'message' is missing. Hint: set the commit message by .option('message', ...)"
         )
     return WriteOptions(
         url=_url(given),
@@ -163,13 +163,13 @@ def _url(given: Mapping[str, str]) -> str:
     url = given.get("url", "").strip()
     if not url:
         raise InvalidInput(
-            'option url: is missing. Hint: set .option("url", ...) to a server '
+            "option 'url' is missing. Hint: set .option('url', ...) to a server "
             "(http://host/api/v2) or a store (sqlite:////path)"
         )
     if url.startswith(("http://", "https://")):
         return checked_url(url)
     if url.startswith("memory:"):
-        raise InvalidInput("option url: memory: is a store of one process, and Spark has several")
+        raise InvalidInput("option 'url': memory is a store of one process, and Spark has several")
     return url
 
 

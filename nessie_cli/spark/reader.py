@@ -37,7 +37,7 @@ class Batches:
                 own[field.name][1].dataType.simpleString(),
             )
             if wanted != there:
-                raise InvalidInput(f"column {field.name}: is {there}, not {wanted}")
+                raise InvalidInput(f"column {field.name} is {there}, not {wanted}")
         self._places = [own[field.name][0] for field in schema.fields]
         self._schema = to_arrow_schema(StructType([own[field.name][1] for field in schema.fields]))
 
@@ -73,7 +73,7 @@ class Reader(DataSourceReader):
         self._wanted = EVERYTHING
         with at(options.place):
             if options.commits_per_batch is not None:
-                raise InvalidInput("option maxCommitsPerBatch: is for streams (spark.readStream)")
+                raise InvalidInput("option maxCommitsPerBatch is for streams (spark.readStream)")
             Batches(TABLES[options.table], schema)
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name

@@ -34,7 +34,7 @@ class LogStream(DataSourceStreamReader):
                     f"table {options.table} is not a stream. Hint: {' and '.join(STREAMED)} are"
                 )
             if options.at is not None:
-                raise InvalidInput("option at: is not allowed, because a stream has no end")
+                raise InvalidInput("option 'at' is not allowed, because a stream has no end")
             if options.references and (
                 len(options.references) > 1 or options.references[0] == ALL_REFERENCES
             ):

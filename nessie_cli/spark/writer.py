@@ -92,11 +92,11 @@ def _check_columns(schema: StructType) -> None:
     for name in COLUMNS[:2]:
         if name not in types:
             raise InvalidInput(
-                f"column {name}: is missing. Hint: operations have {', '.join(COLUMNS)}"
+                f"column {name} is missing. Hint: operations have {', '.join(COLUMNS)}"
             )
     if not isinstance(types["operation"], StringType):
         raise InvalidInput(
-            f"column operation: is {types['operation'].simpleString()}, "
+            f"column 'operation' is {types['operation'].simpleString()}, "
             f"but must be a string: {', '.join(OPERATIONS)}"
         )
     key = types["key"]
@@ -104,13 +104,13 @@ def _check_columns(schema: StructType) -> None:
         isinstance(key, ArrayType) and isinstance(key.elementType, StringType)
     ):
         raise InvalidInput(
-            f"column key: is {key.simpleString()}, "
+            f"column 'key' is {key.simpleString()}, "
             "but must be a string (db.orders) or an array of the key's elements"
         )
     for name in COLUMNS[2:]:
         if name in types and not isinstance(types[name], StructType | StringType):
             raise InvalidInput(
-                f"column {name}: is {types[name].simpleString()}, "
+                f"column {name} is {types[name].simpleString()}, "
                 "but must be a struct as in the table contents, or the JSON of a content"
             )
 
@@ -138,7 +138,7 @@ def operation_of(row: Mapping[str, Any]) -> Operation:
 
 def _key(value: Any) -> ContentKey:
     if not value:
-        raise InvalidInput("column key: is null in a row")
+        raise InvalidInput("column 'key' is null in a row")
     if any(element is None for element in value):
         raise InvalidInput(f"column key: an element of {value!r} is null")
     return ContentKey.parse(value) if isinstance(value, str) else ContentKey(tuple(value))

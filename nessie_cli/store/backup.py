@@ -23,7 +23,7 @@ def back_up(url: str, path: str, progress: Progress | None = None) -> Counts:
     object, and the errors of `open_store`.
     """
     path = os.path.abspath(path)
-    exists = FileExists(f"{path}: exists already. Hint: write the backup to a new file", path)
+    exists = FileExists(f"{path} already exists. Hint: write the backup to a new file", path)
     if os.path.lexists(path):
         raise exists
     with closing(open_store(url)) as store:
@@ -42,7 +42,7 @@ def load_backup(path: str, url: str, progress: Progress | None = None) -> Counts
     Raises `FileNotFound`, and the errors of `Store.load`, `create_store` and `open_sqlite`.
     """
     if not os.path.exists(path):
-        raise FileNotFound(f"{path}: there is no such file", path)
+        raise FileNotFound(f"{path}: no such file", path)
     with closing(open_sqlite(path)) as backup, backup.dump() as dump:
         with closing(create_store(url)) as store:
             store.load(dump, progress)

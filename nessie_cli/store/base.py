@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class View(Protocol):
     """The reading half of a store. All methods are safe to call from several threads.
 
-    Errors: `StoreUnavailable`; `DamagedObject` for bytes that fail their check sum.
+    Errors: `StoreUnavailable`; `DamagedObject` for bytes that fail their checksum.
     """
 
     def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -190,7 +190,7 @@ class Dump(Protocol):
     """One consistent state of everything in a store. Only for one thread.
 
     Each iterator must be read to its end before the next. Memory is bounded. Raises
-    `StoreUnavailable`, and `DamagedObject` that names what fails its check sum.
+    `StoreUnavailable`, and `DamagedObject` that names what fails its checksum.
     """
 
     @property

@@ -1,6 +1,6 @@
-"""The form of an object in files: a codec byte, a check sum, the payload.
+"""The form of an object in files: a codec byte, a checksum, the payload.
 
-The check sum covers the object's id and kind, the codec byte and the payload. So a flipped byte, or
+The checksum covers the object's id and kind, the codec byte and the payload. So a flipped byte, or
 bytes stored under another id, are detected before decompression. Small objects are stored raw, and
 so are those that the writer calls plain: nodes of key trees consist mostly of ids and hashes, each
 commit writes several, and compressing them saves a fifth of the space and costs ten times the time.
@@ -30,7 +30,7 @@ _encode = Encoder().encode
 
 
 def row_check(*fields: str | bytes | int | None) -> int:
-    """Returns the check sum of a row that is not an object."""
+    """Returns the checksum of a row that is not an object."""
     return crc32(_encode(fields))
 
 
@@ -57,19 +57,19 @@ def unpack(id_: bytes, kind: int, blob: bytes) -> bytes:
 
 
 def verified(id_: bytes, kind: int, blob: bytes) -> bytes:
-    """Returns the compressed payload. Raises `ValueError` with the reason for a wrong check sum."""
+    """Returns the compressed payload. Raises `ValueError` with the reason for a wrong checksum."""
     if len(blob) < _HEADER:
         raise ValueError(f"only {len(blob)} bytes are left of it")
     codec, payload = blob[0], blob[_HEADER:]
     if codec not in (RAW, ZSTD):
         raise ValueError(f"no codec has the number {codec}")
     if _check(id_, kind, codec, payload) != int.from_bytes(blob[1:_HEADER], "big"):
-        raise ValueError("its check sum is wrong")
+        raise ValueError("its checksum is wrong")
     return payload
 
 
 def resealed(id_: bytes, kind: int, blob: bytes) -> bytes:
-    """Converts the form of format 1, whose check sum covered only codec and payload.
+    """Converts the form of format 1, whose checksum covered only codec and payload.
 
     A damaged object stays damaged.
     """

@@ -18,7 +18,7 @@ _PER_ROW = 200  # bytes that a row takes in memory beside its packed object
 
 
 def checked(url: str, id_: bytes, kind: int, packed: bytes, index: Iterable[bytes]) -> PackedObject:
-    """Returns an object of a dump. Raises `DamagedObject` if its check sum is wrong."""
+    """Returns an object of a dump. Raises `DamagedObject` if its checksum is wrong."""
     try:
         verified(id_, kind, packed)
     except (ValueError, TypeError, OverflowError) as error:
@@ -37,7 +37,7 @@ def require_empty(url: str, counts: Counts, settings_version: int) -> None:
         or max(counts.references, counts.moves, counts.requests, settings_version) > 1
     ):
         raise StoreNotEmpty(
-            f"store {url}: is not empty, so nothing was loaded. Hint: load into a new store",
+            f"store {url} is not empty, so nothing was loaded. Hint: load into a new store",
             url,
         )
 

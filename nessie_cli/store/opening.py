@@ -84,7 +84,7 @@ def _path(url: str) -> str:
     else:
         raise InvalidInput(f"store {_shown(url)!r}: no store has this form; write {_FORMS}")
     if not path.strip():
-        raise InvalidInput(f"store {url!r}: names no file; write {_FORMS}")
+        raise InvalidInput(f"store {url!r} names no file; write {_FORMS}")
     return path
 
 

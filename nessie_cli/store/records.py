@@ -31,7 +31,7 @@ class StoredObject(Struct, frozen=True):
 
 
 class DamagedId(Struct, frozen=True):
-    """An object whose stored bytes fail their check sum or cannot be unpacked."""
+    """An object whose stored bytes fail their checksum or cannot be unpacked."""
 
     id: bytes
     kind: int
@@ -170,7 +170,7 @@ class Basis(Struct, frozen=True):
 
 
 class PackedObject(Struct, frozen=True):
-    """An object in its stored form: `packed` is the result of `codec.pack`, with check sum."""
+    """An object in its stored form: `packed` is the result of `codec.pack`, with checksum."""
 
     id: bytes
     kind: int

@@ -440,7 +440,7 @@ class SQLiteStore:
         from nessie_cli.store.sqlite_dump import open_dump
 
         if self._closed:
-            raise StoreUnavailable(f"store {self._path}: has been closed")
+            raise StoreUnavailable(f"store {self._path} has been closed")
         return open_dump(self._path, self._patience)
 
     def load(self, dump: Dump, progress: Progress | None = None) -> None:
@@ -492,7 +492,7 @@ class SQLiteStore:
         while True:
             session: Session | None = getattr(self._local, "session", None)
             if self._closed:
-                raise StoreUnavailable(f"store {self._path}: has been closed")
+                raise StoreUnavailable(f"store {self._path} has been closed")
             self._check_file()
             # No connection: it was closed after an error, or before a fork.
             if session is None or session.connection is None:
@@ -510,8 +510,7 @@ class SQLiteStore:
             found = file_of(self._path)
         except OSError:
             raise StoreUnavailable(
-                f"store {self._path}: there is no such file; it was moved or deleted while it was"
-                " open"
+                f"store {self._path}: no such file; it was moved or deleted while it was open"
             ) from None
         if found != self._file:
             raise StoreUnavailable(
@@ -587,7 +586,7 @@ class SQLiteStore:
 
     def _failure(self, error: Exception) -> StoreUnavailable:
         if self._closed and isinstance(error, apsw.BusyError):
-            return StoreUnavailable(f"store {self._path}: has been closed")
+            return StoreUnavailable(f"store {self._path} has been closed")
         return failure(self._path, error)
 
 

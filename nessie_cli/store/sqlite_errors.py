@@ -17,16 +17,19 @@ _MEANING: tuple[tuple[tuple[type[apsw.Error], ...], str], ...] = (
         (apsw.BusyError, apsw.LockedError),
         "another process has been writing to it for too long; try again",
     ),
-    ((apsw.FullError,), "the disk is full, nothing was written; make room and try again"),
+    ((apsw.FullError,), "the disk is full, nothing was written; free some space and try again"),
     # On a full disk, even the small file that readers share cannot be created; SQLite reports an
     # I/O error then.
-    ((apsw.IOError,), "the disk is full or fails; make room, look after it, and try again"),
+    (
+        (apsw.IOError,),
+        "the disk is full or has failed; free some space or check the disk, and try again",
+    ),
     (
         (apsw.ReadOnlyError, apsw.PermissionsError),
-        "cannot be written; check the permissions of the file and of its folder",
+        "it cannot be written; check the permissions of the file and of its folder",
     ),
-    ((apsw.CantOpenError,), "cannot be opened; check that the file is there and its permissions"),
-    ((apsw.ConnectionClosedError, apsw.CursorClosedError), "has been closed; open it again"),
+    ((apsw.CantOpenError,), "it cannot be opened; check that the file exists, and its permissions"),
+    ((apsw.ConnectionClosedError, apsw.CursorClosedError), "it has been closed; open it again"),
 )
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError, DamagedRow)
 
@@ -44,13 +47,13 @@ def failure(path: str, error: Exception) -> StoreUnavailable:
         )
     if is_damaged_page(error):
         return DamagedObject(
-            f"store {path}: the file is damaged (the check sum of a page is wrong); restore it"
+            f"store {path}: the file is damaged (the checksum of a page is wrong); restore it"
             " from a backup"
         )
     if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
         # The file that readers and writers share is the first to lack space.
         return StoreUnavailable(
-            f"store {path}: the disk is full, nothing was written; make room and try again"
+            f"store {path}: the disk is full, nothing was written; free some space and try again"
         )
     for kinds, meaning in _MEANING:
         if isinstance(error, kinds):
@@ -59,7 +62,7 @@ def failure(path: str, error: Exception) -> StoreUnavailable:
 
 
 def is_damaged_page(error: Exception) -> bool:
-    """Returns whether a page of the file fails its check sum."""
+    """Returns whether a page of the file fails its checksum."""
     return (
         isinstance(error, apsw.IOError)
         and getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA

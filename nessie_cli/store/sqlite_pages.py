@@ -1,6 +1,6 @@
-"""Check sums of database pages, by SQLite's own extension cksumvfs.
+"""Checksums of database pages, by SQLite's own extension cksumvfs.
 
-Each page of a store file has a check sum that is verified when the page is read. So a changed byte
+Each page of a store file has a checksum that is verified when the page is read. So a changed byte
 anywhere in the file is an error, never a missing or wrong row. The cost is within the noise of
 measurements (docs/reference/performance.md).
 """
@@ -15,11 +15,11 @@ import apsw
 from nessie_cli.errors import StoreUnavailable
 
 VFS = "cksmvfs"
-"""The layer below SQLite that computes and verifies check sums."""
+"""The layer below SQLite that computes and verifies checksums."""
 _EXTENSION = "sqlite_extra_binaries/cksumvfs"
 """The file of the extension in the package apsw. SQLite adds the suffix of the platform."""
 _RESERVED = 8
-"""Bytes at the end of each page for its check sum."""
+"""Bytes at the end of each page for its checksum."""
 
 _lock = threading.Lock()
 
@@ -50,10 +50,10 @@ def load_page_checks() -> None:
 
 
 def has_page_checks(connection: apsw.Connection) -> bool:
-    """Returns whether the pages of this file have check sums."""
+    """Returns whether the pages of this file have checksums."""
     return connection.reserve_bytes() == _RESERVED
 
 
 def request_page_checks(connection: apsw.Connection) -> None:
-    """Gives the pages check sums, those of an old file after its next VACUUM."""
+    """Gives the pages checksums, those of an old file after its next VACUUM."""
     connection.reserve_bytes(reserve=_RESERVED)

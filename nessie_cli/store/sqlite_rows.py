@@ -1,4 +1,4 @@
-"""Converts rows of a SQLite store to values. A wrong check sum of a row raises `DamagedRow`."""
+"""Converts rows of a SQLite store to values. A wrong checksum of a row raises `DamagedRow`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNION ALL SELECT 2, id, caller, digest, result, time, check_sum FROM requests WH
 
 
 class DamagedRow(Exception):
-    """A row whose check sum is wrong."""
+    """A row whose checksum is wrong."""
 
 
 def reference_of(row: Row) -> StoredReference:
@@ -67,7 +67,7 @@ def settings_of(rows: Iterable[Row]) -> Settings:
 
 
 def with_check(*fields: str | bytes | int | None) -> Row:
-    """Returns the fields of a row followed by their check sum."""
+    """Returns the fields of a row followed by their checksum."""
     return (*fields, row_check(*fields))
 
 
@@ -77,7 +77,7 @@ def _check(table: str, row: Row, name: object) -> None:
             return
     except (TypeError, ValueError):
         pass
-    raise DamagedRow(f"table {table}, row {name!r}: its check sum is wrong")
+    raise DamagedRow(f"table {table}, row {name!r}: its checksum is wrong")
 
 
 def object_of(row: Sequence[Any]) -> StoredObject | DamagedId:

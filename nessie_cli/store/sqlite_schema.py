@@ -117,12 +117,12 @@ _COPY_FORMAT_1 = (
 
 
 def _from_format_2(cursor: apsw.Cursor) -> None:
-    """Does nothing: the pages got their check sums before; see `_migrate`."""
+    """Does nothing: the pages got their checksums before; see `_migrate`."""
 
 
 MIGRATIONS: Migrations = {1: _from_format_1, 2: _from_format_2}
 _WITH_PAGE_CHECKS = 3
-"""The first format whose pages have check sums."""
+"""The first format whose pages have checksums."""
 
 
 def create_file(path: str) -> None:
@@ -211,11 +211,11 @@ def _cannot_create(path: str, error: apsw.Error | OSError) -> StoreUnavailable:
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         return StoreUnavailable(
-            f"store {path}: cannot be created, there is no folder {folder}; make it first"
+            f"store {path} cannot be created: there is no folder {folder}; make it first"
         )
     if isinstance(error, apsw.CantOpenError | OSError):
         return StoreUnavailable(
-            f"store {path}: cannot be created, files in {folder} cannot be written; check its"
+            f"store {path} cannot be created: files in {folder} cannot be written; check its"
             " permissions"
         )
     return failure(path, error)
@@ -238,7 +238,7 @@ def open_session(path: str, patience: float, format_: int, migrations: Migration
     except BaseException:
         session.close()
         raise
-    # After a migration: SQLite checks when it opens a file whether the pages have check sums.
+    # After a migration: SQLite checks when it opens a file whether the pages have checksums.
     return session if session.connection is not None else connect(path, patience)
 
 
@@ -248,20 +248,20 @@ def _check(session: Session, path: str, format_: int, migrations: Migrations) ->
     found = session.number("user_version")
     if found > format_:
         raise UnsupportedFormat(
-            f"store {path}: has format {found}, this program knows formats up to {format_};"
-            " upgrade nessie-cli"
+            f"store {path} has format {found}; this program supports formats up to {format_}."
+            " Hint: upgrade nessie-cli"
         )
     if found < format_:
         if session.read_only:
             raise UnsupportedFormat(
-                f"store {path}: has the older format {found} and cannot be migrated to {format_},"
+                f"store {path} has the older format {found} and cannot be migrated to {format_},"
                 " it is read-only"
             )
         _migrate(session, path, format_, migrations)
         session.close()
     elif session.connection is not None and not has_page_checks(session.connection):
         raise DamagedObject(
-            f"store {path}: the file is damaged (its pages carry no check sums); restore it from a"
+            f"store {path}: the file is damaged (its pages carry no checksums); restore it from a"
             " backup"
         )
 
@@ -287,7 +287,7 @@ def _take_steps(session: Session, path: str, format_: int, migrations: Migration
         for found in range(session.number("user_version"), format_):
             if found not in migrations:
                 raise UnsupportedFormat(
-                    f"store {path}: has the unknown format {found}; restore it from a backup"
+                    f"store {path} has the unknown format {found}; restore it from a backup"
                 )
             migrations[found](cursor)
             cursor.execute(f"PRAGMA user_version = {found + 1}")

@@ -123,9 +123,9 @@ def connect(path: str, patience: float) -> Session:
     Raises `StoreNotFound`, `StoreUnavailable`.
     """
     if not os.path.exists(path):
-        raise StoreNotFound(f"store {path}: there is no such file", path)
+        raise StoreNotFound(f"store {path}: no such file", path)
     if os.path.isdir(path):
-        raise UnsupportedFormat(f"store {path}: is a folder, a store is a file")
+        raise UnsupportedFormat(f"store {path} is a folder; a store is a file")
     file = file_of(path)
     if file in _inherited:
         raise StoreUnavailable(
@@ -162,7 +162,7 @@ def _connect_unchanging(path: str, file: tuple[int, int], error: apsw.Error) -> 
     """Opens a file in a read-only folder, where SQLite cannot create its lock file."""
     log = path + "-wal"
     if not os.access(path, os.R_OK):
-        raise StoreUnavailable(f"store {path}: cannot be read; check its permissions") from error
+        raise StoreUnavailable(f"store {path} cannot be read; check its permissions") from error
     if os.path.exists(log) and os.path.getsize(log):
         raise StoreUnavailable(
             f"store {path}: its newest commits are in {log}, which cannot be opened; check the"

@@ -85,7 +85,7 @@ def understood(decode: Callable[[], T], what: str) -> T:
     try:
         return decode()
     except (InvalidInput, KeyError, TypeError, ValueError) as fault:
-        raise StoreUnavailable(f"the server's answer is not understood ({what}): {fault}") from None
+        raise StoreUnavailable(f"the server's answer is invalid ({what}): {fault}") from None
 
 
 # -- derived decoding ------------------------------------------------------------------------------

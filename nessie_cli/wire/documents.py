@@ -207,7 +207,7 @@ class ConflictDetails(Shape):
 
 
 class NameDetails(Shape):
-    """The name that does not exist, or exists already."""
+    """The name that does not exist, or already exists."""
 
     type: Literal["NAME"]
     name: str

@@ -48,7 +48,7 @@ def compile_filter(kind: FilterKind, text: str) -> Callable[[Any], bool]:
     value or returns no truth value.
     """
     if len(text) > MAX_LENGTH:
-        raise InvalidInput(f"filter: has {len(text)} characters, {MAX_LENGTH} are allowed")
+        raise InvalidInput(f"filter has {len(text)} characters, {MAX_LENGTH} are allowed")
     compiled(kind, CHECKED, text)
     bind = _BINDINGS[kind]
 

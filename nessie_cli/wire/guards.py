@@ -116,9 +116,9 @@ def _checked(kind: Any) -> Any:
 # -- faults ----------------------------------------------------------------------------------------
 
 _MUST_BE: Mapping[str, str] = {
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "string_type": "must be text",
+    "int_type": "must be an integer",
+    "int_from_float": "must be an integer",
+    "string_type": "must be a string",
     "bool_type": "must be true or false",
     "list_type": "must be a list",
     "tuple_type": "must be a list",

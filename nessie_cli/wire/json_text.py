@@ -85,25 +85,26 @@ def read_text(data: str | bytes, place: str) -> str:
     """
     if isinstance(data, bytes):
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise fault(place, "is UTF-16 text; write it as UTF-8")
+            raise fault(place, "the text is UTF-16; write it as UTF-8")
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
             raise fault(
-                place, f"is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}"
+                place,
+                f"the text is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}",
             ) from None
     else:
         text = data
         try:
             text.encode()
         except UnicodeEncodeError as error:
+            where = f"character {error.start + 1}"
             raise fault(
-                place,
-                f"is not valid Unicode text: character {error.start + 1} is half a surrogate pair",
+                place, f"the text is not valid Unicode: {where} is half a surrogate pair"
             ) from None
     text = text.removeprefix(_BYTE_ORDER_MARK)
     if not text.strip():
-        raise fault(place, "is empty, JSON is expected")
+        raise fault(place, "the text is empty; JSON is expected")
     return text
 
 
@@ -130,12 +131,12 @@ def parse_first(text: str, place: str) -> tuple[Any, int]:
             _refuse_oddities(value, place)
     except json.JSONDecodeError as error:
         raise fault(
-            place, f"line {error.lineno} column {error.colno}: is not JSON: {_reason(error, text)}"
+            place, f"line {error.lineno}, column {error.colno} is not JSON: {_reason(error, text)}"
         ) from None
     except RecursionError:
-        raise fault(place, "is nested too deeply") from None
+        raise fault(place, "the JSON is nested too deeply") from None
     except ValueError:  # Python refuses to convert numbers of more than some thousand digits
-        raise fault(place, "is not usable JSON: a number has too many digits") from None
+        raise fault(place, "the JSON is not usable: a number has too many digits") from None
     return value, end
 
 

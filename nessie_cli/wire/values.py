@@ -24,7 +24,7 @@ def object_with_type(data: Any, path: str, known: Iterable[str]) -> str:
     if name is None:
         raise fault(join(path, "type"), f"is missing ({', '.join(known)})")
     if not isinstance(name, str):
-        raise fault(join(path, "type"), f"must be text, not {describe(name)}")
+        raise fault(join(path, "type"), f"must be a string, not {describe(name)}")
     return name
 
 

@@ -254,11 +254,11 @@ def _from_file(path: Path) -> Secret:
                 )
             found = file.read(_MOST_SECRET).strip("\r\n")
     except UnicodeDecodeError:
-        raise InvalidInput(f"{path}: is not text") from None
+        raise InvalidInput(f"{path} is not text") from None
     except OSError as error:
         raise InvalidInput(f"{path}: the secret cannot be read: {error.strerror}") from None
     if not found.strip() or "\n" in found:
-        raise InvalidInput(f"{path}: must hold the secret in one line, and nothing else")
+        raise InvalidInput(f"{path} must hold the secret in one line, and nothing else")
     return Secret(found)
 
 

@@ -104,7 +104,7 @@ def decode_batch(text: str, place: str) -> Batch:
 def decode_document(document: Any, place: str) -> Batch:
     """Decodes the parsed JSON of a batch file."""
     if not isinstance(document, Mapping) or document.get("version") != VERSION:
-        raise InvalidInput(f"{place}: is not a batch file of version {VERSION}")
+        raise InvalidInput(f"{place} is not a batch file of version {VERSION}")
     begun_at, operations, request_id, store = (
         document.get(name) for name in ("begunAt", "operations", "requestId", "store")
     )

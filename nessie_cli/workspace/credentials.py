@@ -133,7 +133,7 @@ class Consent:
         """
         server = endpoint(url)
         if server is None:
-            return f"{url}: names no server that credentials can be kept for"
+            return f"{url} names no server that credentials can be kept for"
         if not named and not self.covers(url):
             return (
                 f"server {server}: only the workspace names it, so no credentials are sent there;"

@@ -22,9 +22,9 @@ def read_text(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path}: is not UTF-8 text (byte {error.start})") from None
+        raise InvalidInput(f"{path} is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
-        raise NotAllowed(f"{path}: cannot be read: {error.strerror}") from None
+        raise NotAllowed(f"{path} cannot be read: {error.strerror}") from None
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -43,7 +43,7 @@ def replace_text(path: Path, text: str) -> None:
         _sync_folder(path.parent)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise StoreUnavailable(f"{path}: cannot be written: {error.strerror}") from None
+        raise StoreUnavailable(f"{path} cannot be written: {error.strerror}") from None
     except KeyboardInterrupt:
         beside.unlink(missing_ok=True)
         raise
@@ -55,7 +55,7 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
         _sync_folder(path.parent)
     except OSError as error:
-        raise StoreUnavailable(f"{path}: cannot be removed: {error.strerror}") from None
+        raise StoreUnavailable(f"{path} cannot be removed: {error.strerror}") from None
 
 
 def _sync_folder(folder: Path) -> None:
@@ -81,7 +81,7 @@ def locked(
         if not _lock(file, wait=False):
             if hook.startswith("pre-"):
                 raise NotAllowed(
-                    f"{path.parent}: cannot be changed while its hook {hook} runs. Hint: use a"
+                    f"{path.parent} cannot be changed while its hook {hook} runs. Hint: use a"
                     " post- hook"
                 )
             with waiting():
@@ -100,7 +100,7 @@ def _opened(path: Path) -> TextIO:
     try:
         return path.open("a", encoding="utf-8")
     except OSError as error:
-        raise StoreUnavailable(f"{path}: cannot be opened: {error.strerror}") from None
+        raise StoreUnavailable(f"{path} cannot be opened: {error.strerror}") from None
 
 
 def _lock(file: TextIO, *, wait: bool) -> bool:

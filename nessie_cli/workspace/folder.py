@@ -231,7 +231,7 @@ def make_workspace(root: Path, store: str | None) -> Workspace:
     try:
         workspace.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreUnavailable(f"{workspace.folder}: cannot be made: {error.strerror}") from None
+        raise StoreUnavailable(f"{workspace.folder} cannot be made: {error.strerror}") from None
     ignore = workspace.folder / ".gitignore"
     if not ignore.exists():
         replace_text(ignore, "*\n")

@@ -33,7 +33,7 @@ class Settings:
             what, line = (
                 (found[1], found[2]) if found else (str(error), str(self._source.count("\n") + 1))
             )
-            raise InvalidInput(f"{self.path}, line {line}: is not TOML: {what}") from None
+            raise InvalidInput(f"{self.path}, line {line} is not TOML: {what}") from None
 
     def text(self, *names: str) -> str | None:
         """Returns a text by its tables, or None."""
@@ -45,7 +45,7 @@ class Settings:
                 return None
             value = value[name]
         if not isinstance(value, str) or not value.strip():
-            raise self.fault(f"must be text that is not blank, not {value!r}", *names)
+            raise self.fault(f"must be a string that is not blank, not {value!r}", *names)
         return value
 
     def texts_of(self, name: str) -> list[str]:
@@ -53,7 +53,7 @@ class Settings:
         value = self._values.get(name, [])
         found = value if isinstance(value, list) else [value]
         if not all(isinstance(text, str) for text in found):
-            raise self.fault(f"must be text or an array of texts, not {value!r}", name)
+            raise self.fault(f"must be a string or an array of strings, not {value!r}", name)
         return found
 
     def texts(self) -> dict[tuple[str, ...], str]:

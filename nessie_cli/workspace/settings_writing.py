@@ -20,7 +20,7 @@ def change(path: Path, lock: Path, names: Sequence[str], value: str | None) -> N
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreUnavailable(f"{path.parent}: cannot be made: {error.strerror}") from None
+        raise StoreUnavailable(f"{path.parent} cannot be made: {error.strerror}") from None
     with locked(lock):
         # The reader reports faults of the file with their line.
         Settings(path)

@@ -148,7 +148,7 @@ def rename(
     if content is None:
         raise _missing(old_key)
     if effective(staged, new_key, state) is not None:
-        raise AlreadyExists(f"key '{new_key}' exists already", str(new_key))
+        raise AlreadyExists(f"key '{new_key}' already exists", str(new_key))
     moved = content
     if isinstance(content, Namespace) and content.elements == old_key.elements:
         moved = Namespace(id=content.id, elements=new_key.elements, properties=content.properties)
@@ -202,8 +202,8 @@ def unmodified(
         staged = without(staged, [key])
     if any(item.key == key and not isinstance(item.operation, Unchanged) for item in staged):
         raise InvalidInput(
-            f"key '{key}': the batch changes it already, so it cannot be demanded unmodified; take"
-            " the change out first"
+            f"key '{key}': the batch already changes it, so it cannot be required to stay"
+            f" unmodified. Hint: `nessie reset {key}` unstages the change"
         )
     if _other_of(staged, key) is not None:
         return staged

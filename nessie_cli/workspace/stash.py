@@ -96,7 +96,7 @@ def _decode(text: str, place: str) -> list[Stashed]:
         else None
     )
     if not isinstance(stashes, list):
-        raise InvalidInput(f"{place}: is not a file of stashed batches of version {VERSION}")
+        raise InvalidInput(f"{place} is not a file of stashed batches of version {VERSION}")
     return [_decode_one(item, f"{place}: stashes[{number}]") for number, item in enumerate(stashes)]
 
 
@@ -108,7 +108,7 @@ def _decode_one(item: Any, place: str) -> Stashed:
     )
     texts = [value for value in values if isinstance(value, str)]
     if not texts or len(texts) != len(values):
-        raise InvalidInput(f"{place}: message, reference or time is missing or no text")
+        raise InvalidInput(f"{place}: message, reference or time is missing or not a string")
     message, reference, time = texts
     return Stashed(
         decode_document(item.get("batch"), f"{place}.batch"),

@@ -47,7 +47,7 @@ class TokenFile:
                 file.write(text)
             beside.replace(self.path)
         except OSError as error:
-            raise StoreUnavailable(f"{self.path}: cannot be written: {error.strerror}") from None
+            raise StoreUnavailable(f"{self.path} cannot be written: {error.strerror}") from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -55,9 +55,7 @@ class TokenFile:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreUnavailable(
-                f"{self.path.parent}: cannot be made: {error.strerror}"
-            ) from None
+            raise StoreUnavailable(f"{self.path.parent} cannot be made: {error.strerror}") from None
         with locked(self.path.with_suffix(".lock")):
             yield
 

@@ -171,7 +171,7 @@ def _words(text: str | None) -> list[str]:
 
 
 def _listed(path: str, name: str, separator: str | None) -> list[str]:
-    """Returns a list of a settings file: an array of texts, or one text with separators."""
+    """Returns a list of a settings file: an array of strings, or one text with separators."""
     # Most files do not contain the word, and need no parser.
     if name not in _text(path):
         return []

@@ -114,7 +114,7 @@ class BrokenLake:
     def _break_metadata(self) -> None:
         text = json.dumps(self.document)
         for name, kind, data, message in (
-            ("cut", Kind.METADATA_UNREADABLE, text[: len(text) // 2].encode(), "is truncated"),
+            ("cut", Kind.METADATA_UNREADABLE, text[: len(text) // 2].encode(), "truncated"),
             ("no_json", Kind.METADATA_UNREADABLE, b"<html>not here</html>", "invalid JSON"),
             ("avro", Kind.METADATA_UNREADABLE, b"Obj\x01", "is an Avro file"),
             ("empty", Kind.METADATA_UNREADABLE, b"", "is empty"),

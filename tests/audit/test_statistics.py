@@ -141,7 +141,7 @@ def test_the_size_of_a_table_is_that_in_its_snapshot(lake: Lake) -> None:
     gone = size_of_table(
         key, IcebergTable(metadata_location="/nowhere/1.metadata.json", snapshot_id=1), Files()
     )
-    assert gone == Size(key, problem="/nowhere/1.metadata.json: there is no such file")
+    assert gone == Size(key, problem="/nowhere/1.metadata.json: no such file")
 
     every = sizes(
         [size(), gone, Size(ContentKey(("a",))), Size(ContentKey(("b",)), 1, 1, 10**6)], 3

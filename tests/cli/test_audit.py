@@ -41,7 +41,7 @@ def test_audit_lists_the_findings_and_exits_with_1(nessie, broken) -> None:
             "METADATA_UNREADABLE",
             "db.broken",
             broken,
-            "is truncated: the JSON ends in line 1, in the middle of a value",
+            "truncated: the JSON ends in line 1, in the middle of a value",
         ]
     ]
     assert "nessie restore db.broken --at" in ran.err

@@ -187,12 +187,12 @@ def test_a_copy_starts_at_the_head_of_the_old_branch(nessie, catalog, option) ->
         (["-c"], 2, "expected: -c [OLD] NEW"),
         (["-c", "a", "b", "c"], 2, "expected: -c [OLD] NEW"),
         (["-c", "main", ""], 2, "an argument is empty"),
-        (["-c", "-l", "a"], 2, "-l and -c exclude each other"),
+        (["-c", "-l", "a"], 2, "-l and -c cannot be used together"),
         (["-c", "v1", "new"], 2, "`nessie branch new v1` creates a branch there"),
         (["-c", "nowhere", "new"], 4, "nowhere"),
         (["-c", "main", "new", "--expected-hash", "main"], 2, "--expected-hash guards"),
         (["-c", "main", "a..b"], 2, "a..b"),
-        (["--copy", "-d", "a"], 2, "-d and -c exclude each other"),
+        (["--copy", "-d", "a"], 2, "-d and -c cannot be used together"),
     ],
 )
 def test_a_copy_that_cannot_be_made(nessie, catalog, argv, code, line) -> None:

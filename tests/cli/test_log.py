@@ -193,7 +193,7 @@ def test_jsonl_is_one_commit_per_line(nessie, history) -> None:
         (["nowhere"], 4, "nowhere"),
         (["mian"], 4, "Did you mean 'main'?"),
         (["main", "extra"], 2, "too many arguments: 'extra'"),
-        (["--grep", "("], 2, "--grep '(': is not a regular expression"),
+        (["--grep", "("], 2, "--grep '(' is not a regular expression"),
         (["--since", "soon"], 2, "soon"),
         (["--graph", "--reverse"], 2, "exclude each other"),
         ([""], 2, "an argument is empty"),

@@ -66,7 +66,7 @@ def test_merging_twice_has_nothing_to_do(nessie, feature) -> None:
     nessie("merge", "feature")
     ran = nessie("merge", "feature")
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err == "already up to date: main has all changes of feature\n"
+    assert ran.err == "already up to date: nothing was merged into main\n"
     assert nessie("merge", "feature", "--json").json["wasApplied"] is False
 
 

@@ -226,7 +226,7 @@ def test_no_commit_only_stages(nessie, catalog) -> None:
     assert nessie("revert", "HEAD", "--no-commit").out == "update     db.orders  iceberg-table\n"
     assert staged(nessie) == [("DELETE", "db.items"), ("PUT", "db.orders")]
     ran = nessie("revert", "HEAD", "-n")
-    assert (ran.code, "db.orders: staged already" in ran.err) == (2, True)
+    assert (ran.code, "db.orders: already staged" in ran.err) == (2, True)
     nessie("commit", "-m", "both")
     assert catalog.snapshot("main", "db.orders") == 1
 

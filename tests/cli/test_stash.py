@@ -65,7 +65,7 @@ def test_a_stash_is_not_applied_over_a_staged_batch(nessie, catalog) -> None:
     nessie("stash")
     nessie("content", "delete", "db.orders")
     ran = nessie("stash", "pop")
-    assert (ran.code, "staged already" in ran.err) == (2, True)
+    assert (ran.code, "already staged" in ran.err) == (2, True)
     assert staged(nessie) == ["db.orders"]
     assert len(nessie("stash", "list").lines) == 1
 

@@ -180,7 +180,7 @@ def test_locations_outside_of_the_warehouses_are_reported_and_kept(lake, tmp_pat
 
 @pytest.mark.parametrize(
     ("warehouse", "message"),
-    [((), "there is no warehouse"), (("lake",), "warehouse lake: is not absolute")],
+    [((), "there is no warehouse"), (("lake",), "warehouse lake is not absolute")],
 )
 def test_a_warehouse_is_required(lake, warehouse, message):
     with pytest.raises(InvalidInput, match=message):

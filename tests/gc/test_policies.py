@@ -85,7 +85,7 @@ def test_the_first_pattern_that_matches_the_whole_name_decides() -> None:
 
 def test_an_invalid_pattern_is_refused() -> None:
     with pytest.raises(
-        InvalidInput, match=r"pattern '\(' of a retention policy: is not a regular expression"
+        InvalidInput, match=r"pattern '\(' of a retention policy is not a regular expression"
     ):
         policies("NONE", [("(", "10")], NOW)
 

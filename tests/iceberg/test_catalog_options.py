@@ -51,7 +51,7 @@ def test_a_secret_is_not_an_option(embedded: Lake, option: str) -> None:
 
 
 def test_a_value_that_is_not_a_string(embedded: Lake) -> None:
-    with pytest.raises(ValueError, match="ref: must be a string"):
+    with pytest.raises(ValueError, match="ref must be a string"):
         NessieCatalog("lake", uri=embedded.uri, ref=3)  # type: ignore[arg-type]
     with load_catalog("lake", **embedded.options(), author=None) as catalog:
         assert catalog.list_namespaces() == []
@@ -59,14 +59,14 @@ def test_a_value_that_is_not_a_string(embedded: Lake) -> None:
 
 @pytest.mark.parametrize("option", ["ref", "warehouse"])
 def test_an_option_that_is_empty_does_not_mean_the_default(embedded: Lake, option: str) -> None:
-    with pytest.raises(ValueError, match=f"{option}: is empty"):
+    with pytest.raises(ValueError, match=f"{option} is empty"):
         NessieCatalog("lake", **{**embedded.options(), option: ""})
 
 
 @pytest.mark.parametrize(
     ("ref", "said"),
     [
-        (" ", "ref: is empty"),
+        (" ", "ref is empty"),
         ("no such", "'no such'"),
         ("main ", "'main '"),
         ("main*no time", "'no time'"),

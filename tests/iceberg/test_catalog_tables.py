@@ -454,7 +454,7 @@ def test_a_registered_table(lake: Lake) -> None:
     assert registered.metadata == table.metadata
     assert lake.messages()[0] == "register table again"
     assert content(lake, "again").with_id(None) == content(lake, "orders").with_id(None)
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.metadata\.json: there is no such file"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.metadata\.json: no such file"):
         catalog.register_table("third", str(lake.folder / "nowhere.metadata.json"))
 
 

@@ -257,23 +257,23 @@ def message_for(path: Path | str) -> str:
 NO_METADATA = {
     "": "is empty, not an Iceberg metadata file",
     " \n": "is empty, not an Iceberg metadata file",
-    "hello": "is not an Iceberg metadata file: invalid JSON at line 1 column 1",
-    "{}": "is not an Iceberg metadata file: 'format-version' is missing",
-    "[]": "is not an Iceberg metadata file: it is not a JSON object",
-    "null": "is not an Iceberg metadata file: it is not a JSON object",
-    '{"name": "left-pad", "version": "1.0.0"}': "is not an Iceberg metadata file: 'format-version' is missing",
+    "hello": "not an Iceberg metadata file: invalid JSON at line 1 column 1",
+    "{}": "not an Iceberg metadata file: 'format-version' is missing",
+    "[]": "not an Iceberg metadata file: it is not a JSON object",
+    "null": "not an Iceberg metadata file: it is not a JSON object",
+    '{"name": "left-pad", "version": "1.0.0"}': "not an Iceberg metadata file: 'format-version' is missing",
     '{"format-version": 4}': "is Iceberg table metadata of format version 4, which is not supported; supported: 1 to 3",
     '{"format-version": 2, "view-uuid": "x"}': "is Iceberg view metadata of format version 2, which is not supported; supported: 1 to 1",
-    '{"format-version": 0}': "is not an Iceberg metadata file: 'format-version' is 0",
-    '{"format-version": "2"}': "is not an Iceberg metadata file: 'format-version' is not an integer",
-    '{"format-version": true}': "is not an Iceberg metadata file: 'format-version' is not an integer",
-    '{"format-version": 2, "location": 5}': "is not an Iceberg metadata file: 'location' is not text",
-    '{"format-version": 2}': "is not an Iceberg metadata file: 'location' is missing",
-    '{"format-version": 2, "location": "x"}': "is not an Iceberg metadata file: 'last-column-id' is missing",
-    '{"format-version" 2}': "is not an Iceberg metadata file: invalid JSON at line 1 column 19",
-    '{"format-version": nope, "a": 1}': "is not an Iceberg metadata file: invalid JSON at line 1 column 20",
+    '{"format-version": 0}': "not an Iceberg metadata file: 'format-version' is 0",
+    '{"format-version": "2"}': "not an Iceberg metadata file: 'format-version' is not an integer",
+    '{"format-version": true}': "not an Iceberg metadata file: 'format-version' is not an integer",
+    '{"format-version": 2, "location": 5}': "not an Iceberg metadata file: 'location' is not text",
+    '{"format-version": 2}': "not an Iceberg metadata file: 'location' is missing",
+    '{"format-version": 2, "location": "x"}': "not an Iceberg metadata file: 'last-column-id' is missing",
+    '{"format-version" 2}': "not an Iceberg metadata file: invalid JSON at line 1 column 19",
+    '{"format-version": nope, "a": 1}': "not an Iceberg metadata file: invalid JSON at line 1 column 20",
     "["
-    * 100_000: "is not an Iceberg metadata file: its JSON is nested too deeply or has a number with too many digits",
+    * 100_000: "not an Iceberg metadata file: its JSON is nested too deeply or has a number with too many digits",
 }
 
 
@@ -292,8 +292,8 @@ def test_other_text_is_refused_with_the_missing_part(tmp_path, text):
             "is an Avro file (a manifest or a manifest list), not an Iceberg metadata file",
         ),
         (b"PAR1\x15\x04", "is a Parquet data file, not an Iceberg metadata file"),
-        (b"\xff\xfe{\x00", "is not an Iceberg metadata file: it is not UTF-8 text"),
-        (gzip.compress(b"{}" * 500)[:-9], "is truncated: the compressed data ends too early"),
+        (b"\xff\xfe{\x00", "not an Iceberg metadata file: it is not UTF-8 text"),
+        (gzip.compress(b"{}" * 500)[:-9], "truncated: the compressed data ends too early"),
         (b"\x1f\x8b" + b"x" * 40, "is damaged: it cannot be decompressed with gzip"),
     ],
     ids=["avro", "parquet", "utf-16", "cut gzip", "broken gzip"],
@@ -310,7 +310,7 @@ def test_a_metadata_file_truncated_anywhere_is_refused(tmp_path, folder_catalog,
     path = tmp_path / "cut.metadata.json"
     for length in range(1, len(whole)):
         path.write_bytes(whole[:length])
-        assert message_for(path).startswith("is truncated"), length
+        assert message_for(path).startswith("truncated"), length
 
 
 ID_ATTRIBUTES = ["current_schema_id", "default_spec_id", "default_sort_order_id"]
@@ -324,7 +324,7 @@ def test_version_2_without_a_required_attribute_is_refused_and_the_attribute_nam
     path = edited(tmp_path, table.metadata_location, **{attribute: None})
     assert (
         message_for(path)
-        == f"is not an Iceberg metadata file: '{attribute.replace('_', '-')}' is missing"
+        == f"not an Iceberg metadata file: '{attribute.replace('_', '-')}' is missing"
     )
 
 

@@ -108,7 +108,7 @@ def test_a_server_that_does_not_answer_is_not_invalid_input():
         properties = Bucket(unused.getsockname()[1]).properties
         with pytest.raises(StoreUnavailable) as caught:
             read_content("s3://lake/x.metadata.json", properties)
-    assert caught.value.message.startswith("s3://lake/x.metadata.json: cannot be read: ")
+    assert caught.value.message.startswith("s3://lake/x.metadata.json cannot be read: ")
     assert "\n" not in caught.value.message
     handlers = {type(handler) for handler in logging.getLogger("pyiceberg").handlers}
     assert logging.NullHandler in handlers, (

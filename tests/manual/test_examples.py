@@ -79,7 +79,7 @@ NEEDS = {
         )
     ),
     "nessie content rename db.orders db.sales.orders -m 'orders belong to sales'": Needs(
-        ("nessie content delete db.sales.orders -m 'make room'",)
+        ("nessie content delete db.sales.orders -m 'free some space'",)
     ),
     "nessie diff main feature --exit-code --json": Needs(code=1),
     "nessie login https://catalog.example.org --forget": Needs(

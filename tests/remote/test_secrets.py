@@ -253,7 +253,7 @@ WRONG = {
         {"NESSIE_TIMEOUT": "soon"}, "NESSIE_TIMEOUT: 'soon' is not a positive number of seconds"
     ),
     "proxy": Wrong({"NESSIE_PROXY": "somewhere:80"}, "NESSIE_PROXY: write http://host:port"),
-    "no CA": Wrong({"NESSIE_CA_FILE": "/nowhere"}, "/nowhere: there is no such file"),
+    "no CA": Wrong({"NESSIE_CA_FILE": "/nowhere"}, "/nowhere: no such file"),
     "key without certificate": Wrong({"NESSIE_KEY_FILE": "/nowhere"}, "needs its certificate too"),
 }
 

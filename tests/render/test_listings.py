@@ -175,7 +175,7 @@ def test_a_merge_names_both_types_of_a_key_if_they_differ(pipe, table, key) -> N
                 " them again"
             ),
         ),
-        ({"applied": False, "dropped": False}, "already up to date: main has all changes of dev"),
+        ({"applied": False, "dropped": False}, "already up to date: nothing was merged into main"),
         (
             {"applied": False, "hash_": None},
             "dry run, no conflicts: nothing was written; would have merged dev into main",
@@ -194,5 +194,5 @@ def test_the_headline_says_what_happened(screen, table, key, state, line) -> Non
 
 
 def test_problems_are_records(pipe) -> None:
-    print_problems([Problem(ProblemKind.DAMAGED, H, "check sum\nwrong")], pipe.terminal)
+    print_problems([Problem(ProblemKind.DAMAGED, H, "checksum\nwrong")], pipe.terminal)
     assert pipe.lines == [f"DAMAGED\t{H}\tcheck sum\\nwrong"]

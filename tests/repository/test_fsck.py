@@ -252,7 +252,7 @@ def test_damage_never_causes_a_wrong_answer(store: Path) -> None:
         sql(store, "UPDATE objects SET packed = ? WHERE rowid = ?", data, row)
 
 
-# -- invalid objects with valid check sums --
+# -- invalid objects with valid checksums --
 
 
 def add(path: Path, kind: Kind, data: bytes) -> Id:

@@ -82,7 +82,7 @@ def of_each_kind(path: Path) -> Iterator[tuple[int, bytes, int, bytes]]:
 
 
 def test_an_object_with_the_bytes_of_another_one_is_reported(store):
-    """The check sum is valid, as if the bytes had been written under this id."""
+    """The checksum is valid, as if the bytes had been written under this id."""
     rows = objects(store)
     for number, id_, kind, packed in of_each_kind(store):
         other = next(row for row in rows if row[2] == kind and row[1] != id_)

@@ -119,7 +119,7 @@ def refused(tmp_path, loaded):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (("--tokens", "nosuch"), 2, "token file nosuch: cannot be read"),
+        (("--tokens", "nosuch"), 2, "token file nosuch cannot be read"),
         (("--tokens", "open"), 6, "chmod 600"),
         (("--tokens", "broken"), 2, "broken: line 2"),
         (("--anonymous", "--rules", "broken"), 2, "TOML"),

@@ -22,11 +22,11 @@ ASKED = [
     (
         {"table": "logs"},
         (
-            "option table: there is no table 'logs'. Hint: there are references, log, operations, "
+            "option 'table': there is no table 'logs'. Hint: there are references, log, operations, "
             "entries, contents, diff, reflog, conflicts"
         ),
     ),
-    ({}, 'option table: is missing; .option("table", ...) is one of references, log'),
+    ({}, "option 'table' is missing; .option('table', ...) is one of references, log"),
     (
         {"table": "log", "reff": "main"},
         (
@@ -34,10 +34,10 @@ ASKED = [
             "maxCommitsPerBatch, ref, rowsPerPartition, table"
         ),
     ),
-    ({"table": "entries", "from": "main"}, "option from: table entries has no such option"),
+    ({"table": "entries", "from": "main"}, "option 'from': table entries has no such option"),
     (
         {"table": "log", "ref": "main", "to": "dev"},
-        "options ref and to: cannot be combined. Hint: set one of them",
+        "options 'ref' and 'to' cannot be combined. Hint: set one of them",
     ),
     ({"table": "log", "ref": "main,*"}, "option ref: * stands for all references"),
     ({"table": "log", "ref": "gone"}, "table log: Named reference 'gone' not found"),
@@ -50,7 +50,7 @@ ASKED = [
         {"table": "log", "maxCommitsPerBatch": "many"},
         "option maxCommitsPerBatch: 'many' is not a positive integer",
     ),
-    ({"table": "log", "maxCommitsPerBatch": "5"}, "option maxCommitsPerBatch: is for streams"),
+    ({"table": "log", "maxCommitsPerBatch": "5"}, "option maxCommitsPerBatch is for streams"),
     (
         {"table": "diff", "maxCommitsPerBatch": "5"},
         (
@@ -59,12 +59,12 @@ ASKED = [
         ),
     ),
     ({"table": "entries", "prefix": "a..b"}, "key 'a..b': an element is empty"),
-    ({"table": "diff"}, "option from: is missing. Hint: set it to the earlier revision"),
-    ({"table": "diff", "from": "main", "to": "main,dev"}, "option to: must be one revision"),
-    ({"table": "conflicts"}, "option from: is missing. Hint: set it to the revision to merge"),
+    ({"table": "diff"}, "option 'from' is missing. Hint: set it to the earlier revision"),
+    ({"table": "diff", "from": "main", "to": "main,dev"}, "option 'to' must be one revision"),
+    ({"table": "conflicts"}, "option 'from' is missing. Hint: set it to the revision to merge"),
     (
         {"table": "conflicts", "from": "dev", "to": "v1"},
-        "option to: must be one branch, the target of the merge",
+        "option 'to' must be one branch, the target of the merge",
     ),
     (
         {"table": "reflog", "ref": "main,dev"},
@@ -79,9 +79,9 @@ ASKED = [
     ),
     (
         {"table": "log", "url": "memory:"},
-        "option url: memory: is a store of one process",
+        "option 'url': memory is a store of one process",
     ),
-    ({"table": "log", "url": ""}, "option url: is missing"),
+    ({"table": "log", "url": ""}, "option 'url' is missing"),
     (
         {"table": "log", "url": "http://ann:s3cret@host/api/v2"},
         "a URL must not contain a user or password",
@@ -108,8 +108,8 @@ def test_an_invalid_option_is_an_error_of_one_line(
 
 def test_a_write_needs_a_message_and_has_no_other_options(store: str) -> None:
     for options, message in [
-        ({}, "option message: is missing"),
-        ({"message": "x", "table": "log"}, "option table: a write has no such option"),
+        ({}, "option 'message' is missing"),
+        ({"message": "x", "table": "log"}, "option 'table': a write has no such option"),
     ]:
         with pytest.raises(Refused, match=f"^nessie: df.write: {message}"):
             NessieDataSource({"url": store, **options}).writer(

@@ -29,7 +29,7 @@ def test_wrong_data_stays_on_its_branch(
     found.loader.exec_module(pipeline)
     assert pipeline.ICEBERG == COORDINATES
 
-    with pytest.raises(SystemExit, match=r"pipeline: nowhere\.csv: there is no such file"):
+    with pytest.raises(SystemExit, match=r"pipeline: nowhere\.csv: no such file"):
         pipeline.main(tmp_path / "lake", [Path("nowhere.csv")])
     assert not (tmp_path / "lake").exists()
 

@@ -151,7 +151,7 @@ def test_a_deleted_branch_is_an_error(store: str) -> None:
         ({"table": "log", "ref": "*"}, "option ref: a stream follows one reference"),
         (
             {"table": "log", "at": "2030-01-01T00:00:00Z"},
-            "option at: is not allowed, because a stream has no end",
+            "option 'at' is not allowed, because a stream has no end",
         ),
     ],
 )

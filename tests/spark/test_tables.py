@@ -234,7 +234,7 @@ def test_a_frame_of_some_columns(url: str) -> None:
         match=r"^nessie: .*, table log: column type: table log has no such column\. Hint: it has reference, ",
     ):
         source.reader(type(whole)().add("type", "string"))
-    with pytest.raises(Refused, match="column hash: is string, not bigint"):
+    with pytest.raises(Refused, match="column hash is string, not bigint"):
         source.reader(type(whole)().add("hash", "long"))
 
 

@@ -101,7 +101,7 @@ def test_rows_without_contents() -> None:
             {"operation": "DELETE", "key": "db.a", "content": {"type": "UDF"}},
             "row db.a: DELETE takes no content",
         ),
-        ({"operation": "DELETE", "key": None}, "column key: is null in a row"),
+        ({"operation": "DELETE", "key": None}, "column 'key' is null in a row"),
         (
             {"operation": "DELETE", "key": ["a", None]},
             "column key: an element of ['a', None] is null",
@@ -125,7 +125,7 @@ def test_rows_without_contents() -> None:
         ),
         (
             {"operation": "PUT", "key": "a", "content": "{"},
-            "row a: content: line 1 column 2: is not JSON",
+            "row a: content: line 1, column 2 is not JSON",
         ),
         (
             {
@@ -287,15 +287,15 @@ def test_rows_that_were_read_can_be_written(store: str) -> None:
             "operation string, key string, expectedContent string",
             "column expectedContent: operations have no such column. Hint: select operation, key, content",
         ),
-        ("operation string, content string", "column key: is missing"),
+        ("operation string, content string", "column key is missing"),
         (
             "operation integer, key string",
-            "column operation: is int, but must be a string: PUT, DELETE, UNCHANGED",
+            "column 'operation' is int, but must be a string: PUT, DELETE, UNCHANGED",
         ),
-        ("operation string, key long", "column key: is bigint, but must be a string"),
+        ("operation string, key long", "column 'key' is bigint, but must be a string"),
         (
             "operation string, key string, content double",
-            "column content: is double, but must be a struct",
+            "column content is double, but must be a struct",
         ),
     ],
 )

@@ -1,6 +1,6 @@
 """Direct SQLite access to a store file, to change it without the store.
 
-The check sums of its pages remain valid.
+The checksums of its pages remain valid.
 """
 
 from __future__ import annotations

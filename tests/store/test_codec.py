@@ -32,7 +32,7 @@ def test_every_flipped_byte_is_found(data: bytes) -> None:
         for flip in (1, 0x80, 0xFF, blob[position] or 2):
             damaged = bytearray(blob)
             damaged[position] ^= flip
-            with pytest.raises(ValueError, match=r"its check sum is wrong|no codec has the number"):
+            with pytest.raises(ValueError, match=r"its checksum is wrong|no codec has the number"):
                 unpack(ID, 1, bytes(damaged))
 
 
@@ -40,16 +40,16 @@ def test_every_flipped_byte_is_found(data: bytes) -> None:
 def test_every_shortened_or_lengthened_form_is_found(data: bytes) -> None:
     blob = pack(ID, 1, data)
     for length in range(len(blob)):
-        with pytest.raises(ValueError, match=r"check sum|bytes are left"):
+        with pytest.raises(ValueError, match=r"checksum|bytes are left"):
             unpack(ID, 1, blob[:length])
-    with pytest.raises(ValueError, match="check sum"):
+    with pytest.raises(ValueError, match="checksum"):
         unpack(ID, 1, blob + b"\0")
 
 
 def test_bytes_of_another_id_or_kind_are_found() -> None:
     blob = pack(ID, 1, TEXT)
     for id_, kind in ((ID[:-1] + b"x", 1), (ID, 2), (b"", 1)):
-        with pytest.raises(ValueError, match="its check sum is wrong"):
+        with pytest.raises(ValueError, match="its checksum is wrong"):
             unpack(id_, kind, blob)
 
 
@@ -62,7 +62,7 @@ def test_an_object_of_format_1_is_sealed_again_unless_it_is_damaged(codec: int) 
     assert resealed(ID, 1, old) == packed
     for position in range(len(old)):
         damaged = old[:position] + bytes([old[position] ^ 1]) + old[position + 1 :]
-        with pytest.raises(ValueError, match=r"its check sum is wrong|no codec"):
+        with pytest.raises(ValueError, match=r"its checksum is wrong|no codec"):
             unpack(ID, 1, resealed(ID, 1, damaged))
     assert resealed(ID, 1, b"") == b""
 

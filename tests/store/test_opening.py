@@ -93,7 +93,7 @@ def test_memory_is_empty_each_time() -> None:
 
 
 def test_opening_does_not_create(tmp_path: Path) -> None:
-    with pytest.raises(StoreNotFound, match=r"in/none\.sqlite: there is no such file"):
+    with pytest.raises(StoreNotFound, match=r"in/none\.sqlite: no such file"):
         open_store("in/none.sqlite")
     with pytest.raises(StoreNotFound):
         open_store("nowhere/none.sqlite")

@@ -506,7 +506,7 @@ def test_lost_races_are_retried(
 
 
 ERRORS = {
-    "53100": "disk is full, nothing was written; make room",
+    "53100": "disk is full, nothing was written; free some space",
     "53200": "short of resources",
     "XX001": "damaged",
     "P0001": "a fault",

@@ -54,7 +54,7 @@ def test_closing_while_threads_are_busy(filled: str, act: Callable[[SQLiteStore]
                 event.wait(30)
             store.close()
             assert [future.result(30) for future in ended] == [
-                f"store {filled}: has been closed"
+                f"store {filled} has been closed"
             ] * len(busy)
         assert [entry.name for entry in Path(filled).parent.iterdir()] == ["store.sqlite"]
         # A lease that could not be released would only expire.

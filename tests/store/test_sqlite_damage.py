@@ -198,7 +198,7 @@ def test_a_changed_field_of_any_row_is_found(filled: str, table: str, column: st
             read()
         except DamagedObject as error:
             assert f"store {filled}: the file is damaged (table {table}, row " in str(error)  # noqa: PT017
-            assert "its check sum is wrong); restore it from a backup" in str(error)  # noqa: PT017
+            assert "its checksum is wrong); restore it from a backup" in str(error)  # noqa: PT017
             found.add(place)
     assert found == READ_BY[table]
     store.close()
@@ -213,7 +213,7 @@ def test_the_bytes_of_another_object_are_found(filled: str, column: str) -> None
     moved = b"\x01" + id_of("1")[1:] if column == "id" else id_of("1")
     for ids in ([moved], [moved, id_of("a"), id_of("b"), id_of("c")]):
         with pytest.raises(
-            DamagedObject, match=rf"object {moved.hex()} is damaged: its check sum is wrong"
+            DamagedObject, match=rf"object {moved.hex()} is damaged: its checksum is wrong"
         ):
             store.get(ids)
     assert [one.id for one in store.scan() if not isinstance(one, StoredObject)] == [moved]

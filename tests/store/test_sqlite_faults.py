@@ -228,7 +228,7 @@ def test_a_full_disk_writes_nothing_and_is_reported(filled: str) -> None:
         before = contents(store)
         with pytest.raises(
             StoreUnavailable,
-            match=r"store\.sqlite: the disk is full, nothing was written; make room and try again",
+            match=r"store\.sqlite: the disk is full, nothing was written; free some space and try again",
         ) as caught:
             write(
                 store, a_write([big(n) for n in range(5)], [a_move("main", "1", "2")], {"a": "1"})
@@ -287,7 +287,7 @@ def test_a_completely_full_disk_is_reported_with_a_hint(small_disk: Path, filled
         while fill.write(bytes(1000)):
             pass
     with pytest.raises(
-        StoreUnavailable, match=r"store\.sqlite: the disk is full.*make room.*and try again$"
+        StoreUnavailable, match=r"store\.sqlite: the disk is full.*free some space.*and try again$"
     ):
         write(open_sqlite(path), commit("main", "1", "2"))
     (small_disk / "fill").unlink()
@@ -328,7 +328,10 @@ store.close()
                 " happened cannot be found out"
             ),
         ),
-        (3 * 4120, "nothing was written|None|store {0}: the disk is full or fails; make room"),
+        (
+            3 * 4120,
+            "nothing was written|None|store {0}: the disk is full or fails; free some space",
+        ),
     ],
 )
 def test_a_disk_failure_during_the_commit_is_resolved(
@@ -404,7 +407,7 @@ def test_using_a_closed_store_is_reported(filled: str) -> None:
         lambda: write(store, commit("main", "1", "2")),
         lambda: store.get([id_of("1")]),
     ):
-        with pytest.raises(StoreUnavailable, match=r"store\.sqlite: has been closed"):
+        with pytest.raises(StoreUnavailable, match=r"store\.sqlite has been closed"):
             attempt()
 
 

@@ -77,7 +77,7 @@ def test_creating_does_not_overwrite_another_file(tmp_path: Path) -> None:
 
 def test_creating_over_a_dangling_link_is_reported(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "gone")
-    with pytest.raises(StoreNotFound, match="link: there is no such file"):
+    with pytest.raises(StoreNotFound, match="link: no such file"):
         create_sqlite(str(tmp_path / "link"))
 
 
@@ -133,7 +133,7 @@ def test_a_store_that_lost_a_table_is_damaged(filled: str) -> None:
 def test_a_newer_format_is_refused(filled: str) -> None:
     change(filled, f"PRAGMA user_version = {STORE_FORMAT + 6}")
     before = Path(filled).read_bytes()
-    expected = rf"store\.sqlite: has format {STORE_FORMAT + 6}, this program knows formats up to {STORE_FORMAT}; upgrade nessie-cli"
+    expected = rf"store\.sqlite has format {STORE_FORMAT + 6}; this program supports formats up to {STORE_FORMAT}. Hint: upgrade nessie-cli"
     for make in (open_sqlite, create_sqlite):
         with pytest.raises(UnsupportedFormat, match=expected):
             make(filled)

@@ -153,7 +153,7 @@ def test_bytes_under_another_id_were_not_found_by_format_1_but_are_now(old: str)
 
 
 def test_an_old_program_cannot_write_to_a_migrated_file(old: str) -> None:
-    """Its objects would have no valid check sum."""
+    """Its objects would have no valid checksum."""
     connection = apsw.Connection(old)
     connection.execute("SELECT * FROM refs").fetchall()
     open_sqlite(old).close()

@@ -62,7 +62,7 @@ def read_but_not_write(path: Path) -> None:
     ):
         with pytest.raises(
             StoreUnavailable,
-            match=r"store\.sqlite: cannot be written; check the permissions of the file and of its folder",
+            match=r"store\.sqlite: it cannot be written; check the permissions of the file and of its folder",
         ):
             attempt()
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
@@ -121,7 +121,7 @@ def test_commits_that_are_still_in_the_log_file_are_not_silently_left_out(shared
 def test_an_unreadable_store_is_reported(shared: Path) -> None:
     as_owner(lambda: (shared / "store.sqlite").chmod(0o000))
     with pytest.raises(
-        StoreUnavailable, match=r"store\.sqlite: cannot be (read|opened); check .*permissions"
+        StoreUnavailable, match=r"store\.sqlite cannot be (read|opened); check .*permissions"
     ):
         open_sqlite(str(shared / "store.sqlite"))
 
@@ -144,7 +144,7 @@ def test_no_store_is_created_in_a_read_only_folder(shared: Path) -> None:
     as_owner(lambda: shared.chmod(0o555))
     with pytest.raises(
         StoreUnavailable,
-        match=r"new\.sqlite: cannot be created, files in .* cannot be written; check its permissions",
+        match=r"new\.sqlite cannot be created: files in .* cannot be written; check its permissions",
     ):
         create_sqlite(str(shared / "new.sqlite"))
     assert [entry.name for entry in shared.iterdir()] == ["store.sqlite"]

@@ -117,10 +117,10 @@ def test_the_author_comes_from_the_environment_or_the_users_configuration(catalo
         ((), "-m MSG or -F FILE"),
         (("-m", ""), "message is empty"),
         (("-m", "x", "-F", "y"), "exclude each other"),
-        (("-F", "missing.txt"), "missing.txt: cannot be read"),
+        (("-F", "missing.txt"), "missing.txt cannot be read"),
         (("-m", "x", "--property", "p"), "--property p"),
         (("-m", "x", "--author-time", "soon"), "time 'soon'"),
-        (("-m", "x", "--batch", "missing.json"), "missing.json: cannot be read"),
+        (("-m", "x", "--batch", "missing.json"), "missing.json cannot be read"),
     ],
 )
 def test_faulty_options_are_refused_and_the_batch_stays(catalog, args, words):

@@ -297,11 +297,11 @@ def half_staged(tmp_path_factory, made_once, server):
 @pytest.mark.parametrize(
     ("args", "code", "words"),
     [
-        (("put", "db.orders", "--snapshot-id", "2", "--new"), 5, "exists already"),
+        (("put", "db.orders", "--snapshot-id", "2", "--new"), 5, "already exists"),
         (("put", "db.none", "--type", "udf", "--existing"), 4, "no content with key 'db.none'"),
         (("put", "db.none"), 2, "--type"),
         (("put", "db.none", "--type", "icebergtable"), 2, "did you mean 'iceberg-table'"),
-        (("put", "db.none", "--type", "iceberg-table"), 2, "--metadata-location: is missing"),
+        (("put", "db.none", "--type", "iceberg-table"), 2, "--metadata-location is missing"),
         (("put", "db.none", "--type", "udf", "--snapshot-id", "3"), 2, "--snapshot-id"),
         (
             ("put", "db.none", "--type", "namespace", "--property", "novalue"),
@@ -363,7 +363,7 @@ def half_staged(tmp_path_factory, made_once, server):
         (("delete", "db.none"), 4, "db.none"),
         (("delete", "db.orders", "db.none"), 4, "db.none"),
         (("rename", "db.none", "db.x"), 4, "db.none"),
-        (("rename", "db.orders", "db"), 5, "'db' exists already"),
+        (("rename", "db.orders", "db"), 5, "'db' already exists"),
         (("unmodified", "db.none"), 4, "db.none"),
         (("put", "db.orders", "--new", "--existing"), 2, "exclude each other"),
         (("put", "db.x", "--type", "udf", "-m", " "), 2, "message is empty"),

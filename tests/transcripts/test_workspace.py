@@ -167,8 +167,8 @@ def test_the_profile_names_the_reference_too(nessie):
     [
         ('default-profile = "p"\n[profile.p\n', 2, "is not TOML"),
         ('x = 1\ndefault-profile = "p"\n', 2, "no store under [profile.p]"),
-        ("\n\ndefault-profile = 3\n", 3, "must be text"),
-        ('default-profile = "p"\n[profile.p]\nstore = ["a"]\n', 3, "must be text"),
+        ("\n\ndefault-profile = 3\n", 3, "must be a string"),
+        ('default-profile = "p"\n[profile.p]\nstore = ["a"]\n', 3, "must be a string"),
         ('profile = "x"\ndefault-profile = "p"\n', 1, "must be a table"),
     ],
 )
@@ -190,7 +190,7 @@ def test_broken_workspace_settings_name_file_and_line(workspace):
 
     assert (outcome.code, outcome.err) == (
         2,
-        f"nessie: {path}, line 2: store must be text that is not blank, not 1\n",
+        f"nessie: {path}, line 2: store must be a string that is not blank, not 1\n",
     )
 
 

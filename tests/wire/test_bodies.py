@@ -67,11 +67,11 @@ def test_references_of_each_kind_are_read():
             {"type": "branch", "name": "main"},
             'type: "branch" is not a type of reference (BRANCH, TAG, DETACHED)',
         ),
-        ({"type": 1, "name": "main"}, "type: must be text, not 1"),
+        ({"type": 1, "name": "main"}, "type: must be a string, not 1"),
         ({"type": "TAG", "hash": HASH}, "name: is missing"),
-        ({"type": "TAG", "name": 7}, "name: must be text, not 7"),
+        ({"type": "TAG", "name": 7}, "name: must be a string, not 7"),
         ({"type": "DETACHED", "hash": None}, "hash: is missing"),
-        ({"type": "TAG", "name": "main", "hash": 7}, "hash: must be text, not 7"),
+        ({"type": "TAG", "name": "main", "hash": 7}, "hash: must be a string, not 7"),
         ("main", 'must be an object, not "main"'),
     ],
 )
@@ -183,7 +183,7 @@ def test_a_transplant_is_read():
 
 
 SHARED_FAULTS = [
-    ({"fromRefName": None}, "fromRefName: must be text, not null"),
+    ({"fromRefName": None}, "fromRefName: must be a string, not null"),
     ({"message": ""}, "message: String should have at least 1 character"),
     (
         {"defaultKeyMergeMode": "force"},
@@ -207,7 +207,7 @@ SHARED_FAULTS = [
                 }
             ]
         },
-        'keyMergeModes[0].resolvedContent.schemaId: must be a whole number, not "0"',
+        'keyMergeModes[0].resolvedContent.schemaId: must be an integer, not "0"',
     ),
     (
         {

@@ -91,27 +91,27 @@ def test_each_type_is_read_with_defaults_and_without_unknown_attributes(body, co
 
 
 REFUSED = [
-    (changed(TABLE, snapshotId="1"), 'content.snapshotId: must be a whole number, not "1"'),
-    (changed(TABLE, snapshotId=True), "content.snapshotId: must be a whole number, not true"),
-    (changed(TABLE, snapshotId=1.0), "content.snapshotId: must be a whole number, not 1.0"),
-    (changed(TABLE, snapshotId=None), "content.snapshotId: must be a whole number, not null"),
+    (changed(TABLE, snapshotId="1"), 'content.snapshotId: must be an integer, not "1"'),
+    (changed(TABLE, snapshotId=True), "content.snapshotId: must be an integer, not true"),
+    (changed(TABLE, snapshotId=1.0), "content.snapshotId: must be an integer, not 1.0"),
+    (changed(TABLE, snapshotId=None), "content.snapshotId: must be an integer, not null"),
     (changed(TABLE, snapshotId=2**63), "content.snapshotId: is out of range: 9223372036854775808 does not fit into 64 bits"),
     (changed(TABLE, snapshotId=-(2**63) - 1), "content.snapshotId: is out of range: -9223372036854775809 does not fit into 64 bits"),
     (changed(TABLE, schemaId=2**31), "content.schemaId: is out of range: 2147483648 does not fit into 32 bits"),
     (changed(TABLE, specId=ABSENT), "content.specId: is missing"),
-    (changed(TABLE, metadataLocation=12), "content.metadataLocation: must be text, not 12"),
-    (changed(TABLE, id=["i"]), "content.id: must be text, not a list"),
+    (changed(TABLE, metadataLocation=12), "content.metadataLocation: must be a string, not 12"),
+    (changed(TABLE, id=["i"]), "content.id: must be a string, not a list"),
     (changed(TABLE, type=ABSENT), "content.type: is missing (ICEBERG_TABLE, DELTA_LAKE_TABLE, ICEBERG_VIEW, NAMESPACE, UDF)"),
-    (changed(TABLE, type=7), "content.type: must be text, not 7"),
+    (changed(TABLE, type=7), "content.type: must be a string, not 7"),
     (changed(TABLE, type="iceberg_table"), 'content.type: "iceberg_table" is not a content type (write ICEBERG_TABLE)'),
     (changed(TABLE, type="HUDI"),
      'content.type: "HUDI" is not a content type (known are ICEBERG_TABLE, DELTA_LAKE_TABLE, ICEBERG_VIEW, NAMESPACE, UDF)'),
     ({"type": "NAMESPACE", "elements": "a"}, 'content.elements: must be a list, not "a"'),
-    ({"type": "NAMESPACE", "elements": ["a", 1]}, "content.elements[1]: must be text, not 1"),
+    ({"type": "NAMESPACE", "elements": ["a", 1]}, "content.elements[1]: must be a string, not 1"),
     ({"type": "NAMESPACE", "elements": ["a", "."]}, "content.elements: the last element must not be '.'"),
-    ({"type": "NAMESPACE", "elements": [], "properties": {"a": 1}}, "content.properties.a: must be text, not 1"),
+    ({"type": "NAMESPACE", "elements": [], "properties": {"a": 1}}, "content.properties.a: must be a string, not 1"),
     ({"type": "NAMESPACE", "elements": [], "properties": []}, "content.properties: must be an object, not a list"),
-    ({"type": "DELTA_LAKE_TABLE", "metadataLocationHistory": [None]}, "content.metadataLocationHistory[0]: must be text, not null"),
+    ({"type": "DELTA_LAKE_TABLE", "metadataLocationHistory": [None]}, "content.metadataLocationHistory[0]: must be a string, not null"),
     ("x" * 100, 'content: must be an object, not "' + "x" * 56 + "..."),
     ([], "content: must be an object, not a list"),
     (None, "content: must be an object, not null"),
@@ -130,7 +130,7 @@ def test_an_unknown_type_is_kept_completely_if_allowed():
     )
     assert (
         message_of(decode_content_value, {"type": "HUDI", "id": 5}, allow_unknown=True)
-        == "content.id: must be text, not 5"
+        == "content.id: must be a string, not 5"
     )
     assert (
         message_of(decode_content_value, {"type": " "}, allow_unknown=True)
@@ -171,7 +171,7 @@ def test_the_depth_of_an_unknown_type_is_limited():
         ),
         ({"elements": ["\U0001f680" * 251]}, "key: Content key too long, max allowed length: 500"),
         ({"elements": "a"}, 'key.elements: must be a list, not "a"'),
-        ({"elements": [["a"]]}, "key.elements[0]: must be text, not a list"),
+        ({"elements": [["a"]]}, "key.elements[0]: must be a string, not a list"),
         ({"elements": None}, "key: Content key must not be empty"),
         ({}, "key: Content key must not be empty"),
         ("a.b", 'key: must be an object, not "a.b"'),
@@ -218,11 +218,11 @@ def test_operations_are_read_with_all_attributes():
         (changed(PUT, content=None), "operation.content: must be an object, not null"),
         (
             changed(PUT, content__snapshotId="1"),
-            'operation.content.snapshotId: must be a whole number, not "1"',
+            'operation.content.snapshotId: must be an integer, not "1"',
         ),
         (
             changed(PUT, expectedContent={"type": "UDF", "versionId": 1}),
-            "operation.expectedContent.versionId: must be text, not 1",
+            "operation.expectedContent.versionId: must be a string, not 1",
         ),
         (changed(PUT, metadata={}), "operation.metadata: must be a list, not an object"),
         (changed(PUT, documentation="x"), 'operation.documentation: must be an object, not "x"'),
@@ -298,13 +298,13 @@ def test_commit_metadata_has_two_names_and_the_plural_wins(body, meta):
     ("body", "message"),
     [
         ({}, "commitMeta.message: is missing"),
-        ({"message": None}, "commitMeta.message: must be text, not null"),
-        ({"message": 5}, "commitMeta.message: must be text, not 5"),
+        ({"message": None}, "commitMeta.message: must be a string, not null"),
+        ({"message": 5}, "commitMeta.message: must be a string, not 5"),
         ({"message": "m", "authors": "Ann"}, 'commitMeta.authors: must be a list, not "Ann"'),
-        ({"message": "m", "authors": ["Ann", 1]}, "commitMeta.authors[1]: must be text, not 1"),
-        ({"message": "m", "properties": {"a": ["b"]}}, "commitMeta.properties.a: must be text, not a list"),
+        ({"message": "m", "authors": ["Ann", 1]}, "commitMeta.authors[1]: must be a string, not 1"),
+        ({"message": "m", "properties": {"a": ["b"]}}, "commitMeta.properties.a: must be a string, not a list"),
         ({"message": "m", "allProperties": {"a": "b"}}, 'commitMeta.allProperties.a: must be a list, not "b"'),
-        ({"message": "m", "authorTime": 1600000000}, "commitMeta.authorTime: must be text, not 1600000000"),
+        ({"message": "m", "authorTime": 1600000000}, "commitMeta.authorTime: must be a string, not 1600000000"),
         ({"message": "m", "authorTime": "yesterday"},
          'commitMeta.authorTime: must be an ISO instant such as 2026-01-31T12:00:00Z, not "yesterday"'),
         ({"message": "m", "authorTime": "2020-02-30T00:00:00Z"},
@@ -359,7 +359,7 @@ def thousand(bad: Any) -> list[Any]:
     [
         (
             changed(PUT, content__snapshotId="1"),
-            'content.snapshotId: must be a whole number, not "1"',
+            'content.snapshotId: must be an integer, not "1"',
         ),
         (
             changed(PUT, content__snapshotId=float("inf")),
@@ -443,8 +443,8 @@ def test_a_byte_order_mark_is_ignored():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "b: is empty, JSON is expected"),
-        (b" \n", "b: is empty, JSON is expected"),
+        ("", "b: the text is empty; JSON is expected"),
+        (b" \n", "b: the text is empty; JSON is expected"),
         ("[]", "b: holds no operation"),
         ("{}", "b: operations: is missing"),
         ("null", "b: must be an object, not null"),
@@ -454,8 +454,8 @@ def test_a_byte_order_mark_is_ignored():
             'b: line 1: there is more text behind the end of the JSON value: "2"',
         ),
         ("[]\n[]", 'b: line 2: there is more text behind the end of the JSON value: "[]"'),
-        ('{"operations": [', "b: line 1 column 17: is not JSON: the text ends too early"),
-        ("PUT a.b", "b: line 1 column 1: is not JSON: expecting value"),
+        ('{"operations": [', "b: line 1, column 17 is not JSON: the text ends too early"),
+        ("PUT a.b", "b: line 1, column 1 is not JSON: expecting value"),
         ('{"operations": [], "operations": []}', 'b: the attribute "operations" occurs twice'),
     ],
 )

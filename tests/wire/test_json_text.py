@@ -16,12 +16,12 @@ from nessie_cli.wire.json_text import describe, parse_json, walk
 ROBUST = settings(print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 REFUSED = {
-    "": "is empty, JSON is expected",
-    "\ufeff": "is empty, JSON is expected",
+    "": "the text is empty; JSON is expected",
+    "\ufeff": "the text is empty; JSON is expected",
     "\udcff": "is not valid Unicode text: character 1 is half a surrogate pair",
     b"\xff": "is not UTF-8 text: byte 0xff at offset 0",
     b'{"a": "\xc3\x28"}': "is not UTF-8 text: byte 0xc3 at offset 7",
-    b"\xff\xfe{\x00}\x00": "is UTF-16 text; write it as UTF-8",
+    b"\xff\xfe{\x00}\x00": "the text is UTF-16 text; write it as UTF-8",
     '{"a": NaN}': "a: NaN is not a valid JSON number",
     "[1, -Infinity]": "[1]: -Infinity is not a valid JSON number",
     '{"a": [1e999]}': "a[0]: 1e999 is not a valid JSON number",
@@ -29,16 +29,16 @@ REFUSED = {
     '[{"a": 1, "\\u0061": 2}]': '[0]: the attribute "a" occurs twice',
     '{"\\ud800": 1}': "is not valid Unicode text: half a surrogate pair",
     '["\\uDC00\\uD800"]': "[0]: is not valid Unicode text: half a surrogate pair",
-    "[" * 100_000: "is nested too deeply",
-    '{"a":' * 100_000: "is nested too deeply",
+    "[" * 100_000: "the JSON is nested too deeply",
+    '{"a":' * 100_000: "the JSON is nested too deeply",
     f"[{'1' * 5000}]": "is not usable JSON: a number has too many digits",
-    "{'a': 1}": "line 1 column 2: is not JSON: expecting property name enclosed in double quotes",
-    '{"a":\n  1\n  "b": 2}': "line 3 column 3: is not JSON: expecting ',' delimiter",
-    '["a\tb"]': "line 1 column 4: is not JSON: invalid control character",
-    '"a': "line 1 column 1: is not JSON: unterminated string starting",
-    "[1,": "line 1 column 4: is not JSON: the text ends too early",
+    "{'a': 1}": "line 1, column 2 is not JSON: expecting property name enclosed in double quotes",
+    '{"a":\n  1\n  "b": 2}': "line 3, column 3 is not JSON: expecting ',' delimiter",
+    '["a\tb"]': "line 1, column 4 is not JSON: invalid control character",
+    '"a': "line 1, column 1 is not JSON: unterminated string starting",
+    "[1,": "line 1, column 4 is not JSON: the text ends too early",
     "{}\n\n  {}": 'line 3: there is more text behind the end of the JSON value: "{}"',
-    "/* c */ {}": "line 1 column 1: is not JSON: expecting value",
+    "/* c */ {}": "line 1, column 1 is not JSON: expecting value",
 }
 
 

@@ -42,7 +42,7 @@ def chosen(given: Engine | None, otherwise: Engine = Engine.LOCAL) -> Engine:
         return Engine(named.lower())
     except ValueError:
         raise InvalidInput(
-            f"{environment.ENGINE}={named}: must be one of {', '.join(Engine)}"
+            f"{environment.ENGINE}={named} must be one of {', '.join(Engine)}"
         ) from None
 
 

@@ -33,11 +33,11 @@ class GlobalOptions:
             self.directories += tuple(value)
             return
         if name == "color" and value not in COLOR_CHOICES:
-            raise InvalidInput(f"--color {value}: must be one of {', '.join(COLOR_CHOICES)}")
+            raise InvalidInput(f"--color {value} must be one of {', '.join(COLOR_CHOICES)}")
         setattr(self, name, value)
         if self.json and self.jsonl:
             raise InvalidInput(
-                "--json and --jsonl exclude each other: one document, or one per line"
+                "--json and --jsonl cannot be used together: one document, or one per line"
             )
 
 

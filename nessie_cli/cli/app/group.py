@@ -62,7 +62,7 @@ class ExampleCommand(TyperCommand):
         The parser would add braces or brackets to them.
         """
         arguments = [one for one in self.params if one.param_type_name == "argument"]
-        return ["[OPTIONS]", *(one.metavar for one in arguments)]
+        return ["[OPTIONS]", *(str(one.metavar) for one in arguments)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the arguments and the options, without the Python types of newer parsers."""
@@ -70,7 +70,7 @@ class ExampleCommand(TyperCommand):
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):
                 kind = parameter.param_type_name
-                name = parameter.metavar if kind == "argument" else record[0]
+                name = str(parameter.metavar) if kind == "argument" else record[0]
                 rows[kind].append((name, record[1]))
         for title, kind in (("Arguments", "argument"), ("Options", "option")):
             if rows[kind]:

@@ -20,7 +20,7 @@ def read_bytes(name: str, option: str) -> bytes:
             return file.read()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InvalidInput(f"{option} {name}: cannot be read: {reason}") from None
+        raise InvalidInput(f"{option} {name} cannot be read: {reason}") from None
 
 
 def read_text(name: str, option: str) -> str:
@@ -28,7 +28,7 @@ def read_text(name: str, option: str) -> str:
     try:
         return read_bytes(name, option).decode()
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{option} {name}: is not UTF-8 text (byte {error.start})") from None
+        raise InvalidInput(f"{option} {name} is not UTF-8 text (byte {error.start})") from None
 
 
 def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:

@@ -233,7 +233,7 @@ class Invocation:
         spec = self.head
         if spec.name is None or spec.hash or spec.steps:
             raise InvalidInput(
-                f"{spec}: is a commit, but this command needs a branch or tag. Hint: name one"
+                f"{spec} is a commit, but this command needs a branch or tag. Hint: name one"
                 " with --ref"
             )
         return spec.name

@@ -31,7 +31,7 @@ def check_reach(repository: Repository, spec: Revision) -> None:
         steps = (*before.steps, Step(last.kind, last.count - 1))
         before = Revision(spec.name, spec.hash, steps)
     if _hash(repository, before) == NO_ANCESTOR:
-        raise CommitNotFound(f"{spec}: is beyond the beginning of the history")
+        raise CommitNotFound(f"{spec} is beyond the beginning of the history")
 
 
 def _hash(repository: Repository, spec: Revision) -> str:

@@ -26,8 +26,8 @@ NO_STORE = (
     " profile. Hint: `nessie init` creates one"
 )
 NO_WORKSPACE = (
-    "staging needs a workspace, and there is none in this folder or a parent. Hint: `nessie init`"
-    " creates one, and -m commits without staging"
+    "no workspace in this folder or a parent. Hint: `nessie init` creates one; with -m, `nessie"
+    " content` commits without one"
 )
 
 
@@ -100,7 +100,7 @@ class StoreChoice:
     def url(self) -> str:
         """Returns the URL of the store. Raises `StoreNotFound` if nothing names one."""
         if self._options.store and self._options.profile:
-            raise InvalidInput("--store and --profile exclude each other: both name the store")
+            raise InvalidInput("--store and --profile cannot be used together: both name the store")
         named = self.profile.store if self.profile_name and self.profile else None
         url = named or self.nearer_store or (self.profile.store if self.profile else None)
         if url is None:

@@ -24,6 +24,7 @@ from nessie_cli.render.text import counted
 from nessie_cli.wire import shapes
 from nessie_cli.wire.record import INLINE, Record
 from nessie_cli.wire.shape import Shape
+from nessie_cli.workspace.environment import of_s3
 
 EXAMPLES = (
     "nessie audit",
@@ -156,11 +157,12 @@ def _audit_here(
     counts: Counts,
 ) -> Iterator[findings.Finding]:
     from nessie_cli.audit.local import findings as local_findings
+    from nessie_cli.iceberg.files import Files
 
     keys = KeyRange(prefix=prefix) if prefix else KeyRange()
     entries = app.repository().entries(f"@{at}", keys, content=True)
     with progress_of(app, "reading the files of tables") as progress:
-        yield from local_findings(entries, counts, progress)
+        yield from local_findings(entries, counts, progress, Files(of_s3()))
 
 
 def _audit_with_spark(

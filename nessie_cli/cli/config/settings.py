@@ -74,7 +74,7 @@ def known_setting(name: str, scope: Scope | None) -> Known:
     except InvalidInput as error:
         if scope is None and any(fnmatchcase(name, setting.name) for setting in REPOSITORY):
             raise InvalidInput(
-                f"{name}: is a setting of the repository. Hint: add --repository"
+                f"{name} is a setting of the repository. Hint: add --repository"
             ) from None
         # A message with a semicolon already suggests the correct setting.
         known_names = names(REPOSITORY if scope is Scope.REPOSITORY else KNOWN)
@@ -85,7 +85,7 @@ def known_setting(name: str, scope: Scope | None) -> Known:
         raise InvalidInput(error.message + near) from None
     if scope and scope not in found.scopes:
         where = " or ".join(f"--{allowed}" for allowed in found.scopes)
-        raise InvalidInput(f"{name}: is not a setting of the {scope}. Hint: use {where}")
+        raise InvalidInput(f"{name} is not a setting of the {scope}. Hint: use {where}")
     return found
 
 

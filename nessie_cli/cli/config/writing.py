@@ -48,7 +48,7 @@ def with_value(app: Invocation, name: str, value: str, scope: Scope) -> str:
     separator = known_setting(name, scope).separator
     file = settings_file(app, scope)
     if not separator or file is None:
-        raise InvalidInput(f"{name}: is not a list. Hint: omit --add")
+        raise InvalidInput(f"{name} is not a list. Hint: omit --add")
     values = [part for text in file.texts_of(name) for part in text.split(separator) if part]
     return separator.join(values if value in values else [*values, value])
 

@@ -13,6 +13,7 @@ from nessie_cli.cli.staging.options import Author, ExpectedHash, Message
 from nessie_cli.cli.staging.resolutions import FIELD_OPTION, TYPE_OPTION
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Namespace, content_from
+from nessie_cli.workspace.environment import of_s3
 
 _FIELDS: Mapping[str, str] = {
     "metadata_location": "metadataLocation",
@@ -167,10 +168,11 @@ def _read_metadata(app: Invocation, location: str) -> Content:
     from nessie_cli.iceberg.metadata import read_content
     from nessie_cli.iceberg.newest import is_folder, newest_metadata
 
+    properties = of_s3()
     if is_folder(location):
-        location = newest_metadata(location)
+        location = newest_metadata(location, properties)
         app.output.note(f"the newest metadata file is {location}")
-    return read_content(location)
+    return read_content(location, properties)
 
 
 def _read(name: str) -> Content:

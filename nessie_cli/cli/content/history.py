@@ -59,7 +59,7 @@ def run(options: Options, app: Invocation) -> History:
     """Reads the history of the content."""
     refuse_empty("nessie content history KEY [REV]", options.key, options.revision, options.at)
     if options.at is not None and options.revision is not None:
-        raise InvalidInput("REV and --at exclude each other: both name the revision")
+        raise InvalidInput("REV and --at cannot be used together: both name the revision")
     key = ContentKey.parse(options.key)
     repository = app.repository()
     start = repository.resolve(app.revision(options.at or options.revision))

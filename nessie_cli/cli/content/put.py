@@ -55,7 +55,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     """Stages the content."""
     key = ContentKey.parse(options.key)
     if options.new and options.existing:
-        raise InvalidInput("--new and --existing exclude each other")
+        raise InvalidInput("--new and --existing cannot be used together")
     whole = content_from_file(app, options)
 
     def change(staged: StagedList, state: State) -> StagedList:
@@ -63,7 +63,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
             staged = without(staged, [key])
         current = effective(staged, key, state)
         if options.new and current is not None:
-            raise ContentExists(f"key '{key}' exists already", str(key))
+            raise ContentExists(f"key '{key}' already exists", str(key))
         if options.existing and current is None:
             raise ContentNotFound(f"there is no content with key '{key}'", key)
         content = content_of(key, options, whole, current)

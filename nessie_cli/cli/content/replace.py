@@ -12,6 +12,7 @@ from nessie_cli.cli.content.keys import KeyArgument
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
 from nessie_cli.cli.staging.step import Step, print_step, stage
+from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.content_ids import check_ids
 from nessie_cli.model import ContentKey
 from nessie_cli.workspace.staging import StagedList, State, replace
@@ -51,7 +52,13 @@ class Options(ContentOptions, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> Batch | Committed:
     """Stages the replacement."""
     key = ContentKey.parse(options.key)
-    content = content_of(key, options, content_from_file(app, options), None)
+    whole = content_from_file(app, options)
+    if whole is None and options.type_ is None:
+        raise InvalidInput(
+            "replace keeps no field of the old content. Hint: set --type with its fields,"
+            " --from-metadata or --content"
+        )
+    content = content_of(key, options, whole, None)
     check_ids(key, content)
     new_id = content.id or str(uuid.uuid4())
 

@@ -59,7 +59,7 @@ def run(options: Options, app: Invocation) -> ShownContent | RawContent:
     """Reads the content."""
     refuse_empty("nessie content show KEY [REV]", options.key, options.revision, options.at)
     if options.at is not None and options.revision is not None:
-        raise InvalidInput("REV and --at exclude each other: both name the revision")
+        raise InvalidInput("REV and --at cannot be used together: both name the revision")
     key, revision = ContentKey.parse(options.key), options.at or options.revision
     if not options.raw:
         return shown_content(app, key, revision)

@@ -94,7 +94,10 @@ def _workspace(app: Invocation) -> Check:
     if found is None:
         return Check("workspace", Status.ABSENT, "none in this folder or a parent", "nessie init")
     if found.trust != TRUSTED:
-        fact = f"{found.root} is not trusted: its hooks, aliases and files of secrets are ignored"
+        fact = (
+            f"{found.root} is not trusted: its aliases and files of secrets are ignored, and its"
+            " hooks prevent commits"
+        )
         return Check("workspace", Status.ABSENT, fact, found.trusting)
     return Check("workspace", Status.OK, f"{found.root}, trusted")
 

@@ -114,7 +114,7 @@ def run(
 ) -> ShownCollectorRun | CollectorCandidates | KeptCandidates:
     """Reads the run, its candidates, or those that were kept."""
     if options.candidates and options.kept:
-        raise InvalidInput("--candidates and --kept exclude each other")
+        raise InvalidInput("--candidates and --kept cannot be used together")
     run = options.run(app)
     if options.candidates:
         _need(run, "candidates", "it has not been planned")

@@ -12,6 +12,7 @@ from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.metadata import Document, parse_document
 from nessie_cli.model import Content, DiffEntry
 from nessie_cli.render.changes import Change, Fact, Inside, changes_of
+from nessie_cli.workspace.environment import of_s3
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
@@ -52,7 +53,7 @@ def deepen(
 
 def metadata_reader() -> Read:
     """Returns a cached reader of metadata files, with a timeout for the file system."""
-    files = Files()
+    files = Files(of_s3())
 
     @lru_cache(KEPT)
     def read(location: str) -> Document:

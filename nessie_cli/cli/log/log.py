@@ -149,9 +149,9 @@ def show(result: Log, output: Output) -> None:
 
 
 def _check(options: Options, app: Invocation) -> None:
-    """Raises `InvalidInput` for options that exclude each other."""
+    """Raises `InvalidInput` for options that cannot be used together."""
     if options.graph and options.reverse:
-        raise InvalidInput("--graph and --reverse exclude each other")
+        raise InvalidInput("--graph and --reverse cannot be used together")
     if options.format_ is None:
         return
     others = {
@@ -163,8 +163,8 @@ def _check(options: Options, app: Invocation) -> None:
     }
     if given := next((name for name, is_given in others.items() if is_given), None):
         raise InvalidInput(
-            f"--format and {given} exclude each other: the template defines the whole output for a"
-            " commit"
+            f"--format and {given} cannot be used together: the template defines the whole"
+            " output for a commit"
         )
 
 

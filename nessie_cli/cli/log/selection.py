@@ -138,7 +138,7 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
     """Returns the selected commits, newest first, read while they are consumed.
 
     A graph needs all commits, because its lines pass through those that are not selected. Raises
-    `InvalidInput` for options that exclude each other or have no effect.
+    `InvalidInput` for options that cannot be used together or have no effect.
     """
     for name in ("since", "until", "grep", "filter_", "author", "committer"):
         given = getattr(options, name)
@@ -212,7 +212,7 @@ def _pattern(option: str, text: str, *, ignore_case: bool) -> re.Pattern[str]:
     try:
         return re.compile(text, re.IGNORECASE if ignore_case else 0)
     except re.error as error:
-        raise InvalidInput(f"{option} {text!r}: is not a regular expression: {error}") from None
+        raise InvalidInput(f"{option} {text!r} is not a regular expression: {error}") from None
 
 
 def _selected(

@@ -24,6 +24,7 @@ from nessie_cli.render.text import counted, human_size
 from nessie_cli.revisions import RevisionRange
 from nessie_cli.wire.record import INLINE, Record
 from nessie_cli.wire.shapes import Count, Hash
+from nessie_cli.workspace.environment import of_s3
 
 EXAMPLES = ("nessie stats", "nessie stats v1..main -n 5", "nessie stats --sizes --json")
 USAGE = "nessie stats [REV|RANGE]"
@@ -289,7 +290,7 @@ def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
     from nessie_cli.audit.sizes import size_of_table, sizes
     from nessie_cli.iceberg.files import Files
 
-    files = Files()
+    files = Files(of_s3())
 
     def size(entry: Entry) -> Size:
         assert isinstance(entry.content, IcebergTable)

@@ -104,23 +104,24 @@ def _refuse_empty_message(message: str | None) -> None:
 
 
 def refuse_unchanged(
-    ours: Sequence[str] | None, changed: Callable[[KeyRange], Iterable[ContentKey]]
+    options: DecisionOptions, changed: Callable[[KeyRange], Iterable[ContentKey]]
 ) -> None:
-    """Raises `InvalidInput` for a key of `--ours` that the source does not change.
+    """Raises `InvalidInput` for a key of `--ours` or `--theirs` that the source does not change.
 
-    `changed` returns the keys that the source changes in a range. The repository would ignore the
+    `changed` returns the keys that the source changes in a range. The repository may ignore the
     key.
     """
-    keys = tuple(map(ContentKey.parse, ours or ()))
-    if not keys:
+    named = {ContentKey.parse(text): "--ours" for text in options.ours or ()}
+    named |= {ContentKey.parse(text): "--theirs" for text in options.theirs or ()}
+    if not named:
         return
-    found = set(changed(KeyRange(keys=keys)))
-    for key in keys:
+    found = set(changed(KeyRange(keys=tuple(named))))
+    for key, option in named.items():
         if key not in found:
             from nessie_cli.cli.errors.suggestions import did_you_mean
 
             near = did_you_mean(str(key), map(str, changed(KeyRange())))
-            raise InvalidInput(f"--ours {key}: the source does not change this key{near}")
+            raise InvalidInput(f"{option} {key}: the source does not change this key{near}")
 
 
 def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterator[KeyBehavior]:

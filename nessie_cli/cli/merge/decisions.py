@@ -58,4 +58,4 @@ class Decisions:
         known = {conflict.key for conflict in conflicts}
         for key in self.of:
             if key not in known:
-                raise InvalidInput(f"{key}: is not in conflict")
+                raise InvalidInput(f"{key} is not in conflict")

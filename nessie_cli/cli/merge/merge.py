@@ -84,7 +84,7 @@ def run(options: Options, app: Invocation) -> Merge:
         base = repository.merge_base(branch, source)
         return (entry.key for entry in repository.diff(base, source, keys))
 
-    refuse_unchanged(options.ours, changed)
+    refuse_unchanged(options, changed)
     meta = meta_of_merge(app, options.message, options.source, branch)
     wanted = replace(
         merge_options(app, branch, options, meta),

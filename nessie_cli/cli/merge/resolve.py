@@ -133,6 +133,8 @@ def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
             "--into, --follow-renames and --expected-hash belong to `nessie resolve merge FROM`"
             " and `nessie resolve transplant REV`"
         )
+    if options.unrelated and verb != "merge":
+        raise InvalidInput("--unrelated belongs to `nessie resolve merge FROM`")
     if verb and (options.current or options.proposed):
         raise InvalidInput(
             f"--current and --proposed belong to the batch; for a {verb} they are --ours and"
@@ -146,7 +148,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
         return _resolve_merge(options, app, what[0])
     if verb == "revert" and len(what) == 1:
         return _resolve_revert(options, app, what[0])
-    raise InvalidInput(f"{' '.join(words)!r} is not understood: {USAGE}")
+    raise InvalidInput(f"invalid arguments {' '.join(words)!r}: {USAGE}")
 
 
 def show(result: Batch | Committed | Merge, output: Output) -> None:

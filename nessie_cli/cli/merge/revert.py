@@ -75,6 +75,8 @@ class Options(SideOptions, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> Batch | Committed:
     """Reverts, or raises `ReferenceConflict` with every conflict."""
     refuse_empty("nessie revert REV|RANGE", options.revision)
+    if options.no_commit and options.dry_run:
+        raise InvalidInput("-n and --dry-run cannot be used together: -n makes no commit to check")
     repository, branch = app.repository(), app.reference_name()
     head = head_of_branch(repository, branch)
     what = reverted(app, options.revision)
@@ -116,7 +118,7 @@ def _refuse_parent(app: Invocation, message: list[str] | None, commit: str) -> N
 def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
     """Adds the inverse to the staged batch.
 
-    Raises `InvalidInput` if one of its keys is staged already.
+    Raises `InvalidInput` if one of its keys is already staged.
     """
     with app.batch_file().changing() as file:
         before, _ = read_batch(app, file)
@@ -125,7 +127,7 @@ def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
         taken = [str(key) for key in inverse.keys if before and key in before.keys]
         if taken:
             raise InvalidInput(
-                f"{', '.join(taken)}: staged already; `nessie commit`, `nessie stash` or `nessie"
+                f"{', '.join(taken)}: already staged; `nessie commit`, `nessie stash` or `nessie"
                 " reset` first"
             )
         after = workspace.Batch(

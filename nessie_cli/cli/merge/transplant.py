@@ -90,7 +90,7 @@ def run(options: Options, app: Invocation) -> Merge:
             parent = repository.commit_at(Revision(None, commit)).parent
             yield from (entry.key for entry in repository.diff(parent, commit, keys))
 
-    refuse_unchanged(options.ours, changed)
+    refuse_unchanged(options, changed)
     meta = meta_of_transplant(app, options.message, commits)
     wanted = replace(
         merge_options(app, branch, options, meta), any_order=True, dry_run=options.dry_run

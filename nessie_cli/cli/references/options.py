@@ -204,7 +204,7 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The options that select an action. They exclude each other."""
+        """The options that select an action. At most one is allowed."""
         chosen = {
             "-l": self.lists,
             "-d": self.deletes,

@@ -139,7 +139,7 @@ def _existing(app: Invocation, name: str, workspace: Workspace) -> Reference:
 def _is_a_commit(name: str) -> InvalidInput:
     way = f"`nessie switch -c NAME '{name}'` creates a branch there"
     return InvalidInput(
-        f"{name}: is a commit, and the current reference is a branch or a tag; {way}",
+        f"{name} is a commit, and the current reference is a branch or a tag; {way}",
     )
 
 

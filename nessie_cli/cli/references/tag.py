@@ -62,7 +62,7 @@ class Options(ReferenceOptions, frozen=True, kw_only=True):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The options that select an action. They exclude each other."""
+        """The options that select an action. At most one is allowed."""
         return super().actions if self.message is None else (*super().actions, "-m")
 
 

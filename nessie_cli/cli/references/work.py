@@ -41,7 +41,7 @@ def _perform(
 ) -> References | SingleReference | DeletedReferences | None:
     refuse_empty("NAME [START]", *options.texts)
     if len(options.actions) > 1:
-        raise InvalidInput(f"{' and '.join(options.actions)} exclude each other")
+        raise InvalidInput(f"{' and '.join(options.actions)} cannot be used together")
     if options.show_current:
         return _show_current(app)
     if options.lists or not (options.actions or options.words):

@@ -20,7 +20,7 @@ def message_of(paragraphs: Sequence[str] | None, file: str | None) -> str | None
     Raises `InvalidInput` for an empty message.
     """
     if paragraphs and file:
-        raise InvalidInput("-m and -F exclude each other: both give the message")
+        raise InvalidInput("-m and -F cannot be used together: both give the message")
     if paragraphs:
         return message_of_paragraphs(paragraphs)
     return _not_empty(read_text(file, "-F")).rstrip("\n") if file is not None else None

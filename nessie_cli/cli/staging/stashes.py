@@ -57,7 +57,7 @@ class Stash(Result, frozen=True):
 def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
     """Stages a stashed batch for the current branch.
 
-    Raises `InvalidInput` if a batch is staged already.
+    Raises `InvalidInput` if a batch is already staged.
     """
     stashes = StashFile(app.store.need_workspace())
     with app.batch_file().changing() as file:
@@ -65,7 +65,7 @@ def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
         staged, _ = read_batch(app, file)
         if staged is not None:
             raise InvalidInput(
-                "a batch is staged already; `nessie commit`, `nessie stash` or `nessie reset` first"
+                "a batch is already staged; `nessie commit`, `nessie stash` or `nessie reset` first"
             )
         batch = stashed.batch
         store, branch = app.store.name(), app.reference_name()

@@ -43,7 +43,7 @@ def local_store_url(app: Invocation) -> str:
     url = app.store_url()
     if url.startswith(("http://", "https://")):
         raise InvalidInput(
-            f"{url}: is a server, but this command needs direct access to the store. Hint: run it"
+            f"{url} is a server, but this command needs direct access to the store. Hint: run it"
             " where the store is, with --store"
         )
     return url

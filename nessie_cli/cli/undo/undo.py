@@ -1,6 +1,7 @@
 """`nessie undo`."""
 
 import sys
+from itertools import takewhile
 from typing import Annotated
 
 import typer
@@ -102,8 +103,14 @@ def run(options: Options, app: Invocation) -> Undone:
             f"this would delete '{step.name}', the current reference of this workspace. Hint:"
             " `nessie switch` to another one first"
         )
-    if not (options.dry_run or options.yes or entry.who in callers):
-        _confirm(entry, app.output)
+    if not (options.dry_run or options.yes):
+        undone = repository.reflog(entry.reference)
+        # Without --to, only the last operation is undone.
+        first = entry.number if options.to is None else options.to + 1
+        for one in takewhile(lambda one: one.number >= first, undone):
+            if one.who not in callers:
+                _confirm(one, app.output)
+                break
     expired = has_expired(repository, step, app.now)
     done = _preview(step) if options.dry_run else step.act()
     if step.renamed and not options.dry_run:
@@ -202,14 +209,14 @@ def _confirm(entry: ReflogEntry, output: Output) -> None:
     """
     if output.is_json or not sys.stdin.isatty():
         reason = (
-            f"this operation is by {entry.who}, not by you"
+            f"operation {entry.number} is by {entry.who}, not by you"
             if entry.who
-            else "this operation may be another user's, because the store did not record a user"
-            " (a server without authentication does not)"
+            else f"operation {entry.number} may be another user's, because the store did not record"
+            " a user (a server without authentication does not)"
         )
         raise InvalidInput(f"{reason}. Hint: --yes undoes it")
     who = f"is by {entry.who}" if entry.who else "has no recorded user and may be another user's"
-    if not is_yes(output.err, f"This operation {who}. Undo it?"):
+    if not is_yes(output.err, f"Operation {entry.number} {who}. Undo it?"):
         raise Interrupted("not confirmed, so nothing was done. Hint: --yes skips the question")
 
 

@@ -35,9 +35,9 @@ EXAMPLES = (
 class Options(Struct, frozen=True, kw_only=True):
     """Create a workspace (.nessie/), and its store if it does not exist.
 
-    A new workspace uses the store that --store, NESSIE_STORE or NESSIE_ENDPOINT names, otherwise
-    .nessie/store.sqlite. A server (http:// or https://) must exist already. Repeating the command
-    is safe: it changes nothing that exists.
+    A new workspace uses the store that --store, --profile or an environment variable names,
+    otherwise .nessie/store.sqlite. A server (http:// or https://) must exist already. Repeating
+    the command is safe: it changes nothing that exists.
     """
 
     directory: Annotated[
@@ -67,7 +67,7 @@ def run(options: Options, app: Invocation) -> Initialised:
     """Creates the workspace and the store, if they are missing."""
     root = Path(options.directory).absolute()
     if root.exists() and not root.is_dir():
-        raise InvalidInput(f"{options.directory}: is a file, not a folder")
+        raise InvalidInput(f"{options.directory} is a file, not a folder")
     check_new_reference_name(options.default_branch)
     existing = Workspace(root) if (root / FOLDER).is_dir() else None
     if existing and existing.trust == FOREIGN:
@@ -75,7 +75,7 @@ def run(options: Options, app: Invocation) -> Initialised:
     origin, named = _named_store(app)
     elsewhere = absolute_store(named, working_folder()) if named else None
     if existing and elsewhere and existing.named_store() != elsewhere:
-        if origin != "--store":
+        if not origin.startswith("--"):
             app.output.note(
                 f"{origin} overrides the workspace: commands work on {without_secrets(elsewhere)}"
             )
@@ -116,8 +116,11 @@ def _named_store(app: Invocation) -> tuple[str, str | None]:
         (env.STORE, env.variable(env.STORE)),
         (env.ENDPOINT, env.variable(env.ENDPOINT)),
     ):
-        if value:
+        if value and not app.options.profile:
             return origin, value
+    if app.store.profile_name and app.store.profile:
+        origin = "--profile" if app.options.profile else env.PROFILE
+        return origin, app.store.profile.store
     return "", None
 
 

@@ -68,7 +68,7 @@ class AcceptedServer(Result, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> AcceptedServer:
     """Trusts or forgets the server."""
     if options.token_stdin and options.forget:
-        raise InvalidInput("--token-stdin and --forget exclude each other")
+        raise InvalidInput("--token-stdin and --forget cannot be used together")
     server = _server(options.url)
     if options.forget:
         return _forget(server, options.url)
@@ -96,7 +96,7 @@ def _server(url: str) -> str:
         checked_url(url)
     elif not url.startswith(DATABASE):
         raise InvalidInput(
-            f"{url}: is not a server. Hint: write https://host[:port] or postgresql://host/database"
+            f"{url} is not a server. Hint: write https://host[:port] or postgresql://host/database"
         )
     return endpoint(url) or url
 
@@ -149,6 +149,6 @@ def _accept(server: str, token: Secret | None) -> None:
             file.write(token.reveal())
     if not record_server(server):
         raise StoreUnavailable(
-            f"{server}: cannot be recorded, because your state folder is not writable. Hint:"
+            f"{server} cannot be recorded, because your state folder is not writable. Hint:"
             " NESSIE_TRUSTED_ENDPOINTS can name it"
         )

@@ -69,13 +69,13 @@ def parse(location: str) -> Place:
     """
     if not location.isprintable() or len(location) > _MOST_CHARACTERS:
         raise LocationRefused(
-            f"location {shown(location[:100])}: has characters that cannot be printed, or too many"
+            f"location {shown(location[:100])} has characters that cannot be printed, or too many"
         )
     given = scheme_of(location)
     scheme = SCHEMES.get(given or LOCAL)
     if scheme is None:
         raise LocationRefused(
-            f"location {location}: {given}: is not a scheme of a warehouse. Schemes:"
+            f"location {location}: {given} is not a scheme of a warehouse. Schemes:"
             f" {', '.join(SCHEMES)}"
         )
     rest = location[len(given) + 1 :] if given else location
@@ -94,17 +94,17 @@ def parse(location: str) -> Place:
 
 def _check_local(location: str, authority: str, path: str) -> None:
     if authority not in ("", "localhost"):
-        raise LocationRefused(f"location {location}: names the host {authority!r}")
+        raise LocationRefused(f"location {location} names the host {authority!r}")
     if not path.startswith("/"):
-        raise LocationRefused(f"location {location}: is not absolute")
+        raise LocationRefused(f"location {location} is not absolute")
 
 
 def _check_remote(location: str, scheme: str, authority: str, path: str) -> None:
     if not authority or (scheme == "s3" and not re.fullmatch(r"[A-Za-z0-9._-]+", authority)):
-        raise LocationRefused(f"location {location}: names no bucket")
+        raise LocationRefused(f"location {location} names no bucket")
     if "?" in path or "#" in path:
         # Some readers take what follows for a part of the name, others do not.
-        raise LocationRefused(f"location {location}: must not contain '?' or '#'")
+        raise LocationRefused(f"location {location} must not contain '?' or '#'")
 
 
 def readings(path: str) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ def readings(path: str) -> tuple[str, ...]:
     found = [path]
     while "%" in found[-1] and (decoded := unquote(found[-1])) != found[-1]:
         if len(found) > _MOST_DECODINGS or not decoded.isprintable():
-            raise LocationRefused(f"location {path}: is percent-encoded more than once")
+            raise LocationRefused(f"location {path} is percent-encoded more than once")
         found.append(decoded)
     return tuple(found)
 
@@ -182,7 +182,7 @@ class Allowed:
         for base in self._bases:
             if found := base.find(place):
                 return found, base
-        raise LocationRefused(f"location {location}: is not allowed in this warehouse")
+        raise LocationRefused(f"location {location} is not allowed in this warehouse")
 
     def holds(self, location: str) -> bool:
         """Whether a location is allowed."""
@@ -222,8 +222,8 @@ def next_metadata_file(
 
 
 def text_of(document: Mapping[str, Any], name: str) -> str:
-    """Returns a member of a document that must be text. Raises `InvalidInput`."""
+    """Returns a member of a document that must be a string. Raises `InvalidInput`."""
     value = document.get(name)
     if not isinstance(value, str) or not value:
-        raise InvalidInput(f"{name}: must be a text that is not empty")
+        raise InvalidInput(f"{name} must be a text that is not empty")
     return value

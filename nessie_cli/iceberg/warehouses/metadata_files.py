@@ -208,11 +208,11 @@ def _remote_errors(location: str, done: str) -> Iterator[None]:
     except (InvalidInput, StoreUnavailable):
         raise
     except FileNotFoundError:
-        raise MissingFile(f"{location}: there is no such file") from None
+        raise MissingFile(f"{location}: no such file") from None
     except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
         logger.warning("%s could not be %s: %s", location, done, error)
         why = "the storage does not answer" if is_no_answer(error) else "the storage refuses it"
-        raise StoreUnavailable(f"{location}: cannot be {done}: {why}") from None
+        raise StoreUnavailable(f"{location} cannot be {done}: {why}") from None
 
 
 # -- local -----------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def _read_local(path: str, location: str) -> bytes:
         descriptor = os.open(path, _READ)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise InvalidInput(f"{location}: is not a regular file")
+                raise InvalidInput(f"{location} is not a regular file")
             if _path_of(descriptor, path) != path:
                 raise LocationRefused(f"location {location}: a symbolic link was put into its way")
             return file.read(MAX_BYTES + 1)
@@ -302,20 +302,20 @@ def _local_errors(location: str, done: str) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingFile(f"{location}: there is no such file") from None
+        raise MissingFile(f"{location}: no such file") from None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise LocationRefused(f"location {location}: is a symbolic link") from None
+            raise LocationRefused(f"location {location} is a symbolic link") from None
         if done == "read":
-            raise InvalidInput(f"{location}: cannot be read: {error.strerror}") from None
-        raise StoreUnavailable(f"{location}: cannot be {done}: {error.strerror}") from None
+            raise InvalidInput(f"{location} cannot be read: {error.strerror}") from None
+        raise StoreUnavailable(f"{location} cannot be {done}: {error.strerror}") from None
 
 
 # -- bytes to JSON ---------------------------------------------------------------------------------
 
 
 def _too_large(location: str) -> InvalidInput:
-    return InvalidInput(f"{location}: is larger than {MAX_BYTES // 2**20} MiB")
+    return InvalidInput(f"{location} is larger than {MAX_BYTES // 2**20} MiB")
 
 
 def _parsed(data: bytes, location: str) -> dict[str, Any]:
@@ -328,7 +328,7 @@ def _parsed(data: bytes, location: str) -> dict[str, Any]:
     except RecursionError:
         raise _too_deep(location) from None
     if not isinstance(document, dict) or "format-version" not in document:
-        raise InvalidInput(f"{location}: is not an Iceberg metadata file")
+        raise InvalidInput(f"{location} is not an Iceberg metadata file")
     _check_depth(document, location)
     return document
 

@@ -65,12 +65,12 @@ def check_table_locations(
         if path is None:
             continue
         if not isinstance(path, str) or not path:
-            raise InvalidInput(f"{name}: must be a text that is not empty")
+            raise InvalidInput(f"{name} must be a text that is not empty")
         files.check(path)
         if is_inside(parse(path).normal, own):
             continue
         if not may_choose:
-            raise LocationRefused(f"{name} {path}: is outside of the table's location {location}")
+            raise LocationRefused(f"{name} {path} is outside of the table's location {location}")
         _refuse_issued(path, uuids)
 
 
@@ -87,4 +87,4 @@ def _refuse_issued(location: str, own: Collection[str | None]) -> None:
     """Refuse a folder that the server issued, unless its UUID is one of the table's own."""
     found = issued_uuid(parse(location).normal)
     if found is not None and found not in own:
-        raise LocationRefused(f"location {location}: lies in the folder of another table")
+        raise LocationRefused(f"location {location} lies in the folder of another table")

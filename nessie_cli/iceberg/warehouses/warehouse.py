@@ -191,11 +191,11 @@ def from_toml(data: bytes) -> tuple[Warehouses, bool]:
     try:
         file = msgspec.convert(tomllib.loads(data.decode()), _File)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidInput(f"is not TOML: {error}") from None
+        raise InvalidInput(f"not TOML: {error}") from None
     except msgspec.ValidationError as error:
         raise InvalidInput(str(error)) from None
     if file.secret and len(file.secret) < _SHORTEST_SECRET:
-        raise InvalidInput(f"secret: must have at least {_SHORTEST_SECRET} characters")
+        raise InvalidInput(f"secret must have at least {_SHORTEST_SECRET} characters")
     found = [_warehouse(name, entry) for name, entry in file.warehouse.items()]
     secret = Secret(file.secret) if file.secret else None
     holds_secrets = bool(file.secret) or any(one.storage.keys() - _OPEN_SETTINGS for one in found)
@@ -259,9 +259,9 @@ def _check_delegation(made: Warehouse, where: str) -> None:
     if made.delegation and not made.is_s3:
         raise InvalidInput(f"{where}.access-delegation: works for locations in S3 only")
     if VENDED_CREDENTIALS in made.delegation and made.vending is None:
-        raise InvalidInput(f"{where}.role-arn: is missing; {VENDED_CREDENTIALS} need it")
+        raise InvalidInput(f"{where}.role-arn is missing; {VENDED_CREDENTIALS} need it")
     if made.vending is not None and not 900 <= made.vending.seconds <= 43200:  # noqa: PLR2004 - the limits of STS
-        raise InvalidInput(f"{where}.credentials-seconds: must be between 900 and 43200")
+        raise InvalidInput(f"{where}.credentials-seconds must be between 900 and 43200")
 
 
 def _texts(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -120,7 +120,7 @@ def _check_certificates(access: Access) -> None:
             trial.load_verify_locations(_existing(access.ca, "CA certificates"))
         except (ssl.SSLError, OSError) as error:
             raise InvalidInput(
-                f"{access.ca}: holds no CA certificates that can be read ({_reason(error)})"
+                f"{access.ca} holds no CA certificates that can be read ({_reason(error)})"
             ) from None
     if access.key and not access.certificate:
         raise InvalidInput(
@@ -144,7 +144,7 @@ def _check_certificates(access: Access) -> None:
     except (ssl.SSLError, OSError) as error:
         where = certificate if key == certificate else f"{certificate}, {key}"
         raise InvalidInput(
-            f"{where}: is not a usable certificate and key ({_reason(error)})"
+            f"{where} is not a usable certificate and key ({_reason(error)})"
         ) from None
 
 
@@ -168,5 +168,5 @@ _REASONS = {
 
 def _existing(path: Path, what: str) -> str:
     if not path.is_file():
-        raise InvalidInput(f"{path}: there is no such file ({what})")
+        raise InvalidInput(f"{path}: no such file ({what})")
     return str(path)

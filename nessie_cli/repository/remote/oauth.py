@@ -148,8 +148,8 @@ class TokenSource:
         """Tokens after a person has signed in with a browser."""
         if self._client.print_line is None:
             raise NotAllowed(
-                f"{self._name}: a person must sign in, which needs a terminal; run a command on"
-                " one first"
+                f"{self._name}: a person must sign in on a terminal. Hint: run a command there"
+                " first"
             )
         url = self._endpoint(
             "device_authorization_endpoint", self._client.device_endpoint, "device-auth-endpoint"
@@ -170,7 +170,7 @@ class TokenSource:
             )
         except (KeyError, TypeError, ValueError):
             raise StoreUnavailable(
-                f"{self._name}: its answer to a device's wish to sign in is not understood"
+                f"{self._name}: its answer to the request for a device code is invalid"
             ) from None
         page = str(found.get("verification_uri_complete") or page)
         self._client.print_line(
@@ -249,7 +249,7 @@ class TokenSource:
         found = self._document.get(name) if self._client.issuer else None
         if not isinstance(found, str) or not found.startswith(("http://", "https://")):
             raise InvalidInput(
-                f"{self._name}: does not announce its {name}; the setting {setting} may name it"
+                f"{self._name} does not announce its {name}; the setting {setting} may name it"
             )
         if not found.startswith("https://") and _server(found) != _server(
             self._client.issuer or ""

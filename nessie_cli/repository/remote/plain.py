@@ -414,7 +414,7 @@ def put_settings(values: Mapping[str, str | None]) -> Mapping[str, str | None]:
 
 
 def divisions(session: Session, at: str, most: int, prefix: ContentKey | None) -> list[ContentKey]:
-    """See `Dividing`; lists all keys."""
+    """See `Repository`; lists all keys."""
     if most < 1:
         raise InvalidInput(f"a part holds one key or more, not {most}")
     keys = [entry.key for entry in entries(session, at, KeyRange(prefix=prefix))]

@@ -160,7 +160,7 @@ def check_message(session: Session, message: str) -> None:
     """Raises `InvalidInput` for the message of a tag on a server that does not keep it."""
     if message and not session.server.extensions:
         raise InvalidInput(
-            f"server {session.transport.url}: keeps no message of a tag. Hint: create the tag"
+            f"server {session.transport.url} keeps no message of a tag. Hint: create the tag"
             " without a message",
         )
 

@@ -208,7 +208,7 @@ class RemoteRepository(Repository):
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
     ) -> list[ContentKey]:
-        """See `Dividing`."""
+        """See `Repository`."""
         if self._extensions:
             return contents.divisions(self._session, self._hash(at), most, prefix)
         from nessie_cli.repository.remote import plain

@@ -119,7 +119,7 @@ def _checked(name: str) -> str:
         pass
     if not _NAME.fullmatch(plain):
         raise InvalidInput(
-            f"--allowed-host {name!r}: must be a host name or address without scheme and port;"
+            f"--allowed-host {name!r} must be a host name or address without scheme and port;"
             " *.example.com stands for all names below it"
         )
     return plain

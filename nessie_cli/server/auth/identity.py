@@ -86,6 +86,6 @@ def check_name(text: str, what: str) -> str:
     """Returns a valid name of a caller or role: 1 to 200 printable characters, trimmed."""
     if not 0 < len(text) <= _LONGEST_NAME or not text.isprintable() or text != text.strip():
         raise InvalidInput(
-            f"{what}: must be 1 to {_LONGEST_NAME} printable characters without blanks around them"
+            f"{what} must be 1 to {_LONGEST_NAME} printable characters without blanks around them"
         )
     return text

@@ -172,11 +172,11 @@ def _text(claims: Mapping[str, Any], path: str) -> str:
 
 
 def _texts(claims: Mapping[str, Any], path: str) -> list[str]:
-    """Returns roles from a list of texts, or from one text with spaces between them."""
+    """Returns roles from a list of strings, or from one text with spaces between them."""
     found = _claim(claims, path)
     if found is None:
         return []
     listed = found.split() if isinstance(found, str) else found
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-        raise InvalidInput(f"the claim {path} is not a list of texts")
+        raise InvalidInput(f"the claim {path} is not a list of strings")
     return [check_name(text, "role") for text in dict.fromkeys(listed)]

@@ -55,7 +55,7 @@ def read_keys(data: bytes) -> PyJWKSet:
     try:
         document = json.decode(data)
     except DecodeError as error:
-        raise InvalidInput(f"is not JSON: {error}") from None
+        raise InvalidInput(f"not JSON: {error}") from None
     return _key_set(document)
 
 
@@ -63,7 +63,7 @@ def _key_set(document: Any) -> PyJWKSet:
     """Returns the usable keys of a set, each once per algorithm, because PyJWT expects one."""
     listed = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
-        raise InvalidInput("is not a JSON Web Key Set: it has no list 'keys'")
+        raise InvalidInput("not a JSON Web Key Set: it has no list 'keys'")
     try:
         found = PyJWKSet(
             [{**key, "alg": name} for key in listed[:_MOST_KEYS] for name in _algorithms(key)]
@@ -73,7 +73,7 @@ def _key_set(document: Any) -> PyJWKSet:
     if found is not None:
         found.keys = [key for key in found.keys if not key.Algorithm.check_key_length(key.key)]
     if found is None or not found.keys:
-        raise InvalidInput("holds no public key that tokens can be verified with")
+        raise InvalidInput("no public key in it can verify tokens")
     return found
 
 
@@ -172,7 +172,7 @@ class KeyUrl(PyJWKClient):
         at = self._issuer.rstrip("/") + DISCOVERY
         document = PyJWKClient(at, cache_jwk_set=False, timeout=TIMEOUT).fetch_data()
         if document.get("issuer") != self._issuer or not isinstance(document.get("jwks_uri"), str):
-            raise InvalidInput(f"{at}: is not a document of this issuer that names its keys")
+            raise InvalidInput(f"{at} is not a document of this issuer that names its keys")
         return check_url(document["jwks_uri"], "jwks_uri")
 
 
@@ -184,7 +184,7 @@ def check_url(url: str, what: str) -> str:
     if parts.scheme == "http" and _is_this_machine(parts.hostname or ""):
         return url
     raise InvalidInput(
-        f"{what}: must be an https:// URL (http:// only on this machine), not {url!r}"
+        f"{what} must be an https:// URL (http:// only on this machine), not {url!r}"
     )
 
 

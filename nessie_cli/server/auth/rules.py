@@ -117,23 +117,23 @@ def read_rules(data: bytes) -> Rules:
     try:
         document = tomllib.loads(data.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidInput(f"is not TOML: {error}") from None
+        raise InvalidInput(f"not TOML: {error}") from None
     top = {name: value for name, value in document.items() if name != "rules"}
     table = document.get("rules", {})
     if not isinstance(table, dict):
-        raise InvalidInput("rules: must be a table of rules")
+        raise InvalidInput("rules must be a table of rules")
     expressions = {**top, **table}
     for name, text in expressions.items():
         if not isinstance(text, str):
-            raise InvalidInput(f"rule '{name}': must be an expression in quotes")
+            raise InvalidInput(f"rule '{name}' must be an expression in quotes")
         if name in top and name in table:
-            raise InvalidInput(f"rule '{name}': is there twice")
+            raise InvalidInput(f"rule '{name}' occurs twice")
     return Rules(expressions)
 
 
 def _compiled(name: str, text: str) -> Any:
     if len(text) > _LONGEST:
-        raise InvalidInput(f"rule '{name}': has {len(text)} characters, {_LONGEST} are allowed")
+        raise InvalidInput(f"rule '{name}' has {len(text)} characters, {_LONGEST} are allowed")
     try:
         found = _environment().compile(text)
     except RuntimeError as error:
@@ -142,7 +142,7 @@ def _compiled(name: str, text: str) -> Any:
             f"rule '{name}': {reason.removeprefix('INVALID_ARGUMENT: ').removeprefix('ERROR: ')}"
         ) from None
     if found.return_type() != _cel().Type.BOOL:
-        raise InvalidInput(f"rule '{name}': is not a condition; it must be true or false")
+        raise InvalidInput(f"rule '{name}' is not a condition; it must be true or false")
     return found
 
 

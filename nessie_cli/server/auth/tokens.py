@@ -53,13 +53,13 @@ class TokenEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         for role in self.roles:
             check_name(role, "roles")
         if not _ID.fullmatch(self.id):
-            raise InvalidInput("id: must be 12 hexadecimal digits")
+            raise InvalidInput("id must be 12 hexadecimal digits")
         if not _HASH.fullmatch(self.hash):
             raise InvalidInput(
-                "hash: must be 'sha256:' and 64 hexadecimal digits; `nessie token new` makes one"
+                "hash must be 'sha256:' and 64 hexadecimal digits; `nessie token new` makes one"
             )
         if self.expires is not None and self.expires.tzinfo is None:
-            raise InvalidInput("expires: must have a time zone, such as 2027-01-31T00:00:00Z")
+            raise InvalidInput("expires must have a time zone, such as 2027-01-31T00:00:00Z")
 
 
 _decode = json.Decoder(TokenEntry).decode
@@ -120,7 +120,7 @@ def _entries(data: bytes) -> list[tuple[int, TokenEntry]]:
         except (DecodeError, InvalidInput) as error:
             raise InvalidInput(f"line {number}: {error}") from None
         if entry.id in ids:
-            raise InvalidInput(f"line {number}: the id {entry.id} is there twice")
+            raise InvalidInput(f"line {number}: the id {entry.id} occurs twice")
         ids.add(entry.id)
         found.append((number, entry))
     return found
@@ -172,7 +172,7 @@ def remove_tokens(path: Path, which: str) -> list[TokenEntry]:
     with _locked(path, os.O_RDONLY) as descriptor:
         removed = [entry for entry in list_tokens(path) if which in (entry.id, entry.name)]
         if not removed:
-            raise NotFound(f"{WHAT} {path}: has no token with the id or name '{which}'", which)
+            raise NotFound(f"{WHAT} {path} has no token with the id or name '{which}'", which)
         data = read_guarded(path, SECRET, WHAT)
         gone = {number for number, entry in _entries(data) if entry in removed}
         kept = b"".join(
@@ -199,7 +199,7 @@ def _locked(path: Path, flags: int) -> Iterator[int]:
             finally:
                 os.close(descriptor)
     except OSError as error:
-        raise StoreUnavailable(f"{WHAT} {path}: cannot be written: {error.strerror}") from None
+        raise StoreUnavailable(f"{WHAT} {path} cannot be written: {error.strerror}") from None
 
 
 def _is_at(path: Path, descriptor: int) -> bool:

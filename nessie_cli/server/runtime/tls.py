@@ -55,7 +55,7 @@ class Tls(NamedTuple):
             ) from None
         except OSError as error:
             raise InvalidInput(
-                f"TLS certificate {self.certificate}: cannot be read: {error.strerror}"
+                f"TLS certificate {self.certificate} cannot be read: {error.strerror}"
             ) from None
         if self.client_ca is not None:
             self._demand_certificates(context, self.client_ca)
@@ -72,11 +72,11 @@ class Tls(NamedTuple):
             context.load_verify_locations(client_ca)
         except ssl.SSLError:
             raise InvalidInput(
-                f"TLS client CA {client_ca}: holds no certificates in PEM form"
+                f"TLS client CA {client_ca} holds no certificates in PEM form"
             ) from None
         except OSError as error:
             raise InvalidInput(
-                f"TLS client CA {client_ca}: cannot be read: {error.strerror}"
+                f"TLS client CA {client_ca} cannot be read: {error.strerror}"
             ) from None
         context.verify_mode = ssl.CERT_REQUIRED
 

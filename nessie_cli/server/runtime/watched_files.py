@@ -42,11 +42,11 @@ def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
         # Opening a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        raise InvalidInput(f"{what} {path}: cannot be read: {error.strerror}") from None
+        raise InvalidInput(f"{what} {path} cannot be read: {error.strerror}") from None
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise InvalidInput(f"{what} {path}: is not a file")
+            raise InvalidInput(f"{what} {path} is not a file")
         if found.st_mode & forbidden:
             fix = "chmod 600" if forbidden & stat.S_IROTH else "chmod o-w"
             raise NotAllowed(
@@ -54,7 +54,7 @@ def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
                 f" {stat.S_IMODE(found.st_mode):03o}); `{fix} {path}`"
             )
         if found.st_size > _MOST_BYTES:
-            raise InvalidInput(f"{what} {path}: is larger than {_MOST_BYTES} bytes")
+            raise InvalidInput(f"{what} {path} is larger than {_MOST_BYTES} bytes")
         with open(descriptor, "rb", closefd=False) as file:
             return file.read()
     finally:

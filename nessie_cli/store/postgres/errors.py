@@ -24,7 +24,10 @@ _MEANING: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
         (pg.ReadOnlySqlTransaction,),
         "the database is read-only, nothing was written; connect to the primary server",
     ),
-    ((pg.DiskFull,), "the server's disk is full, nothing was written; make room and try again"),
+    (
+        (pg.DiskFull,),
+        "the server's disk is full, nothing was written; free some space and try again",
+    ),
     ((pg.LockNotAvailable,), "other writers hold a lock for too long; try again"),
     ((pg.QueryCanceled,), "the statement was cancelled ({reason}); try again"),
     (RETRIED, "it lost too many races with other writers; try again"),

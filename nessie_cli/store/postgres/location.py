@@ -92,6 +92,6 @@ def _option(text: str) -> tuple[str, str]:
 
 def _refused() -> InvalidInput:
     return InvalidInput(
-        "store postgresql://...: a URL is printed and stored, so it may not hold a password; "
+        "store postgresql://...: a URL is printed and stored, so it must not contain a password; "
         "use PGPASSWORD, a password file (PGPASSFILE) or a service file (PGSERVICEFILE)"
     )

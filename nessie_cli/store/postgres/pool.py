@@ -179,7 +179,7 @@ class Pool:
             self._changed.wait_for(lambda: not self._busy, deadline - time.monotonic())
 
     def _closed_error(self) -> StoreUnavailable:
-        return StoreUnavailable(f"store {self.location.url}: has been closed; open it again")
+        return StoreUnavailable(f"store {self.location.url} has been closed; open it again")
 
     def disown(self) -> None:
         """Forgets all connections in a forked child. Their sockets belong to the parent."""

@@ -67,7 +67,7 @@ def check_schema(
 
 def _check_server(connection: Connection, location: Location) -> None:
     if connection.info.server_version < OLDEST_SERVER:
-        raise UnsupportedFormat(f"store {location.url}: needs PostgreSQL 14 or newer")
+        raise UnsupportedFormat(f"store {location.url} needs PostgreSQL 14 or newer")
     if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
         raise UnsupportedFormat(
             f"store {location.url}: the database's encoding is {encoding}; create one by createdb"
@@ -99,13 +99,13 @@ def _migrate(
         found = _format(connection, location)
         if found > format_:
             raise UnsupportedFormat(
-                f"store {location.url}: has format {found}, this program knows formats up to"
-                f" {format_}; upgrade nessie-cli"
+                f"store {location.url} has format {found}; this program supports formats up to"
+                f" {format_}. Hint: upgrade nessie-cli"
             )
         for step in range(found, format_):
             if step not in migrations:
                 raise UnsupportedFormat(
-                    f"store {location.url}: has the unknown format {step}; restore it from a backup"
+                    f"store {location.url} has the unknown format {step}; restore it from a backup"
                 )
             migrations[step](connection)
             connection.execute("UPDATE store SET format = %s", (step + 1,))

@@ -228,7 +228,7 @@ class PostgresStore:
                     yield DamagedId(id_, kind_, str(error))
 
     def verify_file(self) -> Iterator[str]:
-        """Returns nothing: PostgreSQL verifies its own pages, if data check sums are enabled."""
+        """Returns nothing: PostgreSQL verifies its own pages, if data checksums are enabled."""
         return iter(())
 
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:

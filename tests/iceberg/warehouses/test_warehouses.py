@@ -148,7 +148,7 @@ def test_secrets_are_random_unless_configured() -> None:
         ),
         (
             "[warehouse.a]\nlocation='s3://a'\naccess-delegation=['vended-credentials']",
-            "warehouse.a.role-arn: is missing",
+            "warehouse.a.role-arn is missing",
         ),
         (
             "[warehouse.a]\nlocation='/a'\naccess-delegation=['remote-signing']",

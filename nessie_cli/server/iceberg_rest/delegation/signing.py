@@ -180,7 +180,7 @@ def _headers(given: Mapping[str, list[str]]) -> dict[str, str]:
     for name, values in given.items():
         lower = name.lower().strip()
         if lower in found or lower != name.lower() or not all(map(str.isprintable, values)):
-            raise InvalidInput(f"headers: {name!r} is there twice, or no header")
+            raise InvalidInput(f"headers: {name!r} occurs twice, or no header")
         if lower.startswith("x-amz-") and not _HEADERS.fullmatch(lower):
             raise NotAllowed(f"headers: {lower} is not signed")
         found[lower] = ",".join(values)
@@ -239,7 +239,7 @@ def _query(text: str) -> dict[str, str]:
     for pair in text.split("&") if text else ():
         name, _, value = pair.partition("=")
         if name in found or "%" in name or "+" in pair or ";" in pair:
-            raise InvalidInput("uri: a parameter of the query is there twice, or has '+' or ';'")
+            raise InvalidInput("uri: a parameter of the query occurs twice, or has '+' or ';'")
         found[name] = unquote(value)
     return found
 
