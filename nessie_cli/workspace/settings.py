@@ -33,7 +33,7 @@ class Settings:
             what, line = (
                 (found[1], found[2]) if found else (str(error), str(self._source.count("\n") + 1))
             )
-            raise InvalidInput(f"{self.path}, line {line} is not TOML: {what}") from None
+            raise InvalidInput(f"{self.path}, line {line}: not TOML: {what}") from None
 
     def text(self, *names: str) -> str | None:
         """Returns a text by its tables, or None."""

@@ -199,8 +199,9 @@ def test_either_side_resolves_every_conflict_of_a_batch(nessie, catalog, make, s
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["merge"], "not understood"),
-        (["mrge", "feature"], "not understood"),
+        (["merge"], "invalid arguments"),
+        (["mrge", "feature"], "invalid arguments"),
+        (["transplant", "feature", "--unrelated"], "belongs to"),
         (["merge", ""], "an argument is empty"),
         (["--into", "main"], "belong to"),
         (["merge", "feature", "--ours", "db.new"], "not in conflict"),

@@ -31,6 +31,12 @@ def test_a_range_is_reverted_by_one_commit(nessie, history) -> None:
     )
 
 
+def test_a_dry_run_stages_nothing(nessie, history) -> None:
+    ran = nessie("revert", "main", "-n", "--dry-run")
+    assert (ran.code, ran.out, "cannot be used together" in ran.err) == (2, "", True)
+    assert nessie("status", "--json").json["batch"]["operations"] == []
+
+
 def test_a_later_change_is_a_conflict_and_nothing_is_reverted(nessie, history) -> None:
     history.update("main", "db.more", 9)
     head = history.head("main")

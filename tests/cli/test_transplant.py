@@ -123,6 +123,8 @@ def test_a_dry_run_writes_nothing(nessie, feature) -> None:
         (["main..main"], 2),
         (["feature", "--onto", "v1"], 2),
         (["feature", "--onto", "x"], 4),
+        (["feature", "--ours", "db.none"], 2),
+        (["feature", "--theirs", "db.none"], 2),
     ],
 )
 def test_wrong_input(nessie, feature, argv, code) -> None:

@@ -79,6 +79,20 @@ def test_the_operation_of_another_user_needs_yes(nessie, catalog) -> None:
     assert nessie("undo", "main", "--yes").code == 0
 
 
+def test_later_operations_of_another_user_need_yes_too(nessie, catalog) -> None:
+    put = ("content", "put", "--type", "namespace", "-m", "mine")
+    assert nessie(*put, "mine").code == 0
+    number = nessie("reflog", "main", "-n", "1").rows[0][0]
+    head = catalog.update("main", "db.orders", 2)
+    assert nessie("content", "put", "mine2", "--type", "namespace", "-m", "mine").code == 0
+
+    ran = nessie("undo", "--to", number)
+    assert (ran.code, "by etl, not by you" in ran.err) == (2, True)
+    assert catalog.head("main") != head
+    assert nessie("undo", "main", "--to", str(int(number) + 1)).code == 0
+    assert catalog.head("main") == head
+
+
 @pytest.mark.parametrize("words", [[], ["main"], ["main", "--json"]])
 def test_an_operation_without_a_recorded_user_needs_yes(nessie, catalog, words) -> None:
     before = catalog.head("main")

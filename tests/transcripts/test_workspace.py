@@ -65,6 +65,26 @@ def test_init_uses_the_store_that_a_variable_names(nessie, variable):
     assert not (nessie.folder / ".nessie" / "store.sqlite").exists()
 
 
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_init_uses_the_store_of_a_profile(nessie, by_variable):
+    elsewhere = nessie.folder / "elsewhere.sqlite"
+    configure(nessie, f'[profile.p]\nstore = "{elsewhere}"\n')
+    words = ("init",) if by_variable else ("init", "--profile", "p")
+    outcome = nessie(*words, env={"NESSIE_PROFILE": "p"} if by_variable else {})
+
+    assert outcome.code == 0
+    assert "elsewhere.sqlite" in outcome.out
+    assert elsewhere.exists()
+    assert not (nessie.folder / ".nessie" / "store.sqlite").exists()
+
+
+def test_init_refuses_a_profile_that_does_not_exist(nessie):
+    outcome = nessie("init", "--profile", "p")
+
+    assert (outcome.code, "there is no profile 'p'" in outcome.err) == (4, True)
+    assert not (nessie.folder / ".nessie").exists()
+
+
 def test_init_prefers_the_option_to_the_variable(nessie):
     outcome = nessie("init", "--store", "one.sqlite", env={"NESSIE_STORE": "two.sqlite"})
 
@@ -165,7 +185,7 @@ def test_the_profile_names_the_reference_too(nessie):
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ('default-profile = "p"\n[profile.p\n', 2, "is not TOML"),
+        ('default-profile = "p"\n[profile.p\n', 2, ": not TOML"),
         ('x = 1\ndefault-profile = "p"\n', 2, "no store under [profile.p]"),
         ("\n\ndefault-profile = 3\n", 3, "must be a string"),
         ('default-profile = "p"\n[profile.p]\nstore = ["a"]\n', 3, "must be a string"),
@@ -379,7 +399,7 @@ def test_a_damaged_batch_is_named_and_never_overwritten(catalog, text, words):
     ):
         outcome = catalog(*args)
         assert outcome.code == 2, args
-        assert outcome.err.startswith(f"nessie: {path}: ")
+        assert outcome.err.startswith((f"nessie: {path}: ", f"nessie: {path} is "))
         assert words in outcome.err
         assert path.read_text() == text
 

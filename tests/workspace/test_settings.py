@@ -40,5 +40,5 @@ def test_the_error_for_invalid_toml_names_file_and_line(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text('author = "a"\nstore = \n', encoding="utf-8")
 
-    with pytest.raises(InvalidInput, match=r"config\.toml, line 2 is not TOML"):
+    with pytest.raises(InvalidInput, match=r"config\.toml, line 2: not TOML"):
         Settings(path)
