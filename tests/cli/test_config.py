@@ -240,7 +240,7 @@ def test_an_unknown_profile_gets_a_suggestion(nessie, elsewhere, catalog) -> Non
     ran = nessie("--profile", "wrok", "branch")
     assert (ran.code, "did you mean 'work'" in ran.err) == (4, True)
     ran = nessie("--profile", "work", "--store", "x", "branch")
-    assert (ran.code, "exclude each other" in ran.err) == (2, True)
+    assert (ran.code, "cannot be used together" in ran.err) == (2, True)
 
 
 def test_a_default_profile_without_a_store_names_the_line(nessie, elsewhere) -> None:

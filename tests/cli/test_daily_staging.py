@@ -88,6 +88,22 @@ def test_the_hint_after_staging_repeats_the_store_and_reference_options(
     assert nessie(*words, "commit", "-m", "x").code == 0
 
 
+def test_a_deletion_that_failed_to_commit_can_be_repeated(nessie, catalog) -> None:
+    delete = ("content", "delete", "db", "-m", "drop")
+    assert [nessie(*delete).code for _ in range(2)] == [3, 3]
+    assert nessie("content", "delete", "db.orders", "db.items").code == 0
+    assert nessie("commit", "-m", "drop all").code == 0
+
+
+def test_a_content_that_the_batch_creates_gets_no_id(nessie, catalog) -> None:
+    put = ("--type", "namespace")
+    assert nessie("content", "put", "new", *put).code == 0
+    ran = nessie("content", "replace", "new", *put, "--id", "11111111-1111-1111-1111-111111111111")
+    assert (ran.code, "the batch creates key 'new'" in ran.err) == (2, True)
+    ran = nessie("content", "replace", "db.orders", "--snapshot-id", "2")
+    assert (ran.code, "set --type with its fields" in ran.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     "words",
     [

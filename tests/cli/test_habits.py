@@ -126,7 +126,7 @@ TOLD = {
     "config --global user.name Ada": "here it is called 'author'",
     "init --bare": "nessie init --store URL",
     "log --follow db.orders": "nessie content history KEY",
-    "log --pretty=short": "write oneline, or a template",
+    "log --pretty=short": "use oneline, or a template",
     "log -S x": "--filter searches operations",
     "merge --abort": "a command with conflicts changes nothing",
     "merge --ff-only feature": "nessie branch -f BRANCH FROM",

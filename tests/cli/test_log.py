@@ -195,7 +195,7 @@ def test_jsonl_is_one_commit_per_line(nessie, history) -> None:
         (["main", "extra"], 2, "too many arguments: 'extra'"),
         (["--grep", "("], 2, "--grep '(' is not a regular expression"),
         (["--since", "soon"], 2, "soon"),
-        (["--graph", "--reverse"], 2, "exclude each other"),
+        (["--graph", "--reverse"], 2, "cannot be used together"),
         ([""], 2, "an argument is empty"),
         (["--since", ""], 2, "an argument is empty"),
         (["--all", "main"], 2, "it takes no revision"),

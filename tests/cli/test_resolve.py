@@ -204,7 +204,7 @@ def test_either_side_resolves_every_conflict_of_a_batch(nessie, catalog, make, s
         (["transplant", "feature", "--unrelated"], "belongs to"),
         (["merge", ""], "an argument is empty"),
         (["--into", "main"], "belong to"),
-        (["merge", "feature", "--ours", "db.new"], "not in conflict"),
+        (["merge", "feature", "--ours", "db.none"], "does not change this key"),
         (["merge", "feature", "--ours", "db.orders", "--theirs", "db.orders"], "named twice"),
         (["merge", "feature", "--resolve", "db.orders"], "KEY=FILE"),
         ([], "nothing is staged"),

@@ -95,6 +95,15 @@ def test_a_renamed_content_is_restored_with_a_new_id(nessie, catalog, in_the_bat
     assert after[key("db.orders")].id != before.id
 
 
+@pytest.mark.parametrize("words", [["db.*"], ["db", "-r"], ["db.orders", "db.renamed"]])
+def test_a_rename_is_undone_if_the_new_key_is_restored_too(nessie, catalog, words) -> None:
+    before = nessie("content", "show", "db.orders", "--json").json["content"]
+    assert nessie("content", "rename", "db.orders", "db.renamed", "-m", "rename").code == 0
+    assert nessie("restore", *words, "--at", "main~1", "-m", "back").code == 0
+    assert nessie("content", "show", "db.orders", "--json").json["content"] == before
+    assert nessie("content", "show", "db.renamed").code == 4
+
+
 def test_restoring_the_current_content_unstages_a_replacement(nessie, catalog) -> None:
     nessie("content", "replace", "db.orders", "--type", "namespace")
     nessie("restore", "db.orders", "-s", "HEAD")

@@ -52,6 +52,17 @@ def test_apply_keeps_the_stash(nessie, catalog) -> None:
     assert len(nessie("stash", "list").lines) == 1
 
 
+@pytest.mark.parametrize("verb", ["apply", "pop"])
+def test_a_batch_is_not_staged_for_a_tag(nessie, catalog, verb) -> None:
+    assert nessie("content", "put", "db.orders", "--snapshot-id", "2").code == 0
+    assert nessie("stash").code == 0
+    assert nessie("switch", "v1").code == 0
+    assert nessie("stash", verb).code == 2
+    assert len(nessie("stash", "list").rows) == 1
+    assert nessie("switch", "main").code == 0
+    assert nessie("stash", verb).code == 0
+
+
 def test_a_restored_batch_keeps_its_expected_contents(nessie, catalog) -> None:
     nessie("content", "delete", "db.orders")
     nessie("stash")

@@ -108,6 +108,17 @@ def test_a_conflict_offers_the_same_command_with_a_decision(nessie, feature) -> 
     assert feature.snapshot("main", "db.orders") == 3
 
 
+@pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
+def test_drop_is_reported_only_for_keys_that_conflict(nessie, feature, dry_run) -> None:
+    feature.update("main", "db.orders", 9)
+    ran = nessie("transplant", "v1..feature", "--behavior", "drop", *dry_run)
+    assert ran.code == 0
+    assert {row[0]: row[1] for row in ran.rows} == {"db.more": "merged", "db.orders": "ours"}
+    written = None if dry_run else 1
+    assert feature.snapshot("main", "db.more") == written
+    assert feature.snapshot("main", "db.orders") == 9
+
+
 def test_a_dry_run_writes_nothing(nessie, feature) -> None:
     before = feature.head("main")
     assert nessie("transplant", "feature", "--dry-run").err.startswith("dry run, no conflicts")

@@ -116,7 +116,7 @@ def test_the_author_comes_from_the_environment_or_the_users_configuration(catalo
     [
         ((), "-m MSG or -F FILE"),
         (("-m", ""), "message is empty"),
-        (("-m", "x", "-F", "y"), "exclude each other"),
+        (("-m", "x", "-F", "y"), "cannot be used together"),
         (("-F", "missing.txt"), "missing.txt cannot be read"),
         (("-m", "x", "--property", "p"), "--property p"),
         (("-m", "x", "--author-time", "soon"), "time 'soon'"),

@@ -90,7 +90,7 @@ def test_a_missing_directory_is_invalid_input(nessie):
         (("version", "too", "many"), "too many arguments: too many"),
         (("content", "put"), "KEY"),
         (("--color", "green", "version"), "must be one of auto, always, never"),
-        (("content", "list", "--json", "--jsonl"), "exclude each other"),
+        (("content", "list", "--json", "--jsonl"), "cannot be used together"),
         (("content", "list", "--type"), "requires an argument"),
         (
             ("content", "put", "k", "--snapshot-id", "many"),

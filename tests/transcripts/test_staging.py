@@ -301,7 +301,7 @@ def half_staged(tmp_path_factory, made_once, server):
         (("put", "db.none", "--type", "udf", "--existing"), 4, "no content with key 'db.none'"),
         (("put", "db.none"), 2, "--type"),
         (("put", "db.none", "--type", "icebergtable"), 2, "did you mean 'iceberg-table'"),
-        (("put", "db.none", "--type", "iceberg-table"), 2, "--metadata-location is missing"),
+        (("put", "db.none", "--type", "iceberg-table"), 2, "--metadata-location: is missing"),
         (("put", "db.none", "--type", "udf", "--snapshot-id", "3"), 2, "--snapshot-id"),
         (
             ("put", "db.none", "--type", "namespace", "--property", "novalue"),
@@ -365,7 +365,7 @@ def half_staged(tmp_path_factory, made_once, server):
         (("rename", "db.none", "db.x"), 4, "db.none"),
         (("rename", "db.orders", "db"), 5, "'db' already exists"),
         (("unmodified", "db.none"), 4, "db.none"),
-        (("put", "db.orders", "--new", "--existing"), 2, "exclude each other"),
+        (("put", "db.orders", "--new", "--existing"), 2, "cannot be used together"),
         (("put", "db.x", "--type", "udf", "-m", " "), 2, "message is empty"),
         (("put", "db.x", "--type", "udf", "--expected-hash", "dead0000"), 4, "dead0000"),
     ],

@@ -197,7 +197,7 @@ def test_staging_again_replaces_the_operation_and_its_expected_content():
 
 
 def test_a_key_cannot_be_both_changed_and_required_unchanged():
-    with pytest.raises(InvalidInput, match="changes it already"):
+    with pytest.raises(InvalidInput, match="already changes it"):
         unmodified(delete((), KEYS[0], START.get), KEYS[0], START.get)
 
     [kept] = delete(unmodified((), KEYS[0], START.get), KEYS[0], START.get)

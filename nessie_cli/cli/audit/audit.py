@@ -43,8 +43,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Check the files of every table and view at a revision.
 
     For Iceberg, reads the metadata file, and the manifest list of the snapshot in the catalog.
-    Checks that its manifests exist and have the recorded size. Compares the ids in the catalog
-    (snapshot, schema, partition spec, sort order, view version) with those in the metadata file.
+    Checks that its manifests exist and have the recorded size. The ids in the catalog (snapshot,
+    schema, partition spec, sort order, view version) must be the current ones in the metadata file.
     Checks that the files of Delta tables and UDFs exist. Reports tables and views that share a
     UUID. Data files are not checked. The exit status is 1 if there are findings.
 
@@ -58,7 +58,9 @@ class Options(Struct, frozen=True, kw_only=True):
     prefix: Annotated[
         str | None,
         typer.Option(
-            "--prefix", metavar="PREFIX", help="Audit only this key and the keys below it."
+            "--prefix",
+            metavar="PREFIX",
+            help="Audit only this key and the keys below it. Fails if there are none.",
         ),
     ] = None
     engine: EngineOption = None

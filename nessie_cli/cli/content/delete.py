@@ -10,7 +10,8 @@ from nessie_cli.cli.staging.committed import Committed
 from nessie_cli.cli.staging.key_arguments import existing_keys
 from nessie_cli.cli.staging.options import StagingOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
-from nessie_cli.workspace.staging import StagedList, State, delete_all
+from nessie_cli.model import Delete
+from nessie_cli.workspace.staging import StagedList, State, delete_all, proposed, renames
 
 EXAMPLES = (
     "nessie content delete db.orders -m 'drop orders'",
@@ -33,7 +34,11 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     keys = existing_keys(app, options.keys, options.expected_hash)
 
     def change(staged: StagedList, state: State) -> StagedList:
-        return delete_all(staged, keys, state, discard_staged=bool(options.expected_hash))
+        # A deletion that an earlier, failed commit left staged stays, so -m can be repeated.
+        deleted = {item.key for item in staged if isinstance(item.operation, Delete)}
+        deleted -= {*renames(staged), *(item.key for item in staged if proposed(item))}
+        rest = [key for key in keys if key not in deleted or options.expected_hash]
+        return delete_all(staged, rest, state, discard_staged=bool(options.expected_hash))
 
     return stage(app, Step(change, keys, options.expected_hash), options.message, options.author)
 

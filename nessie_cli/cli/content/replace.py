@@ -63,6 +63,11 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     new_id = content.id or str(uuid.uuid4())
 
     def change(staged: StagedList, state: State) -> StagedList:
+        if content.id is not None and state(key) is None:
+            raise InvalidInput(
+                f"content id {content.id}: the batch creates key '{key}', and the repository"
+                " assigns the ids of new contents"
+            )
         return replace(
             staged, key, content, state, new_id, discard_staged=bool(options.expected_hash)
         )

@@ -24,14 +24,14 @@ from nessie_cli.wire.decode import decode_content
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
-    from nessie_cli.cli.merge.options import DecisionOptions
+    from nessie_cli.cli.merge.options import DecisionOptions, MergingOptions
     from nessie_cli.repository.base import Repository
 
 _OF_OPTION = {"--ours": MergeBehavior.DROP, "--theirs": MergeBehavior.FORCE}
 
 
 def merge_options(
-    app: Invocation, branch: str, options: DecisionOptions, meta: CommitMeta | None
+    app: Invocation, branch: str, options: MergingOptions, meta: CommitMeta | None
 ) -> MergeOptions:
     """Returns the options that merge and transplant have in common.
 
@@ -103,13 +103,35 @@ def _refuse_empty_message(message: str | None) -> None:
 # -- decisions about keys --------------------------------------------------------------------------
 
 
-def refuse_unchanged(
-    options: DecisionOptions, changed: Callable[[KeyRange], Iterable[ContentKey]]
-) -> None:
+ChangedKeys = Callable[[KeyRange], Iterable[ContentKey]]
+"""Returns the keys of a range that the source changes."""
+
+
+def changed_by_merge(repository: Repository, branch: str, source: Revision) -> ChangedKeys:
+    """Returns the keys that a merge of the source would change."""
+
+    def changed(keys: KeyRange) -> Iterator[ContentKey]:
+        base = repository.merge_base(branch, source)
+        return (entry.key for entry in repository.diff(base, source, keys))
+
+    return changed
+
+
+def changed_by_commits(repository: Repository, commits: Sequence[str]) -> ChangedKeys:
+    """Returns the keys that transplanted commits change."""
+
+    def changed(keys: KeyRange) -> Iterator[ContentKey]:
+        for commit in commits:
+            parent = repository.commit_at(Revision(None, commit)).parent
+            yield from (entry.key for entry in repository.diff(parent, commit, keys))
+
+    return changed
+
+
+def refuse_unchanged(options: DecisionOptions, changed: ChangedKeys) -> None:
     """Raises `InvalidInput` for a key of `--ours` or `--theirs` that the source does not change.
 
-    `changed` returns the keys that the source changes in a range. The repository may ignore the
-    key.
+    The repository may ignore the key.
     """
     named = {ContentKey.parse(text): "--ours" for text in options.ours or ()}
     named |= {ContentKey.parse(text): "--theirs" for text in options.theirs or ()}

@@ -1,6 +1,5 @@
 """`nessie merge`."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -11,6 +10,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import (
+    changed_by_merge,
     is_empty,
     merge_options,
     meta_of_merge,
@@ -19,7 +19,6 @@ from nessie_cli.cli.merge.behaviors import (
 from nessie_cli.cli.merge.options import MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, deep_outcome, print_outcome, refuse_deep_write
 from nessie_cli.cli.staging.once import once
-from nessie_cli.model import ContentKey, KeyRange
 
 EXAMPLES = (
     "nessie merge feature",
@@ -36,9 +35,13 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     Writes a merge commit even if a fast-forward is possible. If a key conflicts, nothing is
     written, and the exit status is 3. `nessie resolve merge FROM` resolves conflicts one by one.
 
-    Prints a line for each key that the source changed, unless the target made the same change: the
-    key, its result (merged, theirs or ours), and its version on the target before the merge (ours)
-    and on the source (theirs).
+    Prints a line for each key that the source changed: the key, its result (merged, theirs or
+    ours), and its snapshot or version on the target before the merge (ours) and on the source
+    (theirs). A key that both sides changed in the same way needs no merge, and is omitted unless an
+    option decides about it.
+
+    If the merge would change no key of the target, no commit is written, and the next merge
+    compares the same keys again.
     """
 
     source: Annotated[
@@ -80,11 +83,7 @@ def run(options: Options, app: Invocation) -> Merge:
     branch = options.into or app.reference_name()
     repository, source = app.repository(), app.revision(options.source)
 
-    def changed(keys: KeyRange) -> Iterator[ContentKey]:
-        base = repository.merge_base(branch, source)
-        return (entry.key for entry in repository.diff(base, source, keys))
-
-    refuse_unchanged(options, changed)
+    refuse_unchanged(options, changed_by_merge(repository, branch, source))
     meta = meta_of_merge(app, options.message, options.source, branch)
     wanted = replace(
         merge_options(app, branch, options, meta),

@@ -59,16 +59,6 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
         str | None,
         typer.Option("-m", "--message", metavar="MSG", help="The commit message."),
     ] = None
-    behavior: Annotated[
-        Behavior,
-        typer.Option(
-            "--behavior",
-            case_sensitive=False,
-            help="For keys without --ours, --theirs or --resolve. normal: take the source's"
-            " change; if both sides changed the key differently, it is a conflict. force: take"
-            " theirs. drop: keep ours.",
-        ),
-    ] = Behavior.NORMAL
     resolve: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,6 +88,16 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
 class MergingOptions(DecisionOptions, frozen=True, kw_only=True):
     """The options of merge and transplant."""
 
+    behavior: Annotated[
+        Behavior,
+        typer.Option(
+            "--behavior",
+            case_sensitive=False,
+            help="For keys without --ours, --theirs or --resolve. normal: take the source's"
+            " change; if both sides changed the key differently, it is a conflict, except that a"
+            " namespace created on both sides is theirs. force: take theirs. drop: keep ours.",
+        ),
+    ] = Behavior.NORMAL
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Show what would happen, and write nothing."),

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
+from msgspec.structs import replace
+
 from nessie_cli import model
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -10,10 +12,19 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import KeyBehavior, MergeBehavior, MergeResult
+from nessie_cli.model import (
+    Content,
+    ContentKey,
+    KeyBehavior,
+    KeyRange,
+    MergeBehavior,
+    MergeResult,
+)
 from nessie_cli.render.changes import Change
 from nessie_cli.render.diffs import print_diff
 from nessie_cli.render.merges import merge_headline, print_merge
+from nessie_cli.repository.base import Repository
+from nessie_cli.revisions import Revision
 from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL
 
 
@@ -38,6 +49,29 @@ def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
         raise InvalidInput(
             "--deep needs --dry-run. Hint: after the merge, `nessie show --deep` shows the same"
         )
+
+
+def with_effects(
+    outcome: MergeResult, repository: Repository, commits: Sequence[str]
+) -> MergeResult:
+    """Returns the result of a transplant with `DROP` only for keys that were left out.
+
+    A transplant leaves out a key only if it would conflict: if the target differs from the state
+    before the first commit that changes the key.
+    """
+    dropped = [detail.key for detail in outcome.details if detail.behavior is MergeBehavior.DROP]
+    before: dict[ContentKey, Content | None] = {}
+    for commit in commits if dropped else ():
+        parent = repository.commit_at(Revision(None, commit)).parent
+        for entry in repository.diff(parent, commit, KeyRange(keys=tuple(dropped))):
+            before.setdefault(entry.key, entry.before)
+    details = [
+        replace(detail, behavior=MergeBehavior.NORMAL)
+        if detail.key in before and before[detail.key] == detail.target
+        else detail
+        for detail in outcome.details
+    ]
+    return replace(outcome, details=tuple(details))
 
 
 def deep_outcome(

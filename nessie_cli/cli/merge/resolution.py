@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from nessie_cli.cli.merge.decisions import Choice, Decisions
+from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
 from nessie_cli.cli.merge.prompts import decide_all
 from nessie_cli.cli.merge.staged import resolved
 from nessie_cli.cli.staging.submission import head_of_branch
@@ -36,7 +36,9 @@ def resolve_merge(
     conflicts: dict[ContentKey, Conflict] = {}
     for _ in range(MOST_ROUNDS):
         behaviors = [
-            _behavior(conflicts[key], decisions) for key in decisions.of if key in conflicts
+            _behavior(key, conflicts.get(key), decision)
+            for key, decision in decisions.of.items()
+            if key in conflicts or decision.content is None
         ]
         wanted = replace(options, behaviors=behaviors)
         try:
@@ -45,36 +47,36 @@ def resolve_merge(
             conflicts |= {
                 conflict.key: conflict for conflict in error.conflicts if conflict.key is not None
             }
-            if behaviors and all(conflict.key in decisions.of for conflict in error.conflicts):
+            decided = {behavior.key for behavior in behaviors}
+            if all(conflict.key in decided for conflict in error.conflicts):
                 # The decisions do not resolve it. The report lists the resolutions.
                 raise
-            decisions.refuse_other_keys(list(conflicts.values()))
             if not decide_all(app, error, decisions):
                 raise
         else:
-            decisions.refuse_other_keys(list(conflicts.values()))
             break
+    _refuse_unused_contents(decisions, conflicts)
     return do(wanted)
 
 
-def _behavior(conflict: Conflict, decisions: Decisions) -> KeyBehavior:
-    assert conflict.key is not None
-    decision = decisions.of[conflict.key]
-    if decision.content is not None:
-        if conflict.actual is None:
-            raise InvalidInput(
-                f"{conflict.key}: the branch has no content with this key. Hint: decide by --ours"
-                " or --theirs"
-            )
-        return KeyBehavior(
-            conflict.key,
-            MergeBehavior.NORMAL,
-            conflict.actual,
-            decision.content.with_id(conflict.actual.id),
+def _behavior(key: ContentKey, conflict: Conflict | None, decision: Decision) -> KeyBehavior:
+    """Returns the behavior for a decision. A decision with a content needs a conflict."""
+    if decision.content is None:
+        ours = decision.choice is Choice.OURS
+        return KeyBehavior(key, MergeBehavior.DROP if ours else MergeBehavior.FORCE)
+    if conflict is None or conflict.actual is None:
+        raise InvalidInput(
+            f"{key}: the branch has no content with this key. Hint: decide by --ours or --theirs"
         )
-    return KeyBehavior(
-        conflict.key, MergeBehavior.DROP if decision.choice is Choice.OURS else MergeBehavior.FORCE
-    )
+    content = decision.content.with_id(conflict.actual.id)
+    return KeyBehavior(key, MergeBehavior.NORMAL, conflict.actual, content)
+
+
+def _refuse_unused_contents(decisions: Decisions, conflicts: Container[ContentKey]) -> None:
+    """Raises `InvalidInput` for `--resolve` of a key that is not in conflict."""
+    for key, decision in decisions.of.items():
+        if decision.content is not None and key not in conflicts:
+            raise InvalidInput(f"{key} is not in conflict")
 
 
 def resolve_batch(

@@ -10,17 +10,20 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import (
+    changed_by_commits,
+    changed_by_merge,
     contents_of_files,
     is_empty,
     merge_options,
     meta_of_merge,
     meta_of_transplant,
+    refuse_unchanged,
 )
 from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.decisions import Decisions
 from nessie_cli.cli.merge.inverse import batch_of, reverted
-from nessie_cli.cli.merge.options import Behavior, DecisionOptions
-from nessie_cli.cli.merge.outcome import Merge, print_outcome
+from nessie_cli.cli.merge.options import DecisionOptions, MergingOptions
+from nessie_cli.cli.merge.outcome import Merge, print_outcome, with_effects
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_MERGE, OF_REVERT, Sides
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
@@ -60,7 +63,7 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     On a terminal, the command shows each conflict that no option decides, and asks. Without a
     terminal, such a conflict is an error. --ours and --theirs decide about a merge, transplant or
     revert (theirs of a revert: the state before the reverted commit), --current and --proposed
-    about the batch. An option for a key that is not in conflict is an error.
+    about the batch. For the batch or a revert, an option for a key without a conflict is an error.
 
     Then the command writes the merge, transplant or revert. It commits the batch only with -m.
     If you skip a conflict, no commit is written, but decisions about the batch are kept.
@@ -80,7 +83,8 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
             "--message",
             metavar="MSG",
             help="The commit message. Without it, the batch stays staged, a merge or revert has its"
-            " default message, and a transplant keeps its messages.",
+            " default message, and a transplant keeps its messages. Not for a transplant of several"
+            " commits.",
         ),
     ] = None
     current: Annotated[
@@ -120,7 +124,7 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     def decides_about_a_merge(self) -> bool:
         """Whether an option is given that applies only to a merge or transplant."""
         others = (self.into, self.follow_renames, self.expected_hash, self.unrelated, self.source)
-        return any(others) or self.behavior is not Behavior.NORMAL
+        return any(others)
 
 
 def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
@@ -167,6 +171,7 @@ def show(result: Batch | Committed | Merge, output: Output) -> None:
 def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
     branch = options.into or app.reference_name()
     repository, revision = app.repository(), app.revision(source)
+    refuse_unchanged(options, changed_by_merge(repository, branch, revision))
 
     def merge(wanted: MergeOptions) -> MergeResult:
         with conflicts_of_merge(app, branch, source):
@@ -184,6 +189,7 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
 def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> Merge:
     branch = options.into or app.reference_name()
     repository, commits = app.repository(), commits_to_transplant(app, words)
+    refuse_unchanged(options, changed_by_commits(repository, commits))
 
     def transplant(wanted: MergeOptions) -> MergeResult:
         with conflicts_of_merge(app, branch, " ".join(words)):
@@ -192,6 +198,7 @@ def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> 
     meta = meta_of_transplant(app, options.message, commits)
     wanted = replace(merge_options(app, branch, _without_decisions(options), meta), any_order=True)
     outcome = resolve_merge(app, transplant, wanted, _decisions(options, OF_MERGE))
+    outcome = with_effects(outcome, repository, commits)
     return Merge(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
 
 
@@ -245,11 +252,10 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
         return Committed.of(submit_file(app, file, Submission(branch, meta_of(app, message))))
 
 
-def _without_decisions(options: Options) -> DecisionOptions:
-    """Returns the options of the merge itself. Decisions apply only to keys in conflict."""
-    return DecisionOptions(
+def _without_decisions(options: Options) -> MergingOptions:
+    """Returns the options of the merge itself."""
+    return MergingOptions(
         message=options.message,
-        behavior=options.behavior,
         follow_renames=options.follow_renames,
         expected_hash=options.expected_hash,
     )

@@ -1,6 +1,5 @@
 """`nessie transplant`, alias `nessie cherry-pick`."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -10,14 +9,23 @@ from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
-from nessie_cli.cli.merge.behaviors import merge_options, meta_of_transplant, refuse_unchanged
+from nessie_cli.cli.merge.behaviors import (
+    changed_by_commits,
+    merge_options,
+    meta_of_transplant,
+    refuse_unchanged,
+)
 from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.options import MergingOptions
-from nessie_cli.cli.merge.outcome import Merge, deep_outcome, print_outcome, refuse_deep_write
+from nessie_cli.cli.merge.outcome import (
+    Merge,
+    deep_outcome,
+    print_outcome,
+    refuse_deep_write,
+    with_effects,
+)
 from nessie_cli.cli.staging.once import once
-from nessie_cli.model import ContentKey, KeyRange
 from nessie_cli.render.text import counted
-from nessie_cli.revisions import Revision
 
 EXAMPLES = (
     "nessie transplant 8f31c0de",
@@ -85,12 +93,7 @@ def run(options: Options, app: Invocation) -> Merge:
         repository.reference(options.source)
     commits = commits_to_transplant(app, options.words)
 
-    def changed(keys: KeyRange) -> Iterator[ContentKey]:
-        for commit in commits:
-            parent = repository.commit_at(Revision(None, commit)).parent
-            yield from (entry.key for entry in repository.diff(parent, commit, keys))
-
-    refuse_unchanged(options, changed)
+    refuse_unchanged(options, changed_by_commits(repository, commits))
     meta = meta_of_transplant(app, options.message, commits)
     wanted = replace(
         merge_options(app, branch, options, meta), any_order=True, dry_run=options.dry_run
@@ -101,6 +104,7 @@ def run(options: Options, app: Invocation) -> Merge:
         once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id,
     ):
         outcome = repository.transplant(branch, commits, replace(wanted, request_id=request_id))
+    outcome = with_effects(outcome, repository, commits)
     source = counted(len(commits), "commit")
     if options.deep:
         return deep_outcome(app, outcome, wanted.behaviors, "transplanted", source)

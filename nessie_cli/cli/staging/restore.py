@@ -1,7 +1,7 @@
 """`nessie restore`."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cached_property
 from itertools import chain
 from typing import Annotated
 from uuid import uuid4
@@ -18,8 +18,8 @@ from nessie_cli.cli.staging.options import CommitOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import ContentNotFound
-from nessie_cli.model import ContentKey, KeyRange
-from nessie_cli.workspace.staging import StagedList, State, effective, restore
+from nessie_cli.model import Content, ContentKey, KeyRange
+from nessie_cli.workspace.staging import StagedList, State, effective, rename, restore
 
 EXAMPLES = (
     "nessie restore db.orders --at main~3",
@@ -32,9 +32,10 @@ EXAMPLES = (
 class Options(CommitOptions, frozen=True, kw_only=True):
     """Restore keys from an earlier revision, as staged changes.
 
-    A key that exists now but not at the revision is staged for deletion. A restored content keeps
-    its content id if its key still has a content. It gets a new id if the key has no content
-    now, or if the content was renamed since: then the old and the new key both have a content.
+    A key that exists now but not at the revision is staged for deletion. A restored content has
+    the content id of the revision if its key still has a content; otherwise it gets a new id. If
+    the content was renamed since, its new key stays, and the restored content gets a new id. If
+    the new key is restored too (glob, --recursive), the rename is undone, and the id is kept.
     """
 
     keys: Annotated[
@@ -55,11 +56,12 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     at = repository.resolve(app.revision(options.at)).hash
     keys = tuple(_keys(app, options, at))
     known = repository.contents(at, keys)
+    holders = _Holders(app)
 
     def change(staged: StagedList, state: State) -> StagedList:
         for key in keys:
-            wanted = known.get(key)
-            if wanted is None and state(key) is None and effective(staged, key, state) is None:
+            wanted, now = known.get(key), effective(staged, key, state)
+            if wanted is None and state(key) is None and now is None:
                 raise ContentNotFound(
                     f"there is no content with key '{key}', neither on the branch nor at"
                     f" {options.at}",
@@ -67,22 +69,46 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
                 )
             if state(key) == wanted:
                 app.output.note(f"{key} is the same on the branch as at {options.at}")
-            now = effective(staged, key, state)
-            if wanted is not None and now is not None and now.id != wanted.id:
-                wanted = wanted if is_free(wanted.id, key) else wanted.with_id(str(uuid4()))
+            if wanted is not None and now is None and len(keys) > 1:
+                renamed = holders.of(wanted)
+                if (
+                    renamed in keys
+                    and known.get(renamed) is None
+                    and _has(staged, renamed, wanted, state)
+                ):
+                    # The new key is deleted, so the rename is undone and the content keeps its id.
+                    staged = rename(staged, renamed, key, state)
+            elif wanted is not None and now is not None and now.id != wanted.id:
+                # After a rename, another key has the id.
+                is_free = holders.of(wanted) in (None, key)
+                wanted = wanted if is_free else wanted.with_id(str(uuid4()))
             staged = restore(staged, key, wanted, state)
         return staged
 
-    def is_free(id_: str | None, key: ContentKey) -> bool:
-        """Returns whether no other key has this content id. After a rename, one has."""
-        return keys_by_id().get(id_, key) == key
-
-    @cache
-    def keys_by_id() -> Mapping[str | None, ContentKey]:
-        head = head_of_branch(repository, app.reference_name())
-        return {entry.content_id: entry.key for entry in repository.entries(head)}
-
     return stage(app, Step(change, keys), options.message, options.author)
+
+
+def _has(staged: StagedList, key: ContentKey, content: Content, state: State) -> bool:
+    """Returns whether a key has a content with this id, with the batch applied."""
+    found = effective(staged, key, state)
+    return found is not None and found.id == content.id
+
+
+class _Holders:
+    """The keys of the current branch by content id. They are read on first use."""
+
+    def __init__(self, app: Invocation) -> None:
+        self._app = app
+
+    def of(self, content: Content) -> ContentKey | None:
+        """Returns the key that has the content id."""
+        return self._keys.get(content.id)
+
+    @cached_property
+    def _keys(self) -> Mapping[str | None, ContentKey]:
+        repository = self._app.repository()
+        head = head_of_branch(repository, self._app.reference_name())
+        return {entry.content_id: entry.key for entry in repository.entries(head)}
 
 
 def show(result: Batch | Committed, output: Output) -> None:

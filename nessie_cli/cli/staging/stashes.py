@@ -11,7 +11,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
-from nessie_cli.cli.staging.submission import read_batch
+from nessie_cli.cli.staging.submission import head_of_branch, read_batch
 from nessie_cli.errors import InvalidInput
 from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.wire.shapes import Count
@@ -57,7 +57,7 @@ class Stash(Result, frozen=True):
 def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
     """Stages a stashed batch for the current branch.
 
-    Raises `InvalidInput` if a batch is already staged.
+    Raises `InvalidInput` if a batch is already staged, or if the current reference is a tag.
     """
     stashes = StashFile(app.store.need_workspace())
     with app.batch_file().changing() as file:
@@ -69,6 +69,7 @@ def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
             )
         batch = stashed.batch
         store, branch = app.store.name(), app.reference_name()
+        head_of_branch(app.repository(), branch)
         if batch.store not in (None, store):
             raise InvalidInput(
                 f"that batch is for the store {batch.store}, not for {store}. Hint: name the store"
