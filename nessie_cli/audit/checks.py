@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from nessie_cli.audit.findings import Audited, Finding, FindingKind, Holder
 from nessie_cli.errors import InvalidInput, StoreUnavailable
-from nessie_cli.iceberg.files import Files, MissingFile, shown
+from nessie_cli.iceberg.files import Files, MissingFile, MissingPackage, shown
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, Document, content_of, parse_document
 from nessie_cli.model import UDF, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView
 
@@ -84,7 +84,9 @@ class _Check:
     ) -> None:
         """Adds a finding about a file that could not be read."""
         unreachable = FindingKind.UNREACHABLE if isinstance(error, StoreUnavailable) else unreadable
-        message = error.message.removeprefix(f"{shown(where)}: ")
+        if isinstance(error, MissingPackage):
+            raise error
+        message = _reason(where, error)
         self.found(missing if isinstance(error, MissingFile) else unreachable, where, message)
 
     # -- Iceberg ----------------------------------------------------------------------------------
@@ -173,7 +175,7 @@ class _Check:
             kind = (
                 FindingKind.UNREACHABLE if isinstance(error.__context__, StoreUnavailable) else kind
             )
-            self.found(kind, where, error.message.removeprefix(f"{shown(where)}: "))
+            self.found(kind, where, _reason(where, error))
             return
         self._manifests(
             where, [_Manifest(manifest.file.location, manifest.length) for manifest in manifests]
@@ -188,7 +190,7 @@ class _Check:
                 size = self._files.size(manifest.where)
             except StoreUnavailable as error:
                 bad.setdefault(FindingKind.UNREACHABLE, []).append(
-                    (manifest.where, error.message.removeprefix(f"{shown(manifest.where)}: "))
+                    (manifest.where, _reason(manifest.where, error))
                 )
             except InvalidInput as error:
                 kind = (
@@ -196,9 +198,7 @@ class _Check:
                     if isinstance(error, MissingFile)
                     else FindingKind.MANIFEST_DAMAGED
                 )
-                bad.setdefault(kind, []).append(
-                    (manifest.where, error.message.removeprefix(f"{shown(manifest.where)}: "))
-                )
+                bad.setdefault(kind, []).append((manifest.where, _reason(manifest.where, error)))
             else:
                 if manifest.length not in (0, size):
                     why = (
@@ -231,12 +231,17 @@ class _Check:
                 self.failed(where, error, FindingKind.FILE_MISSING, FindingKind.FILE_MISSING)
 
 
+def _reason(where: str, error: InvalidInput | StoreUnavailable) -> str:
+    """Returns the message of an error without the file, which the finding names already."""
+    return error.message.removeprefix(shown(where)).removeprefix(":").lstrip()
+
+
 def _reachable() -> Any:
     """Imports the module that reads manifest lists, which needs fastavro."""
     try:
         from nessie_cli.iceberg import reachable
     except ImportError:
-        raise InvalidInput(
+        raise MissingPackage(
             "fastavro is needed to read manifest lists. Hint: `pip install 'nessie-cli[iceberg]'`"
         ) from None
     return reachable

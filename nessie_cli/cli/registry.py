@@ -45,6 +45,7 @@ HELP = "Help"
 STAGING = "Stage"
 READING = "Read"
 SETTINGS = "Settings"
+TOKENS = "Tokens"
 COLLECTING = "Collect"
 MAINTENANCE = "Maintenance"
 
@@ -149,17 +150,17 @@ TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
     "new": CommandEntry(
         "serve.token_new",
         "Create a token for a caller of `nessie serve`, and print it once.",
-        SETTINGS,
+        TOKENS,
     ),
     "list": CommandEntry(
         "serve.token_list",
         "List the tokens of a file: id, name, roles, creation and expiry.",
-        SETTINGS,
+        TOKENS,
     ),
     "revoke": CommandEntry(
         "serve.token_revoke",
         "Remove tokens from a file.",
-        SETTINGS,
+        TOKENS,
     ),
 }
 

@@ -19,6 +19,10 @@ class MissingFile(InvalidInput):
     """The file does not exist. Every other reason why it cannot be read is a plain error."""
 
 
+class MissingPackage(InvalidInput):
+    """A package that reads the file is not installed. The file may be intact."""
+
+
 class NoAnswer(StoreUnavailable):
     """The file system cannot be reached or does not answer. The file may be intact."""
 
@@ -107,7 +111,7 @@ class Files:
         try:
             from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO
         except ImportError:
-            raise InvalidInput(
+            raise MissingPackage(
                 f"{shown(uri)}: PyIceberg is needed to read {scheme}: locations. "
                 "Hint: `pip install 'nessie-cli[iceberg]'`"
             ) from None

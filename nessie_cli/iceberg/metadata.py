@@ -143,7 +143,7 @@ def _decompressed(data: bytes) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             plain = file.read(MAX_BYTES + 1)
     except EOFError:
-        raise InvalidInput("is truncated: the compressed data ends too early") from None
+        raise InvalidInput("truncated: the compressed data ends too early") from None
     except (OSError, zlib.error):
         raise InvalidInput("damaged: it cannot be decompressed with gzip") from None
     if len(plain) > MAX_BYTES:
@@ -158,7 +158,7 @@ def _decompressed(data: bytes) -> bytes:
 
 def _table(document: Document, location: str) -> IcebergTable:
     version = _format(document, "table", _NEWEST_TABLE_FORMAT)
-    _need(document, "location", str, "text")
+    _need(document, "location", str, "a string")
     _whole_number(document, "last-column-id")
     required = version >= _FIRST_FORMAT_WITH_REQUIRED_IDS
     schema = _identified(
@@ -217,7 +217,7 @@ def _identified(
 
 def _view(document: Document, location: str) -> IcebergView:
     _format(document, "view", _NEWEST_VIEW_FORMAT)
-    _need(document, "view-uuid", str, "text")
+    _need(document, "view-uuid", str, "a string")
     current = _whole_number(document, "current-version-id")
     version = _find(document, "current-version-id", current, "versions", "version-id")
     sql = [

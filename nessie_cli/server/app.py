@@ -336,7 +336,7 @@ class Server:
             )
         if not accepts_json(headers):
             raise HttpFault(
-                406, "This API answers JSON only, and the header Accept does not take it"
+                406, "This API answers only with JSON, which the header Accept excludes"
             )
         body = b""
         if match.route.body or match.route.writes:

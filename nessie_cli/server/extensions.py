@@ -99,7 +99,7 @@ def get_divisions(call: Call) -> Answer:
     _require_extensions(call)
     repository, most = call.repository, call.number("most")
     if most is None:
-        raise InvalidInput("most: is missing: how many keys a part may hold")
+        raise InvalidInput("most: is missing (the maximum number of keys in a part)")
     found = repository.divisions(f"@{call.text('at')}", most, prefix=call.key("prefix-key"))
     return Answer({"divisions": [encode_key(key) for key in found or ()]})
 

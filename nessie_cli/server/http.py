@@ -150,8 +150,8 @@ def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limi
         raise HttpFault(
             415,
             (
-                f"content-encoding: has {len(codings)} codings, one within the other; at most"
-                f" {MOST_CODINGS} are taken"
+                f"content-encoding: {len(codings)} nested codings; at most {MOST_CODINGS} are"
+                " accepted"
             ),
             _UNSUPPORTED,
         )
@@ -252,7 +252,7 @@ async def _parts(receive: Receive, limits: Limits) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise HttpFault(400, "body: the client went away", "BAD_REQUEST")
+            raise HttpFault(400, "body: the client closed the connection", "BAD_REQUEST")
         part = message.get("body", b"")
         size += len(part)
         if size > limits.body:

@@ -17,11 +17,9 @@ from nessie_cli.wire import rest
 from nessie_cli.wire.encode import encode
 
 _FETCH = Param("fetch", "fetch", "MINIMAL, or ALL for everything that is known")
-_FILTER = Param(
-    "filter", "string", "a CEL expression; records for which it is not true are left out"
-)
-_MOST = Param("max-records", "integer", "the largest number of records in a page")
-_TOKEN = Param("page-token", "string", "the token of the page before")
+_FILTER = Param("filter", "string", "return only records for which this CEL expression is true")
+_MOST = Param("max-records", "integer", "the maximum number of records in a page")
+_TOKEN = Param("page-token", "string", "the token from the previous page")
 _KEYS = (
     Param("key", "key", "only this key; may be repeated", many=True),
     Param("min-key", "key", "only this key and greater ones"),
@@ -29,19 +27,19 @@ _KEYS = (
     Param("prefix-key", "key", "only this key and those below it"),
 )
 _CONTENT_FLAGS = (
-    Param("with-doc", "boolean", "accepted; there is no documentation"),
-    Param("for-write", "boolean", "accepted; reading for a write is reading"),
+    Param("with-doc", "boolean", "ignored: contents have no documentation"),
+    Param("for-write", "boolean", "ignored"),
 )
 _TYPE = Param("type", "string", "branch or tag")
 _V1_MOST = Param("maxRecords", "integer", _MOST.meaning)
 _V1_TOKEN = Param("pageToken", "string", _TOKEN.meaning)
 _EXPECTED = Param(
-    "expectedHash", "hash", "where the reference was when the client read it", required=True
+    "expectedHash", "hash", "the hash of the reference when the client read it", required=True
 )
 _ON_REF = Param(
     "hashOnRef",
     "string",
-    "the commit to read at, relative parts behind it; HEAD where it is missing",
+    "the commit to read at, with relative parts such as ~1; default: HEAD",
 )
 
 
@@ -123,18 +121,18 @@ V2 = (
         "GET",
         "trees/{ref}/recent-changes",
         v2_reading.get_recent_changes,
-        "Where a reference has been lately",
+        "Recent positions of a reference",
         "ReferenceHistoryResponse",
-        (Param("scan-commits", "integer", "how many commits to look through"),),
+        (Param("scan-commits", "integer", "the number of commits to search"),),
         lasts=False,
     ),
     Route(
         "GET",
         "trees/{ref}/entries",
         v2_reading.get_entries,
-        "Keys of a commit's state",
+        "Keys at a commit",
         "EntriesResponse",
-        (*_KEYS, _FILTER, Param("content", "boolean", "contents as well"), _MOST, _TOKEN),
+        (*_KEYS, _FILTER, Param("content", "boolean", "also return the contents"), _MOST, _TOKEN),
         right=READ_ENTRIES,
     ),
     Route(
@@ -156,7 +154,7 @@ V2 = (
         "GET",
         "trees/{from}/diff/{to}",
         v2_reading.get_diff,
-        "What differs between two commits",
+        "Differences between two commits",
         "DiffResponse",
         (*_KEYS, _FILTER, _MOST, _TOKEN),
         right=READ_ENTRIES,
@@ -251,13 +249,13 @@ V1 = (
         "GET",
         "trees/tree/{ref}/entries",
         v1_reading.get_entries,
-        "Keys of a commit's state",
+        "Keys at a commit",
         "EntriesResponseV1",
         (
             _V1_MOST,
             _V1_TOKEN,
             _ON_REF,
-            Param("namespaceDepth", "integer", "the number of elements to which keys are cut"),
+            Param("namespaceDepth", "integer", "shorten keys to this number of elements"),
             _FILTER,
         ),
         right=READ_ENTRIES,
@@ -272,7 +270,7 @@ V1 = (
             _V1_MOST,
             _V1_TOKEN,
             Param("startHash", "hash", "the oldest commit, included"),
-            Param("endHash", "string", "the youngest commit"),
+            Param("endHash", "string", "the newest commit"),
             _FILTER,
             _FETCH,
         ),
@@ -325,7 +323,7 @@ V1 = (
         v1_writing.post_transplant,
         "Transplant commits onto a branch",
         "MergeResponseV1",
-        (_EXPECTED, Param("message", "string", "the message, where one commit is transplanted")),
+        (_EXPECTED, Param("message", "string", "the message, if a single commit is transplanted")),
         body="Transplant",
         writes=True,
     ),
@@ -335,7 +333,7 @@ V1 = (
         v1_reading.get_content,
         "One content",
         "Content",
-        (Param("ref", "string", "the reference; the default branch where it is missing"), _ON_REF),
+        (Param("ref", "string", "the reference; default: the default branch"), _ON_REF),
     ),
     Route(
         "POST",
@@ -343,14 +341,14 @@ V1 = (
         v1_reading.post_contents,
         "Several contents",
         "GetMultipleContentsResponseV1",
-        (Param("ref", "string", "the reference; the default branch where it is missing"), _ON_REF),
+        (Param("ref", "string", "the reference; default: the default branch"), _ON_REF),
         body="GetMultipleContentsRequest",
     ),
     Route(
         "GET",
         "diffs/{range}",
         v1_reading.get_diff,
-        "What differs between two commits",
+        "Differences between two commits",
         "DiffResponseV1",
         right=READ_ENTRIES,
     ),
@@ -396,7 +394,7 @@ V1 = (
         v1_namespaces.get_namespaces,
         "Namespaces",
         "NamespacesResponse",
-        (Param("name", "key", "a namespace, itself and those below it"), _ON_REF),
+        (Param("name", "key", "this namespace and those below it"), _ON_REF),
     ),
 )
 """Below `/api/v1`."""

@@ -51,8 +51,8 @@ def parse_segment(text: str, default_branch: str) -> Target:
     found = _SEGMENT.fullmatch(text)
     if not found:
         raise InvalidInput(
-            f"reference {text!r}: write NAME, NAME@HASH or @HASH, and relative parts (~N, ^N,"
-            " *TIME) behind them"
+            f"reference {text!r}: write NAME, NAME@HASH or @HASH, optionally followed by relative"
+            " parts (~N, ^N, *TIME)"
         )
     name, hash_, steps = found["name"], found["hash"], found["steps"]
     if name and name != "-":
@@ -154,7 +154,7 @@ def _step(kind: str, time: str | None, number: str | None) -> str:
     if kind != "*":
         if number is None:
             raise InvalidInput(
-                f"Illegal relative commit spec '{kind}{time}': a number belongs behind '{kind}'"
+                f"Illegal relative commit spec '{kind}{time}': a number must follow '{kind}'"
             )
         return f"{kind}{number}"
     return f"*{time or _instant(number or '')}"

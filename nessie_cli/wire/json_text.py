@@ -117,7 +117,7 @@ def parse_json(data: str | bytes, place: str = "") -> Any:
         line = text.count("\n", 0, len(text) - len(rest)) + 1
         raise fault(
             place,
-            f"line {line}: there is more text behind the end of the JSON value: {_excerpt(rest)}",
+            f"line {line}: more text follows the end of the JSON value: {_excerpt(rest)}",
         )
     return value
 
@@ -131,7 +131,7 @@ def parse_first(text: str, place: str) -> tuple[Any, int]:
             _refuse_oddities(value, place)
     except json.JSONDecodeError as error:
         raise fault(
-            place, f"line {error.lineno}, column {error.colno} is not JSON: {_reason(error, text)}"
+            place, f"line {error.lineno} column {error.colno} is not JSON: {_reason(error, text)}"
         ) from None
     except RecursionError:
         raise fault(place, "the JSON is nested too deeply") from None

@@ -95,16 +95,14 @@ class BrokenLake:
             if snapshot
         }
         path_of(places["no_list"]).unlink()
-        self.wrong["no_list"] = Wrong(
-            Kind.MANIFEST_LIST_MISSING, places["no_list"], "there is no such file"
-        )
+        self.wrong["no_list"] = Wrong(Kind.MANIFEST_LIST_MISSING, places["no_list"], "no such file")
         cut(path_of(places["cut_list"]))
         self.wrong["cut_list"] = Wrong(
             Kind.MANIFEST_LIST_UNREADABLE, places["cut_list"], "manifest list"
         )
         path_of(manifests["no_manifest"]).unlink()
         self.wrong["no_manifest"] = Wrong(
-            Kind.MANIFEST_MISSING, manifests["no_manifest"], "there is no such file"
+            Kind.MANIFEST_MISSING, manifests["no_manifest"], "no such file"
         )
         cut(path_of(manifests["cut_manifest"]))
         self.wrong["cut_manifest"] = Wrong(
@@ -116,8 +114,8 @@ class BrokenLake:
         for name, kind, data, message in (
             ("cut", Kind.METADATA_UNREADABLE, text[: len(text) // 2].encode(), "truncated"),
             ("no_json", Kind.METADATA_UNREADABLE, b"<html>not here</html>", "invalid JSON"),
-            ("avro", Kind.METADATA_UNREADABLE, b"Obj\x01", "is an Avro file"),
-            ("empty", Kind.METADATA_UNREADABLE, b"", "is empty"),
+            ("avro", Kind.METADATA_UNREADABLE, b"Obj\x01", "an Avro file"),
+            ("empty", Kind.METADATA_UNREADABLE, b"", "empty"),
             (
                 "odd",
                 Kind.METADATA_UNREADABLE,
@@ -134,7 +132,7 @@ class BrokenLake:
             Wrong(
                 Kind.METADATA_MISSING,
                 str(self.folder / "nowhere.metadata.json"),
-                "there is no such file",
+                "no such file",
             ),
         )
         view = self._file("view", json.dumps(VIEW).encode())
@@ -147,7 +145,7 @@ class BrokenLake:
         self._put(
             "delta",
             delta,
-            Wrong(Kind.FILE_MISSING, str(self.folder / "no.json"), "there is no such file"),
+            Wrong(Kind.FILE_MISSING, str(self.folder / "no.json"), "no such file"),
         )
 
     def _break_ids(self) -> None:

@@ -121,6 +121,22 @@ def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(
     assert nessie("audit", "--prefix", "db.sound").code == 0
 
 
+def test_without_the_library_of_remote_files_it_is_one_error_and_no_finding(
+    nessie, catalog, tmp_path
+) -> None:
+    put = ("content", "put", "db.far", "--type", "iceberg-table", "-m", "far")
+    assert nessie(*put, "--metadata-location", "s3://lake/1.metadata.json").code == 0
+    program = (
+        "import sys; sys.modules['pyiceberg'] = None; from nessie_cli.cli.main import run;"
+        " sys.exit(run(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "audit", "--prefix", "db.far"]
+    ran = subprocess.run(
+        command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert (ran.returncode, ran.stdout, "PyIceberg is needed" in ran.stderr) == (2, "", True)
+
+
 def test_amazon_s_variables_name_the_endpoint_of_s3(nessie, catalog, tmp_path, monkeypatch) -> None:
     with lake_at(catalog.url, tmp_path) as lake, s3() as store:
         table = lake.catalog("main").create_table("db.local", ROWS.schema)

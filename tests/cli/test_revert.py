@@ -31,10 +31,16 @@ def test_a_range_is_reverted_by_one_commit(nessie, history) -> None:
     )
 
 
-def test_a_dry_run_stages_nothing(nessie, history) -> None:
-    ran = nessie("revert", "main", "-n", "--dry-run")
+@pytest.mark.parametrize("more", [["--dry-run"], ["-m", "back"]])
+def test_options_of_a_commit_exclude_no_commit(nessie, history, more) -> None:
+    ran = nessie("revert", "main", "-n", *more)
     assert (ran.code, ran.out, "cannot be used together" in ran.err) == (2, "", True)
     assert nessie("status", "--json").json["batch"]["operations"] == []
+
+
+def test_ours_for_every_key_leaves_nothing_to_revert(nessie, history) -> None:
+    ran = nessie("revert", "main~2", "--ours", "db.orders")
+    assert (ran.code, "nothing is left to revert" in ran.err) == (2, True)
 
 
 def test_a_later_change_is_a_conflict_and_nothing_is_reverted(nessie, history) -> None:

@@ -30,7 +30,7 @@ def test_a_group_offers_its_commands(here, words):
 
 def test_options_are_offered_with_their_help(here, said):
     assert said("log", "--one") == {"--oneline": "Show one line per commit."}
-    theirs = "Take their state of this key, from the source. Repeatable."
+    theirs = "Take the source's state of this key. Repeatable."
     assert said("merge", "--theirs")["--theirs"] == theirs
 
 

@@ -103,7 +103,7 @@ def test_an_unreadable_or_unwritable_file_is_named_and_nothing_is_committed(
     with pytest.raises(OSError, match="bucket"):
         nowhere.create_table("other", ROWS.schema)
     store.put(file, b'{"format-version": 2, "loc')
-    with pytest.raises(ValidationError, match=f"s3://{file} is truncated"):
+    with pytest.raises(ValidationError, match=f"s3://{file}: truncated"):
         catalog.load_table("orders")
     store.files.delete_file(file)
     with pytest.raises(FileNotFoundError, match=f"s3://{file}: no such file"):

@@ -94,8 +94,8 @@ def test_a_table_behind_s3_is_read_and_its_location_kept(tmp_path, folder_catalo
 def test_a_missing_file_and_a_file_without_metadata_are_named(bucket):
     bucket.objects = {"/lake/package.json": b'{"name": "x"}'}
     for name, message in {
-        "none.json": "there is no such file",
-        "package.json": "is not an Iceberg metadata file: 'format-version' is missing",
+        "none.json": "no such file",
+        "package.json": "not an Iceberg metadata file: 'format-version' is missing",
     }.items():
         with pytest.raises(InvalidInput) as caught:
             read_content(f"s3://lake/{name}", bucket.properties)

@@ -237,7 +237,7 @@ def test_a_failed_sign_in_is_reported(issuer: Issuer, code: str, line: str) -> N
 def test_without_a_terminal_no_sign_in_is_started(issuer: Issuer) -> None:
     with (
         source(client(issuer, grant=Grant.DEVICE_CODE)) as tokens,
-        pytest.raises(NotAllowed, match="needs a terminal"),
+        pytest.raises(NotAllowed, match="must sign in on a terminal"),
     ):
         tokens.header()
     assert issuer.asked == []

@@ -174,7 +174,7 @@ def test_a_sign_in_without_a_terminal_is_refused(
 ) -> None:
     refused = nessie("log", env=oauth2(gate, issuer) | {"NESSIE_OAUTH2_GRANT_TYPE": "device_code"})
     assert refused.code == 6
-    assert "needs a terminal" in refused.err
+    assert "must sign in on a terminal" in refused.err
     assert issuer.asked == []
 
 

@@ -195,4 +195,4 @@ def test_the_headline_says_what_happened(screen, table, key, state, line) -> Non
 
 def test_problems_are_records(pipe) -> None:
     print_problems([Problem(ProblemKind.DAMAGED, H, "checksum\nwrong")], pipe.terminal)
-    assert pipe.lines == [f"DAMAGED\t{H}\tcheck sum\\nwrong"]
+    assert pipe.lines == [f"DAMAGED\t{H}\tchecksum\\nwrong"]

@@ -140,8 +140,8 @@ def _replace(path):
 @pytest.mark.parametrize(
     ("change", "logged"),
     [
-        (_delete, b"there is no such file; it was moved or deleted while it was open"),
-        (_move, b"there is no such file; it was moved or deleted while it was open"),
+        (_delete, b"no such file; it was moved or deleted while it was open"),
+        (_move, b"no such file; it was moved or deleted while it was open"),
         (
             _replace,
             b"another file took its place while it was open; restart the programs that use it",

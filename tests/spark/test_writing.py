@@ -125,7 +125,7 @@ def test_rows_without_contents() -> None:
         ),
         (
             {"operation": "PUT", "key": "a", "content": "{"},
-            "row a: content: line 1, column 2 is not JSON",
+            "row a: content: line 1 column 2 is not JSON",
         ),
         (
             {

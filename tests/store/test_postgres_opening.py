@@ -260,7 +260,7 @@ def test_a_newer_format_is_refused(postgres_url: str, server: PostgresServer) ->
         connection.execute(f"UPDATE {schema_of(postgres_url)}.store SET format = 99")
     with pytest.raises(
         UnsupportedFormat,
-        match=f"format 99; this program supports formats up to {STORE_FORMAT}; upgrade",
+        match=f"format 99; this program supports formats up to {STORE_FORMAT}. Hint: upgrade",
     ):
         open_postgres(postgres_url)
 

@@ -330,7 +330,7 @@ store.close()
         ),
         (
             3 * 4120,
-            "nothing was written|None|store {0}: the disk is full or fails; free some space",
+            "nothing was written|None|store {0}: the disk is full or has failed; free some space",
         ),
     ],
 )

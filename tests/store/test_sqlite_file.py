@@ -113,7 +113,7 @@ def test_an_invalid_file_is_not_a_store(path: str, content: bytes) -> None:
 
 def test_a_folder_is_not_a_store(tmp_path: Path) -> None:
     for make in (open_sqlite, create_sqlite):
-        with pytest.raises(UnsupportedFormat, match="is a folder, a store is a file"):
+        with pytest.raises(UnsupportedFormat, match="is a folder; a store is a file"):
             make(str(tmp_path))
 
 

@@ -121,7 +121,7 @@ def test_commits_that_are_still_in_the_log_file_are_not_silently_left_out(shared
 def test_an_unreadable_store_is_reported(shared: Path) -> None:
     as_owner(lambda: (shared / "store.sqlite").chmod(0o000))
     with pytest.raises(
-        StoreUnavailable, match=r"store\.sqlite cannot be (read|opened); check .*permissions"
+        StoreUnavailable, match=r"store\.sqlite(: it)? cannot be (read|opened); check .*permissions"
     ):
         open_sqlite(str(shared / "store.sqlite"))
 

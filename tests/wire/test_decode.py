@@ -401,7 +401,7 @@ def test_an_invalid_line_of_json_lines_is_reported_by_number():
     )
     lines[3] = json.dumps(PUT) + " x"
     assert message_of(decode_batch, "\n".join(lines), "b.jsonl") == (
-        'b.jsonl: line 4: there is more text behind the end of the JSON value: "x"'
+        'b.jsonl: line 4: more text follows the end of the JSON value: "x"'
     )
 
 
@@ -451,11 +451,11 @@ def test_a_byte_order_mark_is_ignored():
         ("[1]", "b: [0]: must be an object, not 1"),
         (
             '{"operations": [1]} 2',
-            'b: line 1: there is more text behind the end of the JSON value: "2"',
+            'b: line 1: more text follows the end of the JSON value: "2"',
         ),
-        ("[]\n[]", 'b: line 2: there is more text behind the end of the JSON value: "[]"'),
-        ('{"operations": [', "b: line 1, column 17 is not JSON: the text ends too early"),
-        ("PUT a.b", "b: line 1, column 1 is not JSON: expecting value"),
+        ("[]\n[]", 'b: line 2: more text follows the end of the JSON value: "[]"'),
+        ('{"operations": [', "b: line 1 column 17 is not JSON: the text ends too early"),
+        ("PUT a.b", "b: line 1 column 1 is not JSON: expecting value"),
         ('{"operations": [], "operations": []}', 'b: the attribute "operations" occurs twice'),
     ],
 )

@@ -72,7 +72,9 @@ def known_setting(name: str, scope: Scope | None) -> Known:
     try:
         found = known_of_repository(name) if scope is Scope.REPOSITORY else known(name)
     except InvalidInput as error:
-        if scope is None and any(fnmatchcase(name, setting.name) for setting in REPOSITORY):
+        if scope is not Scope.REPOSITORY and any(
+            fnmatchcase(name, setting.name) for setting in REPOSITORY
+        ):
             raise InvalidInput(
                 f"{name} is a setting of the repository. Hint: add --repository"
             ) from None

@@ -12,7 +12,7 @@ from nessie_cli.cli.doctor.installed import installed
 from nessie_cli.errors import NessieError, StoreNotFound
 from nessie_cli.render.spans import Column, Span
 from nessie_cli.workspace.secrets import without_secrets
-from nessie_cli.workspace.trust import TRUSTED
+from nessie_cli.workspace.trust import FOREIGN, TRUSTED
 from nessie_cli.workspace.user import user_config_path, user_settings
 
 EXAMPLES = ("nessie doctor", "nessie doctor --ref feature", "nessie doctor --json")
@@ -93,6 +93,9 @@ def _workspace(app: Invocation) -> Check:
     found = app.store.found_workspace
     if found is None:
         return Check("workspace", Status.ABSENT, "none in this folder or a parent", "nessie init")
+    if found.trust == FOREIGN:
+        fact = f"{found.root} belongs to another user: nothing in it is used"
+        return Check("workspace", Status.ABSENT, fact, found.trusting)
     if found.trust != TRUSTED:
         fact = (
             f"{found.root} is not trusted: its aliases and files of secrets are ignored, and its"

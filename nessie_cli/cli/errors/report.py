@@ -123,13 +123,14 @@ def _report_usage(error: TyperException, app: Invocation) -> int:
     if found and isinstance(error, typer.BadParameter) and error.message.startswith("Input "):
         # From 0.29 on, Typer uses pydantic, whose own messages do not include the value.
         error.message = f"{found()[0]['input']!r} {error.message}"
-    message = _plain_words(error.format_message().rstrip("."))
     # The parser's class for this has no public name.
     if type(error).__name__ == "NoArgsIsHelpError":
         if not app.output.is_json_for_errors:
-            sys.stderr.write(message + "\n")
+            sys.stderr.write(error.format_message() + "\n")
             return INVALID
         message = "missing command"
+    else:
+        message = _plain_words(error.format_message().rstrip("."))
     hint = hint_for_option(path.removeprefix("nessie "), getattr(error, "option_name", None) or "")
     message, _, near = message.partition(" (Possible options: ")
     unknown = getattr(error, "option_name", None) or ""

@@ -91,6 +91,8 @@ def batch_of(
     now = repository.contents(head, touched) if theirs else {}
     staged = inverse(what.changes, ours, theirs, now)
     if not staged:
+        if ours:
+            raise InvalidInput("nothing is left to revert: --ours keeps every key that changed")
         reason = "is reverted already" if what.changes else "changed nothing"
         raise InvalidInput(f"there is nothing to revert: commit {short_hash(what.last)} {reason}")
     return Batch(what.last, staged, new_request_id())

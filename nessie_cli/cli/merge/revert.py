@@ -39,7 +39,8 @@ class Options(SideOptions, frozen=True, kw_only=True):
     """Commit the inverse of a commit.
 
     A range A..B means the commits after A up to B; one commit reverts them all. If a key has
-    changed since, that is a conflict, and nothing is written. Ours is the current state of a key,
+    changed since, that is a conflict, and nothing is written; with --no-commit, the inverse is
+    staged, and `nessie commit` reports the conflict. Ours is the current state of a key,
     theirs the state before the reverted commits. Staged changes stay staged and are not committed.
     `nessie resolve revert REV` resolves conflicts one by one.
     """
@@ -75,8 +76,9 @@ class Options(SideOptions, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> Batch | Committed:
     """Reverts, or raises `ReferenceConflict` with every conflict."""
     refuse_empty("nessie revert REV|RANGE", options.revision)
-    if options.no_commit and options.dry_run:
-        raise InvalidInput("-n and --dry-run cannot be used together: -n makes no commit to check")
+    if options.no_commit and (options.dry_run or options.message):
+        other = "--dry-run" if options.dry_run else "-m"
+        raise InvalidInput(f"-n and {other} cannot be used together: -n makes no commit")
     repository, branch = app.repository(), app.reference_name()
     head = head_of_branch(repository, branch)
     what = reverted(app, options.revision)

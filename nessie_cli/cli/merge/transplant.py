@@ -42,7 +42,8 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     REV|RANGE...` resolves conflicts one by one.
 
     --ours and --behavior drop keep ours only if the key conflicts. Changes without a conflict are
-    applied.
+    applied. Unlike in a merge, an update or deletion that the target has already made conflicts,
+    and a namespace that both sides created is always theirs.
     """
 
     words: Annotated[

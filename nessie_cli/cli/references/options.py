@@ -128,7 +128,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--if-not-exists",
-            help="When creating: succeed and do nothing if NAME exists, even at another commit.",
+            help="When creating: succeed and do nothing if the {reference} NAME exists, even at"
+            " another commit. START must exist.",
         ),
     ] = False
     expected_hash: Annotated[

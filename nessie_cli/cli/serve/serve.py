@@ -34,8 +34,8 @@ class Options(Struct, frozen=True, kw_only=True):
     `--store memory:` is a new, empty store, which is lost when the server stops. Before it stops,
     the server finishes the requests that it has accepted, for at most 30 seconds.
 
-    Environment variables such as NESSIE_SERVE_TOKENS are the defaults of --tokens, --rules,
-    --jwt-issuer, --jwt-audience, --jwt-keys and the --tls options.
+    Environment variables such as NESSIE_SERVE_TOKENS are the defaults of the options for
+    authentication, rules and TLS; nessie(1) lists them.
     """
 
     host: Annotated[
@@ -90,7 +90,7 @@ class Options(Struct, frozen=True, kw_only=True):
             "--jwt-issuer",
             metavar="NAME",
             help="Require a token from callers, and accept JSON Web Tokens from this issuer (claim"
-            " iss). Needs --jwt-audience.",
+            " iss). --jwt-audience is required.",
         ),
     ] = None
     jwt_audience: Annotated[
@@ -155,8 +155,8 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--tls-key",
             metavar="FILE",
-            help="The private key, if it is not in the file of --tls-cert."
-            " If it is encrypted, NESSIE_TLS_KEY_PASSWORD contains the password.",
+            help="The file with the private key. Default: that of --tls-cert. If the key is"
+            " encrypted, NESSIE_TLS_KEY_PASSWORD contains the password.",
         ),
     ] = None
     tls_client_ca: Annotated[

@@ -19,8 +19,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
     A link leads from an object to another one, such as from a commit to its parent. Also verifies
     the SQLite file, the reflog, the settings and the request ids. Problems are printed as they are
-    found. The exit status is 1 if there are any. Needs direct access to the store. `nessie audit`
-    checks the files of tables.
+    found. The exit status is 1 if there are any, and 7 if the store is too damaged to be opened.
+    Needs direct access to the store. `nessie audit` checks the files of tables.
     """
 
 

@@ -82,8 +82,8 @@ def run(options: Options, app: Invocation) -> Initialised:
             elsewhere = None
         else:
             raise InvalidInput(
-                f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: its"
-                " config.toml names the store"
+                f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: run"
+                " `nessie init` in another folder"
             )
     if elsewhere:
         # The store first, so that no workspace refers to a store that could not be created.

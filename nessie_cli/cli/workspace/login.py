@@ -12,7 +12,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.app.store_choice import profile_with
-from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
+from nessie_cli.errors import Interrupted, InvalidInput, NotAllowed, NotFound, StoreUnavailable
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import Bearer, bearer, checked_url
 from nessie_cli.repository.opening import connect
@@ -132,7 +132,10 @@ def _read_token(url: str, *, stdin: bool, ask: bool) -> Secret | None:
     if stdin:
         text = sys.stdin.read(_LONGEST_TOKEN).strip("\r\n")
     elif ask and sys.stdin.isatty() and sys.stderr.isatty():
-        text = getpass(f"token for {url} (empty for none): ", sys.stderr)
+        try:
+            text = getpass(f"token for {url} (empty for none): ", sys.stderr)
+        except EOFError:
+            raise Interrupted("no answer, so nothing was stored") from None
     else:
         return None
     if not text.strip() and not stdin:

@@ -225,5 +225,5 @@ def text_of(document: Mapping[str, Any], name: str) -> str:
     """Returns a member of a document that must be a string. Raises `InvalidInput`."""
     value = document.get(name)
     if not isinstance(value, str) or not value:
-        raise InvalidInput(f"{name} must be a text that is not empty")
+        raise InvalidInput(f"{name} must be a non-empty string")
     return value

@@ -269,7 +269,9 @@ def _read_local(path: str, location: str) -> bytes:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise InvalidInput(f"{location} is not a regular file")
             if _path_of(descriptor, path) != path:
-                raise LocationRefused(f"location {location}: a symbolic link was put into its way")
+                raise LocationRefused(
+                    f"location {location}: it has been replaced by a symbolic link"
+                )
             return file.read(MAX_BYTES + 1)
 
 

@@ -65,7 +65,7 @@ def check_table_locations(
         if path is None:
             continue
         if not isinstance(path, str) or not path:
-            raise InvalidInput(f"{name} must be a text that is not empty")
+            raise InvalidInput(f"{name} must be a non-empty string")
         files.check(path)
         if is_inside(parse(path).normal, own):
             continue

@@ -150,7 +150,7 @@ class AuthorizedRepository(Repository):
             if self.rights.may(rules.VIEW_REFERENCE, self._sight.through(pair[0]))
         ]
         return (
-            AmbiguousHash(f"{revision} is the beginning of several hashes", seen)
+            AmbiguousHash(f"{revision} is ambiguous: several hashes begin with it", seen)
             if seen
             else _no_commit(_base(revision))
         )
@@ -365,11 +365,11 @@ class AuthorizedRepository(Repository):
 
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - as the base
         """Not available: a write needs the policy, which decides on its draft."""
-        raise NotAllowed("this repository is for reading")
+        raise NotAllowed("this repository is read-only")
 
     def commit_all(self, plans: Sequence[Plan[Self, A]], **_: Any) -> list[A | Exception]:  # noqa: ARG002 - as the base
         """Not available; see `draft`."""
-        raise NotAllowed("this repository is for reading")
+        raise NotAllowed("this repository is read-only")
 
     def _write(
         self,
@@ -378,11 +378,11 @@ class AuthorizedRepository(Repository):
         check: object,  # noqa: ARG002
     ) -> tuple[Any, Draft[Any] | None]:
         """Not available; see `draft`."""
-        raise NotAllowed("this repository is for reading")
+        raise NotAllowed("this repository is read-only")
 
     def check(self) -> Iterator[Problem]:
         """See `Repository`; no route of the API calls it."""
-        raise NotAllowed("a store is not verified through the server")
+        raise NotAllowed("clients cannot verify the store of a server")
 
     def close(self) -> None:
         """Does nothing: the repository belongs to the server."""

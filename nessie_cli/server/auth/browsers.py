@@ -78,7 +78,7 @@ def _check_site(hosts: Sequence[bytes], headers: Headers) -> None:
     sites = [value for name, value in headers if name == b"sec-fetch-site"]
     origins = [value for name, value in headers if name == b"origin"]
     if b"null" in origins or not _OWN_SITE.issuperset(sites):
-        raise HttpFault(403, "A page of another site asks for a change", _CODE)
+        raise HttpFault(403, "A page of another site must not make changes", _CODE)
     # `Sec-Fetch-Site` counts if it is present: a proxy may have changed the name.
     if not sites and any(
         _netloc(origin) != host.decode("latin-1").lower()
@@ -88,8 +88,8 @@ def _check_site(hosts: Sequence[bytes], headers: Headers) -> None:
         raise HttpFault(
             403,
             (
-                "A page of another origin asks for a change; a proxy in front has to pass the"
-                " header Host on"
+                "A page of another origin must not make changes. A proxy in front of the server"
+                " must forward the header Host"
             ),
             _CODE,
         )

@@ -64,8 +64,7 @@ def credentials(authorization: bytes) -> Credentials | None:
         if scheme.lower() == b"basic":
             return _basic(rest)
     raise Unauthenticated(
-        "The header Authorization holds no credentials that this server reads: it takes Bearer"
-        " and Basic",
+        "The header Authorization must be of type Bearer or Basic",
         refused=True,
     )
 
@@ -86,6 +85,7 @@ def check_name(text: str, what: str) -> str:
     """Returns a valid name of a caller or role: 1 to 200 printable characters, trimmed."""
     if not 0 < len(text) <= _LONGEST_NAME or not text.isprintable() or text != text.strip():
         raise InvalidInput(
-            f"{what} must be 1 to {_LONGEST_NAME} printable characters without blanks around them"
+            f"{what} must be 1 to {_LONGEST_NAME} printable characters without leading or trailing"
+            " spaces"
         )
     return text

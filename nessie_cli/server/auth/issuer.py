@@ -120,7 +120,7 @@ class Issuer:
         header: Mapping[str, Any] = jwt.get_unverified_header(token)
         algorithm, id_ = str(header.get("alg")), header.get("kid")
         if algorithm not in ALGORITHMS or "crit" in header:
-            raise InvalidInput("this algorithm, or an extension, is not taken")
+            raise InvalidInput("this algorithm or extension is not accepted")
         # Check that the token claims this issuer before its keys are fetched.
         if (
             jwt.decode(token, options={"verify_signature": False}).get("iss")
@@ -167,7 +167,7 @@ def _claim(claims: Mapping[str, Any], path: str) -> Any:
 def _text(claims: Mapping[str, Any], path: str) -> str:
     found = _claim(claims, path)
     if not isinstance(found, str):
-        raise InvalidInput(f"the claim {path} is not text")
+        raise InvalidInput(f"the claim {path} is not a string")
     return found
 
 

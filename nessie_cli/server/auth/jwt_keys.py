@@ -157,9 +157,7 @@ class KeyUrl(PyJWKClient):
                         reason + ("; the previous keys stay in force" if self._last else "")
                     )
             if self._last is None:
-                raise KeysUnavailable(
-                    "The keys of the issuer cannot be had at the moment; try again"
-                )
+                raise KeysUnavailable("The keys of the issuer are unavailable; try again")
             return self._last
 
     def fetch_data(self) -> PyJWKSet:

@@ -138,7 +138,7 @@ class IcebergRest:
             callers = admission.scope
         if not accepts_json(headers):
             raise HttpFault(
-                406, "This API answers JSON only, and the header Accept does not take it"
+                406, "This API answers only with JSON, which the header Accept excludes"
             )
         body = b""
         if match.endpoint.has_body:

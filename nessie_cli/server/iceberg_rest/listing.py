@@ -56,7 +56,7 @@ def asked_page(session: Session) -> Page:
         hash_, elements = _decode(urlsafe_b64decode(token))
         after = ContentKey(elements)
     except (DecodeError, ValidationError, binascii.Error, ValueError, InvalidInput):
-        raise InvalidInput("pageToken: is not one that this server has given") from None
+        raise InvalidInput("pageToken: was not issued by this server") from None
     return Page(session.state_at(hash_), after, size)
 
 

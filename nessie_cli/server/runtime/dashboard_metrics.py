@@ -111,7 +111,7 @@ class _Timer:
         )
         self._max = Gauge(
             f"{name}_max",
-            f"{meaning} The longest one lately.",
+            f"{meaning} The recent maximum.",
             every,
             registry=registry,
             multiprocess_mode="livemax",

@@ -123,8 +123,9 @@ def check_address(settings: Settings) -> None:
     ):
         return
     raise NotAllowed(
-        f"{settings.host}: other machines can reach this address, and authentication is off. Hint:"
-        " require tokens with --tokens FILE, or allow it with --allowed-host NAME or --insecure"
+        f"{settings.host}: other machines can reach this address, and callers need no credentials."
+        " Hint: use --tokens FILE without --anonymous, or allow it with --allowed-host NAME or"
+        " --insecure"
     )
 
 
@@ -186,7 +187,7 @@ def _serve_together(
     """Serves with `settings.workers` processes besides this one."""
     with opened() as repository:
         if repository.url == "memory:":
-            raise InvalidInput("a store in memory lives in one process; serve it with one worker")
+            raise InvalidInput("a store in memory exists in one process only. Hint: use one worker")
         # Unusable files are reported here, once, and not by each worker.
         _parts(settings, listeners._replace(log=None), repository)
     try:

@@ -353,7 +353,7 @@ def test_no_member_names_a_place_outside(
 
 @pytest.mark.parametrize("bad", [None, 1, "", ["x"], {}])
 def test_a_location_that_is_not_a_text_is_refused(files: MetadataFiles, bad: object) -> None:
-    with pytest.raises(InvalidInput, match="location must be a text"):
+    with pytest.raises(InvalidInput, match="location must be a non-empty string"):
         check_table_locations(files, {**DOCUMENT, "location": bad}, None, may_choose=True)
 
 

@@ -64,7 +64,7 @@ def test_a_relative_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("uris", "allowed", "message"),
     [
-        (["http://h/x"], [], "--warehouse: location http://h/x: http: is not a scheme"),
+        (["http://h/x"], [], "--warehouse: location http://h/x: http is not a scheme"),
         (["a=s3://a", "a=s3://b"], [], "there are two warehouses 'a'"),
         (["s3://a", "s3://b"], [], "write --warehouse NAME=URI"),
         ([".=s3://a"], [], "the name of a warehouse has letters"),
@@ -130,7 +130,7 @@ def test_secrets_are_random_unless_configured() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("warehouse", "is not TOML"),
+        ("warehouse", "not TOML"),
         ("", "missing required field `warehouse`"),
         ("[warehouse]", "there is no warehouse"),
         ("[warehouse.a]\nlocation=1", "$.warehouse[...].location"),

@@ -84,8 +84,8 @@ def test_warehouses_are_read_from_a_file(tmp_path: Path, store: str) -> None:
     [
         (["--allow-location", "/x"], "--allow-location needs --warehouse"),
         (["--warehouse", "a=/x", "--warehouse", "a=/y"], "two warehouses 'a'"),
-        (["--warehouse", "ftp://x/y"], "ftp: is not a scheme of a warehouse"),
-        (["--warehouses", "none.toml"], "none.toml: cannot be read"),
+        (["--warehouse", "ftp://x/y"], "ftp is not a scheme of a warehouse"),
+        (["--warehouses", "none.toml"], "none.toml cannot be read"),
         (["--warehouses", "none.toml", "--warehouse", "/x"], "names all warehouses"),
     ],
 )

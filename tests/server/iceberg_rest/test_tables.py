@@ -347,11 +347,11 @@ def test_one_file_registered_on_two_branches_is_two_contents(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b"no json", "is not an Iceberg metadata file"),
-        (b"[1]", "is not an Iceberg metadata file"),
-        (b"{}", "is not an Iceberg metadata file"),
-        (b'{"format-version": 2}', "is not an Iceberg metadata file"),
-        (b"", "is not an Iceberg metadata file"),
+        (b"no json", "not an Iceberg metadata file"),
+        (b"[1]", "not an Iceberg metadata file"),
+        (b"{}", "not an Iceberg metadata file"),
+        (b'{"format-version": 2}', "not an Iceberg metadata file"),
+        (b"", "not an Iceberg metadata file"),
     ],
 )
 def test_registering_an_invalid_metadata_file_is_refused(

@@ -107,7 +107,7 @@ class Delegation:
         given = self._grants.read(grant, holder)
         folder = Folder.of(given.location)
         if folder is None:
-            raise InvalidInput("the location of the table cannot be signed for")
+            raise InvalidInput("requests for the location of the table cannot be signed")
         may_write = writable and given.writable
         return self._signers[warehouse.name].sign(request, folder, writable=may_write)
 

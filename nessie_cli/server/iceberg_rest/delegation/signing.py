@@ -280,7 +280,7 @@ def _check_keys(
 
 def _check_deleted(folder: Folder, body: str | None, headers: Mapping[str, str]) -> None:
     if not body:
-        raise InvalidInput("body: is missing; which objects are deleted?")
+        raise InvalidInput("body: is missing (it lists the objects to delete)")
     if headers.get(_CONTENT_HASH, _digest(body)) != _digest(body):
         # Otherwise the client could send another body.
         raise NotAllowed(f"{_CONTENT_HASH}: must be the hash of the body")
