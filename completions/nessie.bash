@@ -100,7 +100,7 @@ _nessie_command() {
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='-' repeats=0 behind='-' ;;
         'log')
             commands='' options='-n --max-count --number --skip --all --since --after --until --before --author --committer --grep -i --ignore-case --filter --merges --no-merges --first-parent -x --extended --oneline --graph --stat --name-status -p --patch --deep --format --pretty --reverse --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='-n:- --max-count:- --number:- --skip:- --since:- --after:- --until:- --before:- --author:- --committer:- --grep:- --filter:- --format:- --pretty:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--author --committer -C' kinds='range' repeats=0 behind='key' ;;
+            values='-n:- --max-count:- --number:- --skip:- --since:- --after:- --until:- --before:- --author:- --committer:- --grep:- --filter:- --format:- --pretty:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--author --committer --grep -C' kinds='range' repeats=0 behind='key' ;;
         'show')
             commands='' options='--deep --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='revision' repeats=0 behind='key' ;;

@@ -103,6 +103,8 @@ def test_filters(nessie, history) -> None:
     assert subjects(nessie("log", "--grep", "with a b.dy")) == ["tables"]
     assert subjects(nessie("log", "--grep", "update", "--author", "Eva")) == ["update db.items"]
     assert subjects(nessie("log", "-n", "1", "--grep", "update")) == ["update db.items"]
+    either = nessie("log", "--grep", "with a b.dy", "--grep", "UPDATE", "-i")
+    assert {subject.split()[0] for subject in subjects(either)} == {"tables", "update"}
     assert subjects(nessie("log", "--", "db.orders")) == [
         "Merged feature",
         "update db.orders",
@@ -194,6 +196,7 @@ def test_jsonl_is_one_commit_per_line(nessie, history) -> None:
         (["mian"], 4, "Did you mean 'main'?"),
         (["main", "extra"], 2, "too many arguments: 'extra'"),
         (["--grep", "("], 2, "--grep '(' is not a regular expression"),
+        (["--grep", "a", "--grep", "(?i)b"], 2, "Hint: use -i"),
         (["--since", "soon"], 2, "soon"),
         (["--graph", "--reverse"], 2, "cannot be used together"),
         ([""], 2, "an argument is empty"),

@@ -95,13 +95,22 @@ def test_a_renamed_content_is_restored_with_a_new_id(nessie, catalog, in_the_bat
     assert after[key("db.orders")].id != before.id
 
 
-@pytest.mark.parametrize("words", [["db.*"], ["db", "-r"], ["db.orders", "db.renamed"]])
-def test_a_rename_is_undone_if_the_new_key_is_restored_too(nessie, catalog, words) -> None:
+@pytest.mark.parametrize("words", [["db.*"], ["db", "-r"], ["NEW", "db.orders"]])
+@pytest.mark.parametrize("new", ["db.a", "db.z"])
+@pytest.mark.parametrize("is_occupied", [False, True])
+def test_a_rename_is_undone_if_the_new_key_is_restored_too(
+    nessie, catalog, words, new, is_occupied
+) -> None:
     before = nessie("content", "show", "db.orders", "--json").json["content"]
-    assert nessie("content", "rename", "db.orders", "db.renamed", "-m", "rename").code == 0
-    assert nessie("restore", *words, "--at", "main~1", "-m", "back").code == 0
+    assert nessie("content", "rename", "db.orders", new, "-m", "rename").code == 0
+    if is_occupied:
+        assert nessie("content", "put", "db.orders", "--type", "namespace", "-m", "x").code == 0
+    words = [new if word == "NEW" else word for word in words]
+    assert nessie("restore", *words, "--at", "v1").code == 0
+    assert nessie("commit", "-m", "back").code == 0
     assert nessie("content", "show", "db.orders", "--json").json["content"] == before
-    assert nessie("content", "show", "db.renamed").code == 4
+    assert nessie("content", "show", new).code == 4
+    assert nessie("diff", "v1", "main", "--name-status").lines == []
 
 
 def test_restoring_the_current_content_unstages_a_replacement(nessie, catalog) -> None:
@@ -313,7 +322,7 @@ def test_theirs_reverts_a_rename_despite_later_changes(nessie, catalog, later, n
         (["main", "-m", " "], 2, "message is empty"),
         (["main", "--ours", "db.else"], 2, "--ours db.else: the commit did not change this key"),
         (["main", "--theirs", "db..x"], 2, "empty"),
-        (["main", "--ours", "db.orders", "--ours", "db.items"], 2, "nothing to revert"),
+        (["main", "--ours", "db.orders", "--ours", "db.items"], 2, "nothing is left to revert"),
         (["empty"], 4, "there is no commit"),
         (["main", "--ref", "v1"], 2, "tag"),
     ],

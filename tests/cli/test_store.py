@@ -81,3 +81,12 @@ def test_from_sqlite_to_postgres_and_back(nessie, catalog) -> None:
                 nessie("--store", store, *words, "--json").json
                 for words in (("log", "--all"), ("tag",), ("content", "list"))
             ] == before
+
+
+def test_after_a_load_a_missing_current_reference_is_mentioned(nessie, catalog, tmp_path) -> None:
+    nessie("store", "backup", str(tmp_path / "lake.backup"))
+    folder = tmp_path / "other"
+    folder.mkdir()
+    assert nessie("-C", str(folder), "init", "--default-branch", "trunk").code == 0
+    ran = nessie("-C", str(folder), "store", "load", str(tmp_path / "lake.backup"))
+    assert (ran.code, "`nessie switch main` sets another one" in ran.err) == (0, True)

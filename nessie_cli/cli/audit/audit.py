@@ -45,8 +45,9 @@ class Options(Struct, frozen=True, kw_only=True):
     For Iceberg, reads the metadata file, and the manifest list of the snapshot in the catalog.
     Checks that its manifests exist and have the recorded size. The ids in the catalog (snapshot,
     schema, partition spec, sort order, view version) must be the current ones in the metadata file.
-    Checks that the files of Delta tables and UDFs exist. Reports tables and views that share a
-    UUID. Data files are not checked. The exit status is 1 if there are findings.
+    Checks that the metadata and checkpoint files of Delta tables (not the last checkpoint) and the
+    files of UDFs exist. Reports tables and views that share a UUID. Data files are not checked. The
+    exit status is 1 if there are findings.
 
     When stdout is not a terminal, each line has the tab-separated fields kind, key, file, problem.
     """

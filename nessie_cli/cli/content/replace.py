@@ -63,6 +63,12 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     new_id = content.id or str(uuid.uuid4())
 
     def change(staged: StagedList, state: State) -> StagedList:
+        now = state(key)
+        if now is not None and now.id == content.id and now.type_name != content.type_name:
+            raise InvalidInput(
+                f"content id {content.id}: key '{key}' already has it, with another type. Hint:"
+                " omit --id"
+            )
         if content.id is not None and state(key) is None:
             raise InvalidInput(
                 f"content id {content.id}: the batch creates key '{key}', and the repository"

@@ -26,7 +26,7 @@ class SelectionOptions(Struct, frozen=True, kw_only=True):
         typer.Argument(
             metavar="[REV|RANGE] [-- KEY...]",
             help="A revision to start at (default: HEAD), or a range such as A..B. With KEY, only"
-            " commits that changed those keys.",
+            " commits that changed those keys or keys below them.",
         ),
     ] = None
     limit: Annotated[
@@ -82,9 +82,11 @@ class SelectionOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     grep: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="P", help="Show commits whose message matches this regular expression."
+            metavar="P",
+            help="Show commits whose message matches this regular expression, or any of them if"
+            " repeated.",
         ),
     ] = None
     ignore_case: Annotated[
@@ -195,17 +197,30 @@ def _log_filter(
             _pattern(option, text, ignore_case=options.ignore_case) for text in texts or ()
         )
 
-    grep = patterns("--grep", [options.grep] if options.grep else None)
+    grep = patterns("--grep", options.grep)
     return LogFilter(
         patterns("--author", options.author),
         patterns("--committer", options.committer),
-        grep[0] if grep else None,
+        _any_of(grep) if grep else None,
         since,
         until,
         options.merges,
         tuple(keys),
         0 if options.filter_ else options.skip,
     )
+
+
+def _any_of(patterns: Sequence[re.Pattern[str]]) -> re.Pattern[str]:
+    """Returns a pattern that matches if one of the patterns does. All have the same flags."""
+    if len(patterns) == 1:
+        return patterns[0]
+    text = "|".join(f"(?:{one.pattern})" for one in patterns)
+    try:
+        return re.compile(text, patterns[0].flags)
+    except re.error:
+        raise InvalidInput(
+            "--grep: flags such as (?i) cannot be combined with another --grep. Hint: use -i"
+        ) from None
 
 
 def _pattern(option: str, text: str, *, ignore_case: bool) -> re.Pattern[str]:

@@ -96,7 +96,12 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
     ] = False
     delete: Annotated[
         bool,
-        typer.Option("-d", "--delete", help="Delete {references}: -d NAME..."),
+        typer.Option(
+            "-d",
+            "--delete",
+            help="Delete {references}: -d NAME... If one cannot be deleted, the others are, and the"
+            " exit status is 8.",
+        ),
     ] = False
     force_delete: Annotated[
         bool,
@@ -145,8 +150,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--yes",
             "-y",
-            help="Skip the confirmation. nessie asks only on a terminal, before it makes commits"
-            " unreachable.",
+            help="Skip the confirmation. nessie asks before it makes commits unreachable, and only"
+            " on a terminal; scripts are not asked.",
         ),
     ] = False
     dry_run: Annotated[

@@ -19,7 +19,7 @@ from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import Content, ContentKey, KeyRange
-from nessie_cli.workspace.staging import StagedList, State, effective, rename, restore
+from nessie_cli.workspace.staging import StagedList, State, delete, effective, rename, restore
 
 EXAMPLES = (
     "nessie restore db.orders --at main~3",
@@ -35,7 +35,7 @@ class Options(CommitOptions, frozen=True, kw_only=True):
     A key that exists now but not at the revision is staged for deletion. A restored content has
     the content id of the revision if its key still has a content; otherwise it gets a new id. If
     the content was renamed since, its new key stays, and the restored content gets a new id. If
-    the new key is restored too (glob, --recursive), the rename is undone, and the id is kept.
+    the new key is among the restored keys, the rename is undone, and the id is kept.
     """
 
     keys: Annotated[
@@ -54,8 +54,10 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     """Stages the earlier state of the keys."""
     repository = app.repository()
     at = repository.resolve(app.revision(options.at)).hash
-    keys = tuple(_keys(app, options, at))
-    known = repository.contents(at, keys)
+    selected = tuple(_keys(app, options, at))
+    known = repository.contents(at, selected)
+    # Keys of the revision come first, so that renames are undone before the new keys are deleted.
+    keys = tuple(sorted(selected, key=lambda key: known.get(key) is None))
     holders = _Holders(app)
 
     def change(staged: StagedList, state: State) -> StagedList:
@@ -69,19 +71,15 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
                 )
             if state(key) == wanted:
                 app.output.note(f"{key} is the same on the branch as at {options.at}")
-            if wanted is not None and now is None and len(keys) > 1:
-                renamed = holders.of(wanted)
-                if (
-                    renamed in keys
-                    and known.get(renamed) is None
-                    and _has(staged, renamed, wanted, state)
-                ):
+            if wanted is not None and (now is None or now.id != wanted.id):
+                holder = holders.of(wanted) if now is not None or len(keys) > 1 else None
+                is_deleted = holder in keys and known.get(holder) is None
+                if holder and is_deleted and _has(staged, holder, wanted, state):
                     # The new key is deleted, so the rename is undone and the content keeps its id.
-                    staged = rename(staged, renamed, key, state)
-            elif wanted is not None and now is not None and now.id != wanted.id:
-                # After a rename, another key has the id.
-                is_free = holders.of(wanted) in (None, key)
-                wanted = wanted if is_free else wanted.with_id(str(uuid4()))
+                    freed = staged if now is None else delete(staged, key, state)
+                    staged = rename(freed, holder, key, state)
+                elif now is not None and holder not in (None, key):
+                    wanted = wanted.with_id(str(uuid4()))
             staged = restore(staged, key, wanted, state)
         return staged
 

@@ -10,7 +10,9 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.store.copies import StoreCopy, local_store_url
+from nessie_cli.errors import ReferenceNotFound
 from nessie_cli.store.backup import load_backup
+from nessie_cli.workspace.folder import Workspace
 
 EXAMPLES = (
     "nessie store load lake.backup --store sqlite:////srv/catalog.sqlite",
@@ -35,7 +37,24 @@ def run(options: Options, app: Invocation) -> StoreCopy:
     """Loads the file into the store."""
     url, file = local_store_url(app), str(options.file.absolute())
     with progress_of(app, "loading") as progress:
-        return StoreCopy.of(url, file, load_backup(file, url, progress))
+        copy = StoreCopy.of(url, file, load_backup(file, url, progress))
+    if app.workspace and app.workspace.store() == url:
+        _check_current_reference(app, app.workspace)
+    return copy
+
+
+def _check_current_reference(app: Invocation, workspace: Workspace) -> None:
+    """Prints a hint if the current reference of the workspace is not in the loaded store."""
+    name, repository = workspace.current_reference(), app.repository()
+    try:
+        if name:
+            repository.reference(name)
+    except ReferenceNotFound:
+        default = repository.config().default_branch
+        app.output.note(
+            f"hint: the current reference '{name}' is not in the loaded store; `nessie switch"
+            f" {default}` sets another one"
+        )
 
 
 def show(result: StoreCopy, output: Output) -> None:
