@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from nessie_cli.errors import AlreadyExists, OutcomeUnknown, ReferenceConflict, StoreUnavailable
+from nessie_cli.errors import AlreadyExists, OutcomeUnknown, StoreUnavailable
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put, ReferenceType
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
@@ -348,23 +348,30 @@ def test_the_outcome_is_unknown_if_the_server_does_not_return(
     assert unknown.value.request_id == "request-9"
 
 
-def test_a_refused_repetition_means_that_nothing_was_written(
+def test_after_a_refused_repetition_the_first_submission_may_still_arrive(
     repository: Repository, server: str
 ) -> None:
     start = head(repository, "main")
+    first: list[Request] = []
 
     def overtaken(url: str, request: Request) -> Answer:
+        first.append(request)
         put(repository, "main", "db.new", 8)
         return CUT
 
     with (
         through(server, overtaken, plain=False) as (client, _),
-        pytest.raises(ReferenceConflict) as conflict,
+        pytest.raises(OutcomeUnknown, match=r"db\.new") as unknown,
     ):
         client.commit(
-            "main", [Put(key("db.new"), table(7))], CommitMeta("new"), expected_hash=start
+            "main", [Put(key("db.new"), table(7))], CommitMeta("late"), expected_hash=start
         )
-    assert [str(found.key) for found in conflict.value.conflicts] == ["db.new"]
+    assert repository.find_request(unknown.value.request_id) is None
+
+    repository.assign_reference("main", start, expected_hash=head(repository, "main"))
+    assert forward(server, first[0]).status == 200
+    assert repository.find_request(unknown.value.request_id) is not None
+    assert subjects(repository)[0] == "late"
 
 
 @pytest.mark.parametrize("plain", [False, True])

@@ -104,7 +104,7 @@ def test_a_compressed_body_may_consist_of_several_members():
         assert decompress(packed, [(b"content-encoding", codings)], Limits()) == text
     with pytest.raises(HttpFault, match="ends too early"):
         decompress(gzip.compress(text)[:-1], [(b"content-encoding", b"gzip")], Limits())
-    with pytest.raises(HttpFault, match="3 codings") as refused:
+    with pytest.raises(HttpFault, match="3 nested codings") as refused:
         decompress(gzip.compress(b"{}"), [(b"content-encoding", b"gzip, gzip, gzip")], Limits())
     assert refused.value.status == 415
 

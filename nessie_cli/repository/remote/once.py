@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from nessie_cli.errors import NotAllowed, OutcomeUnknown, StoreUnavailable
+from nessie_cli.errors import NessieError, OutcomeUnknown
 from nessie_cli.repository.remote.lost import FIRST_PAUSE, look_up_outcome
 from nessie_cli.repository.remote.session import Session, understood
 from nessie_cli.repository.remote.transport import Lost, Query, segment
@@ -38,8 +38,8 @@ def send_once(
 
     If its answer is lost it is sent again, and the server looks it up first.
 
-    Once an answer was lost, only an answer about this request is its result; that the
-    server is away does not.
+    Once an answer was lost, only success is certain. After any error, the first submission may
+    still arrive: a killed server can leave a running transaction in PostgreSQL.
     """
     request_id = request_id or session.context.random(16).hex()
     lost: Lost | None = None
@@ -54,7 +54,7 @@ def send_once(
             if found.ended:
                 return look_up_outcome(found, lambda: _earlier(session, sent, request_id, decode))
             lost = found
-        except (StoreUnavailable, NotAllowed) as error:
+        except NessieError as error:
             if lost is None:
                 raise
             raise OutcomeUnknown(f"{lost.message}; and then: {error.message}", request_id) from None
