@@ -95,6 +95,13 @@ def test_a_deletion_that_failed_to_commit_can_be_repeated(nessie, catalog) -> No
     assert nessie("commit", "-m", "drop all").code == 0
 
 
+def test_a_change_of_a_renamed_content_is_shown_with_its_rename(nessie, catalog) -> None:
+    assert nessie("content", "rename", "db.orders", "db.moved").code == 0
+    assert nessie("content", "put", "db.moved", "--snapshot-id", "2").rows == [
+        ["rename     db.orders  db.moved"]
+    ]
+
+
 def test_a_content_that_the_batch_creates_gets_no_id(nessie, catalog) -> None:
     put = ("--type", "namespace")
     assert nessie("content", "put", "new", *put).code == 0

@@ -15,7 +15,7 @@ from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.content_ids import check_ids
 from nessie_cli.model import ContentKey
-from nessie_cli.workspace.staging import StagedList, State, replace
+from nessie_cli.workspace.staging import StagedList, State, effective, replace
 
 EXAMPLES = (
     (
@@ -69,7 +69,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
                 f"content id {content.id}: key '{key}' already has it, with another type. Hint:"
                 " omit --id"
             )
-        if content.id is not None and state(key) is None:
+        if content.id is not None and now is None and effective(staged, key, state) is not None:
             raise InvalidInput(
                 f"content id {content.id}: the batch creates key '{key}', and the repository"
                 " assigns the ids of new contents"

@@ -32,7 +32,8 @@ class Options(Struct, frozen=True, kw_only=True):
     Shows the installed versions, the store and reference and why they are chosen, whether the store
     responds, which configuration files are used, and which kind of credentials. Secrets are never
     shown. The exit status is 7 if the chosen store is not usable, 1 if another check failed, and
-    otherwise 0, also if no store is chosen.
+    otherwise 0, also if no store is chosen. If the user settings cannot be read, the checks end
+    there.
 
     When stdout is not a terminal, each line has the tab-separated fields check, status, fact, fix.
     """
@@ -54,7 +55,12 @@ class Diagnosis(Result, frozen=True):
 
 def run(options: Options, app: Invocation) -> Diagnosis:  # noqa: ARG001 - the shape of a command
     """Runs all checks. A failed check does not stop the others."""
-    checks = [*installed(), _user_settings(), _workspace(app)]
+    settings = _user_settings()
+    checks = [*installed(), settings]
+    if settings.status is Status.FAILED:
+        # Without the user's settings, no store and no trust can be determined.
+        return Diagnosis(None, checks)
+    checks.append(_workspace(app))
     try:
         url = app.store_url()
     except NessieError as error:

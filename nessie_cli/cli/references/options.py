@@ -99,8 +99,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "-d",
             "--delete",
-            help="Delete {references}: -d NAME... If one cannot be deleted, the others are, and the"
-            " exit status is 8.",
+            help="Delete {references}: -d NAME... If some do not exist or are protected, the others"
+            " are deleted, and the exit status is 8.",
         ),
     ] = False
     force_delete: Annotated[

@@ -34,8 +34,8 @@ class Options(Struct, frozen=True, kw_only=True):
     `--store memory:` is a new, empty store, which is lost when the server stops. Before it stops,
     the server finishes the requests that it has accepted, for at most 30 seconds.
 
-    Environment variables such as NESSIE_SERVE_TOKENS are the defaults of the options for
-    authentication, rules and TLS; nessie(1) lists them.
+    Environment variables such as NESSIE_SERVE_TOKENS are the defaults of many of these options;
+    nessie(1) lists them.
     """
 
     host: Annotated[
@@ -55,7 +55,8 @@ class Options(Struct, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--insecure",
-            help="Start even if other machines can reach the address and authentication is off.",
+            help="Start even if other machines can reach the address, and callers without a token"
+            " may do everything.",
         ),
     ] = False
     allowed_host: Annotated[

@@ -84,8 +84,13 @@ def print_step(result: Batch | Committed, output: Output) -> None:
         return
     touched = {str(key) for key in result.touched}
     changes = changes_of(result.staged)
-    print_changes(output, (change for change in changes if change.key in touched))
-    if not touched & {change.key for change in changes}:
+    found = [
+        change
+        for change in changes
+        if change.key in touched or (change.verb == "rename" and change.what in touched)
+    ]
+    print_changes(output, found)
+    if not found:
         output.say(
             f"nothing to stage for {', '.join(sorted(touched))}" if touched else "nothing to stage"
         )
