@@ -107,6 +107,9 @@ def test_a_content_that_the_batch_creates_gets_no_id(nessie, catalog) -> None:
     assert nessie("content", "put", "new", *put).code == 0
     ran = nessie("content", "replace", "new", *put, "--id", "11111111-1111-1111-1111-111111111111")
     assert (ran.code, "the batch creates key 'new'" in ran.err) == (2, True)
+    used = nessie("content", "show", "db.items", "--json").json["content"]["id"]
+    ran = nessie("content", "replace", "db.orders", *put, "--id", used)
+    assert (ran.code, "key 'db.items' has it" in ran.err) == (2, True)
     ran = nessie("content", "replace", "db.orders", "--snapshot-id", "2")
     assert (ran.code, "set --type with its fields" in ran.err) == (2, True)
 

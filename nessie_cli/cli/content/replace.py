@@ -12,6 +12,7 @@ from nessie_cli.cli.content.keys import KeyArgument
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
 from nessie_cli.cli.staging.step import Step, print_step, stage
+from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.content_ids import check_ids
 from nessie_cli.model import ContentKey
@@ -59,6 +60,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
             " --from-metadata or --content"
         )
     content = content_of(key, options, whole, None)
+    _refuse_id_of_another(app, content.id, key)
     check_ids(key, content)
     new_id = content.id or str(uuid.uuid4())
 
@@ -79,6 +81,18 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
         )
 
     return stage(app, Step(change, (key,), options.expected_hash), options.message, options.author)
+
+
+def _refuse_id_of_another(app: Invocation, id_: str | None, key: ContentKey) -> None:
+    """Raises `InvalidInput` if another key of the branch has a content id."""
+    if id_ is None:
+        return
+    repository = app.repository()
+    for entry in repository.entries(head_of_branch(repository, app.reference_name())):
+        if entry.content_id == id_ and entry.key != key:
+            raise InvalidInput(
+                f"content id {id_}: key '{entry.key}' has it. Hint: omit the id, or rename that key"
+            )
 
 
 def show(result: Batch | Committed, output: Output) -> None:

@@ -63,7 +63,8 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     On a terminal, the command shows each conflict that no option decides, and asks. Without a
     terminal, such a conflict is an error. --ours and --theirs decide about a merge, transplant or
     revert (theirs of a revert: the state before the reverted commit), --current and --proposed
-    about the batch. For the batch or a revert, an option for a key without a conflict is an error.
+    about the batch. An option for a key without a conflict is an error, except --ours and --theirs
+    for a key that the source of a merge or transplant changes.
 
     Then the command writes the merge, transplant or revert. It commits the batch only with -m.
     If you skip a conflict, no commit is written, but decisions about the batch are kept.
@@ -111,9 +112,29 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
             help="For a merge or transplant: the branch to write to. Default: the current branch.",
         ),
     ] = None
+    follow_renames: Annotated[
+        bool,
+        typer.Option(
+            "--follow-renames",
+            help="For a merge or transplant: combine a rename on one side with a change on the"
+            " other.",
+        ),
+    ] = False
+    expected_hash: Annotated[
+        str | None,
+        typer.Option(
+            "--expected-hash",
+            "-c",
+            metavar="H",
+            help="For a merge or transplant: fail unless this commit is in the history of the"
+            " target branch.",
+        ),
+    ] = None
     unrelated: Annotated[
         bool,
-        typer.Option("--unrelated", help="Merge even if the histories share no commit."),
+        typer.Option(
+            "--unrelated", help="For a merge: merge even if the histories share no commit."
+        ),
     ] = False
     source: Annotated[
         str | None,
@@ -132,13 +153,13 @@ def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
     words = options.words or []
     refuse_empty(USAGE, *words, options.into, options.expected_hash)
     verb, *what = words or [""]
+    if options.unrelated and verb != "merge":
+        raise InvalidInput("--unrelated belongs to `nessie resolve merge FROM`")
     if options.decides_about_a_merge and verb not in ("merge", *_TRANSPLANT):
         raise InvalidInput(
             "--into, --follow-renames and --expected-hash belong to `nessie resolve merge FROM`"
             " and `nessie resolve transplant REV`"
         )
-    if options.unrelated and verb != "merge":
-        raise InvalidInput("--unrelated belongs to `nessie resolve merge FROM`")
     if verb and (options.current or options.proposed):
         raise InvalidInput(
             f"--current and --proposed belong to the batch; for a {verb} they are --ours and"
