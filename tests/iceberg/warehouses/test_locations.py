@@ -193,8 +193,10 @@ def test_a_link_that_replaces_a_checked_folder_is_not_followed(
             with suppress(OSError):  # a writer was faster and made the folder again
                 link.rename(place)
                 place.rename(link)
-            shutil.rmtree(place, ignore_errors=True)
-            kept.rename(place)
+            while kept.exists():
+                shutil.rmtree(place, ignore_errors=True)
+                with suppress(OSError):  # a writer made the folder again
+                    kept.rename(place)
 
     thread = threading.Thread(target=swap)
     thread.start()
