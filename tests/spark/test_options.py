@@ -34,7 +34,7 @@ ASKED = [
             "maxCommitsPerBatch, ref, rowsPerPartition, table"
         ),
     ),
-    ({"table": "entries", "from": "main"}, "option 'from': table entries has no such option"),
+    ({"table": "entries", "from": "main"}, "option from: table entries has no such option"),
     (
         {"table": "log", "ref": "main", "to": "dev"},
         "options 'ref' and 'to' cannot be combined. Hint: set one of them",
@@ -109,7 +109,7 @@ def test_an_invalid_option_is_an_error_of_one_line(
 def test_a_write_needs_a_message_and_has_no_other_options(store: str) -> None:
     for options, message in [
         ({}, "option 'message' is missing"),
-        ({"message": "x", "table": "log"}, "option 'table': a write has no such option"),
+        ({"message": "x", "table": "log"}, "option table: a write has no such option"),
     ]:
         with pytest.raises(Refused, match=f"^nessie: df.write: {message}"):
             NessieDataSource({"url": store, **options}).writer(
