@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.gc.s3 import KEY, SECRET, s3
 from tests.iceberg.lake import ROWS, lake_at
 
 
@@ -135,24 +133,3 @@ def test_without_the_library_of_remote_files_it_is_one_error_and_no_finding(
         command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert (ran.returncode, ran.stdout, "PyIceberg is needed" in ran.stderr) == (2, "", True)
-
-
-def test_amazon_s_variables_name_the_endpoint_of_s3(nessie, catalog, tmp_path, monkeypatch) -> None:
-    with lake_at(catalog.url, tmp_path) as lake, s3() as store:
-        table = lake.catalog("main").create_table("db.local", ROWS.schema)
-        where = "lake/t/metadata/1.metadata.json"
-        store.put(where, Path(table.metadata_location).read_bytes())
-        for name, value in {
-            "AWS_ACCESS_KEY_ID": KEY,
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-            "AWS_REGION": "us-east-1",
-            "AWS_ENDPOINT_URL_S3": store.url,
-        }.items():
-            monkeypatch.setenv(name, value)
-
-        for name, location in (("file", f"s3://{where}"), ("folder", "s3://lake/t")):
-            put = ("content", "put", name, "--from-metadata", location, "-m", name)
-            assert nessie(*put).code == 0
-        before = len(store.requests)
-        assert nessie("audit", "--prefix", "file").code == 0
-        assert ("HEAD", f"/{where}") in store.requests[before:]
