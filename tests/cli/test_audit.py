@@ -97,20 +97,25 @@ def test_statistics_are_records_that_begin_with_their_subject(nessie, broken) ->
     )
 
 
+def audited_without(package: str, key: str, folder) -> subprocess.CompletedProcess[str]:
+    """Audits a key in a process that cannot import a package."""
+    program = (
+        f"import sys; sys.modules['{package}'] = None; from nessie_cli.cli.main import run;"
+        " sys.exit(run(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "audit", "--prefix", key]
+    return subprocess.run(
+        command, check=False, cwd=folder, capture_output=True, text=True, timeout=120
+    )
+
+
 def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(
     nessie, catalog, tmp_path
 ) -> None:
     """The table is intact, but an audit without the library cannot check it."""
     with lake_at(catalog.url, tmp_path) as lake:
         lake.catalog("main").create_table("db.sound", ROWS.schema).append(ROWS)
-    program = (
-        "import sys; sys.modules['fastavro'] = None; from nessie_cli.cli.main import run;"
-        " sys.exit(run(sys.argv[1:]))"
-    )
-    command = [sys.executable, "-c", program, "audit", "--prefix", "db.sound"]
-    ran = subprocess.run(
-        command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
+    ran = audited_without("fastavro", "db.sound", tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert (
         ran.stderr
@@ -124,12 +129,5 @@ def test_without_the_library_of_remote_files_it_is_one_error_and_no_finding(
 ) -> None:
     put = ("content", "put", "db.far", "--type", "iceberg-table", "-m", "far")
     assert nessie(*put, "--metadata-location", "s3://lake/1.metadata.json").code == 0
-    program = (
-        "import sys; sys.modules['pyiceberg'] = None; from nessie_cli.cli.main import run;"
-        " sys.exit(run(sys.argv[1:]))"
-    )
-    command = [sys.executable, "-c", program, "audit", "--prefix", "db.far"]
-    ran = subprocess.run(
-        command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
+    ran = audited_without("pyiceberg", "db.far", tmp_path)
     assert (ran.returncode, ran.stdout, "PyIceberg is needed" in ran.stderr) == (2, "", True)

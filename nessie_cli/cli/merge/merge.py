@@ -1,6 +1,7 @@
 """`nessie merge`."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from nessie_cli.cli.merge.behaviors import (
     meta_of_merge,
     refuse_unchanged,
 )
-from nessie_cli.cli.merge.options import MergingOptions
+from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, deep_outcome, print_outcome, refuse_deep_write
 from nessie_cli.cli.staging.once import once
 
@@ -44,18 +45,13 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     compares the same keys again.
     """
 
+    WORDS: ClassVar[Mapping[str, str]] = {
+        **WORDS_OF_MERGES,
+        "message": "The commit message. Default: that of git, such as Merge branch 'x' into main.",
+    }
     source: Annotated[
         str, typer.Argument(metavar="FROM", help="The branch, tag or commit to merge.")
     ]
-    message: Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--message",
-            metavar="MSG",
-            help="The commit message. Default: that of git, such as Merge branch 'x' into main.",
-        ),
-    ] = None
     into: Annotated[
         str | None,
         typer.Option(

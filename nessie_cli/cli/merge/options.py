@@ -1,7 +1,8 @@
 """The options that merge, transplant, resolve and revert share."""
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 from msgspec import Struct
@@ -16,48 +17,35 @@ class Behavior(StrEnum):
 
 
 class SideOptions(Struct, frozen=True, kw_only=True):
-    """The side of a conflict that is taken, by key. The help is that of `nessie revert`."""
+    """The side of a conflict that is taken, by key.
 
+    `WORDS` completes the help texts, which differ between a revert and a merge.
+    """
+
+    WORDS: ClassVar[Mapping[str, str]]
     ours: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--ours",
-            metavar="KEY",
-            help="Keep the current state of this key. Repeatable.",
-        ),
+        list[str] | None, typer.Option("--ours", metavar="KEY", help="{ours} Repeatable.")
     ] = None
     theirs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--theirs",
-            metavar="KEY",
-            help="Take the state of this key before the reverted commit. Repeatable.",
-        ),
+        list[str] | None, typer.Option("--theirs", metavar="KEY", help="{theirs} Repeatable.")
     ] = None
+
+
+WORDS_OF_MERGES: Mapping[str, str] = {
+    "ours": "Keep the target branch's state of this key.",
+    "theirs": "Take the source's state of this key.",
+    "combine": "Combine",
+    "fail": "Fail",
+}
+"""The words of `DecisionOptions` that merge and transplant share. Each adds `message`."""
 
 
 class DecisionOptions(SideOptions, frozen=True, kw_only=True):
     """The options that decide conflicts of a merge or transplant."""
 
-    ours: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--ours",
-            metavar="KEY",
-            help="Keep the target branch's state of this key. Repeatable.",
-        ),
-    ] = None
-    theirs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--theirs",
-            metavar="KEY",
-            help="Take the source's state of this key. Repeatable.",
-        ),
-    ] = None
     message: Annotated[
         str | None,
-        typer.Option("-m", "--message", metavar="MSG", help="The commit message."),
+        typer.Option("-m", "--message", metavar="MSG", help="{message}"),
     ] = None
     resolve: Annotated[
         list[str] | None,
@@ -71,7 +59,7 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
     follow_renames: Annotated[
         bool,
         typer.Option(
-            "--follow-renames", help="Combine a rename on one side with a change on the other."
+            "--follow-renames", help="{combine} a rename on one side with a change on the other."
         ),
     ] = False
     expected_hash: Annotated[
@@ -80,7 +68,7 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
             "--expected-hash",
             "-c",
             metavar="H",
-            help="Fail unless this commit is in the history of the target branch.",
+            help="{fail} unless this commit is in the history of the target branch.",
         ),
     ] = None
 

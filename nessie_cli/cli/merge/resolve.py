@@ -1,6 +1,7 @@
 """`nessie resolve`."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
 from msgspec.structs import replace
@@ -22,7 +23,7 @@ from nessie_cli.cli.merge.behaviors import (
 from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.decisions import Decisions
 from nessie_cli.cli.merge.inverse import batch_of, reverted
-from nessie_cli.cli.merge.options import DecisionOptions, MergingOptions
+from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, print_outcome, with_effects
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_MERGE, OF_REVERT, Sides
@@ -70,22 +71,19 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     If you skip a conflict, no commit is written, but decisions about the batch are kept.
     """
 
+    WORDS: ClassVar[Mapping[str, str]] = {
+        **WORDS_OF_MERGES,
+        "message": "The commit message. Without it, the batch stays staged, a merge or revert has"
+        " its default message, and a transplant keeps its messages. Not for a transplant of several"
+        " commits.",
+        "combine": "For a merge or transplant: combine",
+        "fail": "For a merge or transplant: fail",
+    }
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[merge FROM | transplant REV|RANGE... | revert REV|RANGE]",
             help="The operation with conflicts. Default: the staged batch.",
-        ),
-    ] = None
-    message: Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--message",
-            metavar="MSG",
-            help="The commit message. Without it, the batch stays staged, a merge or revert has its"
-            " default message, and a transplant keeps its messages. Not for a transplant of several"
-            " commits.",
         ),
     ] = None
     current: Annotated[
@@ -110,24 +108,6 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
             "-b",
             metavar="REF",
             help="For a merge or transplant: the branch to write to. Default: the current branch.",
-        ),
-    ] = None
-    follow_renames: Annotated[
-        bool,
-        typer.Option(
-            "--follow-renames",
-            help="For a merge or transplant: combine a rename on one side with a change on the"
-            " other.",
-        ),
-    ] = False
-    expected_hash: Annotated[
-        str | None,
-        typer.Option(
-            "--expected-hash",
-            "-c",
-            metavar="H",
-            help="For a merge or transplant: fail unless this commit is in the history of the"
-            " target branch.",
         ),
     ] = None
     unrelated: Annotated[

@@ -1,6 +1,7 @@
 """`nessie revert`."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -45,6 +46,10 @@ class Options(SideOptions, frozen=True, kw_only=True):
     `nessie resolve revert REV` resolves conflicts one by one.
     """
 
+    WORDS: ClassVar[Mapping[str, str]] = {
+        "ours": "Keep the current state of this key.",
+        "theirs": "Take the state of this key before the reverted commit.",
+    }
     revision: Annotated[
         str,
         typer.Argument(

@@ -1,6 +1,7 @@
 """`nessie transplant`, alias `nessie cherry-pick`."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from nessie_cli.cli.merge.behaviors import (
     refuse_unchanged,
 )
 from nessie_cli.cli.merge.commits import commits_to_transplant
-from nessie_cli.cli.merge.options import MergingOptions
+from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import (
     Merge,
     deep_outcome,
@@ -46,6 +47,10 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     and a namespace that both sides created is always theirs.
     """
 
+    WORDS: ClassVar[Mapping[str, str]] = {
+        **WORDS_OF_MERGES,
+        "message": "Replace the commit message. Only for a single commit.",
+    }
     words: Annotated[
         list[str],
         typer.Argument(
@@ -54,15 +59,6 @@ class Options(MergingOptions, frozen=True, kw_only=True):
             " range are applied oldest first.",
         ),
     ]
-    message: Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--message",
-            metavar="MSG",
-            help="Replace the commit message. Only for a single commit.",
-        ),
-    ] = None
     onto: Annotated[
         str | None,
         typer.Option(

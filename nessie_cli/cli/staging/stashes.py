@@ -69,6 +69,7 @@ def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
             )
         batch = stashed.batch
         store, branch = app.store.name(), app.reference_name()
+        # Refuses a tag, on which the batch could not be committed.
         head_of_branch(app.repository(), branch)
         if batch.store not in (None, store):
             raise InvalidInput(
