@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.input import read_bytes
+from nessie_cli.cli.merge.commits import changes_of_commits
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -119,13 +120,7 @@ def changed_by_merge(repository: Repository, branch: str, source: Revision) -> C
 
 def changed_by_commits(repository: Repository, commits: Sequence[str]) -> ChangedKeys:
     """Returns the keys that transplanted commits change."""
-
-    def changed(keys: KeyRange) -> Iterator[ContentKey]:
-        for commit in commits:
-            parent = repository.commit_at(Revision(None, commit)).parent
-            yield from (entry.key for entry in repository.diff(parent, commit, keys))
-
-    return changed
+    return lambda keys: (entry.key for entry in changes_of_commits(repository, commits, keys))
 
 
 def refuse_unchanged(options: DecisionOptions, changed: ChangedKeys) -> None:

@@ -11,6 +11,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
+from nessie_cli.cli.merge.commits import changes_of_commits
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     Content,
@@ -24,7 +25,6 @@ from nessie_cli.render.changes import Change
 from nessie_cli.render.diffs import print_diff
 from nessie_cli.render.merges import merge_headline, print_merge
 from nessie_cli.repository.base import Repository
-from nessie_cli.revisions import Revision
 from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL
 
 
@@ -61,9 +61,8 @@ def with_effects(
     """
     dropped = [detail.key for detail in outcome.details if detail.behavior is MergeBehavior.DROP]
     before: dict[ContentKey, Content | None] = {}
-    for commit in commits if dropped else ():
-        parent = repository.commit_at(Revision(None, commit)).parent
-        for entry in repository.diff(parent, commit, KeyRange(keys=tuple(dropped))):
+    if dropped:
+        for entry in changes_of_commits(repository, commits, KeyRange(keys=tuple(dropped))):
             before.setdefault(entry.key, entry.before)
     details = [
         replace(detail, behavior=MergeBehavior.NORMAL)
