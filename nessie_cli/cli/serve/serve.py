@@ -191,7 +191,7 @@ class Options(Struct, frozen=True, kw_only=True):
             "--warehouses",
             metavar="FILE",
             help="A TOML file that defines warehouses: names, locations and storage settings."
-            " Excludes --warehouse and --allow-location.",
+            " Cannot be combined with --warehouse or --allow-location.",
         ),
     ] = None
     access_log: Annotated[
