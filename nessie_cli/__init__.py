@@ -50,11 +50,13 @@ def __getattr__(name: str) -> Any:
     """Loads a public name on first use, so that `import nessie_cli` is cheap."""
     from importlib import import_module
 
-    if name[0].isupper() or name in _PACKAGE:
-        for package in (
-            [_PACKAGE[name]] if name in _PACKAGE else ["nessie_cli.model", "nessie_cli.errors"]
-        ):
-            found = getattr(import_module(package), name, None)
-            if found is not None:
-                return found
+    if name in _PACKAGE:
+        return getattr(import_module(_PACKAGE[name]), name)
+    if name[0].isupper():
+        model, errors = import_module("nessie_cli.model"), import_module("nessie_cli.errors")
+        if name in model.__all__:
+            return getattr(model, name)
+        found = getattr(errors, name, None)
+        if isinstance(found, type) and issubclass(found, errors.NessieError):
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

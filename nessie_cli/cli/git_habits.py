@@ -207,6 +207,8 @@ def _log(words: Words) -> Words:
 
 _OPTIONS_OF_LOG = frozenset(
     {
+        "--max-count",
+        "--number",
         "--skip",
         "--since",
         "--until",

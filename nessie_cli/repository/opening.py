@@ -49,8 +49,8 @@ def connect(
     `who` is the committer, or a function that returns it, called for each write (a server
     determines it itself). `progress` is called during long operations with the amount done and the
     total, None if unknown; on a server, it is not called. `fact_cache` is the on-disk cache of
-    facts about commits. A store of an older format is migrated; with `migrate=False`, a SQLite
-    store raises `UnsupportedFormat` instead. `clock` returns microseconds since 1970 and `random`
+    facts about commits. A store of an older format is migrated; with `migrate=False`, it
+    raises `UnsupportedFormat` instead. `clock` returns microseconds since 1970 and `random`
     random bytes, for tests that need equal hashes.
 
     Raises `InvalidInput` for an invalid URL, `StoreNotFound` if nothing is there (see `create`),

@@ -27,7 +27,8 @@ def open_store(url: str, *, migrate: bool = True) -> Store:
     if _is_postgres(url):
         with _psycopg_needed():
             from nessie_cli.store.postgres import open_postgres
-        return open_postgres(url)
+            from nessie_cli.store.postgres.schema import MIGRATIONS as POSTGRES_MIGRATIONS
+        return open_postgres(url, migrations=POSTGRES_MIGRATIONS if migrate else {})
     path = _path(url)
     from nessie_cli.store.sqlite import open_sqlite
     from nessie_cli.store.sqlite_schema import MIGRATIONS

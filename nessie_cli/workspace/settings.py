@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +21,9 @@ class Settings:
         self._values: Mapping[str, Any] = self._parse() if self._source.strip() else {}
 
     def _parse(self) -> Mapping[str, Any]:
-        plain = _plain_texts(self._source)
-        if plain is not None:
-            return plain
-        import tomllib
-
         try:
             return tomllib.loads(self._source)
         except tomllib.TOMLDecodeError as error:
-            import re
-
             found = re.search(r"(.*?) \(at line (\d+)", str(error))
             what, line = (
                 (found[1], found[2]) if found else (str(error), str(self._source.count("\n") + 1))
@@ -58,19 +53,17 @@ class Settings:
 
     def texts(self) -> dict[tuple[str, ...], str]:
         """Returns every value by its tables, as text."""
-        found: dict[tuple[str, ...], str] = {}
+        return {
+            names: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            for names, value in _values_of(self._values)
+        }
 
-        def walk(table: Mapping[str, Any], names: tuple[str, ...]) -> None:
-            for name, value in table.items():
-                if isinstance(value, Mapping):
-                    walk(value, (*names, name))
-                else:
-                    found[(*names, name)] = (
-                        ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-                    )
-
-        walk(self._values, ())
-        return found
+    def check(self) -> None:
+        """Raises `InvalidInput` for a value that is neither a string nor an array of strings."""
+        for names, value in _values_of(self._values):
+            texts = value if isinstance(value, list) else [value]
+            if not all(isinstance(text, str) for text in texts):
+                raise self.fault(f"must be a string or an array of strings, not {value!r}", *names)
 
     def fault(self, what: str, *names: str) -> InvalidInput:
         """Returns the error for a fault of a setting."""
@@ -83,8 +76,6 @@ class Settings:
 
         The parser does not tell the line.
         """
-        import re
-
         pattern = re.compile(rf"""\s*(\[.*)?["']?{re.escape(name)}["']?\s*[=.\]]""")
         return next(
             (
@@ -96,29 +87,12 @@ class Settings:
         )
 
 
-def _plain_texts(source: str) -> dict[str, str] | None:
-    """Returns the values of a file with only lines such as `name = "text"`, or None for others.
-
-    Most settings files are simple, and loading the parser takes longer than everything else.
-    """
-    found: dict[str, str] = {}
-    for line in source.split("\n"):
-        name, equals, value = (part.strip(" ") for part in line.partition("="))
-        if not line.isprintable():
-            return None
-        if not name or name.startswith("#"):
-            if equals and not name:
-                return None
-            continue
-        bare = name.replace("-", "").replace("_", "")
-        text = value[1:-1]
-        if (
-            name in found
-            or not (bare.isascii() and bare.isalnum())
-            or value != f'"{text}"'
-            or '"' in text
-            or "\\" in text
-        ):
-            return None
-        found[name] = text
-    return found
+def _values_of(
+    table: Mapping[str, Any], names: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yields the values of a table and the tables in it, each with its names."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _values_of(value, (*names, name))
+        else:
+            yield (*names, name), value

@@ -384,7 +384,10 @@ def test_if_one_reference_cannot_be_deleted_the_others_still_are(nessie, catalog
 
 
 def test_if_none_can_be_deleted_the_first_reason_decides_the_exit_code(nessie, catalog) -> None:
-    assert nessie("branch", "-d", "nowhere", "nor-here").code == 4
+    ran = nessie("branch", "-d", "nowhere", "nor-here")
+    assert ran.code == 4
+    assert "nessie: no branch or tag 'nowhere'" in ran.err
+    assert "no branch or tag 'nor-here'" in ran.err
     assert nessie("branch", "-d", "nowhere", "main").code == 2
     catalog.branch("a")
     assert nessie("branch", "-d", "a", "nowhere", "--if-exists").code == 0

@@ -87,13 +87,14 @@ def test_credentials_that_may_not_be_sent_make_the_store_unusable(
     assert SECRET not in ran.out + ran.err
 
 
+@pytest.mark.parametrize("text", ["author = [", "author = 5"])
 @pytest.mark.parametrize("with_workspace", [False, True])
-def test_unreadable_settings_are_one_failed_check(nessie, tmp_path, with_workspace) -> None:
+def test_invalid_settings_are_one_failed_check(nessie, tmp_path, with_workspace, text) -> None:
     if with_workspace:
         assert nessie("init").code == 0
     settings = tmp_path / "home" / "config" / "nessie" / "config.toml"
     settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text("author = [")
+    settings.write_text(text)
     ran = nessie("doctor", "--json")
     found = checks(ran)
     assert ran.code == 1

@@ -143,3 +143,12 @@ def test_a_recursive_restore_reverts_staged_changes(nessie, wide) -> None:
     nessie("content", "delete", "db.sales.orders")
     assert nessie("restore", "db.sales", "--recursive", "--at", "HEAD").code == 0
     assert staged(nessie) == []
+
+
+@pytest.mark.parametrize("command", [["log"], ["diff", "v1", "main"], ["show"]])
+def test_a_command_without_globs_refuses_one(nessie, catalog, command) -> None:
+    ran = nessie(*command, "--", "db.s*")
+    assert ran.code == 2
+    assert ran.err.startswith("nessie: 'db.s*' is a glob")
+    assert "Hint: 'db' includes all keys below it" in ran.err
+    assert nessie(*command, "--", 'db."s*"').code == 0

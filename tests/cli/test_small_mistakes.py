@@ -82,3 +82,17 @@ def test_a_deleted_folder_is_named_as_the_reason(
         "nessie: the current folder has been deleted. Hint: `cd` to a folder that exists\n"
     )
     assert nessie("-C", str(tmp_path), "branch").code == 0
+
+
+def test_a_negative_limit_of_a_log_is_refused_by_its_value(nessie, catalog) -> None:
+    for argv in (["-n", "-1"], ["--max-count", "-1"]):
+        ran = nessie("log", *argv)
+        assert (ran.code, "-1 must be 0 or more" in ran.err) == (2, True), ran.err
+
+
+def test_init_says_that_the_store_of_a_workspace_was_missing(nessie, tmp_path) -> None:
+    assert nessie("init").err == ""
+    assert nessie("init").err == ""
+    (tmp_path / ".nessie" / "store.sqlite").unlink()
+    ran = nessie("init")
+    assert (ran.code, ran.err) == (0, "its store did not exist; an empty store was created\n")

@@ -297,6 +297,19 @@ def test_an_older_format_is_migrated_once_in_one_transaction(postgres_url: str) 
     store.close()
 
 
+def test_without_migration_an_older_format_is_refused_unchanged(
+    postgres_url: str, server: PostgresServer
+) -> None:
+    create_postgres(postgres_url).close()
+    with server.connect() as connection:
+        connection.execute(f"UPDATE {schema_of(postgres_url)}.store SET format = 2")
+    with pytest.raises(UnsupportedFormat, match="format 2"):
+        open_store(postgres_url, migrate=False)
+    with server.connect() as connection:
+        query = f"SELECT format FROM {schema_of(postgres_url)}.store"
+        assert connection.execute(query).fetchall() == [(2,)]
+
+
 def test_a_store_gets_the_functions_of_each_version(
     postgres_url: str, server: PostgresServer
 ) -> None:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TypeVar
 
 from nessie_cli.cli.app.invocation import Invocation
+from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
 
@@ -21,14 +22,25 @@ def split_keys(
 ) -> tuple[list[str], list[ContentKey]]:
     """Returns at most `most` words before `--`, and the keys after it.
 
-    Raises `InvalidInput` with `usage` if there are too many words.
+    A key stands for itself and the keys below it. Raises `InvalidInput` with `usage` if there are
+    too many words, and for a glob.
     """
     refuse_empty(usage, *words)
     after = len(call.argv) - call.argv.index("--") - 1 if "--" in call.argv else 0
     before = list(words[: len(words) - after])
     if len(before) > most:
         raise InvalidInput(f"too many arguments: {before[most]!r}; usage: {usage}")
-    return before, [ContentKey.parse(word) for word in words[len(words) - after :]]
+    return before, [_key_or_prefix(word) for word in words[len(words) - after :]]
+
+
+def _key_or_prefix(word: str) -> ContentKey:
+    pattern = KeyPattern.parse(word)
+    if pattern is None:
+        return ContentKey.parse(word)
+    raise InvalidInput(
+        f"{word!r} is a glob, but this command takes keys and their prefixes."
+        + (f" Hint: '{pattern.prefix}' includes all keys below it" if pattern.prefix else "")
+    )
 
 
 def split_content(word: str) -> tuple[str | None, ContentKey] | None:

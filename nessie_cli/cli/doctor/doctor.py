@@ -89,7 +89,7 @@ def _user_settings() -> Check:
     if not user_config_path().exists():
         return Check("user settings", Status.ABSENT, f"{path} does not exist")
     try:
-        user_settings().texts()
+        user_settings().check()
     except NessieError as error:
         return Check("user settings", Status.FAILED, error.message)
     return Check("user settings", Status.OK, path)

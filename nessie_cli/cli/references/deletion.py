@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.questions import confirm
+from nessie_cli.cli.errors.messages import message_for_people
 from nessie_cli.cli.references.lookup import GLOB, existing
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
@@ -53,6 +54,8 @@ def delete(
         )
     deleted = list(_deleted(options, app, found, failures))
     if failures and not deleted:
+        for other in failures[1:]:
+            app.output.note(message_for_people(other))
         raise failures[0]
     deletions = [_deletion(one, lost, dry_run=options.dry_run) for one in deleted]
     if len(deletions) == 1 and not failures:

@@ -12,6 +12,7 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.errors import InvalidInput, StoreNotFound
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.opening import connect, create
+from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.workspace import environment as env
 from nessie_cli.workspace.credentials import DATABASE, WEB, endpoint
 from nessie_cli.workspace.folder import (
@@ -61,6 +62,7 @@ class Initialised(Result, frozen=True):
     store: str
     default_branch: str
     created: bool
+    has_new_store: Annotated[bool, NOT_JSON]
 
 
 def run(options: Options, app: Invocation) -> Initialised:
@@ -85,19 +87,20 @@ def run(options: Options, app: Invocation) -> Initialised:
                 f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: run"
                 " `nessie init` in another folder"
             )
+    is_new = False
     if elsewhere:
         # The store first, so that no workspace refers to a store that could not be created.
         refuse_secret(origin, elsewhere)
-        _open_or_create(app, elsewhere, options.default_branch, existing)
+        _, is_new = _open_or_create(app, elsewhere, options.default_branch, existing)
         _trust_server(app, elsewhere)
     workspace = existing or make_workspace(root, elsewhere)
     if existing is None:
         record_workspace(str(root))
     url = elsewhere or workspace.store()
-    branch = _open_or_create(app, url, options.default_branch, workspace)
+    branch, is_new_file = _open_or_create(app, url, options.default_branch, workspace)
     if workspace.current_reference() is None:
         workspace.set_current_reference(branch)
-    return Initialised(str(root), url, branch, existing is None)
+    return Initialised(str(root), url, branch, existing is None, is_new or is_new_file)
 
 
 def show(result: Initialised, output: Output) -> None:
@@ -107,6 +110,8 @@ def show(result: Initialised, output: Output) -> None:
     output.say(
         f"{verb} workspace {folder} on {result.store}, default branch {result.default_branch}"
     )
+    if result.has_new_store and not result.created:
+        output.note("its store did not exist; an empty store was created")
 
 
 def _named_store(app: Invocation) -> tuple[str, str | None]:
@@ -136,13 +141,18 @@ def _trust_server(app: Invocation, url: str) -> None:
 
 def _open_or_create(
     app: Invocation, url: str, default_branch: str, workspace: Workspace | None
-) -> str:
-    """Returns the default branch of a store. Creates the store if it does not exist."""
+) -> tuple[str, bool]:
+    """Returns the default branch of a store, and whether the store was created.
+
+    A store that does not exist is created, but not a server.
+    """
+    is_new = False
     try:
         repository = connect(url, who=app.who(), access=app.store.access(url, workspace))
     except StoreNotFound:
         if url.startswith(WEB):
             raise
         repository = create(url, default_branch=default_branch, who=app.who())
+        is_new = True
     with repository:
-        return repository.config().default_branch
+        return repository.config().default_branch, is_new
