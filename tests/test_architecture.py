@@ -53,7 +53,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "cli": _EVERYTHING,
     # The public API: names load when they are used. `python -m` runs the command; spark-submit runs
     # its own module.
-    "__init__": _VALUES | {"repository"},
+    "__init__": _VALUES | {"repository", "revisions"},
     "__main__": frozenset({"cli"}),
     "submit": frozenset({"cli", "workspace"}),
 }

@@ -77,6 +77,13 @@ def merge_headline(result: MergeResult, verb: str, source: str, terminal: Termin
             Span(f"already up to date: nothing was {verb}"),
             *where,
         ]
+    if all(detail.behavior is MergeBehavior.DROP for detail in result.details):
+        return [
+            Span("dry run, no conflicts: nothing was written; "),
+            Span(source, "name"),
+            Span(" would change no table or view of "),
+            Span(result.target_branch, "name"),
+        ]
     return [
         Span("dry run, no conflicts: nothing was written; would have "),
         Span(f"{verb} "),

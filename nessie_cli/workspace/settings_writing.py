@@ -12,10 +12,10 @@ from nessie_cli.workspace.settings import Settings
 
 
 def change(path: Path, lock: Path, names: Sequence[str], value: str | None) -> None:
-    """Sets or removes (None) a text by its tables; removes tables that become empty.
+    """Sets or removes (None) a text by its tables.
 
-    Raises `InvalidInput` for a file that is not TOML (nothing is written then) and
-    `StoreUnavailable` if it cannot be written.
+    A table that becomes empty is removed, unless it contains comments. Raises `InvalidInput` for a
+    file that is not TOML (nothing is written then) and `StoreUnavailable` if it cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,5 +52,5 @@ def changed(source: str, names: Sequence[str], value: str | None, path: Path) ->
 
 def _drop_empty(tables: Sequence[Any], names: Sequence[str]) -> None:
     for outer, inner, name in reversed(list(zip(tables, tables[1:], names, strict=False))):
-        if not inner:
+        if not inner and not inner.as_string().strip():
             del outer[name]

@@ -82,7 +82,7 @@ def test_statistics_are_records_that_begin_with_their_subject(nessie, broken) ->
     assert [row[0] for row in ran.rows] == ["author", "day", "key"]
     assert ran.rows[1][2:6] == ["2", "2", "0", "0"]
     assert ran.rows[2][1:6] == ["db.broken", "iceberg-table", "1", "1", "0"]
-    assert "2 commits changed 2 keys, 1 of which are not shown (-n)" in ran.err
+    assert "2 commits changed 2 keys, 1 of which is not shown (-n)" in ran.err
 
     document = nessie("stats", "HEAD~2..HEAD", "--json").json
     assert (document["commits"], document["created"], document["keys"], document["sizes"]) == (

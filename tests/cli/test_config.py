@@ -53,6 +53,16 @@ def test_a_change_keeps_comments_and_everything_else(nessie, settings) -> None:
     assert settings.read_text() == COMMENTED.replace("Ada", "Eva")
 
 
+@pytest.mark.parametrize(
+    "rest",
+    ["[alias]\n# inner\n", '[alias]\n# for tables\n[access]\nusername = "ann"\n'],
+)
+def test_a_table_with_comments_is_kept_without_settings(nessie, settings, rest) -> None:
+    settings.write_text(rest.replace("[alias]\n", '[alias]\nlg = "log"\n'))
+    assert nessie("config", "unset", "alias.lg").code == 0
+    assert settings.read_text() == rest
+
+
 def test_a_table_is_removed_with_its_last_setting(nessie, settings) -> None:
     assert nessie("config", "set", "alias.lg", "log").code == 0
     assert nessie("config", "unset", "alias.lg").out == "removed: alias.lg = log\n"

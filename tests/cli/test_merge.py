@@ -70,6 +70,17 @@ def test_merging_twice_has_nothing_to_do(nessie, feature) -> None:
     assert nessie("merge", "feature", "--json").json["wasApplied"] is False
 
 
+def test_a_dry_run_without_effect_says_so(nessie, feature) -> None:
+    ran = nessie("merge", "feature", "--behavior", "drop", "--dry-run")
+    assert (ran.code, "feature would change no table or view of main" in ran.err) == (0, True)
+
+
+def test_the_message_of_a_merge_has_paragraphs(nessie, feature) -> None:
+    assert nessie("merge", "feature", "-m", "night", "-m", "all tables").code == 0
+    meta = nessie("log", "-n", "1", "--json").json["logEntries"][0]["commitMeta"]
+    assert meta["message"] == "night\n\nall tables"
+
+
 def test_a_dry_run_writes_nothing(nessie, feature) -> None:
     before = feature.head("main")
     ran = nessie("merge", "feature", "--dry-run")
@@ -263,7 +274,7 @@ def test_the_expected_hash_must_be_on_the_branch(nessie, feature) -> None:
         (["feature", "--into", "mian"], 4, "Did you mean 'main'?"),
         (["feature", "--behavior", "maybe"], 2, "maybe"),
         (["feature", "--ours", "a..b"], 2, "empty"),
-        (["feature", "-m", " "], 2, "the message is empty"),
+        (["feature", "-m", " "], 2, "the commit message is empty"),
     ],
 )
 def test_wrong_input(nessie, feature, argv, code, said) -> None:

@@ -96,3 +96,26 @@ def test_init_says_that_the_store_of_a_workspace_was_missing(nessie, tmp_path) -
     (tmp_path / ".nessie" / "store.sqlite").unlink()
     ran = nessie("init")
     assert (ran.code, ran.err) == (0, "its store did not exist; an empty store was created\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["branch", "x", "--if-exists"], "--if-exists needs -d, -m or -f"),
+        (["branch", "-l", "--expected-hash", "main"], "--expected-hash needs -d, -m or -f"),
+        (["tag", "-d", "v1", "--if-not-exists"], "--if-not-exists needs a NAME to create"),
+        (["tag", "--if-not-exists"], "--if-not-exists needs a NAME to create"),
+        (["show", "v1:db.orders", "--", "db"], "v1:db.orders shows one content, so keys after --"),
+        (["show", "v1:db.orders", "--deep"], "v1:db.orders shows one content, so --deep"),
+        (
+            ["content", "replace", "db", "--type", "namespace", "--id", "zz"],
+            "--id 'zz' is not a UUID",
+        ),
+        (["content", "put", "db", "--type", "namespace", "--id", ""], "--id '' is not a UUID"),
+    ],
+)
+def test_an_option_without_effect_is_refused(nessie, catalog, argv, line) -> None:
+    before = nessie("branch").out + nessie("tag").out
+    ran = nessie(*argv)
+    assert (ran.code, line in ran.err) == (2, True), ran.err
+    assert nessie("branch").out + nessie("tag").out == before

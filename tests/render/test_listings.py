@@ -112,6 +112,7 @@ def result(
     successful: bool = True,
     hash_: str | None = H,
     dropped: bool = True,
+    merged: bool = True,
 ) -> MergeResult:
     conflict = None if successful else Conflict(ConflictType.VALUE_DIFFERS, key("a"), "differs")
     details = (
@@ -126,7 +127,7 @@ def result(
         expected_hash=None,
         applied=applied,
         successful=successful,
-        details=details if dropped else details[:1],
+        details=details[not merged : 1 + dropped],
     )
 
 
@@ -179,6 +180,13 @@ def test_a_merge_names_both_types_of_a_key_if_they_differ(pipe, table, key) -> N
         (
             {"applied": False, "hash_": None},
             "dry run, no conflicts: nothing was written; would have merged dev into main",
+        ),
+        (
+            {"applied": False, "hash_": None, "merged": False},
+            (
+                "dry run, no conflicts: nothing was written; dev would change no table or view of"
+                " main"
+            ),
         ),
         (
             {"applied": False, "hash_": None, "successful": False},

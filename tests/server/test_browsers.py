@@ -248,6 +248,7 @@ TOKENS = Security(tokens=__file__)
         (Settings(), "localhost", "catalog"),
         (Settings(security=TOKENS), "localhost", "catalog"),
         (Settings(allowed_hosts=("catalog",)), "catalog", "other"),
+        (Settings("127.1"), "127.1", "catalog"),
         (Settings("0.0.0.0", insecure=True), "192.0.2.1", "catalog"),
         (Settings("0.0.0.0", insecure=True), "localhost", "evil.example"),
         (Settings("0.0.0.0", allowed_hosts=("catalog",)), "catalog", "192.0.2.1"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Annotated, Any
+from uuid import UUID
 
 import typer
 from msgspec import Struct
@@ -155,7 +156,17 @@ def content_of(
     value of `current` if that has the same type. Raises `InvalidInput` that names the option.
     """
     content = whole or _from_options(key, options, current)
-    return content.with_id(options.id_) if options.id_ else content
+    return content if options.id_ is None else content.with_id(_content_id(options.id_))
+
+
+def _content_id(text: str) -> str:
+    try:
+        found = str(UUID(text))
+    except ValueError:
+        found = None
+    if found != text.lower():
+        raise InvalidInput(f"--id {text!r} is not a UUID")
+    return found
 
 
 def _given(options: ContentOptions) -> dict[str, Any]:

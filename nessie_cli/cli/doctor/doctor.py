@@ -32,8 +32,7 @@ class Options(Struct, frozen=True, kw_only=True):
     Shows the installed versions, the store and reference and why they are chosen, whether the store
     responds, which configuration files are used, and which kind of credentials. Secrets are never
     shown. The exit status is 7 if the chosen store is not usable, 1 if another check failed, and
-    otherwise 0, also if no store is chosen. If the user settings cannot be read, the checks end
-    there.
+    0 otherwise, even if no store is chosen. If the user settings are invalid, the checks end there.
 
     When stdout is not a terminal, each line has the tab-separated fields check, status, fact, fix.
     """

@@ -27,6 +27,13 @@ _TEXTS = (
         r"Named-reference '(.*)' is not at expected hash '(.*)', but at '(.*)'\.",
         r"'\1' is not at the expected commit \2, but at \3",
     ),
+    (
+        r"The merge behavior for key (.*) has an unused resolvedContent attribute\.",
+        (
+            r"--resolve \1: the source has no content with this key. Hint: decide by --ours or"
+            r" --theirs"
+        ),
+    ),
 )
 """Texts of the API, and those for people."""
 

@@ -48,7 +48,7 @@ class Options(FolderOptions, frozen=True, kw_only=True):
             metavar="PATTERN=POLICY",
             help="Retention policy for references whose whole name matches this regular"
             " expression. Repeatable; the first match applies. Default: all perRefCutoffPolicies of"
-            " the repository's configuration. If this option is given, none of them applies.",
+            " the repository's configuration. One --cutoff replaces all of them.",
         ),
     ] = None
     default_cutoff: Annotated[
@@ -73,13 +73,13 @@ class Options(FolderOptions, frozen=True, kw_only=True):
         ),
     ] = None
     snapshots: Annotated[
-        Snapshots,
+        Snapshots | None,
         typer.Option(
             "--snapshots",
-            help="listed: keep all snapshots in the metadata file of a live table. referenced: keep"
-            " only the snapshot that the content names.",
+            help="listed (default): keep all snapshots in the metadata file of a live table."
+            " referenced: keep only the snapshot that the content names.",
         ),
-    ] = Snapshots.LISTED
+    ] = None
     catalog: Annotated[
         str | None,
         typer.Option(
@@ -95,8 +95,8 @@ class Options(FolderOptions, frozen=True, kw_only=True):
         typer.Option(
             "--resume",
             metavar="RUN",
-            help="Resume an interrupted run with its own settings. Only --engine and --runs are"
-            " allowed with it.",
+            help="Resume an interrupted run with its own settings. Of the other options, only"
+            " --engine (default: NESSIE_ENGINE, or that of the run) and --runs are allowed.",
         ),
     ] = None
 
@@ -113,8 +113,14 @@ show = show_summary
 
 
 def _resumed(options: Options, app: Invocation) -> Run:
-    settings = (options.cutoffs, options.default_cutoff, options.reference_time, options.catalog)
-    if options.snapshots is not Snapshots.LISTED or any(one is not None for one in settings):
+    settings = (
+        options.cutoffs,
+        options.default_cutoff,
+        options.reference_time,
+        options.snapshots,
+        options.catalog,
+    )
+    if any(one is not None for one in settings):
         raise InvalidInput(
             "--resume keeps the settings of the run. Hint: omit --cutoff and the other settings,"
             " or begin a new run"
@@ -137,7 +143,7 @@ def _new(options: Options, app: Invocation) -> Run:
         cutoffs=cutoffs,
         default_cutoff=options.default_cutoff or defaults.default_cutoff or "NONE",
         catalog=options.catalog,
-        snapshots=options.snapshots.value,
+        snapshots=(options.snapshots or Snapshots.LISTED).value,
     )
     policies(settings.default_cutoff, settings.cutoffs, settings.reference_time)
     properties_of(options.catalog)

@@ -29,9 +29,9 @@ DEFAULT_GRACE = 3 * 86_400
 class Options(RunOptions, frozen=True, kw_only=True):
     """Find the candidates of a marked run: unreachable files older than the grace period.
 
-    Run `nessie gc mark` first. Lists the files of all tables and views in the commits of the store,
-    also of dropped ones, whose location is inside a --warehouse. Deletes nothing: `gc approve` and
-    `gc apply` come next. A new plan makes an earlier approval invalid.
+    Run `nessie gc mark` first. Lists the files of every table and view that a commit of the store
+    records, including dropped ones, if its location is inside a --warehouse. Deletes nothing: `gc
+    approve` and `gc apply` come next. A new plan makes an earlier approval invalid.
 
     Verifies the store first, except the store behind a server. The exit status is 7 if the store is
     damaged, and 8 if a content or a folder could not be read; its files are kept.
@@ -53,7 +53,8 @@ class Options(RunOptions, frozen=True, kw_only=True):
             metavar="DURATION",
             help="Keep files that changed within this time before the run began: 3d, 36h, "
             "P3D. Default: newFilesGracePeriod of the repository's garbage collector "
-            "configuration (set over REST), or 3d; that of an earlier plan does not apply.",
+            "configuration (set over REST), or 3d. The grace period of an earlier plan is not"
+            " used.",
         ),
     ] = None
     engine: RunEngineOption = None

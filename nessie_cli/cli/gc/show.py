@@ -32,6 +32,7 @@ _CANDIDATES = (
 )
 _KEPT = (Column("OUTCOME"), Column("LOCATION", "key", "fold"), Column("WHY", room="fold"))
 _SECONDS_PER_DAY = 86_400
+_SECONDS_PER_HOUR = 3_600
 
 
 class Options(RunOptions, frozen=True, kw_only=True):
@@ -213,7 +214,7 @@ def _properties(result: ShownCollectorRun, output: Output) -> Iterator[tuple[str
         young = counted(counts.get("young", 0), "file")
         yield (
             "grace",
-            f"{result.grace_seconds / _SECONDS_PER_DAY:g} days; {young} changed within it",
+            f"{_period(result.grace_seconds)}; {young} changed within it",
         )
     if result.digest:
         yield "digest", result.digest
@@ -225,3 +226,9 @@ def _properties(result: ShownCollectorRun, output: Output) -> Iterator[tuple[str
         )
     if result.failure:
         yield "error", result.failure
+
+
+def _period(seconds: int) -> str:
+    if seconds < _SECONDS_PER_DAY:
+        return f"{seconds / _SECONDS_PER_HOUR:g} hours"
+    return f"{seconds / _SECONDS_PER_DAY:g} days"

@@ -42,8 +42,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
     A..B is the same as A B; A...B compares the merge base of A and B with B. --staged compares the
     head of the current branch with the staged batch, and takes no revision. When stdout is not a
-    terminal, each line has the tab-separated fields change, key, field, before, after. -q prints
-    nothing, and exits with 1 if there are differences. With --json, -q has no effect.
+    terminal, each line has the tab-separated fields change, key, field, before, after. The global
+    option -q prints nothing, and exits with 1 if there are differences. With --json, -q is ignored.
     """
 
     words: Annotated[

@@ -14,6 +14,7 @@ from nessie_cli.cli.content.shown import ShownContent, print_content, shown_cont
 from nessie_cli.cli.log.changes import changes_in
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import LogEntry
 from nessie_cli.render.changes import Change
 from nessie_cli.render.history import NO_NAMES, LoggedCommit, Names, show_lines
@@ -58,7 +59,10 @@ class ShownCommit(Result, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> ShownCommit | ShownContent:
     """Reads the commit, or the content of REV:KEY."""
     before, keys = split_keys(app, options.words or [], 1, USAGE)
-    if before and not keys and (found := split_content(before[0])) is not None:
+    if before and (found := split_content(before[0])) is not None:
+        if keys or options.deep:
+            other = "keys after --" if keys else "--deep"
+            raise InvalidInput(f"{before[0]} shows one content, so {other} cannot be used with it")
         return shown_content(app, found[1], found[0])
     repository = app.repository()
     entry = repository.commit_at(app.revision(before[0] if before else None))

@@ -55,8 +55,9 @@ _SIZE = (Column("KEY", "key", "fold"), _number("ROWS"), _number("FILES"), _numbe
 class Options(Struct, frozen=True, kw_only=True):
     """Count commits by author, by day and by key.
 
-    Each day also shows how many tables and contents (without namespaces) existed at its end. Days
-    are in UTC. History is counted along first parents, so a merge is one commit.
+    The line of a day also shows how many tables and contents (without namespaces) existed at its
+    end. Days are in UTC. A commit with several authors counts for the first one. History is counted
+    along first parents, so a merge is one commit.
 
     When stdout is not a terminal, the first field of each line is the kind of count: `author`,
     `day`, `key` or, with --sizes, `table`.
@@ -242,7 +243,8 @@ def show(result: Statistics, output: Output) -> None:
     """Prints a table for each subject, and sums on stderr."""
     _print_tables(result, output.out)
     more = result.keys - len(result.most_changed)
-    hidden = f", {more:,} of which are not shown (-n)" if more else ""
+    verb = "is" if more == 1 else "are"
+    hidden = f", {more:,} of which {verb} not shown (-n)" if more else ""
     output.note(
         f"{counted(result.count.commits, 'commit')} changed {counted(result.keys, 'key')}{hidden}"
     )

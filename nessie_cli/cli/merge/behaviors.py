@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.input import read_bytes
 from nessie_cli.cli.merge.commits import changes_of_commits
+from nessie_cli.cli.staging.commit_meta import message_of_paragraphs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -56,16 +57,17 @@ def is_empty(repository: Repository, branch: str) -> bool:
 # -- commit metadata -------------------------------------------------------------------------------
 
 
-def meta_of_merge(app: Invocation, message: str | None, source: str, branch: str) -> CommitMeta:
+def meta_of_merge(
+    app: Invocation, paragraphs: Sequence[str] | None, source: str, branch: str
+) -> CommitMeta:
     """Returns the metadata of a merge commit.
 
-    The default message is that of git: `Merge branch 'nightly' into main`.
+    The default message is in the style of git: `Merge branch 'nightly' into main`.
     """
-    _refuse_empty_message(message)
     author = app.author()
     authors = (author,) if author else ()
-    if message is not None:
-        return CommitMeta(message, authors=authors)
+    if paragraphs:
+        return CommitMeta(message_of_paragraphs(paragraphs), authors=authors)
     spec = app.revision(source)
     found = app.repository().resolve(spec)
     if spec.name and spec.name == found.name and not spec.steps and not spec.hash:
@@ -78,15 +80,15 @@ def meta_of_merge(app: Invocation, message: str | None, source: str, branch: str
 
 
 def meta_of_transplant(
-    app: Invocation, message: str | None, commits: Sequence[str]
+    app: Invocation, paragraphs: Sequence[str] | None, commits: Sequence[str]
 ) -> CommitMeta | None:
     """Returns the metadata of a transplanted commit with another message.
 
     Without a message returns None: each commit keeps its metadata.
     """
-    _refuse_empty_message(message)
-    if message is None:
+    if not paragraphs:
         return None
+    message = message_of_paragraphs(paragraphs)
     if len(commits) > 1:
         raise InvalidInput(
             f"-m: replaces the message of a single commit, and there are {len(commits)}. Hint:"
@@ -94,11 +96,6 @@ def meta_of_transplant(
         )
     meta = app.repository().commit_at(Revision(None, commits[0])).meta
     return CommitMeta(message, meta.authors, meta.signed_off_by, meta.author_time, meta.properties)
-
-
-def _refuse_empty_message(message: str | None) -> None:
-    if message is not None and not message.strip():
-        raise InvalidInput("-m: the message is empty. Hint: omit -m for the default message")
 
 
 # -- decisions about keys --------------------------------------------------------------------------

@@ -38,16 +38,17 @@ class Options(MergingOptions, frozen=True, kw_only=True):
 
     Prints a line for each key that the source changed: the key, its result (merged, theirs or
     ours), and its snapshot or version on the target before the merge (ours) and on the source
-    (theirs). A key that both sides changed in the same way needs no merge, and is omitted unless an
-    option decides about it.
+    (theirs). A key that both sides changed in the same way is listed only if --ours, --theirs,
+    --resolve or --behavior decides it. A namespace that both sides created is listed only if ours
+    is kept; otherwise theirs is taken.
 
-    If the merge would change no key of the target, no commit is written, and the next merge
-    compares the same keys again.
+    If nothing is taken from the source, no commit is written, and the next merge compares the same
+    keys again.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
         **WORDS_OF_MERGES,
-        "message": "The commit message. Default: that of git, such as Merge branch 'x' into main.",
+        "message": "Default: in the style of git, such as Merge branch 'x' into main.",
     }
     source: Annotated[
         str, typer.Argument(metavar="FROM", help="The branch, tag or commit to merge.")

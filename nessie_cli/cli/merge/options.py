@@ -44,8 +44,13 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
     """The options that decide conflicts of a merge or transplant."""
 
     message: Annotated[
-        str | None,
-        typer.Option("-m", "--message", metavar="MSG", help="{message}"),
+        list[str] | None,
+        typer.Option(
+            "-m",
+            "--message",
+            metavar="MSG",
+            help="The commit message; repeat for paragraphs. {message}",
+        ),
     ] = None
     resolve: Annotated[
         list[str] | None,

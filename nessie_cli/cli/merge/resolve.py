@@ -73,7 +73,7 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
 
     WORDS: ClassVar[Mapping[str, str]] = {
         **WORDS_OF_MERGES,
-        "message": "The commit message. Without it, the batch stays staged, a merge or revert has"
+        "message": "Without it, the batch stays staged, a merge or revert has"
         " its default message, and a transplant keeps its messages. Not for a transplant of several"
         " commits.",
         "combine": "For a merge or transplant: combine",
@@ -282,4 +282,4 @@ def _batch_decisions(options: Options, app: Invocation) -> Decisions:
 
 
 def _message(options: Options) -> str | None:
-    return None if options.message is None else message_of_paragraphs([options.message])
+    return None if not options.message else message_of_paragraphs(options.message)

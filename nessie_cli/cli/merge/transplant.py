@@ -49,7 +49,7 @@ class Options(MergingOptions, frozen=True, kw_only=True):
 
     WORDS: ClassVar[Mapping[str, str]] = {
         **WORDS_OF_MERGES,
-        "message": "Replace the commit message. Only for a single commit.",
+        "message": "Only for a single commit. Default: each commit keeps its message.",
     }
     words: Annotated[
         list[str],

@@ -38,8 +38,8 @@ _AT_ONCE = 1000
 class Options(ReferenceOptions, frozen=True, kw_only=True):
     """List, create, delete, rename or assign tags.
 
-    -v adds the time and the author of the tagged commit, and the first line of the tag's message. A
-    tag without a message shows that of its commit.
+    -v adds the time and the author of the tagged commit, and the first line of the tag's message.
+    For a tag without a message, it is the first line of the commit's message.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
@@ -57,7 +57,7 @@ class Options(ReferenceOptions, frozen=True, kw_only=True):
     ] = None
     message: Annotated[
         str | None,
-        typer.Option("-m", "--message", metavar="MSG", help="Create the tag with this message."),
+        typer.Option("-m", "--message", metavar="MSG", help="The message of a new tag."),
     ] = None
 
     @property

@@ -42,6 +42,7 @@ def _perform(
     refuse_empty("NAME [START]", *options.texts)
     if len(options.actions) > 1:
         raise InvalidInput(f"{' and '.join(options.actions)} cannot be used together")
+    _refuse_without_effect(options)
     if options.show_current:
         return _show_current(app)
     if options.lists or not (options.actions or options.words):
@@ -53,6 +54,25 @@ def _perform(
     if options.assign:
         return assign(options, app, type_)
     return create(options, app, type_, message or "")
+
+
+def _refuse_without_effect(options: ReferenceOptions) -> None:
+    """Raises `InvalidInput` for a condition that the selected action does not check."""
+    changes = options.deletes or options.rename or options.assign
+    conditions = {
+        "--if-exists": options.if_exists and not changes,
+        "--expected-hash": options.expected_hash and not changes,
+        "--if-not-exists": options.if_not_exists
+        and (changes or options.lists or not options.words),
+    }
+    for option, has_no_effect in conditions.items():
+        if has_no_effect:
+            needs = (
+                "a NAME to create"
+                if option == "--if-not-exists"
+                else f"-d, {options.rename_option} or -f"
+            )
+            raise InvalidInput(f"{option} needs {needs}")
 
 
 def _show_current(app: Invocation) -> SingleReference | None:

@@ -64,10 +64,10 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--allowed-host",
             metavar="NAME",
-            help="Answer under this host name; repeatable, or with commas. Loopback names and the"
-            " name of --host are always accepted. Default: NESSIE_ALLOWED_HOSTS. Without either, an"
-            " address that other machines can reach is answered under every IP address, and under"
-            " every name if all callers must authenticate. Also has the effect of --insecure.",
+            help="Answer under this host name; repeatable, or with commas. Implies --insecure."
+            " localhost, loopback addresses and the name of --host are always accepted. Default:"
+            " NESSIE_ALLOWED_HOSTS. Without either, a server that other machines can reach answers"
+            " under every IP address, and under every name if all callers must authenticate.",
         ),
     ] = None
     workers: Annotated[
@@ -156,7 +156,7 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--tls-key",
             metavar="FILE",
-            help="The file with the private key. Default: that of --tls-cert. If the key is"
+            help="The file with the private key. Default: the file of --tls-cert. If the key is"
             " encrypted, NESSIE_TLS_KEY_PASSWORD contains the password.",
         ),
     ] = None

@@ -60,7 +60,7 @@ class Settings(NamedTuple):
     def hosts(self) -> Hosts:
         """The names under which the server answers."""
         if is_loopback(self.host):
-            return Hosts(self.allowed_hosts)
+            return Hosts((*self.allowed_hosts, self.host))
         # With required tokens, a page cannot act for a user, under whatever name.
         every = (
             self.security.authenticates and not self.security.anonymous and not self.allowed_hosts

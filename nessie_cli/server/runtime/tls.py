@@ -41,7 +41,9 @@ class Tls(NamedTuple):
         Raises `InvalidInput`, or `NotAllowed` for an exposed key.
         """
         key = self.key or self.certificate
-        encrypted = b"ENCRYPTED" in read_guarded(key, SECRET, "TLS key")
+        encrypted = b"ENCRYPTED" in read_guarded(
+            key, SECRET, "TLS key" if self.key else "TLS certificate with the key"
+        )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         password = self.password.reveal() if self.password else ""
