@@ -136,6 +136,14 @@ def test_an_applied_run_says_how_many_candidates_are_deleted(place) -> None:
     assert f"{deleted} of {deleted} candidates deleted" in place("gc", "show").out
 
 
+def test_show_names_the_settings_of_a_run(place, monkeypatch) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__S3__REGION", "eu-west-1")
+    place("gc", "mark", "--snapshots", "referenced", "--catalog", "lake")
+    lines = [line.split() for line in place("gc", "show").lines]
+    for setting in ("snapshots referenced", "engine local", "catalog lake"):
+        assert setting.split() in lines
+
+
 # -- files that are kept -------------------------------------------------------------------------
 def test_a_deleted_branch_that_undo_restores_has_its_files(place) -> None:
     before = place.only()

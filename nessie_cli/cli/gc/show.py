@@ -46,8 +46,8 @@ class Options(RunOptions, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--kept",
-            help="List the candidates that `gc apply` did not delete, and why. Requires an applied"
-            " run.",
+            help="List the candidates that `gc apply` kept or could not delete, and why. Requires"
+            " an applied run.",
         ),
     ] = False
 
@@ -200,6 +200,10 @@ def _properties(result: ShownCollectorRun, output: Output) -> Iterator[tuple[str
     cutoffs = [f"{pattern}={policy}" for pattern, policy in result.cutoffs]
     yield "retention", ", ".join([*cutoffs, f"all others={result.default_cutoff}"])
     yield "durations from", instant(result.reference_time) or ""
+    yield "snapshots", result.snapshots
+    yield "engine", result.engine
+    if result.catalog:
+        yield "catalog", result.catalog
     yield "references", f"{len(result.references):,}"
     if result.references:
         has_reflog = "positions" in counts
