@@ -23,7 +23,7 @@ class Options(RunOptions, frozen=True, kw_only=True):
     """Delete those candidates of a run that are still unreachable.
 
     Run `nessie gc approve` first. Verifies the store and marks again before deleting. A store
-    behind a server is not verified: run `nessie fsck` on the server's machine first. Keeps
+    behind a server is not verified: run `nessie fsck` on the server's store first. Keeps
     candidates that have become reachable, have changed, belong to an unreadable content, or are
     outside the --warehouse locations of the plan. Checks the references before each batch of files.
     If interrupted, run the same command again to resume.

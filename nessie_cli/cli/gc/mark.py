@@ -35,10 +35,11 @@ class Snapshots(StrEnum):
 class Options(FolderOptions, frozen=True, kw_only=True):
     """Begin a run: find every table file that a live commit can reach.
 
-    The newest commit of each reference is always live. So is each commit that `nessie undo` can
-    restore (setting reflog-expiry, 90 days), and so are contents staged or stashed in this
-    workspace. Retention policies define how much older history is live. Nothing is deleted. Exits
-    with 8 if a content could not be read; its files are kept.
+    The newest commit of each reference is always live. So are the commits before and after each
+    move of a reference within reflog-expiry (a setting, by default 90 days), which `nessie undo`
+    can restore, and the contents staged or stashed in this workspace. Retention policies define how
+    much older history is live. Nothing is deleted. Exits with 8 if a live content could not be
+    read; its files are kept.
     """
 
     cutoffs: Annotated[
@@ -77,7 +78,8 @@ class Options(FolderOptions, frozen=True, kw_only=True):
         typer.Option(
             "--snapshots",
             help="listed (default): keep all snapshots in the metadata file of a live table."
-            " referenced: keep only the snapshot that the content names.",
+            " referenced: keep only the snapshot that the content names, and those of the table's"
+            " own branches and tags.",
         ),
     ] = None
     catalog: Annotated[
@@ -95,8 +97,9 @@ class Options(FolderOptions, frozen=True, kw_only=True):
         typer.Option(
             "--resume",
             metavar="RUN",
-            help="Resume an interrupted run with its own settings. Of the other options, only"
-            " --engine (default: NESSIE_ENGINE, or that of the run) and --runs are allowed.",
+            help="Resume an interrupted or failed mark with the settings of its run. Cannot be"
+            " combined with options for these settings. Default of --engine: NESSIE_ENGINE, or the"
+            " engine of the run.",
         ),
     ] = None
 

@@ -29,12 +29,12 @@ DEFAULT_GRACE = 3 * 86_400
 class Options(RunOptions, frozen=True, kw_only=True):
     """Find the candidates of a marked run: unreachable files older than the grace period.
 
-    Run `nessie gc mark` first. Lists the files of every table and view that a commit of the store
-    records, including dropped ones, if its location is inside a --warehouse. Deletes nothing: `gc
-    approve` and `gc apply` come next. A new plan makes an earlier approval invalid.
+    Run `nessie gc mark` first. Searches the locations of tables and views, including dropped ones,
+    that are inside a --warehouse. Deletes nothing: `gc approve` and `gc apply` come next. A new
+    plan makes an earlier approval invalid.
 
     Verifies the store first, except the store behind a server. The exit status is 7 if the store is
-    damaged, and 8 if a content or a folder could not be read; its files are kept.
+    damaged, and 8 if a live content or a folder could not be read; its files are kept.
     """
 
     warehouses: Annotated[
@@ -42,8 +42,8 @@ class Options(RunOptions, frozen=True, kw_only=True):
         typer.Option(
             "--warehouse",
             metavar="LOCATION",
-            help="Delete only files below this location. Repeatable. Required for the first plan "
-            "of a run. Default of a later plan: the locations of the one before.",
+            help="Only files below this location can become candidates. Repeatable. Required for"
+            " the first plan of a run. Default of a later plan: the locations of the one before.",
         ),
     ] = None
     grace: Annotated[
