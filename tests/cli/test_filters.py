@@ -169,6 +169,14 @@ def test_show_current(nessie, branches) -> None:
     assert nessie("branch", "--show-current", "--json").json["reference"]["name"] == "dev"
 
 
+def test_show_current_refuses_names_and_filters(nessie, branches) -> None:
+    for words in (("main",), ("-l", "main"), ("--merged",), ("--sort", "time")):
+        ran = nessie("branch", "--show-current", *words)
+        assert (ran.code, ran.out) == (2, "")
+        assert "--show-current prints one name" in ran.err
+    assert nessie("tag", "--show-current", "v1").code == 2
+
+
 def test_extended_is_verbose(nessie, branches) -> None:
     assert nessie("branch", "-x") == nessie("branch", "-v")
     assert (

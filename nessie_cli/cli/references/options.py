@@ -91,7 +91,7 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "-x",
             "--extended",
-            help="Print the same columns as -v.",
+            help="List with the same columns as -v.",
         ),
     ] = False
     delete: Annotated[
@@ -99,8 +99,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "-d",
             "--delete",
-            help="Delete {references}: -d NAME... If some do not exist or are protected, the others"
-            " are deleted, and the exit status is 8.",
+            help="Delete {references}: -d NAME... The exit status is 8 if only some of them were"
+            " deleted.",
         ),
     ] = False
     force_delete: Annotated[

@@ -44,6 +44,10 @@ def _perform(
         raise InvalidInput(f"{' and '.join(options.actions)} cannot be used together")
     _refuse_without_effect(options)
     if options.show_current:
+        if options.words or options.list_ or options.selects:
+            raise InvalidInput(
+                "--show-current prints one name, so it takes no NAME and no option of a list"
+            )
         return _show_current(app)
     if options.lists or not (options.actions or options.words):
         return list_references(options, app, type_)

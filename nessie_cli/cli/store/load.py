@@ -25,7 +25,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     The store can be SQLite or PostgreSQL (--store) and is created if it does not exist. A store
     counts as empty if it is as `nessie init` creates it. All hashes are kept. If the load fails,
-    the store is unchanged.
+    nothing is loaded.
     """
 
     file: Annotated[
