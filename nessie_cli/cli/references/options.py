@@ -99,8 +99,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "-d",
             "--delete",
-            help="Delete {references}: -d NAME... If some do not exist or are protected, the others"
-            " are deleted, and the exit status is 8.",
+            help="Delete {references}: -d NAME... Exits with 8 if it deletes some and fails for"
+            " others.",
         ),
     ] = False
     force_delete: Annotated[
@@ -150,8 +150,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--yes",
             "-y",
-            help="Skip the confirmation. nessie asks before it makes commits unreachable, and only"
-            " on a terminal; scripts are not asked.",
+            help="Skip the confirmation. nessie asks only on a terminal, and only before it makes"
+            " commits unreachable.",
         ),
     ] = False
     dry_run: Annotated[
