@@ -190,7 +190,7 @@ def test_a_copy_starts_at_the_head_of_the_old_branch(nessie, catalog, option) ->
         (["-c", "-l", "a"], 2, "-l and -c cannot be used together"),
         (["-c", "v1", "new"], 2, "`nessie branch new v1` creates a branch there"),
         (["-c", "nowhere", "new"], 4, "nowhere"),
-        (["-c", "main", "new", "--expected-hash", "main"], 2, "--expected-hash guards"),
+        (["-c", "main", "new", "--expected-hash", "main"], 2, "--expected-hash needs -d, -m or -f"),
         (["-c", "main", "a..b"], 2, "a..b"),
         (["--copy", "-d", "a"], 2, "-d and -c cannot be used together"),
     ],

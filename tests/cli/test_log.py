@@ -282,7 +282,10 @@ def test_a_custom_template(nessie, catalog) -> None:
     assert nessie("log", "-n", "1", "--format", "%p", "v1").lines == [
         catalog.repository.resolve("main~1").hash[:12]
     ]
-    assert nessie("log", "--format", "oneline").out == nessie("log", "--oneline").out
+    for more in ([], ["--stat"], ["--json"]):
+        assert (
+            nessie("log", "--format", "oneline", *more).out == nessie("log", "--oneline", *more).out
+        )
 
 
 def test_a_template_shows_control_characters_of_the_store_escaped_and_its_own_raw(

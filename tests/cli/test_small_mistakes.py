@@ -1,5 +1,7 @@
 """What the command line says to small mistakes."""
 
+import json
+
 import pytest
 
 
@@ -105,6 +107,13 @@ def test_init_says_that_the_store_of_a_workspace_was_missing(nessie, tmp_path) -
         (["branch", "-l", "--expected-hash", "main"], "--expected-hash needs -d, -m or -f"),
         (["tag", "-d", "v1", "--if-not-exists"], "--if-not-exists needs a NAME to create"),
         (["tag", "--if-not-exists"], "--if-not-exists needs a NAME to create"),
+        (["branch", "-c", "main", "x", "--if-exists"], "--if-exists needs -d, -m or -f"),
+        (["branch", "--show-current", "main"], "--show-current takes no names"),
+        (["branch", "--show-current", "--merged", "main"], "--show-current takes no names"),
+        (["tag", "--show-current", "-x"], "--show-current takes no names"),
+        (["log", "--name-status", "-p"], "--name-status and -p cannot be used together"),
+        (["log", "--oneline", "--format", "%h"], "--format and --oneline cannot be used together"),
+        (["init", "new", "--store", "x", "--profile", "p"], "--store and --profile cannot be used"),
         (["show", "v1:db.orders", "--", "db"], "v1:db.orders shows one content, so keys after --"),
         (["show", "v1:db.orders", "--deep"], "v1:db.orders shows one content, so --deep"),
         (
@@ -119,3 +128,14 @@ def test_an_option_without_effect_is_refused(nessie, catalog, argv, line) -> Non
     ran = nessie(*argv)
     assert (ran.code, line in ran.err) == (2, True), ran.err
     assert nessie("branch").out + nessie("tag").out == before
+
+
+def test_a_blank_message_in_a_batch_file_is_no_message(nessie, catalog, tmp_path) -> None:
+    operation = {"type": "DELETE", "key": {"elements": ["db", "orders"]}}
+    batch = tmp_path / "batch.json"
+    batch.write_text(json.dumps({"commitMeta": {"message": " "}, "operations": [operation]}))
+    before = catalog.head("main")
+    ran = nessie("commit", "--batch", str(batch))
+    assert (ran.code, "a commit needs a message" in ran.err) == (2, True), ran.err
+    assert catalog.head("main") == before
+    assert nessie("commit", "--batch", str(batch), "-m", "drop orders").code == 0

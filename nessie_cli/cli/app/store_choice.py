@@ -99,13 +99,17 @@ class StoreChoice:
 
     def url(self) -> str:
         """Returns the URL of the store. Raises `StoreNotFound` if nothing names one."""
-        if self._options.store and self._options.profile:
-            raise InvalidInput("--store and --profile cannot be used together: both name the store")
+        self.refuse_two_stores()
         named = self.profile.store if self.profile_name and self.profile else None
         url = named or self.nearer_store or (self.profile.store if self.profile else None)
         if url is None:
             raise StoreNotFound(NO_STORE)
         return url
+
+    def refuse_two_stores(self) -> None:
+        """Raises `InvalidInput` if two options name the store."""
+        if self._options.store and self._options.profile:
+            raise InvalidInput("--store and --profile cannot be used together: both name the store")
 
     def origin(self) -> str:
         """Returns the source of the store's URL, such as an option, a variable or a profile."""

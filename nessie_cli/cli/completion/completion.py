@@ -26,7 +26,7 @@ class Shell(StrEnum):
 class Options(Struct, frozen=True, kw_only=True):
     """Print the completion script of a shell.
 
-    To load it in every shell, add one line to the shell's configuration. For bash, add
+    To load it in every new shell, add one line to the shell's configuration. For bash, add
     `source <(nessie completion bash)` to ~/.bashrc. For zsh, add `source <(nessie completion zsh)`
     to ~/.zshrc, after `compinit`. For fish, add `nessie completion fish | source` to
     ~/.config/fish/config.fish.

@@ -29,8 +29,8 @@ _PROGRAM = "nessie"
 class Options(Struct, frozen=True, kw_only=True):
     """Show the manual page of a command or topic.
 
-    Without a name, shows the page of nessie itself. On a terminal, long pages go to the pager;
-    otherwise the page is plain text. The program `man` is not needed.
+    Without a name, shows the page of nessie itself. On a terminal, a long page goes to the pager.
+    The program `man` is not needed.
     """
 
     words: Annotated[

@@ -42,7 +42,10 @@ class Options(SelectionOptions, frozen=True, kw_only=True):
     tab-separated fields hash, time, author, subject.
     """
 
-    oneline: Annotated[bool, typer.Option("--oneline", help="Show one line per commit.")] = False
+    oneline: Annotated[
+        bool,
+        typer.Option("--oneline", help="Show the hash and subject of each commit on one line."),
+    ] = False
     graph: Annotated[bool, typer.Option("--graph", help="Draw the commit graph.")] = False
     stat: Annotated[
         bool,
@@ -56,7 +59,8 @@ class Options(SelectionOptions, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--name-status",
-            help="Show the keys of each commit: A created, M updated, D deleted, R renamed.",
+            help="Show the keys that each commit changed: A created, M updated, D deleted,"
+            " R renamed.",
         ),
     ] = False
     patch: Annotated[
@@ -152,9 +156,12 @@ def _check(options: Options, app: Invocation) -> None:
     """Raises `InvalidInput` for options that cannot be used together."""
     if options.graph and options.reverse:
         raise InvalidInput("--graph and --reverse cannot be used together")
-    if options.format_ is None:
+    if options.name_status and options.compares:
+        raise InvalidInput("--name-status and -p cannot be used together: -p also shows the keys")
+    if options.format_ in (None, ONELINE):
         return
     others = {
+        "--oneline": options.oneline,
         "--json": app.output.is_json,
         "--stat": options.stat,
         "--name-status": options.name_status,

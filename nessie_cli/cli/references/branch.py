@@ -15,7 +15,7 @@ from nessie_cli.cli.references.results import (
     SingleReference,
     show,
 )
-from nessie_cli.cli.references.work import work
+from nessie_cli.cli.references.work import refuse_without_effect, work
 from nessie_cli.model import ReferenceType
 
 __all__ = ["EXAMPLES", "Options", "run", "show"]
@@ -36,7 +36,8 @@ class Options(ReferenceOptions, frozen=True, kw_only=True):
     """List, create, delete, rename or assign branches.
 
     -v adds the last commit, and how many commits the branch is ahead of and behind the default
-    branch. Only first parents count, so a branch is still ahead after it was merged.
+    branch. Only first parents count, so a merge does not change how many commits its source is
+    ahead.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
@@ -77,5 +78,6 @@ def run(
     """Performs the selected action."""
     if options.actions == ("-c",):
         refuse_empty("-c [OLD] NEW", *options.texts)
+        refuse_without_effect(options)
         return copy(options, app)
     return work(options, app, ReferenceType.BRANCH)

@@ -23,7 +23,6 @@ def create(
     message: str = "",
 ) -> SingleReference:
     """Creates NAME at START, or at the current reference."""
-    _refuse_expected_hash(options)
     name, *rest = options.between(1, 2, "NAME [START]")
     start = rest[0] if rest else None
     if options.hash_on_ref:
@@ -34,7 +33,6 @@ def create(
 
 def copy(options: ReferenceOptions, app: Invocation) -> SingleReference:
     """Creates the branch NEW at the head of OLD, or of the current branch."""
-    _refuse_expected_hash(options)
     old, new = options.old_and_new(app.reference_name, "-c [OLD] NEW")
     source = app.repository().reference(old)
     if source.type is not ReferenceType.BRANCH:
@@ -68,9 +66,3 @@ def create_at(
             raise
         return SingleReference(existing(app, wanted.type, wanted.name), "already exists:")
     return SingleReference(created, "created")
-
-
-def _refuse_expected_hash(options: ReferenceOptions) -> None:
-    if options.expected_hash is not None:
-        guarded = f"-d, {options.rename_option} and -f"
-        raise InvalidInput(f"--expected-hash guards {guarded}; the reference does not exist yet")

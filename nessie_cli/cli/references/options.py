@@ -99,8 +99,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "-d",
             "--delete",
-            help="Delete {references}: -d NAME... The exit status is 8 if only some of them were"
-            " deleted.",
+            help="Delete {references}: -d NAME... Exits with 8 if it deletes some and fails for"
+            " others.",
         ),
     ] = False
     force_delete: Annotated[
@@ -150,8 +150,8 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--yes",
             "-y",
-            help="Skip the confirmation. nessie asks before it makes commits unreachable, and only"
-            " on a terminal; scripts are not asked.",
+            help="Skip the confirmation. nessie asks only on a terminal, and only before it makes"
+            " commits unreachable.",
         ),
     ] = False
     dry_run: Annotated[

@@ -42,12 +42,8 @@ def _perform(
     refuse_empty("NAME [START]", *options.texts)
     if len(options.actions) > 1:
         raise InvalidInput(f"{' and '.join(options.actions)} cannot be used together")
-    _refuse_without_effect(options)
+    refuse_without_effect(options)
     if options.show_current:
-        if options.words or options.list_ or options.selects:
-            raise InvalidInput(
-                "--show-current prints one name, so it takes no NAME and no option of a list"
-            )
         return _show_current(app)
     if options.lists or not (options.actions or options.words):
         return list_references(options, app, type_)
@@ -60,8 +56,12 @@ def _perform(
     return create(options, app, type_, message or "")
 
 
-def _refuse_without_effect(options: ReferenceOptions) -> None:
-    """Raises `InvalidInput` for a condition that the selected action does not check."""
+def refuse_without_effect(options: ReferenceOptions) -> None:
+    """Raises `InvalidInput` for arguments that the selected action does not use."""
+    if options.show_current and (
+        options.words or options.list_ or options.extended or options.selects
+    ):
+        raise InvalidInput("--show-current takes no names, and no options of a list")
     changes = options.deletes or options.rename or options.assign
     conditions = {
         "--if-exists": options.if_exists and not changes,

@@ -35,10 +35,11 @@ EXAMPLES = (
 class Options(Struct, frozen=True, kw_only=True):
     """Commit the staged batch, or the operations of a file.
 
-    If any operation conflicts, nothing is committed and the batch stays staged. Without a message,
-    your editor (NESSIE_EDITOR, VISUAL, EDITOR) opens on a terminal; an empty message aborts the
-    commit. Without a terminal, a message is required. --batch reads REST JSON ({"commitMeta": ...,
-    "operations": [...]} or a list of operations) or JSON lines, one operation per line.
+    If any operation conflicts, nothing is committed and the batch stays staged. The message is that
+    of -m, -F or --batch; otherwise your editor (NESSIE_EDITOR, VISUAL, EDITOR) opens, which needs a
+    terminal. An empty message aborts the commit. --batch reads REST JSON ({"commitMeta": ...,
+    "operations": [...]} or a list of operations) or JSON lines, one operation per line. Options
+    override commitMeta, and commitMeta overrides their defaults.
     """
 
     message: Annotated[
@@ -82,15 +83,17 @@ class Options(Struct, frozen=True, kw_only=True):
         str | None,
         typer.Option(
             metavar="HASH",
-            help="The commit on which the changes are based; the branch must contain it. A"
-            " deletion, a rename or an operation of --batch conflicts if its key has changed since"
-            " that commit. A staged update is compared with the content on which it was staged.",
+            help="The commit on which the changes are based, in the first-parent history of the"
+            " branch. An operation conflicts if its key has another content now than at that"
+            " commit, unless it has an expected content, as a staged update has.",
         ),
     ] = None
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Check whether the commit would succeed, and write nothing."
+            "--dry-run",
+            help="Check whether the store would accept the commit, and write nothing. Needs no"
+            " message.",
         ),
     ] = False
 
@@ -98,7 +101,9 @@ class Options(Struct, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> Committed:
     """Commits."""
     written, operations = (None, None) if options.batch is None else _batch_from(app, options.batch)
-    text = message_of(options.message, options.file) or (written.message if written else None)
+    text = message_of(options.message, options.file)
+    if text is None and written and written.message.strip():
+        text = written.message
     branch = app.reference_name()
     with _message(app, options, text, branch) as message:
         meta = meta_of(

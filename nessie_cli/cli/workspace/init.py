@@ -50,7 +50,7 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--default-branch",
             metavar="NAME",
-            help="The default branch of a new store. Ignored if the store exists.",
+            help="The default branch of a new store. An existing store keeps its own.",
         ),
     ] = "main"
 
@@ -116,6 +116,7 @@ def show(result: Initialised, output: Output) -> None:
 
 def _named_store(app: Invocation) -> tuple[str, str | None]:
     """Returns the option or variable that names the store, and its value."""
+    app.store.refuse_two_stores()
     for origin, value in (
         ("--store", app.options.store),
         (env.STORE, env.variable(env.STORE)),
