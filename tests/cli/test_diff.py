@@ -91,6 +91,16 @@ def test_quiet_prints_nothing_and_sets_the_exit_code_as_in_git(nessie, sides) ->
     ), "a document is no remark"
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("--stat", "--name-status"), ("--stat", "--name-only"), ("--name-status", "--name-only")],
+)
+def test_two_formats_are_refused(nessie, sides, first, second) -> None:
+    ran = nessie("diff", "v1", "feature", second, first)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{first} and {second} cannot be used together" in ran.err
+
+
 def test_json_has_the_shape_of_rest(nessie, sides) -> None:
     found = nessie("diff", "v1", "feature", "--json").json
     assert found["hasMore"] is False

@@ -30,7 +30,7 @@ _COLUMNS = (
 class Options(Struct, frozen=True, kw_only=True):
     """Show the commit that last changed each key.
 
-    Only first parents are followed, so a merged change is shown with its merge commit.
+    Only first parents are followed: a change that came by a merge is shown with the merge commit.
 
     When stdout is not a terminal, each line has the tab-separated fields key, hash, time, author,
     subject.

@@ -42,8 +42,9 @@ class Options(Struct, frozen=True, kw_only=True):
 
     A..B is the same as A B; A...B compares the merge base of A and B with B. --staged compares the
     head of the current branch with the staged batch, and takes no revision. When stdout is not a
-    terminal, each line has the tab-separated fields change, key, field, before, after. The global
-    option -q prints nothing, and exits with 1 if there are differences. With --json, -q is ignored.
+    terminal, each line of the default format has the tab-separated fields change, key, field,
+    before, after. The global option -q prints no differences, and exits with 1 if there are any.
+    With --json, -q is ignored.
     """
 
     words: Annotated[
@@ -59,28 +60,32 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--staged",
             "--cached",
-            help="Show the staged changes, as `nessie commit` would make them.",
+            help="Show the staged changes.",
         ),
     ] = False
     stat: Annotated[
-        bool, typer.Option("--stat", help="Show each key with the names of its changed fields.")
+        bool,
+        typer.Option(
+            "--stat",
+            help="Show each key with the names of its changed fields, or with the type of a created"
+            " or deleted content.",
+        ),
     ] = False
     name_status: Annotated[
         bool,
         typer.Option(
-            "--name-status", help="Show only keys: A created, M updated, D deleted, R renamed."
+            "--name-status",
+            help="Show each key with a letter: A created, M updated, D deleted, R renamed.",
         ),
     ] = False
     name_only: Annotated[
         bool,
-        typer.Option(
-            "--name-only", help="Show only keys. A renamed content is listed under its new key."
-        ),
+        typer.Option("--name-only", help="Show only keys, and for a rename only the new key."),
     ] = False
     deep: DeepOption = False
     exit_code: Annotated[
         bool,
-        typer.Option("--exit-code", help="Exit with 1 if there are differences, otherwise with 0."),
+        typer.Option("--exit-code", help="Exit with 1 if there are differences."),
     ] = False
 
     @property
@@ -115,10 +120,7 @@ class Diff(Page, frozen=True, kw_only=True):
 
 def run(options: Options, app: Invocation) -> Diff:
     """Finds the differences. They are read while they are printed."""
-    if options.deep and (options.stat or options.name_status or options.name_only):
-        raise InvalidInput(
-            "--deep compares field by field; omit --stat, --name-status and --name-only"
-        )
+    _check(options)
     words, prefixes = split_keys(app, options.words or [], 2, USAGE)
     if options.staged:
         before, after, changes = _staged(words, prefixes, app)
@@ -146,6 +148,22 @@ def run(options: Options, app: Invocation) -> Diff:
 def show(result: Diff, output: Output) -> None:
     """Prints the changes in the selected form."""
     result.options.print_changes(result.changes, output.out)
+
+
+def _check(options: Options) -> None:
+    """Raises `InvalidInput` for options that cannot be used together."""
+    forms = {
+        "--stat": options.stat,
+        "--name-status": options.name_status,
+        "--name-only": options.name_only,
+    }
+    given = [name for name, is_given in forms.items() if is_given]
+    if options.deep and given:
+        raise InvalidInput(
+            "--deep compares field by field; omit --stat, --name-status and --name-only"
+        )
+    if len(given) > 1:
+        raise InvalidInput(f"{given[0]} and {given[1]} cannot be used together")
 
 
 def _sides(words: Sequence[str], app: Invocation) -> tuple[Revision, Revision]:

@@ -55,9 +55,10 @@ _SIZE = (Column("KEY", "key", "fold"), _number("ROWS"), _number("FILES"), _numbe
 class Options(Struct, frozen=True, kw_only=True):
     """Count commits by author, by day and by key.
 
-    The line of a day also shows how many tables and contents (without namespaces) existed at its
-    end. Days are in UTC. A commit with several authors counts for the first one. History is counted
-    along first parents, so a merge is one commit.
+    The line of a day also shows how many tables and contents (without namespaces) existed after its
+    last counted commit. Days are in UTC. A commit with several authors counts for the first one.
+    Only first parents are followed: a merge is one commit, and A..B begins after the newest commit
+    that A and B share along first parents.
 
     When stdout is not a terminal, the first field of each line is the kind of count: `author`,
     `day`, `key` or, with --sizes, `table`.
@@ -85,7 +86,8 @@ class Options(Struct, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--sizes",
-            help="Also show the largest Iceberg tables. This reads the metadata file of each one.",
+            help="Also show the largest Iceberg tables. This reads the metadata files of all of"
+            " them.",
         ),
     ] = False
     engine: EngineOption = None
