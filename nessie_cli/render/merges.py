@@ -65,10 +65,16 @@ def merge_headline(result: MergeResult, verb: str, source: str, terminal: Termin
         detail.behavior is MergeBehavior.DROP and detail.source != detail.target
         for detail in result.details
     ):
-        return [
+        kept = [
             Span("no commit was written: "),
             Span(result.target_branch, "name"),
-            Span(" keeps its contents; the next merge of "),
+            Span(" keeps its contents"),
+        ]
+        if verb == "transplanted":
+            return kept
+        return [
+            *kept,
+            Span("; the next merge of "),
             Span(source, "name"),
             Span(" compares them again"),
         ]
