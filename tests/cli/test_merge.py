@@ -188,9 +188,10 @@ def test_a_file_does_not_resolve_two_contents_with_one_key(nessie, catalog, tmp_
         "nessie merge feature --theirs db.new",
         "nessie merge feature --ours db.new",
     ]
-    assert "nessie resolve merge feature\n" in nessie(
-        "merge", "feature", "--resolve=db.new=new.json"
-    ).err
+    assert (
+        "nessie resolve merge feature\n"
+        in nessie("merge", "feature", "--resolve=db.new=new.json").err
+    )
 
 
 def test_a_key_is_decided_once(nessie, conflict) -> None:
