@@ -272,7 +272,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "blame": CommandEntry("log.blame", "Show the commit that last changed each key.", HISTORY),
     "reflog": CommandEntry(
         "undo.reflog",
-        "Show the operations on a reference, newest first: when, by whom and why.",
+        "Show the operations on a reference, newest first.",
         HISTORY,
     ),
     "undo": CommandEntry(

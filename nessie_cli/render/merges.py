@@ -65,12 +65,13 @@ def merge_headline(result: MergeResult, verb: str, source: str, terminal: Termin
         detail.behavior is MergeBehavior.DROP and detail.source != detail.target
         for detail in result.details
     ):
+        # Without a commit, the merge base stays the same. A transplant has none.
+        again = [Span("; the next merge of "), Span(source, "name"), Span(" compares them again")]
         return [
             Span("no commit was written: "),
             Span(result.target_branch, "name"),
-            Span(" keeps its contents; the next merge of "),
-            Span(source, "name"),
-            Span(" compares them again"),
+            Span(" keeps its contents"),
+            *(again if verb == "merged" else ()),
         ]
     if result.resultant_hash:
         return [

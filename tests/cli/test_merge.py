@@ -161,7 +161,8 @@ def test_a_resolution_from_a_file(nessie, conflict, tmp_path) -> None:
         ("db.orders=none.json", "none.json"),
         ("db.orders=bad.json", "bad.json"),
         ("db.orders=view.json", "view.json"),
-        ("db.nothing=ok.json", "'main' has no content with this key"),
+        ("db.more=ok.json", "'main' has no content with this key"),
+        ("db.nothing=ok.json", "--resolve db.nothing: the source does not change this key"),
     ],
 )
 def test_a_resolution_that_cannot_work_is_refused_before_anything_happens(
@@ -173,6 +174,24 @@ def test_a_resolution_that_cannot_work_is_refused_before_anything_happens(
     ran = nessie("merge", "feature", "--resolve", text)
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
+
+
+def test_a_file_does_not_resolve_two_contents_with_one_key(nessie, catalog, tmp_path) -> None:
+    catalog.branch("feature")
+    catalog.create("main", "db.new")
+    catalog.create("feature", "db.new")
+    (tmp_path / "new.json").write_text(nessie("content", "show", "db.new", "--raw").out)
+    ran = nessie("merge", "feature", "--resolve", "db.new=new.json", "--json")
+    assert ran.code == 3
+    (found,) = ran.error["errorDetails"]["conflicts"]
+    assert found["resolutions"] == [
+        "nessie merge feature --theirs db.new",
+        "nessie merge feature --ours db.new",
+    ]
+    assert (
+        "nessie resolve merge feature\n"
+        in nessie("merge", "feature", "--resolve=db.new=new.json").err
+    )
 
 
 def test_a_key_is_decided_once(nessie, conflict) -> None:
@@ -217,6 +236,16 @@ def test_a_rename_that_meets_a_change_offers_to_follow_it(nessie, catalog) -> No
         None,
         7,
     )
+
+
+def test_a_rename_that_cannot_be_followed_is_not_offered_again(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.rename("feature", "db.orders", "db.sales")
+    catalog.update("feature", "db.sales", 8)
+    catalog.update("main", "db.orders", 7)
+    ran = nessie("merge", "feature", "--follow-renames")
+    assert (ran.code, ran.err.count("--follow-renames --follow-renames")) == (3, 0)
+    assert "nessie merge feature --follow-renames --theirs db.orders\n" in ran.err
 
 
 def test_a_change_that_meets_a_rename_on_the_target_offers_to_follow_it(nessie, catalog) -> None:

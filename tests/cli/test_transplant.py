@@ -119,6 +119,18 @@ def test_drop_is_reported_only_for_keys_that_conflict(nessie, feature, dry_run) 
     assert feature.snapshot("main", "db.orders") == 9
 
 
+def test_a_transplant_without_effect_promises_no_later_comparison(nessie, feature) -> None:
+    feature.update("main", "db.orders", 9)
+    ran = nessie("transplant", "feature~1", "--ours", "db.orders")
+    assert (ran.code, ran.err) == (0, "no commit was written: main keeps its contents\n")
+
+
+def test_a_file_for_a_key_that_no_commit_changes_is_refused(nessie, feature, tmp_path) -> None:
+    (tmp_path / "items.json").write_text(nessie("content", "show", "db.items", "--raw").out)
+    ran = nessie("transplant", "feature", "--resolve", "db.items=items.json")
+    assert (ran.code, "--resolve db.items: the source does not change" in ran.err) == (2, True)
+
+
 def test_a_dry_run_writes_nothing(nessie, feature) -> None:
     before = feature.head("main")
     assert nessie("transplant", "feature", "--dry-run").err.startswith("dry run, no conflicts")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.global_options import carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
+from nessie_cli.cli.merge.behaviors import key_and_file
 from nessie_cli.cli.staging.resolutions import contents_below
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.model import Conflict, ConflictType, ContentKey
@@ -31,19 +32,24 @@ def conflicts_of_merge(app: Invocation, branch: str, source: str = "") -> Iterat
     except ReferenceConflict as error:
         error.is_merge = True
         error.source = source
-        error.resolutions = found = MergeResolutions(app, branch)
+        keys = [conflict.key for conflict in error.conflicts if conflict.key is not None]
+        error.resolutions = found = MergeResolutions(app, branch, keys)
         if not all(conflict.type in BY_COMMIT for conflict in error.conflicts):
             error.resolver = found.resolver
         raise
 
 
 class MergeResolutions:
-    """Resolves a conflict by repeating the command with a decision."""
+    """Resolves a conflict by repeating the command with a decision.
 
-    def __init__(self, app: Invocation, branch: str) -> None:
+    The options `--resolve` of `keys`, which are in conflict, are not repeated.
+    """
+
+    def __init__(self, app: Invocation, branch: str, keys: Collection[ContentKey]) -> None:
         self._app = app
         self._branch = branch
-        self._again = [word for word in app.argv if word not in _NOT_REPEATED]
+        words = [word for word in app.argv if word not in _NOT_REPEATED]
+        self._again = list(_without_contents(words, keys))
 
     def __call__(self, conflict: Conflict) -> Sequence[str]:
         """Returns the command lines for a conflict."""
@@ -79,7 +85,8 @@ class MergeResolutions:
                 )
                 return [*keep, *empty]
         lines = [command_line(*again, side, str(key)) for side in ("--theirs", "--ours")]
-        if conflict.source_rename or conflict.target_rename:
+        renamed = conflict.source_rename or conflict.target_rename
+        if renamed and "--follow-renames" not in again:
             return [command_line(*again, "--follow-renames"), *lines]
         return lines
 
@@ -90,3 +97,16 @@ class MergeResolutions:
         return command_line(
             *here, "--ref", self._branch, "content", verb, *map(str, keys), *options, "-m", message
         )
+
+
+def _without_contents(words: Sequence[str], keys: Collection[ContentKey]) -> Iterator[str]:
+    """Yields the words of a command line without the options `--resolve` of some keys."""
+    rest = iter(words)
+    for word in rest:
+        option, is_joined, text = word.partition("=")
+        if option != "--resolve":
+            yield word
+            continue
+        given = [word] if is_joined else [word, next(rest)]
+        if key_and_file(text or given[-1])[0] not in keys:
+            yield from given

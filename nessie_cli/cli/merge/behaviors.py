@@ -121,12 +121,13 @@ def changed_by_commits(repository: Repository, commits: Sequence[str]) -> Change
 
 
 def refuse_unchanged(options: DecisionOptions, changed: ChangedKeys) -> None:
-    """Raises `InvalidInput` for a key of `--ours` or `--theirs` that the source does not change.
+    """Raises `InvalidInput` for a decision about a key that the source does not change.
 
     The repository may ignore the key.
     """
     named = {ContentKey.parse(text): "--ours" for text in options.ours or ()}
     named |= {ContentKey.parse(text): "--theirs" for text in options.theirs or ()}
+    named |= {key_and_file(text)[0]: "--resolve" for text in options.resolve or ()}
     if not named:
         return
     found = set(changed(KeyRange(keys=tuple(named))))
@@ -147,7 +148,7 @@ def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterat
     ):
         for text in texts or ():
             key, file = (
-                _key_and_file(text) if option == "--resolve" else (ContentKey.parse(text), "")
+                key_and_file(text) if option == "--resolve" else (ContentKey.parse(text), "")
             )
             if key in seen:
                 raise InvalidInput(f"{option} {key}: the key is already named by {seen[key]}")
@@ -173,10 +174,10 @@ def _resolved(app: Invocation, branch: str, key: ContentKey, file: str) -> KeyBe
 
 def contents_of_files(texts: Sequence[str] | None) -> dict[ContentKey, Content]:
     """Returns the contents of `--resolve KEY=FILE`. Raises `InvalidInput` that names the option."""
-    return {key: _read_content(file) for key, file in map(_key_and_file, texts or ())}
+    return {key: _read_content(file) for key, file in map(key_and_file, texts or ())}
 
 
-def _key_and_file(text: str) -> tuple[ContentKey, str]:
+def key_and_file(text: str) -> tuple[ContentKey, str]:
     """Splits `KEY=FILE`.
 
     A quoted key may contain a `=`, so the first one after a whole key counts.

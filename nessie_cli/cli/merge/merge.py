@@ -33,17 +33,15 @@ EXAMPLES = (
 class Options(MergingOptions, frozen=True, kw_only=True):
     """Merge the changes of a branch into another, as one commit.
 
-    Writes a merge commit even if a fast-forward is possible. If a key conflicts, nothing is
-    written, and the exit status is 3. `nessie resolve merge FROM` resolves conflicts one by one.
+    Never fast-forwards. If a key conflicts, nothing is written, and the exit status is 3. `nessie
+    resolve merge FROM` resolves conflicts one by one.
 
-    Prints a line for each key that the source changed: the key, its result (merged, theirs or
-    ours), and its snapshot or version on the target before the merge (ours) and on the source
-    (theirs). A key that both sides changed in the same way is listed only if --ours, --theirs,
-    --resolve or --behavior decides it. A namespace that both sides created is listed only if ours
-    is kept; otherwise theirs is taken.
+    Prints the keys that the source changed, each with its result (merged, theirs or ours) and the
+    snapshot, version or type of its content on the target before the merge (ours) and on the source
+    (theirs). A key may be missing if both sides made the same change or created the same namespace.
 
-    If nothing is taken from the source, no commit is written, and the next merge compares the same
-    keys again.
+    If --ours or --behavior drop keeps every key, no commit is written, and the next merge compares
+    the same keys again.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

@@ -58,7 +58,8 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
             "--resolve",
             metavar="KEY=FILE",
             help="Resolve KEY with the content in FILE (`content show --raw` format; - is stdin)."
-            " In a merge or transplant, both sides must have KEY. Repeatable.",
+            " In a merge or transplant, KEY must have the same content id on both sides."
+            " Repeatable.",
         ),
     ] = None
     follow_renames: Annotated[

@@ -39,11 +39,11 @@ EXAMPLES = (
 class Options(SideOptions, frozen=True, kw_only=True):
     """Commit the inverse of a commit.
 
-    A range A..B means the commits after A up to B; one commit reverts them all. If a key has
-    changed since, that is a conflict, and nothing is written; with --no-commit, the inverse is
-    staged, and `nessie commit` reports the conflict. Ours is the current state of a key,
-    theirs the state before the reverted commits. Staged changes stay staged and are not committed.
-    `nessie resolve revert REV` resolves conflicts one by one.
+    A range A..B means the commits after A up to B; one commit reverts them all. If a key is no
+    longer in the state that the commits left, that is a conflict, and nothing is written; with
+    --no-commit, the inverse is staged, and `nessie commit` reports the conflict. Ours is the
+    current state of a key, theirs the state before the reverted commits. Staged changes stay staged
+    and are not committed. `nessie resolve revert REV` resolves conflicts one by one.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
@@ -64,7 +64,7 @@ class Options(SideOptions, frozen=True, kw_only=True):
             "--message",
             metavar="MSG",
             help="The commit message; repeat for paragraphs. Default: a message that names the"
-            " reverted commits.",
+            " reverted commit or range.",
         ),
     ] = None
     no_commit: Annotated[
@@ -72,9 +72,7 @@ class Options(SideOptions, frozen=True, kw_only=True):
     ] = False
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Check whether the revert would succeed, and write nothing."
-        ),
+        typer.Option("--dry-run", help="Check for conflicts, and write nothing."),
     ] = False
 
 

@@ -44,7 +44,7 @@ class Options(MergingOptions, frozen=True, kw_only=True):
 
     --ours and --behavior drop keep ours only if the key conflicts. Changes without a conflict are
     applied. Unlike in a merge, an update or deletion that the target has already made conflicts,
-    and a namespace that both sides created is always theirs.
+    and a namespace that both sides created is theirs, even with --ours.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

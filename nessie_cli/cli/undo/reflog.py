@@ -19,7 +19,7 @@ EXAMPLES = ("nessie reflog", "nessie reflog main -n 5", "nessie reflog --all --j
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Show the operations on a reference, newest first: when, by whom and why.
+    """Show the operations on a reference, newest first.
 
     The first column is the number that `nessie undo --to` accepts. When stdout is not a terminal,
     each line has the tab-separated fields number, reference, before, after, time, user, operation,

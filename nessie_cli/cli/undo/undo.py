@@ -47,9 +47,9 @@ class Options(Struct, frozen=True, kw_only=True):
     operation on REF, by any user. `nessie undo` again redoes the operation. `nessie revert` undoes
     older commits.
 
-    The command first prints the operation. If the operation may be another user's, the command asks
-    for confirmation; with --json or without a terminal, it fails unless --yes is given. A server
-    without authentication does not record users, so there this applies to every operation.
+    If an operation to be undone may be another user's, the command asks for confirmation; with
+    --json or without a terminal, it fails unless --yes is given. A server without authentication
+    does not record users, so there this applies to every operation.
 
     For 90 days after an operation (setting reflog-expiry), `nessie store maintain` and `nessie gc`
     keep the commits and table files that are needed to undo it.
