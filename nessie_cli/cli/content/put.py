@@ -96,7 +96,7 @@ def _check_id(content: Content, current: Content | None, key: ContentKey, what: 
     """Raises `InvalidInput` if the id of a content differs from that of its key."""
     if content.id is None or (current is not None and current.id == content.id):
         return
-    if current is None:
+    if current is None or current.id is None:
         raise InvalidInput(
             f"{what} {content.id}: key '{key}' is new, and the repository assigns the ids of new"
             " contents"
