@@ -64,17 +64,17 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "unmodified": CommandEntry(
         "content.unmodified",
-        "Stage a check: the next commit fails if the keys have changed.",
+        "Stage a check that keys are unmodified when the batch is committed.",
         STAGING,
     ),
     "show": CommandEntry(
         "content.show",
-        "Show a key's content, its cache key, and the last commit that changed it.",
+        "Show a key's content, its cache key, and the last commit that wrote it.",
         READING,
     ),
     "view": CommandEntry(
         "content.show",
-        "Show a key's content, its cache key, and the last commit that changed it.",
+        "Show a key's content, its cache key, and the last commit that wrote it.",
         READING,
         hidden=True,
     ),
@@ -86,7 +86,7 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "list": CommandEntry(
         "content.list",
-        "List keys with content type and content id; with -v or JSON also the contents.",
+        "List keys with content type and content id.",
         READING,
     ),
 }

@@ -69,10 +69,11 @@ def put(
     seen = deleted.seen if deleted is not None else state(key)
     if seen is not None:
         _same_type(key, seen, content)
-    return (
-        *_gone(staged, deleted),
-        _put(key, content.with_id(seen.id if seen else content.id), seen),
-    )
+    changed = content.with_id(seen.id if seen else content.id)
+    if deleted is not None and changed == seen:
+        # It changes nothing, so the check that the key is unmodified stays.
+        return staged
+    return (*_gone(staged, deleted), _put(key, changed, seen))
 
 
 def replace(

@@ -102,9 +102,25 @@ def test_a_change_of_a_renamed_content_is_shown_with_its_rename(nessie, catalog)
     ]
 
 
+def test_a_rename_stays_visible_if_its_old_key_gets_a_new_content(nessie, catalog) -> None:
+    nessie("content", "rename", "db.orders", "db.moved")
+    assert nessie("content", "put", "db.orders", "--type", "udf").rows == [
+        ["rename     db.orders  db.moved"],
+        ["create     db.orders  udf"],
+    ]
+    assert nessie("status", "-s").rows == [["R  db.orders -> db.moved"], ["A  db.orders"]]
+
+
+def test_an_empty_file_name_is_not_ignored(nessie, catalog) -> None:
+    ran = nessie("content", "put", "db.orders", "--content", "", "--snapshot-id", "2")
+    assert (ran.code, "--content gives the whole content" in ran.err) == (2, True)
+
+
 def test_a_content_that_the_batch_creates_gets_no_id(nessie, catalog) -> None:
     put = ("--type", "namespace")
     assert nessie("content", "put", "new", *put).code == 0
+    ran = nessie("content", "put", "new", "--id", "11111111-1111-1111-1111-111111111111")
+    assert (ran.code, "key 'new' is new" in ran.err) == (2, True)
     ran = nessie("content", "replace", "new", *put, "--id", "11111111-1111-1111-1111-111111111111")
     assert (ran.code, "the batch creates key 'new'" in ran.err) == (2, True)
     used = nessie("content", "show", "db.items", "--json").json["content"]["id"]

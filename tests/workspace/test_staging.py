@@ -204,6 +204,12 @@ def test_a_key_cannot_be_both_changed_and_required_unchanged():
     assert kept.operation == Delete(KEYS[0])
 
 
+def test_a_put_without_a_change_keeps_the_check_of_its_key():
+    staged = unmodified((), KEYS[0], START.get)
+
+    assert put(staged, KEYS[0], START[KEYS[0]], START.get) == staged
+
+
 def test_a_put_cannot_change_the_type():
     from nessie_cli.model import UDF
 

@@ -23,7 +23,8 @@ EXAMPLES = (
 class Options(StagingOptions, frozen=True, kw_only=True):
     """Stage the deletion of keys.
 
-    To delete a namespace, delete its contents in the same commit, or earlier.
+    A namespace can be deleted only if nothing is left below it: delete its contents in the same
+    commit, or earlier.
     """
 
     keys: Annotated[list[str], KeysArgument]

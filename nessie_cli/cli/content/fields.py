@@ -133,7 +133,7 @@ def content_from_file(app: Invocation, options: ContentOptions) -> Content | Non
     Raises `InvalidInput` if other options describe a content as well.
     """
     files = {"--from-metadata": options.from_metadata, "--content": options.content}
-    named = [option for option, name in files.items() if name]
+    named = [option for option, name in files.items() if name is not None]
     if not named:
         return None
     if len(named) > 1 or options.type_ or _given(options):
@@ -142,7 +142,7 @@ def content_from_file(app: Invocation, options: ContentOptions) -> Content | Non
         )
     return (
         _read_metadata(app, options.from_metadata)
-        if options.from_metadata
+        if options.from_metadata is not None
         else _read(options.content or "")
     )
 

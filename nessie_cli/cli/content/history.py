@@ -26,11 +26,12 @@ EXAMPLES = (
 class Options(Struct, frozen=True, kw_only=True):
     """Show the commits that changed the content of a key, newest first, with the changed fields.
 
-    If the content was renamed, its history under the old key follows. If the key was deleted and
-    created again, the history of the deleted content follows.
+    Only commits along first parents are shown, so a merge is one commit. If the content was
+    renamed, its history under the old key follows. If the key was deleted and created again, the
+    history of the deleted content follows.
 
     When stdout is not a terminal, each line has the tab-separated fields hash, time, author,
-    change, key, fields, subject.
+    change, key, changed fields (or the type), subject.
     """
 
     key: Annotated[str, KeyArgument]

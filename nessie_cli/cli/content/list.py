@@ -29,7 +29,10 @@ _CONTENT = Column("CONTENT", "", "cut")
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """List keys with content type and content id; with -v or JSON also the contents."""
+    """List keys with content type and content id.
+
+    With -v, the table has a summary of each content. JSON output has the contents themselves.
+    """
 
     prefix: Annotated[
         str | None,
@@ -52,7 +55,7 @@ class Options(Struct, frozen=True, kw_only=True):
             " nessie-filters(7).",
         ),
     ] = None
-    tree: Annotated[bool, typer.Option("--tree", help="Show the keys as a tree.")] = False
+    tree: Annotated[bool, typer.Option("--tree", help="Show keys and types as a tree.")] = False
     at: Annotated[
         str | None,
         typer.Option("--at", "-r", metavar="REV", help="The revision to read. Default: HEAD."),

@@ -30,10 +30,11 @@ class Options(ContentOptions, frozen=True, kw_only=True):
     """Stage the content of a key.
 
     A new key needs --type, --from-metadata or --content. An existing key keeps its content id and
-    its type; `content replace` changes them. --from-metadata and --content set all fields and
-    cannot be combined with other content options. Without them, fields that no option sets keep
-    their values. Repeatable options such as --property replace all earlier values. If the key
-    changes before the commit, the commit fails with a conflict.
+    its type; `content replace` changes them. --from-metadata and --content give the whole content
+    and cannot be combined with each other, --type or options that set fields. Without them, fields
+    that no option sets keep their values. Repeatable options such as --property replace all earlier
+    values. The commit fails with a conflict if the key then differs from its state at the time of
+    staging.
     """
 
     key: Annotated[str, KeyArgument]
@@ -96,7 +97,7 @@ def _check_id(content: Content, current: Content | None, key: ContentKey, what: 
     """Raises `InvalidInput` if the id of a content differs from that of its key."""
     if content.id is None or (current is not None and current.id == content.id):
         return
-    if current is None:
+    if current is None or current.id is None:
         raise InvalidInput(
             f"{what} {content.id}: key '{key}' is new, and the repository assigns the ids of new"
             " contents"

@@ -19,8 +19,8 @@ EXAMPLES = ("nessie content rename db.orders db.sales.orders -m 'orders belong t
 class Options(StagingOptions, frozen=True, kw_only=True):
     """Stage a rename: move a content to another key.
 
-    The content id is kept. Fails if NEW exists. A parent of NEW, such as db.sales of
-    db.sales.orders, must exist as a namespace when the batch is committed.
+    The content id is kept. Fails if NEW exists. The parents of NEW, such as db.sales of
+    db.sales.orders, must be namespaces that exist or that the same commit creates.
     """
 
     old: Annotated[str, typer.Argument(metavar="OLD", help="The current key.")]

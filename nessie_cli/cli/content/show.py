@@ -26,7 +26,7 @@ EXAMPLES = (
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Show a key's content, its cache key, and the last commit that changed it.
+    """Show a key's content, its cache key, and the last commit that wrote it.
 
     The cache key is the content id and the hash of the content.
     """

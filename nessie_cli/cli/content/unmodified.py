@@ -20,12 +20,12 @@ EXAMPLES = (
 
 
 class Options(StagingOptions, frozen=True, kw_only=True):
-    """Stage a check: the next commit fails if the keys have changed.
+    """Stage a check that keys are unmodified when the batch is committed.
 
-    Use it for tables that the commit was computed from but does not write. The commit compares the
-    keys with their state at the time of staging, or at --expected-hash. Staging a change of a key
-    replaces its check. Without --expected-hash, a check that is already staged stays as it is, and
-    the command fails if a change of a key is already staged.
+    Use it for tables that the commit was computed from but does not write. The commit fails if a
+    key then differs from its state at the time of staging, or at --expected-hash. Staging a change
+    of a key replaces its check. Without --expected-hash, a check that is already staged stays as it
+    is, and the command fails if a change of a key is already staged.
     """
 
     keys: Annotated[list[str], KeysArgument]

@@ -115,13 +115,16 @@ def changes_of(staged: StagedList) -> list[StagedChange]:
     """Returns the changes in the order of staging. A rename is one change."""
     moved = renames(staged)
     targets = set(moved.values())
-    found: dict[str, StagedChange] = {}
+    found: dict[tuple[str, bool], StagedChange] = {}
     for item in staged:
-        key = str(item.key)
-        if item.key in moved and isinstance(item.operation, Delete):
-            found[key] = StagedChange("rename", key, str(moved[item.key]))
-        elif item.key not in targets:
-            found[key] = StagedChange("replace" if key in found else _verb(item), key, _type(item))
+        key, is_moved = str(item.key), item.key in moved
+        if is_moved:
+            found[key, is_moved] = StagedChange("rename", key, str(moved[item.key]))
+        if item.key in targets or (is_moved and isinstance(item.operation, Delete)):
+            continue
+        # Another content may be created under the old key of a rename.
+        verb = "create" if is_moved else "replace" if (key, False) in found else _verb(item)
+        found[key, False] = StagedChange(verb, key, _type(item))
     return list(found.values())
 
 

@@ -25,8 +25,8 @@ ExpectedHash = Annotated[
         "--expected-hash",
         metavar="HASH",
         help="Use the contents at this commit as the expected contents, and replace any staged"
-        " operations on the keys of the command. Resolves a conflict, with the commit that the"
-        " conflict message prints.",
+        " operations on the keys of the command. Some conflict messages print a command"
+        " with this option that resolves the conflict.",
     ),
 ]
 
