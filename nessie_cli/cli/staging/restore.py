@@ -124,7 +124,8 @@ def _keys(app: Invocation, options: Options, at: str) -> dict[ContentKey, None]:
         pattern = KeyPattern.parse(word)
         key = ContentKey.parse(word)
         if pattern is not None:
-            found |= dict.fromkeys(_changed(app, at, word, pattern.keys, pattern.matches))
+            matches = pattern.matches_above if options.recursive else pattern.matches
+            found |= dict.fromkeys(_changed(app, at, word, pattern.keys, matches))
         elif options.recursive:
             found |= dict.fromkeys(_changed(app, at, word, KeyRange(prefix=key), lambda _: True))
         else:
