@@ -80,6 +80,8 @@ _URLS = ("issuer-url", "token-endpoint", "device-auth-endpoint")
 _TIMES = ("connect-timeout", "timeout")
 _CHOICES = {"auth-type": AUTH_TYPES, "grant-type": GRANT_TYPES}
 LONGEST_TIME = 86_400.0
+LOGIN = "nessie login"
+"""The source of a token that this command stored."""
 _MOST_SECRET = 64 * 1024
 _OTHERS = 0o077
 
@@ -207,7 +209,7 @@ class AccessSettings:
         kept = self._of_login() if name == "token" else None
         found = kept or _from_keyring(name, self._server)
         if found:
-            self.sources["nessie login" if kept else "the keyring"] = None
+            self.sources[LOGIN if kept else "the keyring"] = None
         return found
 
     def _of_login(self) -> Secret | None:

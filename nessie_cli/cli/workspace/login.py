@@ -17,6 +17,7 @@ from nessie_cli.model import Secret
 from nessie_cli.repository.access import Bearer, bearer, checked_url
 from nessie_cli.repository.opening import connect
 from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.workspace.access import LOGIN
 from nessie_cli.workspace.credentials import DATABASE, WEB, endpoint
 from nessie_cli.workspace.secrets import refuse_secret
 from nessie_cli.workspace.tokens import login_file
@@ -117,7 +118,9 @@ def _token(app: Invocation, options: Options) -> Secret | None:
         raise NotAllowed(refusal)
     # The settings of the workspace, and of profiles for other servers, do not apply.
     access = access_of(url, profile_with(url), None, app.output.err.print_line)
-    token = _read_token(url, stdin=options.token_stdin, ask=access.credentials is None)
+    # A token of an earlier login may have expired, so the command asks for another one.
+    ask = access.credentials is None or LOGIN in access.sources
+    token = _read_token(url, stdin=options.token_stdin, ask=ask)
     if token is None and access.credentials is None:
         return None
     if token:
