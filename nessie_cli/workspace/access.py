@@ -65,7 +65,7 @@ HELP = {
     "client-id": "The client id of auth-type oauth2.",
     "client-secret-file": "A file with the secret of the client, that only you can read.",
     "client-scopes": "The OAuth2 scopes to request, separated by spaces.",
-    "ca-file": "A file of CA certificates to trust instead of the system's.",
+    "ca-file": "A file of CA certificates to trust instead of those of public authorities.",
     "certificate-file": "The client's own certificate, in PEM form.",
     "key-file": "The private key of the certificate, if it is in another file.",
     "key-password-file": "A file with the password of the private key, that only you can read.",

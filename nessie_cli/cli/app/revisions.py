@@ -20,7 +20,7 @@ def check_reach(repository: Repository, spec: Revision) -> None:
     """
     steps = spec.steps
     while steps and steps[-1].kind is StepKind.TIME:
-        # There may be no commit at a time; that is no mistake.
+        # A time before the first commit is not a mistake.
         steps = steps[:-1]
     last, spec = steps[-1] if steps else None, Revision(spec.name, spec.hash, steps)
     if last is None or _hash(repository, spec) != NO_ANCESTOR:

@@ -29,8 +29,8 @@ EXAMPLES = ("nessie status", "nessie status --short --branch", "nessie status --
 class Options(Struct, frozen=True, kw_only=True):
     """Show the current reference, the staged batch, and the conflicts that a commit would cause.
 
-    The letters of --short are A created, M updated or replaced, D deleted, R renamed, and = for a
-    check that the key is unmodified (see nessie-content-unmodified(1)).
+    The letters of --short are A created, M updated or replaced, D deleted, R renamed (OLD -> NEW),
+    and = for a check that the key is unmodified (see nessie-content-unmodified(1)).
     """
 
     short: Annotated[

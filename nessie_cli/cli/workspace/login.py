@@ -38,9 +38,9 @@ class Options(Struct, frozen=True, kw_only=True):
     the command line, in the environment, in your own configuration, or with this command. A server
     that only a workspace names gets none.
 
-    On a terminal, the command asks for a token if no other credentials are configured; after an
-    empty answer it stores none. A token is stored only if the server accepts it, in a file that
-    only you can read. A database gets no token.
+    On a terminal, the command asks for a token unless other credentials are configured. An empty
+    answer stores none. A token is stored only if the server accepts it, in a file that only you can
+    read. A database gets no token.
     """
 
     url: Annotated[
@@ -53,7 +53,10 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
     forget: Annotated[
         bool,
-        typer.Option("--forget", help="Stop trusting the server, and delete its stored token."),
+        typer.Option(
+            "--forget",
+            help="Undo an earlier login: forget the server, and delete its stored token.",
+        ),
     ] = False
 
 
