@@ -65,7 +65,7 @@ HELP = {
     "client-id": "The client id of auth-type oauth2.",
     "client-secret-file": "A file with the secret of the client, that only you can read.",
     "client-scopes": "The OAuth2 scopes to request, separated by spaces.",
-    "ca-file": "A file of CA certificates to trust instead of the system's.",
+    "ca-file": "A file of CA certificates to trust instead of those of public authorities.",
     "certificate-file": "The client's own certificate, in PEM form.",
     "key-file": "The private key of the certificate, if it is in another file.",
     "key-password-file": "A file with the password of the private key, that only you can read.",
@@ -80,6 +80,8 @@ _URLS = ("issuer-url", "token-endpoint", "device-auth-endpoint")
 _TIMES = ("connect-timeout", "timeout")
 _CHOICES = {"auth-type": AUTH_TYPES, "grant-type": GRANT_TYPES}
 LONGEST_TIME = 86_400.0
+LOGIN = "nessie login"
+"""The source of a token that this command stored."""
 _MOST_SECRET = 64 * 1024
 _OTHERS = 0o077
 
@@ -207,7 +209,7 @@ class AccessSettings:
         kept = self._of_login() if name == "token" else None
         found = kept or _from_keyring(name, self._server)
         if found:
-            self.sources["nessie login" if kept else "the keyring"] = None
+            self.sources[LOGIN if kept else "the keyring"] = None
         return found
 
     def _of_login(self) -> Secret | None:

@@ -173,14 +173,14 @@ def known_of_repository(name: str) -> Known:
 
 def check_value(text: str, value: str) -> None:
     """Raises `InvalidInput` for an invalid value, and for a secret, which must not be in a file."""
-    refuse_secret("" if _is_of_access(text) else text, value)
+    refuse_secret(text, value, is_name=not _is_of_access(text))
     if not value.strip() or not value.isprintable():
         raise InvalidInput(f"{text}: the value must be one line that is not blank")
     last = parse_name(text)[-1]
     if _is_of_access(text):
         access.check(last, value, text)
     if text == "trusted-endpoints":
-        checked_endpoints(value.split(), text)
+        checked_endpoints(value.replace(",", " ").split(), text)
     if last == "store" and not text.startswith("alias."):
         _check_store(text, value)
     if last == "ref":

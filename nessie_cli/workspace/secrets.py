@@ -30,12 +30,12 @@ def without_secrets(url: str) -> str:
     return re.sub(_PARAMETER + r"[^&;]*[&;]?", lambda found: found[0][0], bare).rstrip("?&;")
 
 
-def refuse_secret(name: str, value: str | None) -> None:
+def refuse_secret(name: str, value: str | None, *, is_name: bool = True) -> None:
     """Raises `InvalidInput` if the name or URL of a setting shows a secret.
 
-    The message does not repeat the value.
+    The message does not repeat the value. Without `is_name`, any name is accepted.
     """
-    if re.search(_NAMES, name):
+    if is_name and re.search(_NAMES, name):
         raise InvalidInput(f"{name}: {ELSEWHERE}")
     if value is None:
         return

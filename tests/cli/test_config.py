@@ -165,6 +165,7 @@ def test_wrong_input_is_one_line_and_changes_nothing(nessie, settings, argv, cod
         ("store", "postgresql://ada:geheim@db/lake"),
         ("store", "postgresql://db/lake?user=ada&password=geheim"),
         ("profile.work.store", "https://ada:geheim@host/api/v2"),
+        ("access.proxy", "http://ada:geheim@host:3128"),
         ("profile.work.store", "https://host/api/v2?access_token=geheim"),
         ("alias.prod", "--store postgresql://ada:geheim@db/lake log"),
         ("auth.token", "geheim"),
@@ -174,6 +175,7 @@ def test_wrong_input_is_one_line_and_changes_nothing(nessie, settings, argv, cod
 def test_secrets_are_refused_and_not_repeated(nessie, settings, tmp_path, name, value) -> None:
     ran = nessie("config", "set", name, value)
     assert ran.code == 2
+    assert f"nessie: {name}: " in ran.err
     assert "secrets are never written" in ran.err
     assert "geheim" not in ran.err + nessie("config", "set", name, value, "--json").out
     assert "geheim" not in "".join(p.read_text() for p in tmp_path.rglob("config.toml"))
@@ -321,6 +323,12 @@ def test_a_list_may_be_written_as_an_array(nessie, tmp_path):
         added.out
         == "trusted-endpoints = https://one.example.org https://two.example.org https://three.example.org\n"
     )
+
+
+@pytest.mark.parametrize("text", ["https://one.org,https://two.org", "https://one.org, two:1"])
+def test_servers_may_be_separated_by_commas(nessie, text):
+    ran = nessie("config", "set", "trusted-endpoints", text)
+    assert ran.code == (2 if "two:1" in text else 0), ran.err
 
 
 def test_a_setting_that_is_not_a_list_takes_one_value(nessie):

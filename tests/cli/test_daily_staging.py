@@ -95,6 +95,16 @@ def test_a_deletion_that_failed_to_commit_can_be_repeated(nessie, catalog) -> No
     assert nessie("commit", "-m", "drop all").code == 0
 
 
+def test_status_shows_a_batch_that_a_protected_branch_does_not_accept(nessie, catalog) -> None:
+    nessie("content", "delete", "db.orders")
+    catalog.repository.put_setting("protect.main", "merge-only")
+    ran = nessie("status", "--short")
+    assert (ran.code, ran.lines) == (0, ["D  db.orders"])
+    assert "branch 'main' is protected" in ran.err
+    assert nessie("status", "--json").json["conflicts"] == []
+    assert nessie("commit", "-m", "x").code == 6
+
+
 def test_a_change_of_a_renamed_content_is_shown_with_its_rename(nessie, catalog) -> None:
     assert nessie("content", "rename", "db.orders", "db.moved").code == 0
     assert nessie("content", "put", "db.moved", "--snapshot-id", "2").rows == [

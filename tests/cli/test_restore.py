@@ -136,6 +136,16 @@ def test_recursive_restores_everything_below_a_key_with_namespaces(nessie, catal
     assert state(catalog) == before | {"dbx": ("NAMESPACE", None)}
 
 
+@pytest.mark.parametrize("glob", ["d?", "*b", "db*"])
+def test_recursive_restores_everything_below_the_keys_that_a_glob_matches(
+    nessie, catalog, glob
+) -> None:
+    before = state(catalog)
+    catalog.update("main", "db.orders", 2)
+    assert nessie("restore", glob, "--recursive", "-s", "v1", "-m", "back").code == 0
+    assert state(catalog) == before
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "said"),
     [

@@ -6,10 +6,21 @@ import pytest
 
 
 def test_a_revision_beyond_the_beginning_is_an_error(nessie, catalog) -> None:
-    for argv in (["branch", "x", "HEAD~99"], ["log", "main~99"], ["diff", "main~98~1", "main"]):
+    for argv in (
+        ["branch", "x", "HEAD~99"],
+        ["log", "main~99"],
+        ["diff", "main~98~1", "main"],
+        ["log", "main~99*now"],
+    ):
         ran = nessie(*argv)
         assert (ran.code, "beyond the beginning of the history" in ran.err) == (4, True), argv
     assert "x" not in [row[0] for row in nessie("branch").rows]
+
+
+def test_a_time_before_the_first_commit_is_the_empty_history(nessie, catalog) -> None:
+    for revision in ("main*2000-01-01", "main~1*2000-01-01", "main*2000-01-01*now"):
+        ran = nessie("log", revision)
+        assert (ran.code, ran.out) == (0, ""), revision
 
 
 def test_a_second_parent_of_a_commit_with_one_parent(nessie, catalog) -> None:

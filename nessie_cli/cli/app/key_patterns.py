@@ -62,6 +62,13 @@ class KeyPattern(NamedTuple):
         """Whether the glob matches a key."""
         return fnmatchcase(_BETWEEN.join(key.elements), self.glob)
 
+    def matches_above(self, key: ContentKey) -> bool:
+        """Whether the glob matches a key or a parent of it."""
+        return any(
+            fnmatchcase(_BETWEEN.join(key.elements[:count]), self.glob)
+            for count in range(1, len(key.elements) + 1)
+        )
+
 
 def _escaped(text: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", text)

@@ -24,8 +24,8 @@ class Options(ScopeOptions, frozen=True, kw_only=True):
     """List the settings that have a value: name, value and scope.
 
     Without an option, lists the settings of this workspace and then your own. If both have a
-    setting, the workspace's value applies; but aliases of a workspace that is not trusted are
-    ignored. `nessie help config` describes every setting.
+    setting, the workspace's value takes precedence; but aliases of a workspace that is not trusted
+    are ignored. `nessie help config` describes every setting.
     """
 
     user: Annotated[

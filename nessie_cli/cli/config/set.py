@@ -24,13 +24,13 @@ EXAMPLES = (
 class Options(KeyOptions, frozen=True, kw_only=True):
     """Change a setting.
 
-    Without --user, --workspace or --repository, the setting is written to the workspace. Settings
-    that exist only per user (profile.*, default-profile, safe-directories, trusted-endpoints,
-    allow-http) are written to the user settings. Settings of the repository need --repository.
+    Without --user, --workspace or --repository, settings that exist only per user (profile.*,
+    default-profile, safe-directories, trusted-endpoints, allow-http) are written to the user
+    settings, and other settings to the workspace. Settings of the repository need --repository.
     `nessie help config` describes every setting.
 
-    Passwords, tokens and other secrets are refused. The rest of the settings file, including
-    comments, does not change.
+    There are no settings for passwords and tokens, and URLs that contain one are refused. Other
+    settings and comments in the file do not change.
     """
 
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.")]

@@ -38,8 +38,8 @@ _USAGE = "`nessie switch REF`, `nessie switch -`, or `nessie switch -c NAME [STA
 class Options(Struct, frozen=True, kw_only=True):
     """Change the workspace's current reference.
 
-    The staged batch moves to the new reference. An operation conflicts there if its key differs
-    from the state on which it was staged; `nessie status` shows these conflicts.
+    The staged batch moves to the new reference. On a branch, `nessie status` shows the conflicts
+    that a commit there would cause.
     """
 
     words: Annotated[

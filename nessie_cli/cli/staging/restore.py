@@ -32,10 +32,9 @@ EXAMPLES = (
 class Options(CommitOptions, frozen=True, kw_only=True):
     """Restore keys from an earlier revision, as staged changes.
 
-    A key that exists now but not at the revision is staged for deletion. A restored content has
-    the content id of the revision if its key still has a content; otherwise it gets a new id. If
-    the content was renamed since, its new key stays, and the restored content gets a new id. If
-    the new key is among the restored keys, the rename is undone, and the id is kept.
+    A key that is on the branch but not at the revision is staged for deletion. A restored content
+    gets a new content id if its key has no content now, or if another key has the content now. A
+    rename is undone, and the id kept, if the new key is restored too and was free at the revision.
     """
 
     keys: Annotated[
@@ -124,7 +123,8 @@ def _keys(app: Invocation, options: Options, at: str) -> dict[ContentKey, None]:
         pattern = KeyPattern.parse(word)
         key = ContentKey.parse(word)
         if pattern is not None:
-            found |= dict.fromkeys(_changed(app, at, word, pattern.keys, pattern.matches))
+            matches = pattern.matches_above if options.recursive else pattern.matches
+            found |= dict.fromkeys(_changed(app, at, word, pattern.keys, matches))
         elif options.recursive:
             found |= dict.fromkeys(_changed(app, at, word, KeyRange(prefix=key), lambda _: True))
         else:

@@ -11,7 +11,7 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes, print_short
 from nessie_cli.cli.staging.submission import Submission, commit_there, is_for, read_batch, submit
-from nessie_cli.errors import ReferenceConflict, ReferenceNotFound
+from nessie_cli.errors import NotAllowed, ReferenceConflict, ReferenceNotFound
 from nessie_cli.model import CommitMeta, Conflict, Reference, ReferenceType
 from nessie_cli.render.conflicts import ConflictReport, conflict_lines
 from nessie_cli.render.spans import Span
@@ -29,8 +29,8 @@ EXAMPLES = ("nessie status", "nessie status --short --branch", "nessie status --
 class Options(Struct, frozen=True, kw_only=True):
     """Show the current reference, the staged batch, and the conflicts that a commit would cause.
 
-    The letters of --short are A created, M updated or replaced, D deleted, R renamed, and = for a
-    check that the key is unmodified (see nessie-content-unmodified(1)).
+    The letters of --short are A created, M updated or replaced, D deleted, R renamed (OLD -> NEW),
+    and = for a check that the key is unmodified (see nessie-content-unmodified(1)).
     """
 
     short: Annotated[
@@ -189,4 +189,7 @@ def _conflicts(
         submit(app, trial, submission)
     except ReferenceConflict as error:
         return conflict_report(error)
+    except NotAllowed as error:
+        # Such as a protected branch. The batch is shown nevertheless.
+        app.output.note(error.message)
     return None

@@ -17,6 +17,7 @@ from nessie_cli.model import Secret
 from nessie_cli.repository.access import Bearer, bearer, checked_url
 from nessie_cli.repository.opening import connect
 from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.workspace.access import LOGIN
 from nessie_cli.workspace.credentials import DATABASE, WEB, endpoint
 from nessie_cli.workspace.secrets import refuse_secret
 from nessie_cli.workspace.tokens import login_file
@@ -37,9 +38,9 @@ class Options(Struct, frozen=True, kw_only=True):
     the command line, in the environment, in your own configuration, or with this command. A server
     that only a workspace names gets none.
 
-    On a terminal, the command asks for a token if no other credentials are configured; after an
-    empty answer it stores none. A token is stored only if the server accepts it, in a file that
-    only you can read. A database gets no token.
+    On a terminal, the command asks for a token unless other credentials are configured. An empty
+    answer stores none. A token is stored only if the server accepts it, in a file that only you can
+    read. A database gets no token.
     """
 
     url: Annotated[
@@ -52,7 +53,10 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
     forget: Annotated[
         bool,
-        typer.Option("--forget", help="Stop trusting the server, and delete its stored token."),
+        typer.Option(
+            "--forget",
+            help="Undo an earlier login: forget the server, and delete its stored token.",
+        ),
     ] = False
 
 
@@ -117,7 +121,9 @@ def _token(app: Invocation, options: Options) -> Secret | None:
         raise NotAllowed(refusal)
     # The settings of the workspace, and of profiles for other servers, do not apply.
     access = access_of(url, profile_with(url), None, app.output.err.print_line)
-    token = _read_token(url, stdin=options.token_stdin, ask=access.credentials is None)
+    # A token of an earlier login may have expired, so the command asks for another one.
+    ask = access.credentials is None or LOGIN in access.sources
+    token = _read_token(url, stdin=options.token_stdin, ask=ask)
     if token is None and access.credentials is None:
         return None
     if token:
