@@ -125,6 +125,8 @@ def refused(tmp_path, loaded):
         (("--anonymous", "--rules", "broken"), 2, "TOML"),
         (("--rules", "rules"), 2, "--anonymous"),
         (("--jwt-audience", "x"), 2, "--jwt-issuer"),
+        (("--jwt-roles", "x"), 2, "--jwt-issuer"),
+        (("--jwt-name", "x"), 2, "--jwt-issuer"),
         (("--jwt-issuer", "https://a.example"), 2, "--jwt-audience"),
         (("--jwt-issuer", "a", "--jwt-audience", "b"), 2, "https"),
         (("--jwt-issuer", "a", "--jwt-audience", "b", "--jwt-keys", "broken"), 2, "broken"),

@@ -104,6 +104,16 @@ def test_entries_are_removed_by_id_or_name(tmp_path):
         remove_tokens(path, "nobody")
 
 
+def test_entries_are_removed_from_the_target_of_a_symbolic_link(tmp_path):
+    path, link = tmp_path / "tokens", tmp_path / "link"
+    link.symlink_to("tokens")
+    token, entry = made(link)
+    assert caller(path, token) == Caller("ada")
+    assert remove_tokens(link, "ada") == [entry]
+    assert link.is_symlink()
+    assert caller(path, token) is None
+
+
 def test_an_entry_is_appended_on_a_new_line(tmp_path):
     path = tmp_path / "tokens"
     a, _ = made(path, "ada")

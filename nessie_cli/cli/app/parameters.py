@@ -29,7 +29,7 @@ def _declared(
         typer.Option(
             "--profile",
             metavar="NAME",
-            help="Use the store and reference of this profile.",
+            help="Use this profile, which names the store and may name the reference.",
         ),
     ] = None,
     global_ref: Annotated[
@@ -62,9 +62,7 @@ def _declared(
     ] = False,
     global_quiet: Annotated[
         bool,
-        typer.Option(
-            "-q", "--quiet", help="Print only the result and errors: no remarks, hints or progress."
-        ),
+        typer.Option("-q", "--quiet", help="Print no remarks and no progress."),
     ] = False,
     global_verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print more.")] = False,
     global_debug: Annotated[

@@ -29,10 +29,12 @@ _STYLES = {Status.OK: "created", Status.ABSENT: "label", Status.FAILED: "conflic
 class Options(Struct, frozen=True, kw_only=True):
     """Check the installation, and the store that a command would use.
 
-    Shows the installed versions, the store and reference and why they are chosen, whether the store
-    responds, which configuration files are used, and which kind of credentials. Secrets are never
-    shown. The exit status is 7 if the chosen store is not usable, 1 if another check failed, and
-    0 otherwise, even if no store is chosen. If the user settings are invalid, the checks end there.
+    Shows the installed versions, the user settings, the workspace, the store and why it is chosen,
+    the kind of credentials for a server, whether the store responds, and the reference. Checks that
+    depend on a failed check are omitted. Secrets are never shown.
+
+    The exit status is 7 if the store cannot be determined or used, 1 if another check failed, and 0
+    otherwise, even if no store is chosen.
 
     When stdout is not a terminal, each line has the tab-separated fields check, status, fact, fix.
     """

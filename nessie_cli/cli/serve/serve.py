@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.warehouse import Warehouses
     from nessie_cli.server import JwtSettings, Security, Tls
 
+ROLES_CLAIM, NAME_CLAIM = "roles", "sub"
 EXAMPLES = (
     "nessie serve",
     "nessie serve --store sqlite:////srv/catalog.sqlite --port 19120",
@@ -117,13 +118,13 @@ class Options(Struct, frozen=True, kw_only=True):
             metavar="NAME",
             help="The claim that contains the roles. It may be nested, such as realm_access.roles.",
         ),
-    ] = "roles"
+    ] = ROLES_CLAIM
     jwt_name: Annotated[
         str,
         typer.Option(
             "--jwt-name", metavar="NAME", help="The claim that contains the caller's name."
         ),
-    ] = "sub"
+    ] = NAME_CLAIM
     rules: Annotated[
         Path | None,
         typer.Option(
@@ -195,7 +196,7 @@ class Options(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     access_log: Annotated[
-        bool, typer.Option("--access-log", help="Write one JSON line per request to stdout.")
+        bool, typer.Option("--access-log", help="Log requests to stdout, as lines of JSON.")
     ] = False
 
 
@@ -276,9 +277,11 @@ def _jwt(options: Options) -> "JwtSettings | None":
     audience = options.jwt_audience or env.variable(env.SERVE_JWT_AUDIENCE)
     keys = options.jwt_keys or env.variable(env.SERVE_JWT_KEYS)
     if issuer is None:
-        if audience or keys:
+        claims = options.jwt_roles != ROLES_CLAIM or options.jwt_name != NAME_CLAIM
+        if audience or keys or claims:
             raise InvalidInput(
-                "--jwt-audience and --jwt-keys need --jwt-issuer, which enables JSON Web Tokens"
+                "--jwt-audience, --jwt-keys, --jwt-roles and --jwt-name need --jwt-issuer, which"
+                " enables JSON Web Tokens"
             )
         return None
     from nessie_cli.server import JwtSettings

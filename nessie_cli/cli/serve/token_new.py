@@ -18,8 +18,8 @@ EXAMPLES = (
 class Options(FileOptions, frozen=True, kw_only=True):
     """Create a token for a caller of `nessie serve`, and print it once.
 
-    Creates the file if it does not exist. The file contains only a hash of the token. A running
-    server that uses the file accepts the token immediately.
+    Creates the file if it does not exist. The file contains a hash of the token, not the token. A
+    running server that uses the file accepts the token immediately.
     """
 
     name: Annotated[

@@ -180,7 +180,8 @@ def remove_tokens(path: Path, which: str) -> list[TokenEntry]:
             for number, line in enumerate(data.splitlines(keepends=True), 1)
             if number not in gone
         )
-        _replace(path, kept, os.fstat(descriptor).st_mode & 0o777)
+        # Replacing a symbolic link would leave the tokens in the file that it points to.
+        _replace(path.resolve(), kept, os.fstat(descriptor).st_mode & 0o777)
     return removed
 
 
