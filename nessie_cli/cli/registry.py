@@ -138,7 +138,7 @@ GC_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "apply": CommandEntry(
         "gc.apply",
-        "Delete the candidates of a run that are still unreachable.",
+        "Delete those candidates of a run that are still unreachable.",
         COLLECTING,
     ),
     "list": CommandEntry(

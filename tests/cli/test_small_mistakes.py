@@ -125,6 +125,10 @@ def test_init_says_that_the_store_of_a_workspace_was_missing(nessie, tmp_path) -
         (["log", "--name-status", "-p"], "--name-status and -p cannot be used together"),
         (["log", "--oneline", "--format", "%h"], "--format and --oneline cannot be used together"),
         (["init", "new", "--store", "x", "--profile", "p"], "--store and --profile cannot be used"),
+        (["gc", "approve", "--by", ""], "an argument is empty"),
+        (["store", "maintain", "--full", "--dry-run"], "--full and --dry-run cannot be used"),
+        (["content", "delete", "db.items", "--no-verify"], "--no-verify needs -m"),
+        (["transplant", "v1...main", "--onto", "main"], "ranges A..B, not A...B"),
         (["show", "v1:db.orders", "--", "db"], "v1:db.orders shows one content, so keys after --"),
         (["show", "v1:db.orders", "--deep"], "v1:db.orders shows one content, so --deep"),
         (

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunOptions
@@ -43,6 +44,7 @@ class Options(RunOptions, frozen=True, kw_only=True):
 
 def run(options: Options, app: Invocation) -> CollectorRun:
     """Approves the candidates."""
+    refuse_empty("nessie gc approve [RUN] [--by NAME]", options.by)
     run = options.run(app)
     with run.changing():
         approve(run, options.by or app.who(), clock(), options.digest)

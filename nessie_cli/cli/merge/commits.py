@@ -28,6 +28,8 @@ def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:
         if isinstance(meant, Revision):
             hashes.append(repository.resolve(meant).hash)
             continue
+        if meant.symmetric:
+            raise InvalidInput(f"{word}: a transplant takes ranges A..B, not A...B")
         found = repository.filtered_log(walk_of(meant, first_parent=True), ALL_COMMITS)
         hashes += reversed([entry.hash for entry in found if entry is not None])
     if not hashes:

@@ -64,6 +64,8 @@ def stage(
         submission = Submission(branch, meta)
     elif authors:
         raise InvalidInput("--author needs -m: staged operations have no author")
+    elif app.options.no_verify:
+        raise InvalidInput("--no-verify needs -m: hooks run only for a commit")
     if app.store.workspace is None and submission is not None:
         return Committed.of(_commit_directly(app, step, submission))
     with app.batch_file().changing() as file:

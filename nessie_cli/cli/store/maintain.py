@@ -8,6 +8,7 @@ from msgspec import Struct
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MaintenanceReport
 from nessie_cli.model.durations import parse_duration
 from nessie_cli.render.text import counted, human_size
@@ -59,6 +60,10 @@ class Maintenance(Result, frozen=True):
 
 def run(options: Options, app: Invocation) -> Maintenance:
     """Maintains the store."""
+    if options.full and options.dry_run:
+        raise InvalidInput(
+            "--full and --dry-run cannot be used together: --full rewrites the store"
+        )
     grace = parse_duration(options.grace)
     with app.at_work("maintaining the store"):
         report = app.repository().maintain(grace=grace, dry_run=options.dry_run, full=options.full)
