@@ -29,7 +29,9 @@ def test_a_group_offers_its_commands(here, words):
 
 
 def test_options_are_offered_with_their_help(here, said):
-    assert said("log", "--one") == {"--oneline": "Show the hash and subject of each commit on one line."}
+    assert said("log", "--one") == {
+        "--oneline": "Show the hash and subject of each commit on one line."
+    }
     theirs = "Take the source's state of this key. Repeatable."
     assert said("merge", "--theirs")["--theirs"] == theirs
 
