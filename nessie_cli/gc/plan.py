@@ -146,8 +146,15 @@ def _warehouses(given: Sequence[str]) -> list[str]:
 
 
 def _owners(bases: Dataset) -> dict[str, list[tuple[str, str]]]:
+    """Returns the locations of contents, each with the ids and keys of these contents.
+
+    A content without an id is only staged. Its table may belong to another catalog, so a location
+    of its own is not searched.
+    """
     found: dict[str, list[tuple[str, str]]] = {}
     for record in bases.records():
+        if not record["content_id"]:
+            continue
         found.setdefault(record["base"], []).append((record["content_id"], record["key"]))
     return found
 

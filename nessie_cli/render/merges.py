@@ -43,8 +43,13 @@ def print_merge(result: MergeResult, terminal: Terminal) -> None:
     )
 
 
-def merge_headline(result: MergeResult, verb: str, source: str, terminal: Terminal) -> Line:
-    """Returns the result in one line; `verb` is `merged` or `transplanted`."""
+def merge_headline(
+    result: MergeResult, verb: str, source: str, terminal: Terminal, *, is_contained: bool = False
+) -> Line:
+    """Returns the result in one line; `verb` is `merged` or `transplanted`.
+
+    `is_contained` is whether the target already contained the source.
+    """
     where = [Span(" into "), Span(result.target_branch, "name")]
     if result.applied and result.resultant_hash:
         return [
@@ -61,22 +66,20 @@ def merge_headline(result: MergeResult, verb: str, source: str, terminal: Termin
             Span(" conflicts with "),
             Span(result.target_branch, "name"),
         ]
-    if result.resultant_hash and any(
-        detail.behavior is MergeBehavior.DROP and detail.source != detail.target
-        for detail in result.details
-    ):
+    if result.resultant_hash and is_contained:
+        return [Span(f"already up to date: nothing was {verb}"), *where]
+    if result.resultant_hash:
+        is_dropped = any(
+            detail.behavior is MergeBehavior.DROP and detail.source != detail.target
+            for detail in result.details
+        )
         # Without a commit, the merge base stays the same. A transplant has none.
         again = [Span("; the next merge of "), Span(source, "name"), Span(" compares them again")]
         return [
             Span("no commit was written: "),
             Span(result.target_branch, "name"),
-            Span(" keeps its contents"),
+            Span(" keeps its contents" if is_dropped else " already has these changes"),
             *(again if verb == "merged" else ()),
-        ]
-    if result.resultant_hash:
-        return [
-            Span(f"already up to date: nothing was {verb}"),
-            *where,
         ]
     if all(detail.behavior is MergeBehavior.DROP for detail in result.details):
         return [

@@ -121,6 +121,9 @@ def _decode_put(data: Any, path: str, *, allow_unknown: bool) -> Put:
 def _of_key(operation: type[Delete | Unchanged]) -> Callable[..., Operation]:
     def decode(data: Any, path: str, *, allow_unknown: bool) -> Operation:  # noqa: ARG001 - one signature for all operations
         guard: Any = check(_OF_KEY, data, path)
+        if data.get("expectedContent") is not None:
+            # It would not be compared, and the caller would rely on it.
+            raise fault(join(path, "expectedContent"), "only a PUT can have an expected content")
         return operation(_key(guard.key, join(path, "key")))
 
     return decode

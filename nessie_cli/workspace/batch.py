@@ -161,13 +161,18 @@ def _guarded(item: Any, path: str) -> Staged:
     """Returns the operation of any other JSON. Raises `InvalidInput`."""
     from nessie_cli.wire.decode import decode_content_value, decode_operation
 
-    operation = decode_operation(item, path, allow_unknown=True)
-    seen = operation.expected_content if isinstance(operation, Put) else None
-    if not isinstance(operation, Put) and item.get("expectedContent") is not None:
-        seen = decode_content_value(
-            item["expectedContent"], f"{path}.expectedContent", allow_unknown=True
-        )
-    return Staged(operation, seen)
+    if not isinstance(item, dict) or item.get("type") == "PUT":
+        operation = decode_operation(item, path, allow_unknown=True)
+        return Staged(operation, operation.expected_content if isinstance(operation, Put) else None)
+    # In this file, every kind of operation has an expected content.
+    expected = item.get("expectedContent")
+    operation = decode_operation(item | {"expectedContent": None}, path, allow_unknown=True)
+    return Staged(
+        operation,
+        None
+        if expected is None
+        else decode_content_value(expected, f"{path}.expectedContent", allow_unknown=True),
+    )
 
 
 class BatchFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import apsw
@@ -308,3 +309,18 @@ def test_over_a_server_it_says_that_the_store_is_not_verified(place, nessie) -> 
         assert plan.json["counts"]["candidates"] == 0, "the reflog of the server counts"
         place(*remote, "gc", "approve")
         assert "clients cannot verify the store of a server" in place(*remote, "gc", "apply").err
+
+
+def test_the_location_of_a_table_that_was_never_committed_is_not_searched(place) -> None:
+    """It is only staged, and may belong to another catalog."""
+    foreign = place.warehouse / "foreign"
+    metadata = foreign / "metadata" / "00000-0a1b2c3d-0000-4000-8000-000000000000.metadata.json"
+    metadata.parent.mkdir(parents=True)
+    text = Path(place.metadata.removeprefix("file://")).read_text()
+    location = json.loads(text)["location"]
+    metadata.write_text(text.replace(f'"{location}"', f'"{foreign}"'))
+    (foreign / "data").mkdir()
+    (foreign / "data" / "of-the-other-catalog.parquet").write_bytes(b"rows")
+    before = place.planned("--reference-time", LATER)
+    place("content", "put", "db.foreign", "--from-metadata", str(metadata))
+    assert place.planned("--reference-time", LATER) == before

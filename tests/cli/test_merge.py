@@ -70,6 +70,15 @@ def test_merging_twice_has_nothing_to_do(nessie, feature) -> None:
     assert nessie("merge", "feature", "--json").json["wasApplied"] is False
 
 
+def test_a_merge_of_changes_that_the_target_has_made_too_says_so(nessie, catalog) -> None:
+    catalog.branch("same")
+    catalog.update("same", "db.orders", 5)
+    assert nessie("restore", "db.orders", "--at", "same", "-m", "also here").code == 0
+    ran = nessie("merge", "same")
+    assert ran.code == 0
+    assert ran.err.startswith("no commit was written: main already has these changes; the next")
+
+
 def test_a_dry_run_without_effect_says_so(nessie, feature) -> None:
     ran = nessie("merge", "feature", "--behavior", "drop", "--dry-run")
     assert (ran.code, "feature would change no table or view of main" in ran.err) == (0, True)

@@ -95,3 +95,12 @@ def test_a_range_without_a_net_change_leaves_nothing_to_do(nessie, catalog) -> N
     catalog.drop("main", "db.more")
     assert nessie("revert", "v1..main").code == 2
     assert key("db.more") not in catalog.repository.contents("main", [key("db.more")])
+
+
+def test_a_key_that_is_back_in_its_earlier_state_is_no_conflict(nessie, catalog) -> None:
+    catalog.update("main", "db.orders", 2)
+    assert nessie("restore", "db.orders", "--at", "HEAD~1", "-m", "back").code == 0
+    ran = nessie("revert", "HEAD~1")
+    assert (ran.code, "is reverted already" in ran.err) == (2, True)
+    ran = nessie("revert", "HEAD", "--ours", "db.orders", "--theirs", "db.orders")
+    assert (ran.code, "the key is named twice" in ran.err) == (2, True)

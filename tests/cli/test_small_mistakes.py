@@ -154,3 +154,12 @@ def test_a_blank_message_in_a_batch_file_is_no_message(nessie, catalog, tmp_path
     assert (ran.code, "a commit needs a message" in ran.err) == (2, True), ran.err
     assert catalog.head("main") == before
     assert nessie("commit", "--batch", str(batch), "-m", "drop orders").code == 0
+
+
+def test_an_expectation_of_a_deletion_is_not_ignored(nessie, catalog, tmp_path) -> None:
+    assert nessie("content", "delete", "db.items").code == 0
+    operations = nessie("status", "--json").json["batch"]["operations"]
+    batch = tmp_path / "operations.json"
+    batch.write_text(json.dumps(operations))
+    ran = nessie("commit", "--batch", str(batch), "-m", "x")
+    assert (ran.code, "only a PUT can have an expected content" in ran.err) == (2, True)

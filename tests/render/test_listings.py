@@ -176,7 +176,13 @@ def test_a_merge_names_both_types_of_a_key_if_they_differ(pipe, table, key) -> N
                 " them again"
             ),
         ),
-        ({"applied": False, "dropped": False}, "already up to date: nothing was merged into main"),
+        (
+            {"applied": False, "dropped": False},
+            (
+                "no commit was written: main already has these changes; the next merge of dev"
+                " compares them again"
+            ),
+        ),
         (
             {"applied": False, "hash_": None},
             "dry run, no conflicts: nothing was written; would have merged dev into main",

@@ -88,7 +88,7 @@ def batch_of(
 ) -> Batch:
     """Returns the inverse operations. Raises `InvalidInput` if there is nothing to revert."""
     touched = [key for change in what.changes for key in (change.key, change.old_key) if key]
-    now = repository.contents(head, touched) if theirs else {}
+    now = repository.contents(head, touched)
     staged = inverse(what.changes, ours, theirs, now)
     if not staged:
         if ours:
@@ -106,22 +106,31 @@ def inverse(
 ) -> StagedList:
     """Returns the inverse of changes.
 
-    Keys of `ours` keep their current state. Keys of `theirs` are reverted whatever their current
-    state (`now`) is. Raises `InvalidInput` for such a key that the commit did not change.
+    `now` has the current contents. A key that is back in its state before the commit needs no
+    change. Keys of `ours` keep their current state. Keys of `theirs` are reverted whatever their
+    current state is. Raises `InvalidInput` for such a key that the commit did not change.
     """
     touched = {key for change in changes for key in (change.key, change.old_key) if key}
     for option, keys in (("--ours", ours), ("--theirs", theirs)):
         for key in keys:
             if key not in touched:
                 raise InvalidInput(f"{option} {key}: the commit did not change this key")
+            if key in theirs and key in ours:
+                raise InvalidInput(f"{key}: the key is named twice")
     staged: StagedList = ()
     for change in changes:
         keys = {key for key in (change.key, change.old_key) if key}
-        if not keys.intersection(ours):
+        if not keys.intersection(ours) and not _is_undone(change, now):
             staged = _inverse(
                 staged, change, now.get if keys.intersection(theirs) else _left_behind(change)
             )
     return staged
+
+
+def _is_undone(change: Change, now: Mapping[ContentKey, Content]) -> bool:
+    if change.old_key is None:
+        return now.get(change.key) == change.before
+    return change.key not in now and now.get(change.old_key) == change.before
 
 
 def _left_behind(change: Change) -> State:

@@ -18,7 +18,7 @@ from nessie_cli.cli.merge.behaviors import (
     refuse_unchanged,
 )
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
-from nessie_cli.cli.merge.outcome import Merge, deep_outcome, print_outcome, refuse_deep_write
+from nessie_cli.cli.merge.outcome import Merge, print_outcome, refuse_deep_write, with_differences
 from nessie_cli.cli.staging.once import once
 
 EXAMPLES = (
@@ -92,9 +92,8 @@ def run(options: Options, app: Invocation) -> Merge:
         once(app, "merge", branch, hash_, wanted, dry_run=options.dry_run) as request_id,
     ):
         outcome = repository.merge(branch, source, replace(wanted, request_id=request_id))
-    if options.deep:
-        return deep_outcome(app, outcome, wanted.behaviors, "merged", options.source)
-    return Merge(outcome=outcome, verb="merged", source=options.source)
+    merge = Merge(outcome=outcome, verb="merged", source=options.source, source_hash=hash_)
+    return with_differences(merge, app, wanted.behaviors) if options.deep else merge
 
 
 def show(result: Merge, output: Output) -> None:

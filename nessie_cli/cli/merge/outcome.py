@@ -39,6 +39,8 @@ class Merge(Result, frozen=True, kw_only=True):
     """`merged` or `transplanted`."""
     source: Annotated[str, NOT_JSON]
     """The description of the source."""
+    source_hash: Annotated[str | None, NOT_JSON] = None
+    """The hash of the source of a merge."""
     diffs: Annotated[Sequence[DiffEntry] | None, OPTIONAL] = None
     changes: Annotated[Sequence[Change] | None, NOT_JSON] = None
 
@@ -73,18 +75,10 @@ def with_effects(
     return replace(outcome, details=tuple(details))
 
 
-def deep_outcome(
-    app: Invocation, outcome: MergeResult, behaviors: Sequence[KeyBehavior], verb: str, source: str
-) -> Merge:
-    """Returns the result of a dry run with the comparison of metadata files."""
-    changes = list(deep_changes(_differences(outcome, behaviors), app))
-    return Merge(
-        outcome=outcome,
-        verb=verb,
-        source=source,
-        diffs=list(diff_entries(changes)),
-        changes=changes,
-    )
+def with_differences(merge: Merge, app: Invocation, behaviors: Sequence[KeyBehavior]) -> Merge:
+    """Adds the comparison of metadata files to the result of a dry run."""
+    changes = list(deep_changes(_differences(merge.outcome, behaviors), app))
+    return replace(merge, diffs=list(diff_entries(changes)), changes=changes)
 
 
 def _differences(
@@ -101,7 +95,15 @@ def _differences(
 def print_outcome(merge: Merge, output: Output) -> None:
     """Prints the keys on stdout and a headline on stderr."""
     if not output.options.quiet:
-        output.err.print_text(*merge_headline(merge.outcome, merge.verb, merge.source, output.err))
+        outcome = merge.outcome
+        is_contained = merge.source_hash is not None and (
+            outcome.common_ancestor == merge.source_hash
+        )
+        output.err.print_text(
+            *merge_headline(
+                outcome, merge.verb, merge.source, output.err, is_contained=is_contained
+            )
+        )
     if merge.changes is None:
         print_merge(merge.outcome, output.out)
     else:

@@ -185,7 +185,8 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
         unrelated=options.unrelated or is_empty(repository, branch),
     )
     outcome = resolve_merge(app, merge, wanted, _decisions(options, OF_MERGE))
-    return Merge(outcome=outcome, verb="merged", source=source)
+    hash_ = repository.resolve(revision).hash
+    return Merge(outcome=outcome, verb="merged", source=source, source_hash=hash_)
 
 
 def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> Merge:

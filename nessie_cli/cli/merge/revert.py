@@ -79,8 +79,8 @@ class Options(SideOptions, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> Batch | Committed:
     """Reverts, or raises `ReferenceConflict` with every conflict."""
     refuse_empty("nessie revert REV|RANGE", options.revision)
-    if options.no_commit and (options.dry_run or options.message):
-        other = "--dry-run" if options.dry_run else "-m"
+    if options.no_commit and (options.dry_run or options.message or app.options.no_verify):
+        other = "--dry-run" if options.dry_run else "-m" if options.message else "--no-verify"
         raise InvalidInput(f"-n and {other} cannot be used together: -n makes no commit")
     repository, branch = app.repository(), app.reference_name()
     head = head_of_branch(repository, branch)

@@ -20,9 +20,9 @@ from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import (
     Merge,
-    deep_outcome,
     print_outcome,
     refuse_deep_write,
+    with_differences,
     with_effects,
 )
 from nessie_cli.cli.staging.once import once
@@ -103,9 +103,8 @@ def run(options: Options, app: Invocation) -> Merge:
         outcome = repository.transplant(branch, commits, replace(wanted, request_id=request_id))
     outcome = with_effects(outcome, repository, commits)
     source = counted(len(commits), "commit")
-    if options.deep:
-        return deep_outcome(app, outcome, wanted.behaviors, "transplanted", source)
-    return Merge(outcome=outcome, verb="transplanted", source=source)
+    merge = Merge(outcome=outcome, verb="transplanted", source=source)
+    return with_differences(merge, app, wanted.behaviors) if options.deep else merge
 
 
 def show(result: Merge, output: Output) -> None:

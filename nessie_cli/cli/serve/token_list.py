@@ -7,6 +7,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Listing
 from nessie_cli.cli.serve.tokens import FileOptions, Token
 from nessie_cli.render.spans import Column
+from nessie_cli.wire.encode import instant
 
 EXAMPLES = ("nessie token list --file tokens", "nessie token list --file tokens --json")
 _COLUMNS = (
@@ -45,7 +46,7 @@ def show(result: Tokens, output: Output) -> None:
             one.name,
             ",".join(one.roles),
             out.time(one.created) if one.created else "",
-            one.expires.date().isoformat() if one.expires else "never",
+            instant(one.expires) or "never",
         )
         for one in result.tokens
     )
