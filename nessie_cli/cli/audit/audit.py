@@ -42,12 +42,12 @@ _COLUMNS = (
 class Options(Struct, frozen=True, kw_only=True):
     """Check the files of every table and view at a revision.
 
-    For Iceberg, reads the metadata file, and the manifest list of the snapshot in the catalog.
-    Checks that its manifests exist and have the recorded size. The ids in the catalog (snapshot,
-    schema, partition spec, sort order, view version) must be the current ones in the metadata file.
-    Checks that the metadata and checkpoint files of Delta tables (not the last checkpoint) and the
-    files of UDFs exist. Reports tables and views that share a UUID. Data files are not checked. The
-    exit status is 1 if there are findings.
+    For Iceberg, reads the metadata file, and the manifest list of the snapshot that the catalog
+    names. Checks that the manifests in this list exist and have the recorded size. The ids in the
+    catalog (snapshot, schema, partition spec, sort order, view version) must be the current ones in
+    the metadata file. Checks that the metadata and checkpoint files of Delta tables (not the last
+    checkpoint) and the files of UDFs exist. Reports tables and views that share a UUID. Data files
+    are not checked. The exit status is 1 if there are findings.
 
     When stdout is not a terminal, each finding is a line with the tab-separated fields kind, key,
     file and problem.

@@ -33,10 +33,10 @@ EXAMPLES = (
 class Options(ContentOptions, frozen=True, kw_only=True):
     """Stage a replacement: drop a key's content, and create a new one.
 
-    The content id is new as well, unless --id or --content names one. If it is the current id,
-    the content is updated instead, and its type cannot change. No field of the old content is kept,
-    so --type (with its fields), --from-metadata or --content is required. Fails if the key does not
-    exist.
+    The content id is new as well, unless --id or --content names one. If the named id is the
+    current id of the key, the content is updated instead, and its type cannot change. No field of
+    the old content is kept, so --type (with its fields), --from-metadata or --content is required.
+    Fails if the key does not exist.
     """
 
     key: Annotated[str, KeyArgument]

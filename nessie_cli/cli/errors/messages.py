@@ -19,7 +19,7 @@ _TEXTS = (
     (r"Commit '(.*)' not found", r"no commit '\1'"),
     (
         r"Could not find commit '(.*)' in reference '(.*)'\.",
-        r"commit '\1' is not in the history of '\2'",
+        r"commit '\1' is not in the first-parent history of '\2'",
     ),
     (r"Could not find content for key '(.*)' in reference '(.*)'\.", r"no key '\1' on '\2'"),
     (r"No common ancestor in parents of (\S+) and (\S+)", r"commits \1 and \2 share no history"),

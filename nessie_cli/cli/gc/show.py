@@ -40,7 +40,9 @@ class Options(RunOptions, frozen=True, kw_only=True):
 
     candidates: Annotated[
         bool,
-        typer.Option("--candidates", help="List the files to be deleted. Requires a planned run."),
+        typer.Option(
+            "--candidates", help="List the candidates for deletion. Requires a planned run."
+        ),
     ] = False
     kept: Annotated[
         bool,

@@ -74,7 +74,7 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
             "--expected-hash",
             "-c",
             metavar="H",
-            help="{fail} unless this commit is in the history of the target branch.",
+            help="{fail} unless this commit is in the first-parent history of the target branch.",
         ),
     ] = None
 

@@ -62,11 +62,11 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     """Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.
 
     On a terminal, the command shows each conflict that no option decides, and asks. Without a
-    terminal, or if namespaces block a merge or transplant, such a conflict is an error. --ours and
-    --theirs decide about a merge, transplant or revert (theirs of a revert: the state before the
-    reverted commit), --current and --proposed about the batch. An option for a key without a
-    conflict is an error, except --ours and --theirs for a key that the source of a merge or
-    transplant changes.
+    terminal, an undecided conflict is an error. So is, even on a terminal, a namespace that blocks
+    a merge or transplant. --ours and --theirs decide about a merge, transplant or revert (theirs of
+    a revert: the state before the reverted commit), --current and --proposed about the batch. An
+    option for a key without a conflict is an error, except --ours and --theirs for a key that the
+    source of a merge or transplant changes.
 
     Then the command writes the merge, transplant or revert. It commits the batch only with -m.
     If you skip a conflict, no commit is written, but decisions about the batch are kept.

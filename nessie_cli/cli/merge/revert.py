@@ -39,11 +39,12 @@ EXAMPLES = (
 class Options(SideOptions, frozen=True, kw_only=True):
     """Commit the inverse of a commit.
 
-    A range A..B means the commits after A up to B; one commit reverts them all. If a key is no
-    longer in the state that the commits left, that is a conflict, and nothing is written; with
-    --no-commit, the inverse is staged, and `nessie commit` reports the conflict. Ours is the
-    current state of a key, theirs the state before the reverted commits. Staged changes stay staged
-    and are not committed. `nessie resolve revert REV` resolves conflicts one by one.
+    A range A..B means the commits after A up to B; one commit reverts them all. Nothing is written
+    if a key conflicts: if it has changed since, and is not back in its state before the commits.
+    With --no-commit, the inverse is staged, and `nessie commit` reports the conflicts. --ours keeps
+    the current state of a key, and --theirs takes the state before the reverted commits. Staged
+    changes stay staged and are not committed. `nessie resolve revert REV` resolves conflicts one by
+    one.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

@@ -56,8 +56,8 @@ class Options(Struct, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--insecure",
-            help="Start even if other machines can reach the address, and callers without a token"
-            " may do everything.",
+            help="Start even if other machines can reach the address and neither required tokens"
+            " nor --rules restrict callers.",
         ),
     ] = False
     allowed_host: Annotated[
@@ -66,9 +66,10 @@ class Options(Struct, frozen=True, kw_only=True):
             "--allowed-host",
             metavar="NAME",
             help="Answer under this host name; repeatable, or with commas. Implies --insecure."
-            " localhost, loopback addresses and the name of --host are always accepted. Default:"
-            " NESSIE_ALLOWED_HOSTS. Without either, a server that other machines can reach answers"
-            " under every IP address, and under every name if all callers must authenticate.",
+            " localhost, loopback addresses and the name of --host (but not 0.0.0.0 or ::) are"
+            " always accepted. Default: NESSIE_ALLOWED_HOSTS. Without either, a server that other"
+            " machines can reach answers under every IP address, and if all callers must"
+            " authenticate, also under every name.",
         ),
     ] = None
     workers: Annotated[
@@ -138,7 +139,7 @@ class Options(Struct, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--anonymous",
-            help="Allow callers without a token. They have no name and no role in the rules.",
+            help="Allow callers without a token. In the rules, their name and roles are empty.",
         ),
     ] = False
     open_metrics: Annotated[

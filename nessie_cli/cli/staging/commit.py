@@ -38,8 +38,8 @@ class Options(Struct, frozen=True, kw_only=True):
     If any operation conflicts, nothing is committed and the batch stays staged. The message is that
     of -m, -F or --batch; otherwise your editor (NESSIE_EDITOR, VISUAL, EDITOR) opens, which needs a
     terminal. An empty message aborts the commit. --batch reads REST JSON ({"commitMeta": ...,
-    "operations": [...]} or a list of operations) or JSON lines, one operation per line. Options
-    override commitMeta, and commitMeta overrides their defaults.
+    "operations": [...]} or a list of operations) or JSON lines, one operation per line. An option
+    overrides commitMeta, which overrides the default of the option.
     """
 
     message: Annotated[
@@ -84,8 +84,9 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             metavar="HASH",
             help="The commit on which the changes are based, in the first-parent history of the"
-            " branch. An operation conflicts if its key has another content now than at that"
-            " commit, unless it has an expected content, as a staged update has.",
+            " branch. An operation is refused if its key has another content now than at that"
+            " commit. Exception: a put with an expected content, as staged updates have, is"
+            " compared with that content.",
         ),
     ] = None
     dry_run: Annotated[

@@ -33,8 +33,9 @@ class Options(CommitOptions, frozen=True, kw_only=True):
     """Restore keys from an earlier revision, as staged changes.
 
     A key that is on the branch but not at the revision is staged for deletion. A restored content
-    gets a new content id if its key has no content now, or if another key has the content now. A
-    rename is undone, and the id kept, if the new key is restored too and was free at the revision.
+    gets a new content id if its key has no content now, or if the content is now under another key.
+    If you also restore the key to which a content was renamed, and that key had no content at the
+    revision, the rename is undone and the content keeps its id.
     """
 
     keys: Annotated[

@@ -154,7 +154,7 @@ def add_token(
         now.replace(microsecond=0),
     )
     if expires is not None and expires <= now:
-        raise InvalidInput(f"expires: {expires.isoformat()} has passed")
+        raise InvalidInput(f"the expiry {expires.isoformat()} has passed")
     with _locked(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
         list_tokens(path)
         size = os.lseek(descriptor, 0, os.SEEK_END)
