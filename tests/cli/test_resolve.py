@@ -336,7 +336,7 @@ def test_a_skipped_conflict_prevents_the_merge(nessie, merging) -> None:
     code, seen = answering("s\nt\n", "resolve", "merge", "feature")
     assert code == 3
     assert merging.head("main") == head
-    assert "nessie: 1 conflict left: db.items; nothing was written" in seen
+    assert "nessie: 1 conflict left: db.items; nothing was committed" in seen
     assert seen.count("VALUE_DIFFERS") == 2, "each conflict is shown once"
 
 
@@ -416,7 +416,7 @@ def test_a_failed_editor_is_reported_and_the_question_is_repeated(nessie, mergin
 
 def test_the_batch_on_a_terminal(nessie, batch) -> None:
     code, seen = answering("p\ns\n", "resolve", "-q")
-    assert code == 0, seen
+    assert (code, "1 conflict left: db.items; nothing was committed" in seen) == (3, True), seen
     assert len(nessie("status", "--json").json["conflicts"]) == 1
     code, seen = answering("c\n", "resolve", "-m", "at last")
     assert (code, snapshots(batch)) in ((0, (20, 30)), (0, (30, 20)))
@@ -496,3 +496,25 @@ def test_a_revert_without_remaining_changes_is_refused(nessie, changed_since) ->
     changed_since.update("main", "db.items", 31)
     ran = nessie("resolve", "revert", "main~2", "--ours", "db.orders", "--ours", "db.items")
     assert (ran.code, "nothing is left" in ran.err) == (2, True)
+
+
+def test_a_content_with_the_id_of_another_one_resolves_nothing(nessie, merging, tmp_path) -> None:
+    other = nessie("content", "show", "db.items", "--raw").out
+    file = tmp_path / "other.json"
+    file.write_text(other)
+    for words in (["merge"], ["resolve", "merge"]):
+        ran = nessie(*words, "feature", "--resolve", f"db.orders={file}", "--ours", "db.items")
+        assert (ran.code, "remove the id from the file" in ran.err) == (2, True), ran.err
+
+
+def test_a_conflict_that_remains_does_not_repeat_its_decision(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.drop("feature", "db.orders")
+    catalog.drop("feature", "db.items")
+    catalog.drop("feature", "db")
+    catalog.create("main", "db.more")
+    ran = nessie("resolve", "merge", "feature", "--theirs", "db")
+    assert ran.code == 3
+    assert "nessie resolve merge feature --ours db\n" in ran.err
+    assert "--theirs db" not in ran.err
+    assert "one by one" not in ran.err

@@ -111,4 +111,7 @@ def test_commands_work_and_errors_are_one_line_with_a_hint(nessie):
     )
     assert nessie("log", "--onelin")[0] == 2
     assert nessie("merge")[0] == 2
-    assert nessie("__complete", "--", "log", "--one")[1] == "--oneline\tShow one line per commit.\n"
+    assert (
+        nessie("__complete", "--", "log", "--one")[1]
+        == "--oneline\tShow the hash and subject of each commit on one line.\n"
+    )

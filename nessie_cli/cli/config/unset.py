@@ -17,8 +17,8 @@ class Options(KeyOptions, frozen=True, kw_only=True):
     """Remove a setting.
 
     Without --user, --workspace or --repository, removes the workspace's setting, or the user's if
-    the workspace does not have it. Exits with 4 if the setting is not set. Other settings, and
-    comments on lines of their own, do not change.
+    the workspace does not have it. Exits with 4 if the setting is not set. Only the line of the
+    setting is removed, and the heading of a table without other settings and comments.
     """
 
 

@@ -30,11 +30,11 @@ class Options(ContentOptions, frozen=True, kw_only=True):
     """Stage the content of a key.
 
     A new key needs --type, --from-metadata or --content. An existing key keeps its content id and
-    its type; `content replace` changes them. --from-metadata and --content give the whole content
-    and cannot be combined with each other, --type or options that set fields. Without them, fields
-    that no option sets keep their values. Repeatable options such as --property replace all earlier
-    values. The commit fails with a conflict if the key then differs from its state at the time of
-    staging.
+    its type; `content replace` changes them. --from-metadata and --content give the whole content:
+    use only one of them, and without --type and options that set fields. Otherwise, fields that no
+    option sets keep their values. Repeatable options such as --property replace all earlier values.
+    When you commit, the key must be in the state that it had when you staged it; otherwise the
+    commit fails with a conflict.
     """
 
     key: Annotated[str, KeyArgument]

@@ -48,8 +48,8 @@ class Options(RunOptions, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--kept",
-            help="List the candidates that `gc apply` kept or could not delete, and why. Requires"
-            " an applied run.",
+            help="List the candidates that `gc apply` did not delete, with the reason. Requires an"
+            " applied run.",
         ),
     ] = False
 

@@ -35,35 +35,35 @@ def conflicts_of_merge(app: Invocation, branch: str, source: str = "") -> Iterat
         keys = [conflict.key for conflict in error.conflicts if conflict.key is not None]
         error.resolutions = found = MergeResolutions(app, branch, keys)
         if not all(conflict.type in BY_COMMIT for conflict in error.conflicts):
-            error.resolver = found.resolver
+            error.resolver = found.resolver or ""
         raise
 
 
 class MergeResolutions:
     """Resolves a conflict by repeating the command with a decision.
 
-    The options `--resolve` of `keys`, which are in conflict, are not repeated.
+    Decisions about `keys`, which are in conflict, are not repeated.
     """
 
     def __init__(self, app: Invocation, branch: str, keys: Collection[ContentKey]) -> None:
         self._app = app
         self._branch = branch
         words = [word for word in app.argv if word not in _NOT_REPEATED]
-        self._again = list(_without_contents(words, keys))
+        self._again = list(_without_decisions(words, keys))
 
     def __call__(self, conflict: Conflict) -> Sequence[str]:
         """Returns the command lines for a conflict."""
         return () if conflict.key is None else self._decide(conflict, conflict.key)
 
     @property
-    def resolver(self) -> str:
-        """Returns the command line that asks about each conflict."""
+    def resolver(self) -> str | None:
+        """Returns the command line that asks about each conflict, or None if this command does."""
         words = list(self._again)
         position = command_position(words)
         assert position is not None
-        if words[position] != "resolve":
-            words.insert(position, "resolve")
-        return command_line(*words)
+        if words[position] == "resolve":
+            return None
+        return command_line(*words[:position], "resolve", *words[position:])
 
     def _decide(self, conflict: Conflict, key: ContentKey) -> list[str]:
         again = self._again
@@ -99,14 +99,16 @@ class MergeResolutions:
         )
 
 
-def _without_contents(words: Sequence[str], keys: Collection[ContentKey]) -> Iterator[str]:
-    """Yields the words of a command line without the options `--resolve` of some keys."""
+def _without_decisions(words: Sequence[str], keys: Collection[ContentKey]) -> Iterator[str]:
+    """Yields the words of a command line without the options that decide about some keys."""
     rest = iter(words)
     for word in rest:
         option, is_joined, text = word.partition("=")
-        if option != "--resolve":
+        if option not in ("--ours", "--theirs", "--resolve"):
             yield word
             continue
         given = [word] if is_joined else [word, next(rest)]
-        if key_and_file(text or given[-1])[0] not in keys:
+        value = text or given[-1]
+        key = key_and_file(value)[0] if option == "--resolve" else ContentKey.parse(value)
+        if key not in keys:
             yield from given

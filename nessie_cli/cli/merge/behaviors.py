@@ -166,10 +166,21 @@ def _resolved(app: Invocation, branch: str, key: ContentKey, file: str) -> KeyBe
             f"--resolve {key}: '{branch}' has no content with this key. Hint: decide by --ours or"
             " --theirs"
         )
-    content = _read_content(file)
-    return KeyBehavior(
-        key, MergeBehavior.NORMAL, expected, content if content.id else content.with_id(expected.id)
-    )
+    content = with_id_of(_read_content(file), expected, key)
+    return KeyBehavior(key, MergeBehavior.NORMAL, expected, content)
+
+
+def with_id_of(content: Content, current: Content, key: ContentKey) -> Content:
+    """Returns the content that resolves a conflict, with the id of the target's content.
+
+    Raises `InvalidInput` if it has the id of another content.
+    """
+    if content.id not in (None, current.id):
+        raise InvalidInput(
+            f"--resolve {key}: the file has the content id {content.id}, but the key has the id"
+            f" {current.id}. Hint: remove the id from the file"
+        )
+    return content.with_id(current.id)
 
 
 def contents_of_files(texts: Sequence[str] | None) -> dict[ContentKey, Content]:

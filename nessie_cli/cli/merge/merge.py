@@ -38,10 +38,11 @@ class Options(MergingOptions, frozen=True, kw_only=True):
 
     Prints the keys that the source changed, each with its result (merged, theirs or ours) and the
     snapshot, version or type of its content on the target before the merge (ours) and on the source
-    (theirs). A key may be missing if both sides made the same change or created the same namespace.
+    (theirs). Keys that both sides changed in the same way, and namespaces that both created, may be
+    left out.
 
-    If --ours or --behavior drop keeps every key, no commit is written, and the next merge compares
-    the same keys again.
+    If nothing is left to change, because --ours or --behavior drop keeps every key or the target
+    has the same changes, no commit is written. The next merge then compares the same keys again.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

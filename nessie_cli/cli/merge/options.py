@@ -58,8 +58,7 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
             "--resolve",
             metavar="KEY=FILE",
             help="Resolve KEY with the content in FILE (`content show --raw` format; - is stdin)."
-            " In a merge or transplant, KEY must have the same content id on both sides."
-            " Repeatable.",
+            " KEY keeps the content id that it has on the branch. Repeatable.",
         ),
     ] = None
     follow_renames: Annotated[
@@ -89,7 +88,8 @@ class MergingOptions(DecisionOptions, frozen=True, kw_only=True):
             case_sensitive=False,
             help="For keys without --ours, --theirs or --resolve. normal: take the source's"
             " change; if both sides changed the key differently, it is a conflict, except that a"
-            " namespace created on both sides is theirs. force: take theirs. drop: keep ours.",
+            " namespace created on both sides is theirs. force: always take theirs. drop: always"
+            " keep ours.",
         ),
     ] = Behavior.NORMAL
     dry_run: Annotated[

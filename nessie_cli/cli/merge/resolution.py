@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nessie_cli.cli.merge.behaviors import with_id_of
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
 from nessie_cli.cli.merge.prompts import decide_all
 from nessie_cli.cli.merge.staged import resolved
@@ -68,7 +69,7 @@ def _behavior(key: ContentKey, conflict: Conflict | None, decision: Decision) ->
         raise InvalidInput(
             f"{key}: the branch has no content with this key. Hint: decide by --ours or --theirs"
         )
-    content = decision.content.with_id(conflict.actual.id)
+    content = with_id_of(decision.content, conflict.actual, key)
     return KeyBehavior(key, MergeBehavior.NORMAL, conflict.actual, content)
 
 

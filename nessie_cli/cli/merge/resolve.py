@@ -62,18 +62,21 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     """Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.
 
     On a terminal, the command shows each conflict that no option decides, and asks. Without a
-    terminal, an undecided conflict is an error. So is, even on a terminal, a namespace that blocks
-    a merge or transplant. --ours and --theirs decide about a merge, transplant or revert (theirs of
-    a revert: the state before the reverted commit), --current and --proposed about the batch. An
-    option for a key without a conflict is an error, except --ours and --theirs for a key that the
-    source of a merge or transplant changes.
+    terminal, an undecided conflict is an error. The command does not ask about a namespace that
+    blocks a merge or transplant: it fails, and prints the commands that help. --ours and --theirs
+    decide about a merge, transplant or revert, --current and --proposed about the batch. An option
+    for a key without a conflict is an error, except --ours and --theirs for a key that the source
+    of a merge or transplant changes.
 
-    Then the command writes the merge, transplant or revert. It commits the batch only with -m.
-    If you skip a conflict, no commit is written, but decisions about the batch are kept.
+    Then the command writes the merge, transplant or revert. It commits the batch only with -m. If
+    you skip a conflict, no commit is written, but decisions about the batch are kept, and the exit
+    status is 3.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
         **WORDS_OF_MERGES,
+        "ours": "Keep the target's state of this key; in a transplant, only if it conflicts.",
+        "theirs": "Take the source's state of this key; in a revert, the state before the commits.",
         "message": "Without it, the batch stays staged, a merge or revert has"
         " its default message, and a transplant keeps its messages. Not for a transplant of several"
         " commits.",
@@ -248,7 +251,7 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
         )
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)
-        if skipped and message is not None:
+        if skipped:
             raise skipped
         if message is None or not staged:
             return Batch.of(left, branch)

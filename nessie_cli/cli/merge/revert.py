@@ -39,12 +39,12 @@ EXAMPLES = (
 class Options(SideOptions, frozen=True, kw_only=True):
     """Commit the inverse of a commit.
 
-    A range A..B means the commits after A up to B; one commit reverts them all. Nothing is written
-    if a key conflicts: if it has changed since, and is not back in its state before the commits.
-    With --no-commit, the inverse is staged, and `nessie commit` reports the conflicts. --ours keeps
-    the current state of a key, and --theirs takes the state before the reverted commits. Staged
-    changes stay staged and are not committed. `nessie resolve revert REV` resolves conflicts one by
-    one.
+    A range A..B means the commits after A up to B; one commit reverts them all. A key conflicts if
+    it is now neither in its state after the commits nor in its state before them, or if namespaces
+    prevent the change. Then nothing is written. With --no-commit, the inverse is staged, and
+    `nessie commit` reports the conflicts. --ours keeps the current state of a key, and --theirs
+    takes the state before the reverted commits. Staged changes stay staged and are not committed.
+    `nessie resolve revert REV` resolves conflicts one by one.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

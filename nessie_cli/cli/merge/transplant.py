@@ -49,6 +49,7 @@ class Options(MergingOptions, frozen=True, kw_only=True):
 
     WORDS: ClassVar[Mapping[str, str]] = {
         **WORDS_OF_MERGES,
+        "ours": "Keep the target branch's state of this key, if the key conflicts.",
         "message": "Only for a single commit. Default: each commit keeps its message.",
     }
     words: Annotated[

@@ -36,8 +36,7 @@ class Options(ReferenceOptions, frozen=True, kw_only=True):
     """List, create, delete, rename or assign branches.
 
     -v adds the last commit, and how many commits the branch is ahead of and behind the default
-    branch. Only first parents count, so a merge does not change how many commits its source is
-    ahead.
+    branch. Commits are counted along first parents: merged commits still count as ahead.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

@@ -125,8 +125,7 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--if-exists",
-            help="With -d, {rename} or -f: ignore a {reference} that does not exist, instead of"
-            " failing.",
+            help="With -d, {rename} or -f: succeed if the {reference} does not exist.",
         ),
     ] = False
     if_not_exists: Annotated[

@@ -34,8 +34,8 @@ class Options(CommitOptions, frozen=True, kw_only=True):
 
     A key that is on the branch but not at the revision is staged for deletion. A restored content
     gets a new content id if its key has no content now, or if the content is now under another key.
-    If you also restore the key to which a content was renamed, and that key had no content at the
-    revision, the rename is undone and the content keeps its id.
+    To undo a rename and keep the id, restore both the old and the new key; at the revision, the new
+    key must have had no content.
     """
 
     keys: Annotated[

@@ -18,10 +18,10 @@ EXAMPLES = ("nessie store backup lake.backup", "nessie store backup /srv/lake.ba
 class Options(Struct, frozen=True, kw_only=True):
     """Write one consistent state of the store to a new SQLite file.
 
-    The store can be read and written meanwhile. FILE appears when it is complete, and is a store
-    itself: open it with --store FILE. If an object is damaged, the command fails and writes
-    nothing. Needs direct access to the store: for a SQLite store behind a server, run it on the
-    server's machine.
+    Other commands can read and write the store during the backup. FILE appears when it is complete,
+    and is a store itself: open it with --store FILE. If an object is damaged, the command fails and
+    writes nothing. Needs direct access to the store: for a SQLite store behind a server, run it on
+    the server's machine.
     """
 
     file: Annotated[
