@@ -297,8 +297,8 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "gc": CommandEntry(
         "",
-        "Find table files that no live commit reaches (live: kept by a retention policy), and"
-        " delete them after approval.",
+        "Find table files that no live commit needs (live: kept by a retention policy or the"
+        " reflog), and delete them after approval.",
         ADMINISTRATION,
         GC_COMMANDS,
         examples=(

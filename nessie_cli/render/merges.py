@@ -81,7 +81,10 @@ def merge_headline(
             Span(" keeps its contents" if is_dropped else " already has these changes"),
             *(again if verb == "merged" else ()),
         ]
-    if all(detail.behavior is MergeBehavior.DROP for detail in result.details):
+    if all(
+        detail.behavior is MergeBehavior.DROP or detail.source == detail.target
+        for detail in result.details
+    ):
         return [
             Span("dry run, no conflicts: nothing was written; "),
             Span(source, "name"),

@@ -163,3 +163,11 @@ def test_every_command_suggests_a_way_out_if_the_current_branch_was_deleted(
         1,
         1,
     )
+
+
+def test_a_commit_without_effect_keeps_the_batch(nessie, catalog) -> None:
+    assert nessie("content", "put", "db.new", "--type", "namespace").code == 0
+    before = nessie("status", "--json").json["batch"]
+    ran = nessie("content", "delete", "db.new", "-m", "never mind")
+    assert (ran.code, "nothing to commit" in ran.err) == (2, True)
+    assert nessie("status", "--json").json["batch"] == before

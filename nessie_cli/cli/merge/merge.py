@@ -41,8 +41,9 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     (theirs). Keys that both sides changed in the same way, and namespaces that both created, may be
     left out.
 
-    If nothing is left to change, because --ours or --behavior drop keeps every key or the target
-    has the same changes, no commit is written. The next merge then compares the same keys again.
+    No commit is written if --ours or --behavior drop keeps every key, or if the target has the same
+    changes and neither --theirs nor --behavior force takes one of them. The next merge then
+    compares the same keys again.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

@@ -35,6 +35,7 @@ WORDS_OF_MERGES: Mapping[str, str] = {
     "ours": "Keep the target branch's state of this key.",
     "theirs": "Take the source's state of this key.",
     "combine": "Combine",
+    "drop": "drop: always keep ours.",
     "fail": "Fail",
 }
 """The words of `DecisionOptions` that merge and transplant share. Each adds `message`."""
@@ -87,9 +88,8 @@ class MergingOptions(DecisionOptions, frozen=True, kw_only=True):
             "--behavior",
             case_sensitive=False,
             help="For keys without --ours, --theirs or --resolve. normal: take the source's"
-            " change; if both sides changed the key differently, it is a conflict, except that a"
-            " namespace created on both sides is theirs. force: always take theirs. drop: always"
-            " keep ours.",
+            " change; if both sides changed the key differently, it is a conflict. Exception: if"
+            " both created the same namespace, theirs is taken. force: always take theirs. {drop}",
         ),
     ] = Behavior.NORMAL
     dry_run: Annotated[

@@ -43,13 +43,15 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     REV|RANGE...` resolves conflicts one by one.
 
     --ours and --behavior drop keep ours only if the key conflicts. Changes without a conflict are
-    applied. Unlike in a merge, an update or deletion that the target has already made conflicts,
-    and a namespace that both sides created is theirs, even with --ours.
+    applied. Unlike in a merge, an update or deletion (but not a rename) that the target has already
+    made conflicts. If both sides created a namespace, theirs is taken, even with --ours or
+    --behavior drop.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
         **WORDS_OF_MERGES,
         "ours": "Keep the target branch's state of this key, if the key conflicts.",
+        "drop": "drop: keep ours if the key conflicts.",
         "message": "Only for a single commit. Default: each commit keeps its message.",
     }
     words: Annotated[

@@ -38,8 +38,8 @@ class Options(Struct, frozen=True, kw_only=True):
     If any operation conflicts, nothing is committed and the batch stays staged. The message is that
     of -m, -F or --batch; otherwise your editor (NESSIE_EDITOR, VISUAL, EDITOR) opens, which needs a
     terminal. An empty message aborts the commit. --batch reads REST JSON ({"commitMeta": ...,
-    "operations": [...]} or a list of operations) or JSON lines, one operation per line. An option
-    overrides commitMeta, which overrides the default of the option.
+    "operations": [...]} or a list of operations) or JSON lines, one operation per line. Options
+    take precedence over commitMeta, and commitMeta over defaults.
     """
 
     message: Annotated[

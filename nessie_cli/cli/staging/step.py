@@ -72,10 +72,11 @@ def stage(
         if submission is not None:
             _refuse_other_keys(step, file)
         batch = _staged(app, step, file, branch)
-        if submission is None:
-            return Batch.of(batch, branch, step.keys)
-        if batch is None:
+        if submission is not None and not batch.staged:
             raise _nothing_to_commit(step)
+        file.write(batch)
+        if submission is None:
+            return Batch.of(batch if batch.staged else None, branch, step.keys)
         return Committed.of(submit_file(app, file, submission))
 
 
@@ -113,8 +114,8 @@ def _place(app: Invocation, step: Step, branch: str) -> _Place:
     return _Place(head, known.get)
 
 
-def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> workspace.Batch | None:
-    """Writes the batch with the operations of the step. Returns None if it is then empty."""
+def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> workspace.Batch:
+    """Returns the batch with the operations of the step. It may be empty then."""
     place = _place(app, step, branch)
     batch, done = read_batch(app, file)
     if done is not None:
@@ -127,9 +128,7 @@ def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> worksp
     staged = step.change(batch.staged if batch else (), place.state)
     staged = _without_unchanged(staged, step.keys)
     begun_at = batch.begun_at if batch else place.head
-    changed = workspace.Batch(begun_at, staged, branch=branch, store=app.store.name())
-    file.write(changed)
-    return changed if staged else None
+    return workspace.Batch(begun_at, staged, branch=branch, store=app.store.name())
 
 
 def _refuse_other_keys(step: Step, file: BatchFile) -> None:

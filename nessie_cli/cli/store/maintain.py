@@ -24,10 +24,11 @@ EXAMPLES = (
 class Options(Struct, frozen=True, kw_only=True):
     """Delete old unreachable objects, expired reflog entries, and expired request ids.
 
-    Request ids are used to detect repeated writes. The store can be read and written meanwhile.
-    Reflog entries and request ids expire at the age in the repository settings reflog-expiry (90d)
-    and request-expiry (7d). Commits in the reflog are kept, so `nessie undo` can restore them until
-    their entries expire. Needs direct access to the store.
+    Request ids are used to detect repeated writes. Other commands can read and write the store
+    during the maintenance. Reflog entries expire after reflog-expiry (90d), and request ids after
+    request-expiry (7d) or reflog-expiry, whichever is shorter; both are settings of the repository.
+    Commits in the reflog are kept, so `nessie undo` can restore them until their entries expire.
+    Needs direct access to the store.
     """
 
     grace: Annotated[

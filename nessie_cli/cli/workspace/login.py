@@ -40,7 +40,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     On a terminal, the command asks for a token unless other credentials are configured. An empty
     answer stores none. A token is stored only if the server accepts it, in a file that only you can
-    read. A database gets no token.
+    read. For a database, no token is stored.
     """
 
     url: Annotated[
