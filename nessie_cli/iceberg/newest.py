@@ -23,16 +23,22 @@ def is_folder(uri: str) -> bool:
 def newest_metadata(folder: str, properties: Mapping[str, str]) -> str:
     """Returns the location of the newest metadata file in a folder or its folder `metadata`.
 
-    `version-hint.text` contains the version. Without it, the highest version is the newest.
-    `properties` are those of the file system. Raises `InvalidInput` if there is no metadata file,
-    or if several have that version.
+    `version-hint.text` contains a version. A writer that stopped early may not have updated it, so
+    the versions that follow it without a gap count as well, as in Iceberg's Hadoop catalog. Without
+    the file, the highest version is the newest. `properties` are those of the file system. Raises
+    `InvalidInput` if there is no metadata file, or if several have that version.
     """
     for place in (f"{folder.rstrip('/')}/metadata", folder.rstrip("/")):
         names = _names(place, properties)
         versions = [(int(found[1]), name) for name in names if (found := _METADATA.fullmatch(name))]
         if not versions:
             continue
-        wanted = _hinted(place, properties) if _HINT in names else max(versions)[0]
+        if _HINT in names:
+            wanted = _hinted(place, properties)
+            while any(version == wanted + 1 for version, _ in versions):
+                wanted += 1
+        else:
+            wanted = max(versions)[0]
         found_names = [name for version, name in versions if version == wanted]
         if len(found_names) == 1:
             return f"{place}/{found_names[0]}"

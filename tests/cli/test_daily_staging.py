@@ -171,3 +171,10 @@ def test_a_commit_without_effect_keeps_the_batch(nessie, catalog) -> None:
     ran = nessie("content", "delete", "db.new", "-m", "never mind")
     assert (ran.code, "nothing to commit" in ran.err) == (2, True)
     assert nessie("status", "--json").json["batch"] == before
+
+
+def test_a_switch_to_a_tag_promises_no_conflicts(nessie, catalog) -> None:
+    assert nessie("content", "put", "db.new", "--type", "namespace").code == 0
+    ran = nessie("switch", "v1")
+    assert (ran.code, ran.out.splitlines()[1]) == (0, "1 staged operation moved to v1")
+    assert "`nessie status` shows" in nessie("switch", "main").out

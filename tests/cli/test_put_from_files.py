@@ -44,6 +44,12 @@ def test_a_version_hint_takes_precedence_over_the_highest_version(nessie, catalo
     assert location(nessie) == "00002-b.metadata.json"
 
 
+def test_a_version_that_follows_the_hint_is_newer(nessie, catalog, folder) -> None:
+    (folder / "version-hint.text").write_text("1\n")
+    assert nessie("content", "put", "t", "--from-metadata", str(folder), "-m", "t").code == 0
+    assert location(nessie) == "00002-b.metadata.json"
+
+
 def test_two_files_of_one_version_are_refused(nessie, catalog, folder) -> None:
     (folder / "00010-d.metadata.json").write_text("{}")
     ran = nessie("content", "put", "t", "--from-metadata", str(folder))

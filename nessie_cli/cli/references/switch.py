@@ -98,7 +98,8 @@ def show(result: Switched, output: Output) -> None:
     output.say(f"now on {type_} {reference.name} at {output.out.hash(reference.hash)}")
     if result.staged:
         staged = f"{counted(result.staged, 'staged operation')} moved to {reference.name}"
-        output.say(f"{staged}; `nessie status` shows what would conflict")
+        is_tag = reference.type is ReferenceType.TAG
+        output.say(staged if is_tag else f"{staged}; `nessie status` shows what would conflict")
     if result.override:
         output.note(f"NESSIE_REF overrides the workspace: commands still work on {result.override}")
 

@@ -13,6 +13,7 @@ from nessie_cli.iceberg.warehouses.locations import (
     is_inside,
     issued_uuid,
     parse,
+    readings,
     text_of,
 )
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
@@ -84,7 +85,12 @@ def check_namespace_location(files: MetadataFiles, location: str) -> None:
 
 
 def _refuse_issued(location: str, own: Collection[str | None]) -> None:
-    """Refuse a folder that the server issued, unless its UUID is one of the table's own."""
-    found = issued_uuid(parse(location).normal)
-    if found is not None and found not in own:
-        raise LocationRefused(f"location {location} lies in the folder of another table")
+    """Refuse a folder that the server issued, unless its UUID is one of the table's own.
+
+    Some programs decode a location before they use it, so all of its readings count.
+    """
+    place = parse(location)
+    for path in readings(place.path):
+        found = issued_uuid(place._replace(path=path).normal)
+        if found is not None and found not in own:
+            raise LocationRefused(f"location {location} lies in the folder of another table")

@@ -325,7 +325,8 @@ def test_a_siblings_location_is_refused(
 ) -> None:
     issued = new_location(warehouse, None, KEY, OWN)
     sibling = new_location(warehouse, None, ContentKey(("db", "salaries")), OTHER)
-    for location in (sibling, f"{sibling}/", f"{sibling}/data/x"):
+    encoded = sibling.replace("salaries_", "salaries%5F")
+    for location in (sibling, f"{sibling}/", f"{sibling}/data/x", encoded):
         with pytest.raises(LocationRefused):
             check_table_locations(files, located(location), issued, may_choose=may_choose)
         with pytest.raises(LocationRefused):
