@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from nessie_cli.kernel.forms import content_id_of, payload_of
+from nessie_cli.kernel.forms import Id, content_id_of, format_content_id, payload_of
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, ContentKey, Rename
@@ -24,11 +24,16 @@ _TEXT = {
     ConflictType.NOT_A_NAMESPACE: "expecting the key '{}' to be a namespace, but is not a"
     " namespace (using a content object that is not a namespace as a namespace is forbidden)",
     ConflictType.NAMESPACE_NOT_EMPTY: "namespace '{}' is not empty",
+    ConflictType.KEY_CONFLICT: "the content of key '{}' has different keys",
 }
 
 
 class KeyConflict(Struct, frozen=True):
-    """A conflict in terms of records. `describe` converts it into a `model.Conflict`."""
+    """A conflict in terms of records. `describe` converts it into a `model.Conflict`.
+
+    `other_key` is the key that has the content id already, if the change would give it a second
+    key. The other fields are those of `model.Conflict`.
+    """
 
     type: ConflictType
     key: bytes
@@ -37,6 +42,12 @@ class KeyConflict(Struct, frozen=True):
     proposed: bytes | None = None
     source_rename: tuple[bytes, bytes] | None = None
     target_rename: tuple[bytes, bytes] | None = None
+    content_id: bytes | None = None
+    base_key: bytes | None = None
+    theirs_key: bytes | None = None
+    is_ambiguous: bool = False
+    commit: Id | None = None
+    other_key: bytes | None = None
 
 
 ChangedBy = Callable[[bytes], CommitMeta | None]
@@ -98,6 +109,11 @@ def describe(
                 changed_by=target_change(c.key),
                 source_rename=rename(c.source_rename, source_change),
                 target_rename=rename(c.target_rename, target_change),
+                content_id=format_content_id(c.content_id) if c.content_id else None,
+                base_key=decode_key(c.base_key) if c.base_key else None,
+                theirs_key=decode_key(c.theirs_key) if c.theirs_key else None,
+                is_ambiguous=c.is_ambiguous,
+                commit=c.commit.hex() if c.commit else None,
             )
         )
     return tuple(described)
@@ -110,9 +126,12 @@ def conflict_text(type_: ConflictType, key: ContentKey) -> str:
 
 def _rename_text(conflict: KeyConflict) -> str:
     sides = (("source", conflict.source_rename), ("target", conflict.target_rename))
-    return "".join(
+    text = "".join(
         f"; renamed to '{decode_key(pair[1]).plain}' on the {side}" for side, pair in sides if pair
     )
+    if conflict.other_key is not None:
+        text += f"; its content id is that of key '{decode_key(conflict.other_key).plain}'"
+    return text
 
 
 def commit_message(conflicts: Sequence[Conflict]) -> str:

@@ -1,13 +1,14 @@
-"""The decisions of a merge for each key."""
+"""What a merge combines and decides, key by key."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from nessie_cli.kernel.commits import deletion
 from nessie_cli.kernel.conflicts import KeyConflict
+from nessie_cli.kernel.forms import Id
 from nessie_cli.model import MergeBehavior
 
 
@@ -20,25 +21,56 @@ class ThreeWay(Struct, frozen=True):
     after: bytes | None
 
 
+class Sides(Struct, frozen=True):
+    """What a merge or one commit of a transplant combines.
+
+    `base` and `target` are roots, `changes` are the keys that the source changed since the base.
+    `head` is the commit of the target, `source` the one that is merged or transplanted.
+    """
+
+    base: Id
+    target: Id
+    changes: Sequence[ThreeWay]
+    head: Id
+    source: Id
+    is_transplant: bool = False
+
+
+Place = tuple[Id, bytes]
+"""A commit and a key."""
+
+
 class Detail(Struct, frozen=True):
-    """A key of the answer: its behavior, the records on both sides, and the conflict, if any."""
+    """A key of the answer: its behavior, its records, and the conflict, if any.
+
+    `target` is the record on the target before, `result` the one after. `source` is the record on the
+    source: of the key, or in a merge per content of the same content. There, `source_at` and
+    `result_at` name a commit and a key with the contents of `source` and `result`. `result_at` is
+    None if the caller supplied the result.
+    """
 
     behavior: MergeBehavior
     source: bytes | None
     target: bytes | None
     conflict: KeyConflict | None = None
+    result: bytes | None = None
+    source_at: Place | None = None
+    result_at: Place | None = None
 
 
 class Outcome(Struct):
     """The edits of the target, the details for the answer, and the removed records.
 
     `removed` contains the records of the merge base for keys that the source deleted.
+    `if_source_wins` are the edits if the source wins every conflict; None if they follow from the
+    details.
     """
 
     edits: dict[bytes, bytes | None] = {}
     details: dict[bytes, Detail] = {}
     namespace_conflicts: list[KeyConflict] = []
     removed: dict[bytes, bytes] = {}
+    if_source_wins: Mapping[bytes, bytes | None] | None = None
 
     @property
     def conflicts(self) -> list[KeyConflict]:
@@ -50,18 +82,11 @@ class Outcome(Struct):
 
         Later checks use them, so that one problem is reported once.
         """
+        if self.if_source_wins is not None:
+            return dict(self.if_source_wins)
         return self.edits | {
             key: detail.source for key, detail in self.details.items() if detail.conflict
         }
-
-    def resolve(self, key: bytes, edits: Mapping[bytes, bytes | None]) -> None:
-        """Removes the conflict of a key and adds these edits instead."""
-        self.details[key] = structs.replace(self.details[key], conflict=None)
-        self.edits.update(edits)
-
-    def replace_conflict(self, conflict: KeyConflict) -> None:
-        """Replaces the conflict of a key."""
-        self.details[conflict.key] = structs.replace(self.details[conflict.key], conflict=conflict)
 
     def operations(self, target: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """Returns the operations of the new commit, given the target's records of edited keys.

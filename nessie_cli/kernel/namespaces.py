@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.conflicts import KeyConflict
-from nessie_cli.kernel.forms import Id, payload_of
+from nessie_cli.kernel.forms import Id, content_id_of, payload_of
 from nessie_cli.kernel.keys import below
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, Namespace
@@ -46,6 +46,24 @@ def namespace_conflicts(
     for conflict in [*missing, *not_empty]:
         conflicts.setdefault((conflict.type, conflict.key), conflict)
     return list(conflicts.values())
+
+
+def conflicts_of_edits(objects: Objects, head: Id, edits: Edits) -> list[KeyConflict]:
+    """Returns all violations by key edits on the state `head`."""
+    before = tree.get(objects, head, edits)
+    created = [
+        key
+        for key, record in edits.items()
+        if record is not None
+        and (key not in before or content_id_of(before[key]) != content_id_of(record))
+    ]
+    removed = [
+        key
+        for key, record in edits.items()
+        if is_namespace(before.get(key)) and not is_namespace(record)
+    ]
+    gone = {key for key, record in edits.items() if record is None}
+    return namespace_conflicts(objects, head, edits, created=created, removed=removed, gone=gone)
 
 
 def _parent(key: bytes) -> bytes | None:

@@ -30,6 +30,7 @@ from nessie_cli.model.references import (
 from nessie_cli.model.results import (
     ChangedKey,
     CommitResult,
+    ContentPlace,
     DiffEntry,
     Entry,
     KeyBehavior,
@@ -57,6 +58,7 @@ __all__ = [
     "ConflictType",
     "Content",
     "ContentKey",
+    "ContentPlace",
     "Delete",
     "DeltaLakeTable",
     "DiffEntry",

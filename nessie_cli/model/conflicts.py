@@ -42,6 +42,11 @@ class Conflict(Struct, frozen=True):
     `proposed` the content that the operation would store; None means "no content". `changed_by` is
     the newest commit of the branch that changed the key. `source_rename` and `target_rename` are
     set if a side of a merge renamed the content.
+
+    In a merge per content, `key` is its key on ours, else on theirs. `base_key` and `theirs_key`
+    are its keys there, None if it is absent. `is_ambiguous` is whether the key names another
+    content in conflict as well, so that a decision must use `content_id`. `commit` is the
+    transplanted commit.
     """
 
     type: ConflictType
@@ -53,3 +58,8 @@ class Conflict(Struct, frozen=True):
     changed_by: CommitMeta | None = None
     source_rename: Rename | None = None
     target_rename: Rename | None = None
+    content_id: str | None = None
+    base_key: ContentKey | None = None
+    theirs_key: ContentKey | None = None
+    is_ambiguous: bool = False
+    commit: str | None = None

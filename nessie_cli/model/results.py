@@ -32,12 +32,18 @@ class KeyBehavior(Struct, frozen=True):
     `expected_target` is the target's content that the caller has seen; another one is a conflict.
     `resolved` is written instead of the source's content; it needs NORMAL and `expected_target`.
     Both need a content id.
+
+    In a merge per content, the behavior is for the content that has the key on ours, else on
+    theirs, else at the base, or for the content with `content_id`. In a transplant, it is for one
+    `commit` (a hash), or for all.
     """
 
     key: ContentKey
     behavior: MergeBehavior = MergeBehavior.NORMAL
     expected_target: Content | None = None
     resolved: Content | None = None
+    content_id: str | None = None
+    commit: str | None = None
 
 
 class Entry(Struct, frozen=True):
@@ -103,14 +109,30 @@ class CommitResult(Struct, frozen=True):
     applied: bool = True
 
 
+class ContentPlace(Struct, frozen=True):
+    """A commit (hash) and a key with a content."""
+
+    hash: str
+    key: ContentKey
+
+
 class MergeDetail(Struct, frozen=True):
-    """A key that a merge or transplant touched, with the contents on both sides before it."""
+    """A key that a merge or transplant touched.
+
+    `target` is its content on the target before, `result` the one after. `source` is the content on
+    the source, in a merge per content under whatever key. `behavior` is the side of the result, or
+    NORMAL if it is merged or in conflict. In a merge per content, `source_at` and `result_at` are
+    places of the contents `source` and `result`; `result_at` is None if the caller resolved it.
+    """
 
     key: ContentKey
     behavior: MergeBehavior
     conflict: Conflict | None = None
     source: Content | None = None
     target: Content | None = None
+    result: Content | None = None
+    source_at: ContentPlace | None = None
+    result_at: ContentPlace | None = None
 
 
 class MergeResult(Struct, frozen=True):
@@ -119,7 +141,8 @@ class MergeResult(Struct, frozen=True):
     `effective_target_hash` is the HEAD of the branch before. `resultant_hash` is its HEAD
     afterwards, None for a conflict or a dry run (unless the source is merged already).
     `common_ancestor` is None for a transplant. `applied` is whether the branch has moved,
-    `successful` whether there is no conflict.
+    `successful` whether there is no conflict. `skipped` are the hashes of transplanted commits
+    whose changes the branch already had.
     """
 
     target_branch: str
@@ -130,6 +153,7 @@ class MergeResult(Struct, frozen=True):
     applied: bool
     successful: bool
     details: tuple[MergeDetail, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

@@ -16,9 +16,10 @@ class MergeOptions(Struct, frozen=True):
     """The options that merge and transplant share.
 
     `meta` replaces the generated message of a merge, or the metadata of a transplanted commit if
-    there is only one. `behaviors` decide for their keys, `default_behavior` for the others.
-    `follow_renames` combines a rename on one side with a change on the other. `unrelated` allows a
-    merge without a common ancestor. `any_order` allows transplanting commits that are not each the
+    there is only one. `behaviors` decide for their contents, `default_behavior` for the others.
+    `per_key` applies the rules of the original server, for which each key is a content of its own;
+    otherwise a rename on one side and a change on the other combine. `unrelated` allows a merge
+    without a common ancestor. `any_order` allows transplanting commits that are not each the
     parent of the next. `expected_hash` must be a commit of the branch. `dry_run` writes nothing.
     `request_id` makes a repetition safe; only the methods `merge` and `transplant` read it.
     """
@@ -26,7 +27,7 @@ class MergeOptions(Struct, frozen=True):
     meta: CommitMeta | None = None
     behaviors: Sequence[KeyBehavior] = ()
     default_behavior: MergeBehavior = MergeBehavior.NORMAL
-    follow_renames: bool = False
+    per_key: bool = False
     unrelated: bool = False
     any_order: bool = False
     expected_hash: str | None = None

@@ -12,17 +12,25 @@ from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, Nessi
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.conflicts import describe, merge_message
-from nessie_cli.kernel.decisions import Detail, Outcome, ThreeWay
+from nessie_cli.kernel.content_rules import ContentRules
+from nessie_cli.kernel.decisions import Detail, Outcome, Sides, ThreeWay
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
+from nessie_cli.kernel.key_merge import KeyRules
 from nessie_cli.kernel.keys import decode_key
-from nessie_cli.kernel.merging import KeyChoices, combine
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.kernel.renames import Renames
-from nessie_cli.model import CommitMeta, Conflict, Content, MergeDetail, MergeResult, Reference
+from nessie_cli.model import (
+    CommitMeta,
+    Conflict,
+    Content,
+    ContentPlace,
+    MergeDetail,
+    MergeResult,
+    Reference,
+)
 from nessie_cli.model.progress import Progress, with_progress
-from nessie_cli.repository.changes import Merge
+from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.repository.commits import UNVALIDATED, conflict_error, validates_namespaces
 from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.reading import batched
@@ -36,7 +44,7 @@ _AT_ONCE = 1000
 """The number of contents of an answer that are read together."""
 
 
-class Place(NamedTuple):
+class Target(NamedTuple):
     """The branch and source of a merge or transplant.
 
     `base` is the merge base, None for a transplant.
@@ -79,26 +87,25 @@ def _merge(
     from_ = bytes.fromhex(source.hash)
     expected = expected_commit(objects, branch, options.expected_hash)
     base = _base(objects, branch, from_, unrelated=options.unrelated)
-    place = Place(branch, options.expected_hash, base, from_, context.progress)
+    target = Target(branch, options.expected_hash, base, from_, context.progress)
     if base == from_:
-        return Draft(change, [unmoved(branch)], answer=answer(objects, place, {}, branch.target))
-    choices = KeyChoices(objects, options.behaviors, options.default_behavior)
-    validate = validates_namespaces(basis.settings)
-    outcome = _combine_merge(
+        return Draft(change, [unmoved(branch)], answer=answer(objects, target, {}, branch.target))
+    rules = rules_of(objects, options)
+    outcome = rules.apply(
         objects,
-        place,
-        from_,
-        choices,
-        follow_renames=options.follow_renames,
-        validate_namespaces=validate,
+        _sides(objects, target),
+        validate_namespaces=validates_namespaces(basis.settings),
     )
     root = root_of(objects, branch.target)
     effect = Effect(objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_])
-    refuse = refusal(at, objects, place, outcome, choices)
+    refuse = refusal(at, objects, target, outcome, rules)
     if refuse is not None:
         return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
-    if options.dry_run or not outcome.edits:
-        result = answer(objects, place, outcome.details, None if options.dry_run else branch.target)
+    # A merge per content is recorded even if it changes nothing, so its decisions are remembered.
+    if options.dry_run or (options.per_key and not outcome.edits):
+        result = answer(
+            objects, target, outcome.details, None if options.dry_run else branch.target
+        )
         return Draft(change, [unmoved(branch)], answer=result, effect=effect)
     at_target = tree.get(objects, root, outcome.edits)
     generated = (
@@ -128,7 +135,7 @@ def _merge(
         settings_version=basis.settings.version,
         required=[from_] if from_ != NO_COMMIT else (),
     )
-    result = answer(objects, place, outcome.details, new, applied=True)
+    result = answer(objects, target, outcome.details, new, applied=True)
     return Draft(change, reference_changes(write.moves), answer=result, write=write, effect=effect)
 
 
@@ -164,37 +171,32 @@ def _base(objects: Objects, branch: StoredReference, source: Id, *, unrelated: b
     return base
 
 
-def _combine_merge(
-    objects: Objects,
-    place: Place,
-    source: Id,
-    choices: KeyChoices,
-    *,
-    follow_renames: bool,
-    validate_namespaces: bool,
-) -> Outcome:
-    roots = [
+def rules_of(objects: Objects, options: MergeOptions) -> KeyRules | ContentRules:
+    """Returns the rules that a merge or transplant follows, with its decisions."""
+    rules = KeyRules if options.per_key else ContentRules
+    return rules(objects, options.behaviors, options.default_behavior)
+
+
+def _sides(objects: Objects, target: Target) -> Sides:
+    base, ours, theirs = (
         root_of(objects, commit)
-        for commit in (place.base or NO_COMMIT, place.branch.target, source)
-    ]
-    changes = [
-        ThreeWay(*found)
-        for found in with_progress(tree.three_way(objects, *roots), place.progress, None)
-    ]
-    renames = Renames(objects, changes, roots[0], roots[1])
-    return combine(
-        objects,
-        changes,
-        roots[1],
-        choices,
-        renames,
-        follow_renames=follow_renames,
-        validate_namespaces=validate_namespaces,
+        for commit in (target.base or NO_COMMIT, target.branch.target, target.source)
     )
+    changes = [
+        ThreeWay(*states)
+        for states in with_progress(
+            tree.three_way(objects, base, ours, theirs), target.progress, None
+        )
+    ]
+    return Sides(base, ours, changes, target.branch.target, target.source)
 
 
 def refusal(
-    at: Snapshot, objects: Objects, place: Place, outcome: Outcome, choices: KeyChoices
+    at: Snapshot,
+    objects: Objects,
+    target: Target,
+    outcome: Outcome,
+    rules: KeyRules | ContentRules,
 ) -> Callable[[], NessieError] | None:
     """Returns the error that prevents an outcome, or None."""
     if outcome.namespace_conflicts:
@@ -202,59 +204,61 @@ def refusal(
             conflict_error,
             at,
             objects,
-            place.branch,
-            place.base or NO_COMMIT,
+            target.branch,
+            target.base or NO_COMMIT,
             outcome.namespace_conflicts,
         )
     try:
-        if place.base is not None:
-            choices.check_all_used()
-        if not outcome.conflicts:
-            choices.check_resolutions_used()
+        rules.check_used(outcome, is_transplant=target.base is None)
     except InvalidInput as error:
         unused = error
         return lambda: unused
-    return partial(_merge_conflict, at, objects, place, outcome) if outcome.conflicts else None
+    return partial(_merge_conflict, at, objects, target, outcome) if outcome.conflicts else None
 
 
 def _merge_conflict(
-    at: Snapshot, objects: Objects, place: Place, outcome: Outcome
+    at: Snapshot, objects: Objects, target: Target, outcome: Outcome
 ) -> MergeConflict:
     """Returns the error for the conflicts of a merge, with the commits that caused them."""
     conflicts = describe(
         objects,
         outcome.conflicts,
-        lambda key: at.last_change(objects, place.source, key),
-        lambda key: at.last_change(objects, place.branch.target, key),
+        lambda key: at.last_change(objects, target.source, key),
+        lambda key: at.last_change(objects, target.branch.target, key),
     )
-    result = answer(objects, place, outcome.details, None, conflicts=conflicts)
+    result = answer(objects, target, outcome.details, None, conflicts=conflicts)
     return MergeConflict(merge_message(conflicts), conflicts, result)
+
+
+def _place(at: tuple[Id, bytes] | None) -> ContentPlace | None:
+    return ContentPlace(at[0].hex(), decode_key(at[1])) if at else None
 
 
 def answer(
     objects: Objects,
-    place: Place,
+    target: Target,
     details: Mapping[bytes, Detail],
     head: Id | None,
     *,
     applied: bool = False,
     conflicts: Sequence[Conflict] = (),
+    skipped: Sequence[Id] = (),
 ) -> MergeResult:
     """Returns the answer for these decisions, with the contents of both sides.
 
     `head` is the new HEAD or None.
     """
     by_key = {conflict.key: conflict for conflict in conflicts}
-    records = [r for d in details.values() for r in (d.source, d.target) if r]
+    records = [r for d in details.values() for r in (d.source, d.target, d.result) if r]
     contents: dict[bytes | None, Content] = {}
-    for some in batched(with_progress(records, place.progress, len(records)), _AT_ONCE):
+    for some in batched(with_progress(records, target.progress, len(records)), _AT_ONCE):
         contents.update(zip(some, objects.contents(some), strict=True))
     return MergeResult(
-        target_branch=place.branch.name,
-        effective_target_hash=place.branch.target.hex(),
+        target_branch=target.branch.name,
+        effective_target_hash=target.branch.target.hex(),
         resultant_hash=head.hex() if head is not None else None,
-        common_ancestor=place.base.hex() if place.base is not None else None,
-        expected_hash=place.expected_hash,
+        common_ancestor=target.base.hex() if target.base is not None else None,
+        expected_hash=target.expected_hash,
         applied=applied,
         successful=not conflicts,
         details=tuple(
@@ -264,7 +268,11 @@ def answer(
                 by_key.get(key),
                 contents.get(detail.source),
                 contents.get(detail.target),
+                contents.get(detail.result),
+                _place(detail.source_at),
+                _place(detail.result_at),
             )
             for raw, detail in details.items()
         ),
+        skipped=tuple(commit.hex() for commit in skipped),
     )

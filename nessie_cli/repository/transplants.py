@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import structs
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import meta_of, operations_of, root_of
-from nessie_cli.kernel.decisions import Outcome, ThreeWay
+from nessie_cli.kernel.decisions import Detail, Outcome, Place, Sides, ThreeWay
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.merging import KeyChoices, combine
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.kernel.renames import Renames
-from nessie_cli.model import CommitMeta, MergeResult
+from nessie_cli.model import CommitMeta, MergeBehavior, MergeResult
 from nessie_cli.repository import protection
 from nessie_cli.repository.changes import MergeOptions, Transplant
 from nessie_cli.repository.commits import UNVALIDATED, validates_namespaces
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft, Effect
-from nessie_cli.repository.merges import Place, answer, refusal, repeated, was_at
+from nessie_cli.repository.merges import Target, answer, refusal, repeated, rules_of, was_at
 from nessie_cli.repository.requests import Submission, digest, recorded, reused
 from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
@@ -64,7 +62,7 @@ def _transplant(
     branch, settings = basis.reference, basis.settings
     options, context, objects = change.options, at.context, at.drafting_objects()
     expected_commit(objects, branch, options.expected_hash)
-    place = Place(branch, options.expected_hash, None, commits[-1], context.progress)
+    target = Target(branch, options.expected_hash, None, commits[-1], context.progress)
     replay = _Replay(
         objects, branch, options, context, validate_namespaces=validates_namespaces(settings)
     )
@@ -78,13 +76,13 @@ def _transplant(
     refuse = protection.refusal(
         settings.values, branch.name, protection.MERGE_ONLY, "it changes only by merges"
     )
-    refuse = refuse or refusal(at, objects, place, replay.total, replay.choices)
+    refuse = refuse or refusal(at, objects, target, replay.total, replay.rules)
     if refuse is not None:
         return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
+    skipped = () if options.per_key else replay.skipped
     if options.dry_run or replay.head == branch.target:
-        result = answer(
-            objects, place, replay.total.details, None if options.dry_run else replay.head
-        )
+        head = None if options.dry_run else replay.head
+        result = answer(objects, target, replay.details(), head, skipped=skipped)
         return Draft(change, [unmoved(branch)], answer=result, effect=effect)
     write = branch_write(
         context,
@@ -97,7 +95,7 @@ def _transplant(
         settings_version=settings.version,
         required=commits,
     )
-    result = answer(objects, place, replay.total.details, replay.head, applied=True)
+    result = answer(objects, target, replay.details(), replay.head, applied=True, skipped=skipped)
     return Draft(change, reference_changes(write.moves), answer=result, write=write, effect=effect)
 
 
@@ -127,10 +125,12 @@ class _Replay:
         self._validate_namespaces = validate_namespaces
         self._options = options
         self._context = context
-        self.head = branch.target
+        self._start = self.head = branch.target
         self.edits: dict[bytes, bytes | None] = {}
-        self.choices = KeyChoices(objects, options.behaviors, options.default_behavior)
+        self.rules = rules_of(objects, options)
         self.total = Outcome()
+        self.skipped: list[Id] = []
+        self._places: dict[bytes, Place | None] = {}
 
     def apply(self, id_: Id, *, alone: bool) -> None:
         objects = self._objects
@@ -139,20 +139,15 @@ class _Replay:
         keys = [key for key, _ in operations_of(objects, commit)]
         before, target, after = (tree.get(objects, root, keys) for root in roots)
         changes = [ThreeWay(key, before.get(key), target.get(key), after.get(key)) for key in keys]
-        renames = Renames(objects, changes, roots[0], roots[1])
-        outcome = combine(
+        outcome = self.rules.apply(
             objects,
-            changes,
-            roots[1],
-            self.choices,
-            renames,
-            follow_renames=self._options.follow_renames,
-            transplant=True,
+            Sides(roots[0], roots[1], changes, self.head, id_, is_transplant=True),
             validate_namespaces=self._validate_namespaces,
         )
         self._note(outcome)
         edits = outcome.edits_if_source_wins()
         if not edits:
+            self.skipped.append(id_)
             return
         self.edits |= edits
         original = meta_of(id_, commit)
@@ -172,9 +167,51 @@ class _Replay:
         )
 
     def _note(self, outcome: Outcome) -> None:
-        """Keeps the last conflict of each key."""
+        """Keeps the last conflict of each key, and where each result can be read."""
         for key, detail in outcome.details.items():
-            known = self.total.details.get(key)
-            if detail.conflict or not (known and known.conflict):
+            if detail.result is not None and detail.result not in self._places:
+                at = detail.result_at
+                # What no commit before has changed is in the branch itself.
+                self._places[detail.result] = (
+                    (self._start, at[1]) if at is not None and at[0] == self.head else at
+                )
+            earlier = self.total.details.get(key)
+            if detail.conflict or not (earlier and earlier.conflict):
                 self.total.details[key] = detail
         self.total.namespace_conflicts = outcome.namespace_conflicts
+
+    def details(self) -> Mapping[bytes, Detail]:
+        """Returns the keys of the answer. Per content, they compare the branch before and after."""
+        if self._options.per_key:
+            return self.total.details
+        keys = self.total.details
+        before, after = (
+            tree.get(self._objects, root_of(self._objects, head), keys)
+            for head in (self._start, self.head)
+        )
+        return dict(_compared(keys, before, after, self._places))
+
+
+def _compared(
+    details: Mapping[bytes, Detail],
+    before: Mapping[bytes, bytes],
+    after: Mapping[bytes, bytes],
+    places: Mapping[bytes, Place | None],
+) -> Iterator[tuple[bytes, Detail]]:
+    """Yields the keys that change, those that a decision keeps, and those in conflict."""
+    for key, detail in details.items():
+        target, result = before.get(key), after.get(key)
+        behavior = detail.behavior
+        if detail.conflict:
+            yield key, detail
+            continue
+        if target != result and behavior is MergeBehavior.DROP:
+            behavior = MergeBehavior.NORMAL
+        if target != result or behavior is MergeBehavior.DROP:
+            result_at = places.get(result) if result is not None else None
+            yield (
+                key,
+                structs.replace(
+                    detail, behavior=behavior, target=target, result=result, result_at=result_at
+                ),
+            )

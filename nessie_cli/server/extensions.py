@@ -6,7 +6,7 @@ from itertools import dropwhile
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import LogEntry, MergeDetail
+from nessie_cli.model import LogEntry, MergeDetail, MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.listings import MOST_COMMITS, token_start
@@ -15,7 +15,13 @@ from nessie_cli.server.streams import Listing, listing
 from nessie_cli.server.table import NoRoute, Route
 from nessie_cli.server.targets import Target, expected, named, parse_segment
 from nessie_cli.wire import facts
-from nessie_cli.wire.encode import Json, encode_key, encode_merge_detail, encode_single_reference
+from nessie_cli.wire.encode import (
+    Json,
+    encode_key,
+    encode_merge_detail,
+    encode_merge_result,
+    encode_single_reference,
+)
 from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, SETTINGS, VERSION
 from nessie_cli.wire.guards import Guard, check
 
@@ -47,14 +53,21 @@ def wants_dry_run(call: Call, body: Any) -> bool:
 
 
 def merge_detail(detail: MergeDetail) -> Json:
-    """One key of a merge; a conflict has the renames behind it.
+    """One key of a merge; a conflict has the content behind it.
 
     Contents are left to the routes for contents, and to their rules.
     """
-    body = encode_merge_detail(detail)
+    body = encode_merge_detail(detail) | facts.places_of_detail(detail)
     if detail.conflict:
-        body["conflict"] |= facts.renames(detail.conflict)
+        body["conflict"] |= facts.content_of_conflict(detail.conflict)
     return body
+
+
+def merge_answer(call: Call, result: MergeResult) -> Answer:
+    """The answer to a merge or transplant."""
+    if is_ours(call):
+        return Answer(encode_merge_result(result, merge_detail) | facts.skipped_commits(result))
+    return Answer(encode_merge_result(result))
 
 
 def accepts_any_order(call: Call, body: Any) -> bool:

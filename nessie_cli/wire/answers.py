@@ -37,9 +37,11 @@ from nessie_cli.model import (
     ConflictType,
     Content,
     ContentKey,
+    ContentPlace,
     Delete,
     LogEntry,
     MergeBehavior,
+    MergeDetail,
     Operation,
     Put,
     Reference,
@@ -69,7 +71,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MergeAnswer(NamedTuple):
-    """A server's answer to a merge or transplant; `details` are key, behavior, conflict."""
+    """A server's answer to a merge or transplant; its details have no contents."""
 
     resultant_hash: str | None
     common_ancestor: str | None
@@ -77,7 +79,8 @@ class MergeAnswer(NamedTuple):
     effective_target_hash: str
     applied: bool
     successful: bool
-    details: tuple[tuple[ContentKey, MergeBehavior, Conflict | None], ...]
+    details: tuple[MergeDetail, ...]
+    skipped: tuple[str, ...] = ()
 
 
 def understood(decode: Callable[[], T], what: str) -> T:
@@ -180,6 +183,8 @@ class _AnyConflict(documents.Conflict):
 
 class _AnyMerge(shapes.BareMerge):
     effectiveTargetHash: shapes.Hash
+    details: list[documents.MergeDetailOfOurs]  # type: ignore[assignment]
+    skippedCommits: list[shapes.Hash] | None = of("skipped")
 
 
 def decode_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
@@ -276,6 +281,11 @@ def decode_conflict(data: Any) -> Conflict:
         message=found["message"],
         source_rename=found["source_rename"],
         target_rename=found["target_rename"],
+        content_id=found["content_id"],
+        base_key=found["base_key"],
+        theirs_key=found["theirs_key"],
+        is_ambiguous=bool(found["is_ambiguous"]),
+        commit=found["commit"],
     )
 
 
@@ -287,12 +297,18 @@ def decode_merge(data: Any) -> MergeAnswer:
     """Decodes the answer to a merge or transplant."""
     found = _fields(_AnyMerge, data, "", "targetBranch", "effectiveTargetHash")
     del found["expected_hash"]
-    return MergeAnswer(**found | {"details": found["details"] or ()})
+    empty = {name: found[name] or () for name in ("details", "skipped")}
+    return MergeAnswer(**found | empty)
 
 
-def _decode_merge_detail(data: Any, path: str) -> tuple[ContentKey, MergeBehavior, Conflict | None]:
-    found = _fields(shapes.BareMergeDetail, data, path, "key")
-    return found["key"], MergeBehavior(found["behavior"] or "NORMAL"), found["conflict"]
+def _decode_merge_detail(data: Any, path: str) -> MergeDetail:
+    fields = _fields(documents.MergeDetailOfOurs, data, path, "key")
+    fields["behavior"] = MergeBehavior(fields["behavior"] or "NORMAL")
+    return MergeDetail(**fields)
+
+
+def _decode_place(data: Any, path: str) -> ContentPlace:
+    return ContentPlace(**_fields(documents.ContentPlace, data, path, "hash", "key"))
 
 
 _DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
@@ -303,7 +319,8 @@ _DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
     shapes.ReferenceMetadata: _decode_metadata,
     shapes.LoggedPut | shapes.LoggedDelete: lambda data, _: decode_logged_operation(data),
     shapes.BareConflict: lambda data, _: decode_conflict(data),
-    shapes.BareMergeDetail: _decode_merge_detail,
+    documents.MergeDetailOfOurs: _decode_merge_detail,
+    documents.ContentPlace: _decode_place,
     documents.Rename: _decode_rename,
 }
 

@@ -97,13 +97,15 @@ class MergeKeyBehavior(Shape):
     mergeBehavior: Behavior
     expectedTargetContent: Content | None
     resolvedContent: Content | None
+    contentId: NotRequired[str | None]
+    commit: NotRequired[shapes.Hash | None]
 
 
 class _MergeOrTransplant(Shape):
     """The common attributes of a merge and a transplant.
 
     Three flags have two spellings: the one that clients send, and the one of the original's
-    examples.
+    examples. `perContent` merges contents instead of keys, an extension.
     """
 
     fromRefName: ReferenceName
@@ -116,7 +118,7 @@ class _MergeOrTransplant(Shape):
     fetchAdditionalInfo: bool | None
     isReturnConflictAsResult: bool | None
     returnConflictAsResult: bool | None
-    followRenames: bool | None
+    perContent: NotRequired[bool | None]
     allowUnrelatedHistories: bool | None
     commitMeta: CommitMetaRequest | None
 

@@ -39,6 +39,7 @@ from nessie_cli.wire.values import decode_instant, object_with_type, unknown_con
 _HASH = re.compile(
     r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*"
 )
+_WHOLE_HASH = re.compile(r"[0-9a-f]{64}")
 _HASH_RULE = (
     "Hash with optional relative part must consist of either a valid commit hash"
     " (the hex representation of 4-32 bytes), or relative parts"
@@ -247,7 +248,7 @@ class MergeBody(Struct, frozen=True):
     default_behavior: MergeBehavior = MergeBehavior.NORMAL
     dry_run: bool = False
     conflict_as_result: bool = False
-    follow_renames: bool = False
+    per_content: bool = False
     unrelated: bool = False
 
 
@@ -265,7 +266,7 @@ class TransplantBody(Struct, frozen=True):
     default_behavior: MergeBehavior = MergeBehavior.NORMAL
     dry_run: bool = False
     conflict_as_result: bool = False
-    follow_renames: bool = False
+    per_content: bool = False
 
 
 def decode_reference(data: Any, path: str = "") -> ReferenceBody:
@@ -327,7 +328,7 @@ def _merge_options(guard: Any) -> dict[str, Any]:
         "conflict_as_result": bool(
             guard.is_return_conflict_as_result or guard.return_conflict_as_result
         ),
-        "follow_renames": bool(guard.follow_renames),
+        "per_content": bool(guard.per_content),
     }
 
 
@@ -352,14 +353,15 @@ def _merge_meta(guard: Any) -> CommitMeta | None:
 
 
 def _behaviors(guard: Any) -> tuple[KeyBehavior, ...]:
-    found: dict[ContentKey, KeyBehavior] = {}
+    behaviors: dict[Any, KeyBehavior] = {}
     for index, item in enumerate(guard.key_merge_modes or ()):
         path = join("keyMergeModes", index)
-        one = _key_behavior(item, path)
-        if one.key in found:
-            raise fault(path, f"the key {one.key} occurs twice")
-        found[one.key] = one
-    return tuple(found.values())
+        behavior = _key_behavior(item, path)
+        name = (behavior.key, behavior.content_id, behavior.commit)
+        if name in behaviors:
+            raise fault(path, f"the key {behavior.key} occurs twice")
+        behaviors[name] = behavior
+    return tuple(behaviors.values())
 
 
 def _key_behavior(guard: Any, path: str) -> KeyBehavior:
@@ -368,6 +370,8 @@ def _key_behavior(guard: Any, path: str) -> KeyBehavior:
         _behavior(guard.merge_behavior, join(path, "mergeBehavior")),
         _content(guard.expected_target_content, join(path, "expectedTargetContent")),
         _content(guard.resolved_content, join(path, "resolvedContent")),
+        guard.content_id,
+        None if guard.commit is None else _whole_hash(guard.commit, join(path, "commit")),
     )
 
 
@@ -390,6 +394,12 @@ def _well_formed_name(text: str, path: str) -> str:
         return text if text == _DEFAULT_BRANCH else check_reference_name(text)
     except InvalidInput as error:
         raise fault(path, error.message) from None
+
+
+def _whole_hash(text: str, path: str) -> str:
+    if not _WHOLE_HASH.fullmatch(text):
+        raise fault(path, f"{describe(text)} is not a commit hash of 64 digits")
+    return text
 
 
 def _well_formed_hash(text: str, path: str) -> str:

@@ -15,6 +15,7 @@ from nessie_cli.wire.shapes import (
     BareEntry,
     BareLogEntry,
     BareMerge,
+    BareMergeDetail,
     CleanMergeDetail,
     CommitMeta,
     Content,
@@ -154,7 +155,9 @@ class Conflict(BareConflict):
     """A conflict with its three contents, the commit that changed the key, and its resolutions.
 
     Resolutions are command lines. A merge, transplant or revert also names the contents `base`,
-    `ours` and `theirs`.
+    `ours` and `theirs`. The key is that on ours, else on theirs. `keyIsAmbiguous` is whether it is
+    also a key of another content in conflict, so that a decision must name `contentId`. `commit` is
+    the transplanted commit.
     """
 
     expected: Content | None
@@ -167,20 +170,44 @@ class Conflict(BareConflict):
     resolutions: list[str]
     sourceRename: NotRequired[Rename]
     targetRename: NotRequired[Rename]
+    contentId: NotRequired[str]
+    baseKey: NotRequired[Key | None]
+    theirsKey: NotRequired[Key | None]
+    keyIsAmbiguous: NotRequired[bool] = of("is_ambiguous")
+    commit: NotRequired[Hash]
 
 
 class MergeDetail(CleanMergeDetail):
-    """A key of a merge with the contents of both sides."""
+    """A key of a merge: its content on the target before, and the result.
+
+    `source` is the same content on the source, under whatever key.
+    """
 
     conflict: NotRequired[Conflict]
     source: Content | None
     target: Content | None
+    result: Content | None
 
 
 class Merge(MergeOutcome):
-    """What a merge or transplant did."""
+    """What a merge or transplant did. A transplant skips commits without an effect."""
 
     details: list[MergeDetail]
+    skippedCommits: NotRequired[list[Hash]] = of("skipped")
+
+
+class ContentPlace(Shape):
+    """A commit and a key where a content can be read."""
+
+    hash: Hash
+    key: Key
+
+
+class MergeDetailOfOurs(BareMergeDetail):
+    """A key of a merge per content, as our servers send it to our clients."""
+
+    sourceAt: NotRequired[ContentPlace | None]
+    resultAt: NotRequired[ContentPlace | None]
 
 
 class CommitOutcome(BareCommit):

@@ -22,6 +22,7 @@ from nessie_cli.errors import (
 from nessie_cli.model import (
     CommitResult,
     Conflict,
+    ContentKey,
     Entry,
     LogEntry,
     MergeDetail,
@@ -70,13 +71,34 @@ def conflict_with_facts(
         "changedBy": encode_commit_meta(conflict.changed_by) if conflict.changed_by else None,
         "resolutions": list(resolutions),
     }
-    return body | renames(conflict)
+    return body | content_of_conflict(conflict)
 
 
-def renames(conflict: Conflict) -> Json:
-    """Encodes the renames of a conflict."""
+def content_of_conflict(conflict: Conflict) -> Json:
+    """Encodes the content behind a conflict of a merge: its id, its keys and its renames."""
     sides = (("sourceRename", conflict.source_rename), ("targetRename", conflict.target_rename))
-    return {name: _rename(rename) for name, rename in sides if rename}
+    body: Json = {name: _rename(rename) for name, rename in sides if rename}
+    if conflict.content_id is None:
+        return body
+    body |= {
+        "contentId": conflict.content_id,
+        "baseKey": _optional_key(conflict.base_key),
+        "theirsKey": _optional_key(conflict.theirs_key),
+        "keyIsAmbiguous": conflict.is_ambiguous,
+    }
+    return body | ({"commit": conflict.commit} if conflict.commit else {})
+
+
+def places_of_detail(detail: MergeDetail) -> Json:
+    """Encodes where the contents of a detail can be read."""
+    places = (("sourceAt", detail.source_at), ("resultAt", detail.result_at))
+    return {
+        name: {"hash": place.hash, "key": encode_key(place.key)} for name, place in places if place
+    }
+
+
+def _optional_key(key: ContentKey | None) -> Json | None:
+    return encode_key(key) if key is not None else None
 
 
 def _rename(rename: Rename) -> Json:
@@ -132,12 +154,18 @@ def merge_with_facts(result: MergeResult) -> Json:
         body = encode_merge_detail(of) | {
             "source": encode_optional_content(of.source),
             "target": encode_optional_content(of.target),
+            "result": encode_optional_content(of.result),
         }
         if of.conflict:
             body["conflict"] = conflict_with_facts(of.conflict, is_merge=True)
         return body
 
-    return encode_merge_result(result, detail)
+    return encode_merge_result(result, detail) | skipped_commits(result)
+
+
+def skipped_commits(result: MergeResult) -> Json:
+    """Encodes the transplanted commits whose changes the branch already had."""
+    return {"skippedCommits": list(result.skipped)} if result.skipped else {}
 
 
 def commit_with_facts(result: CommitResult) -> Json:

@@ -21,11 +21,7 @@ def only_conflict(refused: pytest.ExceptionInfo[MergeConflict]) -> Conflict:
     return conflict
 
 
-FOLLOW = pytest.mark.parametrize("follow", [False, True])
-
-
 class Renames:
-    @FOLLOW
     @pytest.mark.parametrize(
         "how",
         [
@@ -38,7 +34,7 @@ class Renames:
         ],
     )
     def test_a_renamed_and_changed_table_merges_if_the_target_did_not_change_it(
-        self, catalog: Catalog, how: str, follow: bool
+        self, catalog: Catalog, how: str
     ) -> None:
         content_id = begin(catalog)
         number = 2
@@ -63,7 +59,7 @@ class Renames:
                 catalog.write("dev", {"middle": 2})
                 catalog.rename("dev", "middle", "new")
         catalog.write("main", {"aside": 2})
-        assert catalog.merge("dev", follow_renames=follow).applied
+        assert catalog.merge_contents("dev").applied
         assert catalog.numbers() == {"aside": 2, "new": number}
         assert catalog.id("main", "new") == content_id
         operations = catalog.top().operations
@@ -74,7 +70,7 @@ class Renames:
         moved = catalog.rename("dev", "old", "new")
         changed = catalog.write("main", {"old": 2})
         with pytest.raises(MergeConflict) as refused:
-            catalog.merge("dev")
+            catalog.merge_contents("dev")
         conflict = only_conflict(refused)
         assert conflict.key in (key("old"), key("new"))
         assert conflict.target_rename is None
@@ -91,7 +87,7 @@ class Renames:
         content_id = begin(catalog)
         catalog.rename("dev", "old", "new")
         catalog.write("main", {"old": 2})
-        assert catalog.merge("dev", follow_renames=True).applied
+        assert catalog.merge_contents("dev").applied
         assert catalog.numbers() == {"aside": 1, "new": 2}
         assert catalog.id("main", "new") == content_id
 
@@ -100,7 +96,7 @@ class Renames:
         changed = catalog.write("dev", {"old": 2})
         moved = catalog.rename("main", "old", "new")
         with pytest.raises(MergeConflict) as refused:
-            catalog.merge("dev")
+            catalog.merge_contents("dev")
         conflict = only_conflict(refused)
         assert conflict.source_rename is None
         assert conflict.target_rename is not None
@@ -115,22 +111,20 @@ class Renames:
         content_id = begin(catalog)
         catalog.write("dev", {"old": 2})
         catalog.rename("main", "old", "new")
-        assert catalog.merge("dev", follow_renames=True).applied
+        assert catalog.merge_contents("dev").applied
         assert catalog.numbers() == {"aside": 1, "new": 2}
         assert catalog.id("main", "new") == content_id
 
-    @FOLLOW
-    def test_renames_to_different_keys_conflict(self, catalog: Catalog, follow: bool) -> None:
+    def test_renames_to_different_keys_conflict(self, catalog: Catalog) -> None:
         begin(catalog)
         catalog.rename("dev", "old", "theirs")
         catalog.rename("main", "old", "ours")
         with pytest.raises(MergeConflict) as refused:
-            catalog.merge("dev", follow_renames=follow)
+            catalog.merge_contents("dev")
         conflicts = refused.value.result.conflicts
         assert any(c.source_rename and c.target_rename for c in conflicts)
         assert catalog.numbers() == {"aside": 1, "ours": 1}
 
-    @FOLLOW
     @pytest.mark.parametrize(
         ("theirs", "ours", "number"),
         [(None, None, 1), (2, None, 2), (None, 3, 3), (2, 3, None)],
@@ -142,24 +136,22 @@ class Renames:
         theirs: int | None,
         ours: int | None,
         number: int | None,
-        follow: bool,
     ) -> None:
         content_id = begin(catalog)
         catalog.rename("dev", "old", "new", theirs)
         catalog.rename("main", "old", "new", ours)
         if number is None:
             with pytest.raises(MergeConflict) as refused:
-                catalog.merge("dev", follow_renames=follow)
+                catalog.merge_contents("dev")
             assert types_and_keys(refused.value.result.conflicts) == [("VALUE_DIFFERS", "new")]
             return
-        assert catalog.merge("dev", follow_renames=follow).successful
+        assert catalog.merge_contents("dev").successful
         assert catalog.numbers() == {"aside": 1, "new": number}
         assert catalog.id("main", "new") == content_id
 
-    @FOLLOW
     @pytest.mark.parametrize("source", ["change", "rename"])
     def test_forcing_a_rename_keeps_one_content_at_one_key(
-        self, catalog: Catalog, source: str, follow: bool
+        self, catalog: Catalog, source: str
     ) -> None:
         content_id = begin(catalog)
         if source == "change":
@@ -167,111 +159,88 @@ class Renames:
         else:
             catalog.rename("dev", "old", "theirs", 2)
         catalog.rename("main", "old", "ours", 3)
-        assert catalog.merge(
-            "dev", default_behavior=MergeBehavior.FORCE, follow_renames=follow
-        ).applied
+        assert catalog.merge_contents("dev", default_behavior=MergeBehavior.FORCE).applied
         holders = [
             e.key.plain for e in catalog.repository.entries("main") if e.content_id == content_id
         ]
         assert holders == ["old" if source == "change" else "theirs"]
         assert catalog.numbers()[holders[0]] == 2
 
-    @FOLLOW
-    def test_a_content_never_gets_two_keys(self, catalog: Catalog, follow: bool) -> None:
+    def test_a_content_never_gets_two_keys(self, catalog: Catalog) -> None:
         content_id = begin(catalog)
         catalog.rename("dev", "old", "theirs", 2)
         catalog.rename("main", "old", "ours", 3)
         with pytest.raises(MergeConflict):
-            catalog.merge("dev", follow_renames=follow)
+            catalog.merge_contents("dev")
         assert [e.content_id for e in catalog.repository.entries("main")].count(content_id) == 1
 
-    @FOLLOW
-    def test_a_rename_and_two_different_changes_conflict(
-        self, catalog: Catalog, follow: bool
-    ) -> None:
+    def test_a_rename_and_two_different_changes_conflict(self, catalog: Catalog) -> None:
         begin(catalog)
         catalog.rename("dev", "old", "new", 2)
         catalog.write("main", {"old": 3})
         with pytest.raises(MergeConflict):
-            catalog.merge("dev", follow_renames=follow)
+            catalog.merge_contents("dev")
         assert catalog.numbers() == {"aside": 1, "old": 3}
 
-    @FOLLOW
-    def test_a_target_rename_and_two_different_changes_conflict(
-        self, catalog: Catalog, follow: bool
-    ) -> None:
+    def test_a_target_rename_and_two_different_changes_conflict(self, catalog: Catalog) -> None:
         begin(catalog)
         catalog.write("dev", {"old": 2})
         catalog.rename("main", "old", "new", 3)
         with pytest.raises(MergeConflict):
-            catalog.merge("dev", follow_renames=follow)
+            catalog.merge_contents("dev")
         assert catalog.numbers() == {"aside": 1, "new": 3}
 
-    @FOLLOW
-    def test_renamed_on_target_and_deleted_on_source_conflicts(
-        self, catalog: Catalog, follow: bool
-    ) -> None:
+    def test_renamed_on_target_and_deleted_on_source_conflicts(self, catalog: Catalog) -> None:
         begin(catalog)
         catalog.rename("dev", "old", "new")
         catalog.write("main", {"old": None})
         with pytest.raises(MergeConflict):
-            catalog.merge("dev", follow_renames=follow)
+            catalog.merge_contents("dev")
         assert catalog.numbers() == {"aside": 1}
 
-    @FOLLOW
-    def test_deleted_on_target_and_renamed_on_source_conflicts(
-        self, catalog: Catalog, follow: bool
-    ) -> None:
+    def test_deleted_on_target_and_renamed_on_source_conflicts(self, catalog: Catalog) -> None:
         begin(catalog)
         catalog.write("dev", {"old": None})
         catalog.rename("main", "old", "new")
         with pytest.raises(MergeConflict):
-            catalog.merge("dev", follow_renames=follow)
+            catalog.merge_contents("dev")
         assert catalog.numbers() == {"aside": 1, "new": 1}
 
-    @FOLLOW
-    def test_a_rename_onto_a_key_that_the_target_created_conflicts(
-        self, catalog: Catalog, follow: bool
-    ) -> None:
+    def test_a_rename_onto_a_key_that_the_target_created_conflicts(self, catalog: Catalog) -> None:
         begin(catalog)
         catalog.rename("dev", "old", "new")
         catalog.write("main", {"new": 7})
         with pytest.raises(MergeConflict) as refused:
-            catalog.merge("dev", follow_renames=follow)
+            catalog.merge_contents("dev")
         assert ("KEY_EXISTS", "new") in types_and_keys(refused.value.result.conflicts)
         assert catalog.numbers() == {"aside": 1, "new": 7, "old": 1}
 
-    @FOLLOW
     def test_a_rename_into_a_namespace_that_the_target_dropped_is_refused(
-        self, catalog: Catalog, follow: bool
+        self, catalog: Catalog
     ) -> None:
         catalog.write("main", {"old": 1, "n": NS})
         catalog.branch("dev")
         catalog.rename("dev", "old", "n.new")
         catalog.write("main", {"n": None})
         with pytest.raises(ReferenceConflict) as refused:
-            catalog.merge("dev", follow_renames=follow)
+            catalog.merge_contents("dev")
         assert types_and_keys(refused.value.conflicts) == [("NAMESPACE_ABSENT", "n")]
 
-    @FOLLOW
-    def test_a_new_content_at_the_old_key_is_not_a_rename(
-        self, catalog: Catalog, follow: bool
-    ) -> None:
+    def test_a_new_content_at_the_old_key_is_not_a_rename(self, catalog: Catalog) -> None:
         content_id = begin(catalog)
         catalog.rename("dev", "old", "new")
         catalog.write("dev", {"old": 5})
-        catalog.merge("dev", follow_renames=follow)
+        catalog.merge_contents("dev")
         assert catalog.numbers() == {"aside": 1, "new": 1, "old": 5}
         assert catalog.id("main", "new") == content_id
         assert catalog.id("main", "old") == catalog.id("dev", "old") != content_id
 
-    @FOLLOW
-    def test_a_reverted_rename_has_no_effect(self, catalog: Catalog, follow: bool) -> None:
+    def test_a_reverted_rename_has_no_effect(self, catalog: Catalog) -> None:
         begin(catalog)
         catalog.rename("dev", "old", "new")
         catalog.rename("dev", "new", "old", 2)
         catalog.write("main", {"aside": 2})
-        catalog.merge("dev", follow_renames=follow)
+        catalog.merge_contents("dev")
         assert catalog.numbers() == {"aside": 2, "old": 2}
 
     def test_many_renames_combine_with_many_changes(self, catalog: Catalog) -> None:
@@ -285,9 +254,9 @@ class Renames:
             catalog.rename("main", f"t{n}", f"here{n}")
         catalog.write("dev", {f"t{n}": 200 + n for n in range(1, 20, 4)})
         with pytest.raises(MergeConflict) as refused:
-            catalog.merge("dev")
+            catalog.merge_contents("dev")
         assert len(refused.value.result.conflicts) == 10
-        assert catalog.merge("dev", follow_renames=True).applied
+        assert catalog.merge_contents("dev").applied
         expected: dict[str, int | str | None] = {}
         for n in range(20):
             if n % 2 == 0:

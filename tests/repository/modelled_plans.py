@@ -117,13 +117,13 @@ class ModelledPlan:
                 return Merge(
                     name,
                     f"{other}@{heads[other]}",
-                    MergeOptions(default_behavior=MergeBehavior(wish.behavior)),
+                    MergeOptions(per_key=True, default_behavior=MergeBehavior(wish.behavior)),
                 ), []
             case "transplant" if heads[other] != EMPTY:
                 return Transplant(
                     name,
                     [heads[other]],
-                    MergeOptions(default_behavior=MergeBehavior(wish.behavior)),
+                    MergeOptions(per_key=True, default_behavior=MergeBehavior(wish.behavior)),
                 ), []
             case "create":
                 return CreateReference(ReferenceType.BRANCH, wish.new, heads[other]), []

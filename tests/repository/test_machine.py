@@ -272,7 +272,9 @@ class Machine(RuleBasedStateMachine):
         commit = line[min(back, len(line) - 1)]
         onto = pick(sorted(self.naive.branches), into)
         head = self.naive.branches[onto]
-        options = MergeOptions(default_behavior=MergeBehavior(behavior), dry_run=dry == 0)
+        options = MergeOptions(
+            per_key=True, default_behavior=MergeBehavior(behavior), dry_run=dry == 0
+        )
 
         def submit() -> MergeResult:
             return self.repository.merge(onto, f"{from_}@{commit}", options)
@@ -350,7 +352,9 @@ class Machine(RuleBasedStateMachine):
 
         def submit() -> MergeResult:
             return self.repository.transplant(
-                onto, commits, MergeOptions(default_behavior=MergeBehavior(behavior))
+                onto,
+                commits,
+                MergeOptions(per_key=True, default_behavior=MergeBehavior(behavior)),
             )
 
         if trouble:

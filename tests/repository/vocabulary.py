@@ -205,9 +205,21 @@ class Catalog:
         return self.repository.commit_at(at)
 
     def merge(self, source: str, into: str = "main", **options: Any) -> MergeResult:
-        return self.repository.merge(into, source, MergeOptions(**options))
+        """Merges with the rules of the original, key by key."""
+        return self.repository.merge(into, source, MergeOptions(per_key=True, **options))
 
     def transplant(self, commits: Iterable[str], onto: str = "main", **options: Any) -> MergeResult:
+        """Transplants with the rules of the original, key by key."""
+        return self.repository.transplant(
+            onto, list(commits), MergeOptions(per_key=True, **options)
+        )
+
+    def merge_contents(self, source: str, into: str = "main", **options: Any) -> MergeResult:
+        return self.repository.merge(into, source, MergeOptions(**options))
+
+    def transplant_contents(
+        self, commits: Iterable[str], onto: str = "main", **options: Any
+    ) -> MergeResult:
         return self.repository.transplant(onto, list(commits), MergeOptions(**options))
 
     def everything(self) -> tuple[object, ...]:

@@ -84,11 +84,8 @@ class MergeResolutions:
                     else [command_line(*again, "--ours", str(key))]
                 )
                 return [*keep, *empty]
-        lines = [command_line(*again, side, str(key)) for side in ("--theirs", "--ours")]
-        renamed = conflict.source_rename or conflict.target_rename
-        if renamed and "--follow-renames" not in again:
-            return [command_line(*again, "--follow-renames"), *lines]
-        return lines
+        name = conflict.content_id if conflict.is_ambiguous and conflict.content_id else str(key)
+        return [command_line(*again, side, name) for side in ("--theirs", "--ours")]
 
     def _commit(self, verb: str, keys: Sequence[ContentKey], message: str, *options: str) -> str:
         """Returns a command line that prepares the branch by a commit."""

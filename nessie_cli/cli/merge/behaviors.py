@@ -44,7 +44,6 @@ def merge_options(
         meta=meta,
         behaviors=list(_behaviors(app, branch, options)),
         default_behavior=MergeBehavior(options.behavior.name),
-        follow_renames=options.follow_renames,
         expected_hash=app.repository().resolve(app.revision(expected)).hash if expected else None,
     )
 

@@ -34,7 +34,6 @@ class SideOptions(Struct, frozen=True, kw_only=True):
 WORDS_OF_MERGES: Mapping[str, str] = {
     "ours": "Keep the target branch's state of this key.",
     "theirs": "Take the source's state of this key.",
-    "combine": "Combine",
     "drop": "drop: always keep ours.",
     "fail": "Fail",
 }
@@ -62,12 +61,6 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
             " KEY keeps the content id that it has on the branch. Repeatable.",
         ),
     ] = None
-    follow_renames: Annotated[
-        bool,
-        typer.Option(
-            "--follow-renames", help="{combine} a rename on one side with a change on the other."
-        ),
-    ] = False
     expected_hash: Annotated[
         str | None,
         typer.Option(

@@ -80,7 +80,6 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
         "message": "Without it, the batch stays staged, a merge or revert has"
         " its default message, and a transplant keeps its messages. Not for a transplant of several"
         " commits.",
-        "combine": "For a merge or transplant: combine",
         "fail": "For a merge or transplant: fail",
     }
     words: Annotated[
@@ -128,7 +127,7 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     @property
     def decides_about_a_merge(self) -> bool:
         """Whether an option is given that applies only to a merge or transplant."""
-        others = (self.into, self.follow_renames, self.expected_hash, self.unrelated, self.source)
+        others = (self.into, self.expected_hash, self.unrelated, self.source)
         return any(others)
 
 
@@ -141,7 +140,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
         raise InvalidInput("--unrelated belongs to `nessie resolve merge FROM`")
     if options.decides_about_a_merge and verb not in ("merge", *_TRANSPLANT):
         raise InvalidInput(
-            "--into, --follow-renames and --expected-hash belong to `nessie resolve merge FROM`"
+            "--into and --expected-hash belong to `nessie resolve merge FROM`"
             " and `nessie resolve transplant REV`"
         )
     if verb and (options.current or options.proposed):
@@ -262,7 +261,6 @@ def _without_decisions(options: Options) -> MergingOptions:
     """Returns the options of the merge itself."""
     return MergingOptions(
         message=options.message,
-        follow_renames=options.follow_renames,
         expected_hash=options.expected_hash,
     )
 

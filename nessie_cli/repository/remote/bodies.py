@@ -53,6 +53,10 @@ def merge_body(options: MergeOptions) -> dict[str, Any]:
 
 def _behavior(wanted: KeyBehavior) -> dict[str, Any]:
     sent: dict[str, Any] = {"key": encode_key(wanted.key), "mergeBehavior": wanted.behavior.value}
+    if wanted.content_id is not None:
+        sent["contentId"] = wanted.content_id
+    if wanted.commit is not None:
+        sent["commit"] = wanted.commit
     contents: Mapping[str, Content | None] = {
         "expectedTargetContent": wanted.expected_target,
         "resolvedContent": wanted.resolved,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
+
+from msgspec import structs
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
 from nessie_cli.kernel.conflicts import merge_message
@@ -13,7 +15,9 @@ from nessie_cli.model import (
     Conflict,
     Content,
     ContentKey,
+    ContentPlace,
     LogEntry,
+    MergeBehavior,
     MergeDetail,
     MergeResult,
     Put,
@@ -32,7 +36,7 @@ from nessie_cli.repository.remote.diagnosis import (
     with_details,
     with_namespaces,
 )
-from nessie_cli.repository.remote.history import log
+from nessie_cli.repository.remote.history import commit_at, log
 from nessie_cli.repository.remote.once import Sent, send_once
 from nessie_cli.repository.remote.session import Session
 from nessie_cli.wire import answers
@@ -65,7 +69,7 @@ def _combine(
     body = {
         **body,
         **merge_body(options),
-        "followRenames": options.follow_renames,
+        "perContent": not options.per_key,
         "allowUnrelatedHistories": options.unrelated,
     }
     if options.meta is not None:
@@ -111,32 +115,87 @@ def completed(
 
     Raises `MergeConflict` if it has any.
     """
-    head, keys = answer.effective_target_hash, [key for key, _, _ in answer.details]
-    at_target = contents(session, head, keys) if keys else {}
-    if options.any_order and len(sources) > 1 and keys:
-        _, at_source = _of_commits(session, reversed(_entries(session, sources)), keys)
-    else:
-        at_source = contents(session, sources[-1], keys) if keys else {}
-    conflicts = [conflict for _, _, conflict in answer.details if conflict is not None]
+    conflicts = [detail.conflict for detail in answer.details if detail.conflict is not None]
     if conflicts:
         conflicts = _explained(session, answer, sources, options, conflicts)
-    by_key = {conflict.key: conflict for conflict in conflicts}
     result = MergeResult(
         target_branch=answer.target_branch,
-        effective_target_hash=head,
+        effective_target_hash=answer.effective_target_hash,
         resultant_hash=answer.resultant_hash,
         common_ancestor=answer.common_ancestor,
         expected_hash=options.expected_hash,
         applied=answer.applied,
         successful=answer.successful,
-        details=tuple(
-            MergeDetail(key, behavior, by_key.get(key), at_source.get(key), at_target.get(key))
-            for key, behavior, _ in answer.details
-        ),
+        details=_details(session, answer, sources, options, conflicts),
+        skipped=answer.skipped,
     )
     if not answer.successful:
         raise MergeConflict(merge_message(conflicts), conflicts, result)
     return result
+
+
+def _details(
+    session: Session,
+    answer: answers.MergeAnswer,
+    sources: Sequence[str],
+    options: MergeOptions,
+    conflicts: Sequence[Conflict],
+) -> tuple[MergeDetail, ...]:
+    """The keys of an answer with their contents."""
+    head, keys = answer.effective_target_hash, [detail.key for detail in answer.details]
+    at_target = contents(session, head, keys) if keys else {}
+    by_key = {conflict.key: conflict for conflict in conflicts}
+    if not options.per_key and session.server.extensions:
+        return _of_contents(session, answer.details, at_target, options, by_key)
+    if options.any_order and len(sources) > 1 and keys:
+        _, at_source = _of_commits(session, reversed(_entries(session, sources)), keys)
+    else:
+        at_source = contents(session, sources[-1], keys) if keys else {}
+    resolved = {behavior.key: behavior.resolved for behavior in options.behaviors}
+
+    def completed(detail: MergeDetail) -> MergeDetail:
+        key, target = detail.key, at_target.get(detail.key)
+        source, conflict = at_source.get(key), by_key.get(key)
+        is_ours = detail.behavior is MergeBehavior.DROP
+        result = None if conflict else target if is_ours else resolved.get(key) or source
+        return structs.replace(
+            detail, conflict=conflict, source=source, target=target, result=result
+        )
+
+    return tuple(map(completed, answer.details))
+
+
+def _of_contents(
+    session: Session,
+    details: Sequence[MergeDetail],
+    at_target: State,
+    options: MergeOptions,
+    conflicts: Mapping[ContentKey | None, Conflict],
+) -> tuple[MergeDetail, ...]:
+    """The keys of a merge per content, whose contents are in the places that the server names."""
+    read = _Contents(session)
+    for detail in details:
+        for place in (detail.source_at, detail.result_at):
+            if place is not None:
+                read.want(place.hash, [place.key])
+    resolved = {behavior.key: behavior.resolved for behavior in options.behaviors}
+
+    def at(place: ContentPlace | None) -> Content | None:
+        return read.content(place.hash, place.key) if place else None
+
+    def completed(detail: MergeDetail) -> MergeDetail:
+        target, conflict = at_target.get(detail.key), conflicts.get(detail.key)
+        source = conflict.proposed if conflict else at(detail.source_at)
+        result = at(detail.result_at) or resolved.get(detail.key)
+        return structs.replace(
+            detail,
+            conflict=conflict,
+            source=source,
+            target=target,
+            result=None if conflict else result,
+        )
+
+    return tuple(map(completed, details))
 
 
 def _explained(
@@ -147,6 +206,8 @@ def _explained(
     conflicts: Sequence[Conflict],
 ) -> list[Conflict]:
     """The conflicts of a merge with what both sides have made of their keys."""
+    if not options.per_key and session.server.extensions:
+        return _explained_contents(session, answer, sources, conflicts)
     head, keys = answer.effective_target_hash, keys_of(conflicts)
     before, proposed = _both_sides(session, answer.common_ancestor, sources, keys)
     expected = {
@@ -167,6 +228,68 @@ def _explained(
             changes_since(session, keys, answer.common_ancestor, head, now),
         )
     )
+
+
+def _explained_contents(
+    session: Session,
+    answer: answers.MergeAnswer,
+    sources: Sequence[str],
+    conflicts: Sequence[Conflict],
+) -> list[Conflict]:
+    """The conflicts of a merge per content, with the contents in the three states."""
+    head = answer.effective_target_hash
+    read = _Contents(session)
+    read.want(head, [conflict.key for conflict in conflicts])
+    for conflict in conflicts:
+        read.want(_base_of(session, answer, conflict), [conflict.base_key])
+        read.want(conflict.commit or sources[-1], [conflict.theirs_key])
+    keys = keys_of(conflicts)
+    changed_by = changes_since(session, keys, answer.common_ancestor, head, read.state(head))
+
+    def completed(conflict: Conflict) -> Conflict:
+        if conflict.content_id is None:
+            (complete,) = with_namespaces([conflict], read.state(head), changed_by)
+            return complete
+        return structs.replace(
+            conflict,
+            expected=read.content(_base_of(session, answer, conflict), conflict.base_key),
+            actual=read.content(head, conflict.key),
+            proposed=read.content(conflict.commit or sources[-1], conflict.theirs_key),
+            changed_by=changed_by.get(conflict.key) if conflict.key else None,
+        )
+
+    return list(map(completed, conflicts))
+
+
+def _base_of(session: Session, answer: answers.MergeAnswer, conflict: Conflict) -> str:
+    """The base of a conflict: the merge base, or the parent of the transplanted commit."""
+    if conflict.commit is not None:
+        return commit_at(session, conflict.commit).parent
+    return answer.common_ancestor or NO_ANCESTOR
+
+
+class _Contents:
+    """Reads contents by commit and key, those of one commit together."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._keys: dict[str, set[ContentKey]] = {}
+        self._states: dict[str, State] = {}
+
+    def want(self, hash_: str, keys: Iterable[ContentKey | None]) -> None:
+        """Adds keys that will be read. Nothing may have been read before."""
+        self._keys.setdefault(hash_, set()).update(key for key in keys if key is not None)
+
+    def state(self, hash_: str) -> State:
+        """The contents of a commit under its keys."""
+        if hash_ not in self._states:
+            keys = self._keys.get(hash_, set())
+            self._states[hash_] = contents(self._session, hash_, sorted(keys)) if keys else {}
+        return self._states[hash_]
+
+    def content(self, hash_: str, key: ContentKey | None) -> Content | None:
+        """The content under a key, or None."""
+        return None if key is None else self.state(hash_).get(key)
 
 
 def _both_sides(

@@ -274,8 +274,6 @@ def _are_neighbours(session: Session, hashes: Sequence[str]) -> bool:
 
 
 def _check_options(session: Session, options: MergeOptions) -> None:
-    if options.follow_renames:
-        raise session.too_old("combine a rename with a change (follow renames)")
     if options.unrelated:
         raise session.too_old("merge unrelated histories")
 

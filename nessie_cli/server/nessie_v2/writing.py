@@ -26,7 +26,7 @@ from nessie_cli.server.extensions import (
     accepts_any_order,
     expected_or_head,
     is_ours,
-    merge_detail,
+    merge_answer,
     wants_dry_run,
 )
 from nessie_cli.server.targets import (
@@ -46,7 +46,7 @@ from nessie_cli.wire.decode import (
     decode_operations,
     decode_transplant,
 )
-from nessie_cli.wire.encode import encode_commit_result, encode_merge_detail, encode_merge_result
+from nessie_cli.wire.encode import encode_commit_result
 from nessie_cli.wire.facts import commit_with_facts
 
 
@@ -113,9 +113,7 @@ def post_merge(call: Call) -> Answer:
     body = decode_merge(merge_body(call.needed_json("mergeRefIntoBranch.merge")))
     target = parse_segment(call.segments["ref"], call.default_branch)
     result = merge(call, target, body, merged_with_headers(call, body.meta))
-    return Answer(
-        encode_merge_result(result, merge_detail if is_ours(call) else encode_merge_detail)
-    )
+    return merge_answer(call, result)
 
 
 def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) -> MergeResult:
@@ -131,7 +129,7 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
         meta=meta,
         behaviors=body.behaviors,
         default_behavior=body.default_behavior,
-        follow_renames=body.follow_renames,
+        per_key=not body.per_content,
         unrelated=body.unrelated,
         expected_hash=where,
         dry_run=body.dry_run,
@@ -170,7 +168,7 @@ def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: s
     A repository ignores them; for the API they are an error.
     """
     asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
-    if not asked or is_ours(call):
+    if not asked or body.per_content:
         return []
     base = call.repository.merge_base(f"@{branch.hash}", f"@{source_hash}")
     if base in (source_hash, NO_ANCESTOR):
@@ -184,7 +182,7 @@ def _with_untouched(
 ) -> MergeResult:
     """Returns the answer of a merge that drops keys, with each key of source or merge base."""
     base = result.common_ancestor
-    if base is None or base == source_hash or is_ours(call):
+    if base is None or base == source_hash or body.per_content:
         return result
     if body.default_behavior is MergeBehavior.DROP:
         kept = {one.key for one in body.behaviors if one.behavior is not MergeBehavior.DROP}
@@ -214,9 +212,7 @@ def post_transplant(call: Call) -> Answer:
         call, body.meta or (None if body.message is None else CommitMeta(body.message))
     )
     result = transplant(call, target, body, meta, any_order=accepts_any_order(call, document))
-    return Answer(
-        encode_merge_result(result, merge_detail if is_ours(call) else encode_merge_detail)
-    )
+    return merge_answer(call, result)
 
 
 def transplant(
@@ -240,7 +236,7 @@ def transplant(
         meta=_overridden(call, hashes[0], meta) if meta is not None and len(hashes) == 1 else None,
         behaviors=body.behaviors,
         default_behavior=body.default_behavior,
-        follow_renames=body.follow_renames,
+        per_key=not body.per_content,
         any_order=any_order,
         expected_hash=where,
         dry_run=body.dry_run,

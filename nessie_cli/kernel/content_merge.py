@@ -1,0 +1,447 @@
+"""Three-way merge of contents: from base, ours and theirs, the key and the value of each content.
+
+A content is found by its id, so it is one thing under whatever key: a rename on one side and a
+change on the other combine, and a decision is for a content with all its keys.
+
+Only two contents can claim one key, because each state has one content at a key: the *holder* has
+the key on ours, and the *arrival* has it on theirs. This module has the rules and reads nothing;
+`content_changes.py` finds the contents that theirs changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel.conflicts import KeyConflict, difference
+from nessie_cli.kernel.forms import content_id_of, format_content_id, with_content_id
+from nessie_cli.kernel.keys import decode_key
+from nessie_cli.kernel.namespaces import is_namespace
+from nessie_cli.model import ConflictType, MergeBehavior
+
+
+class Position(NamedTuple):
+    """A content in a state: its key and its record."""
+
+    key: bytes
+    record: bytes
+
+
+class ContentStates(NamedTuple):
+    """The positions of one content in three states; None if the state does not contain it."""
+
+    base: Position | None
+    ours: Position | None
+    theirs: Position | None
+
+    @property
+    def content_id(self) -> bytes:
+        """The content id."""
+        return content_id_of(self._any.record)
+
+    @property
+    def key(self) -> bytes:
+        """The key on ours, else on theirs, else at the base."""
+        return self._any.key
+
+    @property
+    def _any(self) -> Position:
+        position = self.ours or self.theirs or self.base
+        assert position is not None
+        return position
+
+
+class Side(IntEnum):
+    """The side that a content is taken from. The number is its index in `ContentStates`."""
+
+    OURS = 1
+    THEIRS = 2
+
+
+_SIDES = {MergeBehavior.DROP: Side.OURS, MergeBehavior.FORCE: Side.THEIRS}
+
+
+class Choice(Struct, frozen=True):
+    """A decision about a content, which is named by one of its keys or by its id.
+
+    FORCE takes it from theirs, DROP from ours. NORMAL with a record `resolved` stores that record.
+    `expected` is the record on ours that the caller has seen; another one is a conflict.
+    """
+
+    key: bytes
+    behavior: MergeBehavior
+    content_id: bytes | None = None
+    expected: bytes | None = None
+    resolved: bytes | None = None
+
+    def __str__(self) -> str:
+        """Returns the name that the caller used."""
+        return format_content_id(self.content_id) if self.content_id else _plain(self.key)
+
+
+class Verdict(Struct, eq=False):
+    """The outcome for one content.
+
+    `conflict` is the conflict between its two sides, and `holder` the content that holds the key at
+    which it arrives. With either of them, `result` is not final. `side` is set if a decision, or
+    one about a content that claimed the same key, took it from one side.
+    """
+
+    states: ContentStates
+    result: Position | None
+    conflict: ConflictType | None = None
+    holder: Verdict | None = None
+    side: Side | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `result` is final."""
+        return self.conflict is None and self.holder is None
+
+    @property
+    def arrives(self) -> bool:
+        """Whether the result is at a key that the content does not have on ours."""
+        ours = self.states.ours
+        return self.result is not None and (ours is None or ours.key != self.result.key)
+
+    @property
+    def conflict_key(self) -> bytes:
+        """The key under which a conflict is reported."""
+        return self.result.key if self.holder and self.result else self.states.key
+
+    def decide(self, behavior: MergeBehavior) -> None:
+        """Takes key and value from the side that a behavior means. NORMAL changes nothing."""
+        if behavior is not MergeBehavior.NORMAL:
+            self.take(_SIDES[behavior])
+
+    def take(self, side: Side) -> None:
+        """Takes key and value from one side."""
+        self.result, self.conflict, self.side = self.states[side], None, side
+
+    def give_way(self, side: Side) -> None:
+        """Takes the key from one side, and keeps the merged value: it lost a claim.
+
+        A content that this side does not have is absent.
+        """
+        position = self.states[side]
+        if self.result is not None:
+            self.result = position and Position(position.key, self.result.record)
+        self.side = side
+
+
+class OtherContents(NamedTuple):
+    """Reads the contents that theirs did not change.
+
+    `on_ours` returns the record of a key on ours. `on_theirs` returns the position of a content
+    there.
+    """
+
+    on_ours: Callable[[bytes], bytes | None]
+    on_theirs: Callable[[bytes], Position | None]
+
+
+def merge_contents(
+    changes: Sequence[ContentStates],
+    others: OtherContents,
+    choices: Collection[Choice] = (),
+    default: MergeBehavior = MergeBehavior.NORMAL,
+    *,
+    only_conflicts: bool = False,
+    blocked: Collection[bytes] = (),
+) -> ContentMerge:
+    """Merges the contents that theirs changed. `default` decides those without a choice.
+
+    With `only_conflicts`, DROP is only for contents in conflict, and for those at the keys
+    `blocked`. Raises `InvalidInput` if a choice names two contents in conflict, if two choices
+    name one content, or if they give one key to two contents.
+    """
+    undecided = ContentMerge(changes, others)
+    undecided.settle()
+    if not choices and default is MergeBehavior.NORMAL:
+        return undecided
+    merge = ContentMerge(changes, others)
+    merge.decide(undecided, choices, default, only_conflicts=only_conflicts, blocked=blocked)
+    merge.settle()
+    return merge
+
+
+class ContentMerge:
+    """The verdicts about contents, those that others displaced included.
+
+    `unused` are the choices that name no content that theirs changed.
+    """
+
+    def __init__(self, changes: Sequence[ContentStates], others: OtherContents) -> None:
+        self._others = others
+        self.verdicts = [Verdict(states, *_three_way(states)) for states in changes]
+        self.unused: list[Choice] = []
+        self._changed = len(changes)
+        self._at: list[dict[bytes, Verdict]] = [{}, {}, {}]
+        for verdict in self.verdicts:
+            for side, position in enumerate(verdict.states):
+                if position is not None:
+                    self._at[side][position.key] = verdict
+
+    # -- decisions -----------------------------------------------------------------------------
+
+    def decide(
+        self,
+        undecided: ContentMerge,
+        choices: Iterable[Choice],
+        default: MergeBehavior,
+        *,
+        only_conflicts: bool,
+        blocked: Collection[bytes],
+    ) -> None:
+        """Applies decisions. `undecided` is the same merge without them, with its conflicts."""
+        by_index: dict[int, Choice] = {}
+        for given in choices:
+            place = undecided.named(given)
+            if place is None:
+                self.unused.append(given)
+            elif place in by_index:
+                raise InvalidInput(f"{by_index[place]} and {given} name the same content")
+            else:
+                by_index[place] = given
+        for index, (verdict, before) in enumerate(
+            zip(list(self.verdicts), undecided.verdicts, strict=False)
+        ):
+            choice = by_index.get(index)
+            behavior = choice.behavior if choice else default
+            is_contested = not before.is_settled or before.states.key in blocked
+            if behavior is MergeBehavior.DROP and only_conflicts and not is_contested:
+                continue
+            if choice is None:
+                verdict.decide(default)
+            else:
+                self._apply(choice, verdict, before)
+
+    def named(self, choice: Choice) -> int | None:
+        """Returns the index of the content that a choice means; None if theirs did not change it.
+
+        That is the content with this key on ours, else on theirs, else at the base. If only one of
+        them is in conflict, it is meant. Raises `InvalidInput` if two are.
+        """
+        if choice.content_id is not None:
+            same = [v for v in self.verdicts if v.states.content_id == choice.content_id]
+        else:
+            same = self._with_key(choice.key)
+            contested = [verdict for verdict in same if not verdict.is_settled]
+            if len(contested) > 1:
+                first, second = (format_content_id(v.states.content_id) for v in contested[:2])
+                raise InvalidInput(
+                    f"{choice} is the key of two contents in conflict: {first} and {second}."
+                    " Hint: name one of them by its id instead of the key"
+                )
+            same = contested or same
+        changed = self.verdicts[: self._changed]
+        return next((changed.index(verdict) for verdict in same if verdict in changed), None)
+
+    def is_ambiguous(self, verdict: Verdict) -> bool:
+        """Returns whether the key of a conflict is also that of another content in conflict."""
+        return any(
+            not other.is_settled and other is not verdict
+            for other in self._with_key(verdict.conflict_key)
+        )
+
+    def _with_key(self, key: bytes) -> list[Verdict]:
+        """Returns the contents with a key: on ours, on theirs, at the base.
+
+        The holder of a claimed key stands for the arrival, which carries the conflict.
+        """
+        by_side = (self._at[side].get(key) for side in (Side.OURS, Side.THEIRS, 0))
+        arrival = self._at[Side.THEIRS].get(key)
+        holder = arrival.holder if arrival is not None else None
+        verdicts = [v if v is not holder else arrival for v in by_side if v is not None]
+        return [v for i, v in enumerate(verdicts) if v is not None and v not in verdicts[:i]]
+
+    def _apply(self, choice: Choice, verdict: Verdict, before: Verdict) -> None:
+        states = verdict.states
+        if before.holder is not None and choice.resolved is not None:
+            # The new content is for the holder: it has the key on ours.
+            verdict.give_way(Side.OURS)
+            verdict = self._holder(before.conflict_key) or verdict
+            states = verdict.states
+        actual = states.ours.record if states.ours else None
+        if choice.expected is not None and choice.expected != actual:
+            verdict.conflict = difference(choice.expected, actual)
+        elif choice.resolved is not None and states.ours is not None:
+            record = with_content_id(choice.resolved, content_id_of(states.ours.record))
+            key = _merged_key(states) or states.ours.key
+            verdict.take(Side.OURS)
+            verdict.result = Position(key, record)
+            verdict.side = Side.OURS if key == states.ours.key else None
+        elif before.holder is not None and choice.behavior in _SIDES:
+            verdict.give_way(_SIDES[choice.behavior])
+        else:
+            verdict.decide(choice.behavior)
+
+    # -- keys that two contents claim ----------------------------------------------------------
+
+    def settle(self, *, strict: bool = True) -> None:
+        """Lets contents give way to decided ones that claim their key; marks the other claims.
+
+        Each pass gives at least one more content a side, so this ends. If two decisions claim one
+        key, raises `InvalidInput` if `strict`; otherwise ours has it.
+        """
+        is_stable = False
+        while not is_stable:
+            is_stable = True
+            for arrival in list(self.verdicts):
+                holder = self._rival(arrival)
+                if holder is None:
+                    continue
+                if holder.side is Side.OURS:
+                    if arrival.side is Side.THEIRS and strict:
+                        raise _contradiction(arrival, holder)
+                    arrival.give_way(Side.OURS)
+                elif arrival.side is Side.THEIRS and holder.side is None:
+                    holder.give_way(Side.THEIRS)
+                elif _are_namespaces(arrival, holder):
+                    # Two namespaces with one key are one.
+                    holder.result, holder.side = None, Side.THEIRS
+                else:
+                    arrival.holder = holder
+                is_stable = False
+
+    def _rival(self, arrival: Verdict) -> Verdict | None:
+        """Returns the content that holds the key at which a settled content arrives, or None."""
+        if not arrival.is_settled or not arrival.arrives or arrival.result is None:
+            return None
+        key = arrival.result.key
+        holder = self._holder(key)
+        if holder is None or not holder.is_settled or holder.result is None:
+            return None
+        return holder if holder.result.key == key else None
+
+    def _holder(self, key: bytes) -> Verdict | None:
+        """Returns the content with a key on ours."""
+        holder = self._at[Side.OURS].get(key)
+        if holder is None and (record := self._others.on_ours(key)) is not None:
+            there = self._others.on_theirs(content_id_of(record))
+            here = Position(key, record)
+            holder = Verdict(ContentStates(there, here, there), here)
+            self._at[Side.OURS][key] = holder
+            self.verdicts.append(holder)
+        return holder
+
+    # -- results -------------------------------------------------------------------------------
+
+    @property
+    def conflicts(self) -> list[KeyConflict]:
+        """The conflicts, in the order of the changes."""
+        return [self._conflict(verdict) for verdict in self.verdicts if not verdict.is_settled]
+
+    def _conflict(self, verdict: Verdict) -> KeyConflict:
+        base, ours, theirs = verdict.states
+        holder, key = verdict.holder, verdict.conflict_key
+        if holder is not None:
+            assert verdict.result is not None
+            base_of_ours, ours = holder.states.base, holder.states.ours
+            theirs = verdict.result
+        else:
+            base_of_ours = base
+        return KeyConflict(
+            verdict.conflict or ConflictType.KEY_EXISTS,
+            key,
+            base.record if base and holder is None else None,
+            ours.record if ours else None,
+            theirs.record if theirs else None,
+            source_rename=_rename(base, theirs),
+            target_rename=_rename(base_of_ours, ours),
+            content_id=verdict.states.content_id,
+            theirs_key=theirs.key if theirs else None,
+            base_key=base.key if base and holder is None else None,
+            is_ambiguous=self.is_ambiguous(verdict),
+        )
+
+    def edits(self) -> dict[bytes, bytes | None]:
+        """Returns the changes of ours, by key, without those of contents in conflict."""
+        settled = [verdict for verdict in self.verdicts if verdict.is_settled]
+        edits: dict[bytes, bytes | None] = {}
+        for verdict in settled:
+            ours = verdict.states.ours
+            if ours is not None and (verdict.result is None or verdict.arrives):
+                edits[ours.key] = None
+        for verdict in settled:
+            if verdict.result is not None and verdict.result != verdict.states.ours:
+                edits[verdict.result.key] = verdict.result.record
+        return dict(sorted(edits.items()))
+
+    def edits_if_theirs_win(self) -> Mapping[bytes, bytes | None]:
+        """Returns the changes of ours if theirs is taken for each content in conflict."""
+        if all(verdict.is_settled for verdict in self.verdicts):
+            return self.edits()
+        merge = ContentMerge([verdict.states for verdict in self.verdicts], self._others)
+        for verdict, before in zip(merge.verdicts, self.verdicts, strict=True):
+            if before.is_settled:
+                verdict.result, verdict.conflict, verdict.side = before.result, None, before.side
+            elif before.holder is not None:
+                verdict.side = Side.THEIRS
+            else:
+                verdict.take(Side.THEIRS)
+        merge.settle(strict=False)
+        return merge.edits()
+
+
+def _three_way(states: ContentStates) -> tuple[Position | None, ConflictType | None]:
+    """Merges the key and the value of one content. In a conflict, the result is that of ours."""
+    base, ours, theirs = states
+    if theirs in (base, ours) or ours == base:
+        return (ours if theirs in (base, ours) else theirs), None
+    if ours is None or theirs is None:
+        return ours, _deletion_conflict(base, ours)
+    record = _merged(base and base.record, ours.record, theirs.record)
+    if record is None:
+        return ours, difference(theirs.record, ours.record)
+    key = _merged_key(states)
+    if key is None:
+        return ours, ConflictType.KEY_CONFLICT
+    return Position(key, record), None
+
+
+def _deletion_conflict(base: Position | None, ours: Position | None) -> ConflictType:
+    """Returns the conflict of a deletion on one side with a change on the other."""
+    if ours is None:
+        return ConflictType.KEY_DOES_NOT_EXIST
+    assert base is not None
+    return difference(base.record, ours.record) or ConflictType.KEY_CONFLICT
+
+
+def _merged(base: bytes | None, ours: bytes, theirs: bytes) -> bytes | None:
+    """Returns the three-way merge of keys or records; None for a conflict."""
+    if theirs in (base, ours):
+        return ours
+    return theirs if ours == base else None
+
+
+def _merged_key(states: ContentStates) -> bytes | None:
+    """Returns the merged key of a content that both sides have; None for a conflict."""
+    base, ours, theirs = states
+    return ours and theirs and _merged(base and base.key, ours.key, theirs.key)
+
+
+def _are_namespaces(arrival: Verdict, holder: Verdict) -> bool:
+    results = (arrival.result, holder.result)
+    return all(result is not None and is_namespace(result.record) for result in results)
+
+
+def _rename(base: Position | None, side: Position | None) -> tuple[bytes, bytes] | None:
+    return (base.key, side.key) if base and side and base.key != side.key else None
+
+
+def _contradiction(arrival: Verdict, holder: Verdict) -> InvalidInput:
+    assert arrival.result is not None
+    first, second = (format_content_id(v.states.content_id) for v in (arrival, holder))
+    return InvalidInput(
+        f"the decisions contradict each other: theirs gives key {_plain(arrival.result.key)} to"
+        f" content {first}, and ours keeps it for content {second}"
+    )
+
+
+def _plain(key: bytes) -> str:
+    return decode_key(key).plain

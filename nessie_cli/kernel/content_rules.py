@@ -1,0 +1,166 @@
+"""The rules of our own clients for merge and transplant, content by content."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from msgspec import structs
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel.committing import parse_content_id
+from nessie_cli.kernel.conflicts import KeyConflict
+from nessie_cli.kernel.content_changes import ContentChanges
+from nessie_cli.kernel.content_merge import (
+    Choice,
+    ContentMerge,
+    ContentStates,
+    Side,
+    Verdict,
+    merge_contents,
+)
+from nessie_cli.kernel.decisions import Detail, Outcome, Sides
+from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.key_merge import read_choice
+from nessie_cli.kernel.keys import encode_key
+from nessie_cli.kernel.namespaces import conflicts_of_edits
+from nessie_cli.kernel.objects import Objects
+from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
+
+_BEHAVIORS = {
+    None: MergeBehavior.NORMAL,
+    Side.OURS: MergeBehavior.DROP,
+    Side.THEIRS: MergeBehavior.FORCE,
+}
+
+
+class ContentRules:
+    """The rules per content, with the decisions of a merge or transplant.
+
+    A decision is for one transplanted commit, or for all. Raises `InvalidInput` for meaningless
+    combinations.
+    """
+
+    def __init__(
+        self, objects: Objects, behaviors: Iterable[KeyBehavior], default: MergeBehavior
+    ) -> None:
+        self._default = default
+        self._choices = [_choice(objects, behavior) for behavior in behaviors]
+        self._unused = [choice for _, choice in self._choices]
+
+    def apply(self, objects: Objects, sides: Sides, *, validate_namespaces: bool) -> Outcome:
+        """Merges the contents that the source changed, then checks the namespaces.
+
+        In a transplant, DROP is only for contents in conflict: those that differ on both sides, and
+        namespaces that the target still needs.
+        """
+        changes = ContentChanges(objects, sides)
+        choices = [c for commit, c in self._choices if commit in (None, sides.source)]
+
+        def merged(blocked: Collection[bytes] = ()) -> ContentMerge:
+            return merge_contents(
+                changes.states,
+                changes.others,
+                choices,
+                self._default,
+                only_conflicts=sides.is_transplant,
+                blocked=blocked,
+            )
+
+        merge = merged()
+        edits = merge.edits() if validate_namespaces else {}
+        missing = conflicts_of_edits(objects, sides.target, edits)
+        blocked = [c.key for c in missing if c.type is ConflictType.NAMESPACE_NOT_EMPTY]
+        if blocked and sides.is_transplant:
+            merge = merged(blocked)
+            missing = conflicts_of_edits(objects, sides.target, merge.edits())
+        unused = set(map(id, merge.unused))
+        self._unused = [c for c in self._unused if c not in choices or id(c) in unused]
+        conflicts = [*merge.conflicts, *missing]
+        return Outcome(
+            edits=merge.edits(),
+            details=dict(sorted(dict(_details(merge, changes, conflicts, sides)).items())),
+            if_source_wins=merge.edits_if_theirs_win(),
+        )
+
+    def check_used(self, outcome: Outcome, *, is_transplant: bool) -> None:
+        """Raises `InvalidInput` for a decision about a content that the source did not change."""
+        del outcome, is_transplant
+        if self._unused:
+            names = ", ".join(sorted(str(choice) for choice in self._unused))
+            raise InvalidInput(f"the source does not change {names}")
+
+
+def _choice(objects: Objects, given: KeyBehavior) -> tuple[Id | None, Choice]:
+    choice = read_choice(objects, given)
+    return (
+        bytes.fromhex(given.commit) if given.commit else None,
+        Choice(
+            encode_key(given.key),
+            choice.behavior,
+            parse_content_id(given.content_id) if given.content_id else None,
+            choice.expected,
+            choice.resolved,
+        ),
+    )
+
+
+def _details(
+    merge: ContentMerge,
+    changes: ContentChanges,
+    conflicts: Iterable[KeyConflict],
+    sides: Sides,
+) -> Iterator[tuple[bytes, Detail]]:
+    """Yields the keys that change, those that a decision keeps, and those in conflict."""
+    on_ours = changes.others.on_ours
+    edits = merge.edits()
+    commit = sides.source if sides.is_transplant else None
+    for verdict in merge.verdicts:
+        if verdict.is_settled:
+            yield from _settled(verdict, changes, edits, sides)
+    for conflict in conflicts:
+        yield (
+            conflict.key,
+            Detail(
+                MergeBehavior.NORMAL,
+                conflict.proposed,
+                on_ours(conflict.key),
+                structs.replace(conflict, commit=commit),
+            ),
+        )
+
+
+def _settled(
+    verdict: Verdict, changes: ContentChanges, edits: Mapping[bytes, bytes | None], sides: Sides
+) -> Iterator[tuple[bytes, Detail]]:
+    base, ours, theirs = verdict.states
+    result, behavior = verdict.result, _BEHAVIORS[verdict.side]
+    if result == ours:
+        if verdict.side is Side.OURS and theirs != base and verdict.states.key not in edits:
+            yield verdict.states.key, _kept(verdict.states, sides)
+        return
+    if ours is not None and edits.get(ours.key, ours.record) is None:
+        yield ours.key, Detail(behavior, None, ours.record)
+    if result is None:
+        return
+    source_at = (sides.source, theirs.key) if theirs else None
+    result_at = None
+    if theirs is not None and result.record == theirs.record:
+        result_at = source_at
+    elif ours is not None and result.record == ours.record:
+        result_at = (sides.head, ours.key)
+    source, target = theirs and theirs.record, changes.others.on_ours(result.key)
+    yield result.key, Detail(behavior, source, target, None, result.record, source_at, result_at)
+
+
+def _kept(states: ContentStates, sides: Sides) -> Detail:
+    """Returns the detail of a content that a decision leaves as it is on ours."""
+    _, ours, theirs = states
+    return Detail(
+        MergeBehavior.DROP,
+        theirs and theirs.record,
+        ours and ours.record,
+        None,
+        ours and ours.record,
+        (sides.source, theirs.key) if theirs else None,
+        (sides.head, ours.key) if ours else None,
+    )

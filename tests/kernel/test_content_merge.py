@@ -1,0 +1,159 @@
+"""Laws of the merge of contents, on random histories."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from nessie_cli.kernel.content_merge import Choice, ContentMerge, Position, Verdict
+from nessie_cli.kernel.forms import content_id_of
+from nessie_cli.model import MergeBehavior, Namespace
+from tests.kernel.content_states import History, State, applied, merge, positions
+
+COUNT = int(os.environ.get("NESSIE_TEST_MERGES", "4000"))
+"""The number of random histories. A long run sets it to 100,000."""
+HISTORIES = [range(start, start + COUNT // 8) for start in range(0, COUNT, COUNT // 8)]
+
+every_history = pytest.mark.parametrize("seeds", HISTORIES, ids=lambda seeds: str(seeds.start))
+
+OURS, THEIRS = MergeBehavior.DROP, MergeBehavior.FORCE
+
+
+def contested(result: ContentMerge) -> list[Verdict]:
+    return [verdict for verdict in result.verdicts if not verdict.is_settled]
+
+
+def ids(state: dict[bytes, bytes]) -> list[bytes]:
+    return sorted(content_id_of(record) for record in state.values())
+
+
+def expected(base: State, ours: State, theirs: State) -> dict[bytes, bytes] | None:
+    """Returns the merged state by a plain reading of the rules; None if there is a conflict."""
+    before, here, there = map(positions, (base, ours, theirs))
+    places: dict[bytes, list[bytes]] = {}
+    for id_ in {*before, *here, *there}:
+        b, o, t = before.get(id_), here.get(id_), there.get(id_)
+        result: Position | None
+        if o == t or t == b:
+            result = o
+        elif o == b:
+            result = t
+        elif o is None or t is None:
+            return None
+        else:
+            old = b or (None, None)
+            parts = []
+            for x, y, z in zip(old, o, t, strict=True):
+                if y != z and x not in (y, z):
+                    return None
+                parts.append(z if y == x else y)
+            result = Position(*parts)
+        if result is not None:
+            places.setdefault(result.key, []).append(result.record)
+    merged = {}
+    for key, records in places.items():
+        if len(records) == 2:
+            if any(record[0] != Namespace.payload for record in records):
+                return None
+            # Two namespaces are one: that of theirs.
+            records = [record for record in records if record == theirs[key].record()]
+        (merged[key],) = records
+    return merged
+
+
+@every_history
+def test_a_merge_follows_the_rules(seeds: range) -> None:
+    for seed in seeds:
+        history = History(seed)
+        result = merge(history.base, history.ours, history.theirs)
+        outcome = None if result.conflicts else applied(history.ours, result)
+        assert outcome == expected(history.base, history.ours, history.theirs), seed
+
+
+@every_history
+def test_no_content_gets_two_keys_and_none_is_lost(seeds: range) -> None:
+    for seed in seeds:
+        history = History(seed)
+        for default in MergeBehavior:
+            result = merge(history.base, history.ours, history.theirs, default=default)
+            if result.conflicts:
+                continue
+            after = ids(applied(history.ours, result))
+            assert len(after) == len(set(after)), seed
+            here, there = positions(history.ours), positions(history.theirs)
+            namespaces = {
+                v.states.content_id
+                for v in result.verdicts
+                if v.states.ours and v.states.ours.record[0] == Namespace.payload
+            }
+            assert {*here}.intersection(there) - namespaces <= set(after), seed
+
+
+@every_history
+def test_the_sides_are_symmetric(seeds: range) -> None:
+    for seed in seeds:
+        history = History(seed)
+        one = merge(history.base, history.ours, history.theirs)
+        other = merge(history.base, history.theirs, history.ours)
+        assert {c.content_id for c in one.conflicts if c.type != "KEY_EXISTS"} == {
+            c.content_id for c in other.conflicts if c.type != "KEY_EXISTS"
+        }, seed
+        assert {c.key for c in one.conflicts if c.type == "KEY_EXISTS"} == {
+            c.key for c in other.conflicts if c.type == "KEY_EXISTS"
+        }, seed
+        if not one.conflicts:
+            left, right = applied(history.ours, one), applied(history.theirs, other)
+            assert {k for k in left if left[k] != right.get(k)} == {
+                k for k in right if right[k] != left.get(k) and right[k][0] == Namespace.payload
+            }, seed
+
+
+@every_history
+@pytest.mark.parametrize("behavior", [OURS, THEIRS])
+def test_a_decision_settles_the_conflict_that_it_names(
+    seeds: range, behavior: MergeBehavior
+) -> None:
+    for seed in seeds:
+        history = History(seed)
+        sides = (history.base, history.ours, history.theirs)
+        before = merge(*sides)
+        for conflict in before.conflicts:
+            name = conflict.content_id if conflict.is_ambiguous else None
+            after = merge(*sides, choices=(Choice(conflict.key, behavior, name),))
+            assert not after.unused, seed
+            left = {(c.content_id, c.key) for c in after.conflicts}
+            assert left < {(c.content_id, c.key) for c in before.conflicts}, seed
+            assert (conflict.content_id, conflict.key) not in left, seed
+
+
+@every_history
+@pytest.mark.parametrize("behavior", [OURS, THEIRS])
+def test_all_decisions_together_settle_everything(seeds: range, behavior: MergeBehavior) -> None:
+    for seed in seeds:
+        history = History(seed)
+        sides = (history.base, history.ours, history.theirs)
+        conflicts = merge(*sides).conflicts
+        choices = tuple(
+            Choice(c.key, behavior, c.content_id if c.is_ambiguous else None) for c in conflicts
+        )
+        after = merge(*sides, choices=choices)
+        assert not after.conflicts, seed
+        state = applied(history.ours, after)
+        assert len(ids(state)) == len(set(ids(state))), seed
+        if behavior is THEIRS and conflicts:
+            edits = {**merge(*sides).edits_if_theirs_win()}
+            assert edits == after.edits(), seed
+
+
+@every_history
+def test_ours_and_theirs_as_default(seeds: range) -> None:
+    for seed in seeds:
+        history = History(seed)
+        sides = (history.base, history.ours, history.theirs)
+        assert merge(*sides, default=OURS).edits() == {}, seed
+        after = applied(history.ours, merge(*sides, default=THEIRS))
+        for key in history.theirs.keys() | history.base.keys():
+            here, there = history.base.get(key), history.theirs.get(key)
+            if here != there and there is not None:
+                assert after[key] == there.record(), seed
