@@ -8,7 +8,7 @@ and names the place. The command line adds hints that name commands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 
 class NessieError(Exception):
@@ -22,11 +22,22 @@ class NessieError(Exception):
         self.message = message
 
 
-Resolutions = Callable[[Any], Sequence[str]]
+class Resolution(NamedTuple):
+    """A command line that resolves a conflict.
+
+    `effect` says what it does to other contents than those that it takes, or which content it
+    deletes.
+    """
+
+    command: str
+    effect: str = ""
+
+
+Resolutions = Callable[[Any], Sequence[Resolution]]
 """Returns the command lines that resolve a `model.Conflict`."""
 
 
-def no_resolutions(_: Any) -> Sequence[str]:
+def no_resolutions(_: Any) -> Sequence[Resolution]:
     """Returns no command line."""
     return ()
 

@@ -259,13 +259,13 @@ class ContentMerge:
         verdicts = [v if v is not holder else arrival for v in by_side if v is not None]
         return [v for i, v in enumerate(verdicts) if v is not None and v not in verdicts[:i]]
 
-    def _apply(self, choice: Choice, verdict: Verdict, before: Verdict) -> None:
+    @staticmethod
+    def _apply(choice: Choice, verdict: Verdict, before: Verdict) -> None:
+        """Applies a decision to a content. `before` is its verdict without decisions."""
         states = verdict.states
         if before.holder is not None and choice.resolved is not None:
-            # The new content is for the holder: it has the key on ours.
-            verdict.give_way(Side.OURS)
-            verdict = self._holder(before.conflict_key) or verdict
-            states = verdict.states
+            # A new value does not decide which of two contents has the key.
+            return
         actual = states.ours.record if states.ours else None
         if choice.expected is not None and choice.expected != actual:
             verdict.conflict = difference(choice.expected, actual)

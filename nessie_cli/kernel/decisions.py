@@ -43,8 +43,8 @@ Place = tuple[Id, bytes]
 class Detail(Struct, frozen=True):
     """A key of the answer: its behavior, its records, and the conflict, if any.
 
-    `target` is the record on the target before, `result` the one after. `source` is the record on the
-    source: of the key, or in a merge per content of the same content. There, `source_at` and
+    `target` is the record on the target before, `result` the one after. `source` is the record on
+    the source: of the key, or in a merge per content of the same content. There, `source_at` and
     `result_at` name a commit and a key with the contents of `source` and `result`. `result_at` is
     None if the caller supplied the result.
     """

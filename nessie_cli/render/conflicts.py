@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from nessie_cli.errors import Resolution
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, Rename
 from nessie_cli.render.fields import TYPE, Difference, differences
 from nessie_cli.render.spans import Line, Span, trimmed
@@ -66,7 +67,7 @@ def _no_figures(_: Conflict) -> Sequence[Mapping[str, str]]:
     return ()
 
 
-def _no_commands(_: Conflict) -> Sequence[str]:
+def _no_commands(_: Conflict) -> Sequence[Resolution]:
     return ()
 
 
@@ -80,7 +81,7 @@ class ConflictReport(NamedTuple):
     conflicts: Sequence[Conflict]
     sides: Sides
     figures: Figures = _no_figures
-    resolutions: Callable[[Conflict], Sequence[str]] = _no_commands
+    resolutions: Callable[[Conflict], Sequence[Resolution]] = _no_commands
     resolver: str = ""
 
 
@@ -92,6 +93,8 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
         yield from _headline(conflict, report.sides, terminal)
         yield from _comparison(conflict, report, terminal)
         yield from _renames(conflict, report.sides, terminal)
+        if conflict.commit is not None:
+            yield _fact("commit", terminal, Span(terminal.hash(conflict.commit), "hash"))
         if conflict.changed_by:
             room = terminal.width - len(_INDENT) - _LABELS
             for line, spans in enumerate(commit_lines(conflict.changed_by, terminal, room=room)):
@@ -141,27 +144,30 @@ def _sentence(conflict: Conflict, sides: Sides) -> str:
         return ""
     base, ours, theirs = conflict.expected, conflict.actual, conflict.proposed
     done = [
-        (_done(conflict, base, state, rename), place)
+        (_done(base, state, rename), place)
         for state, rename, place in (
             (ours, conflict.target_rename, sides.places[0]),
             (theirs, conflict.source_rename, sides.places[1]),
         )
     ]
     (first, here), (second, there) = done
+    if conflict.theirs_key not in (None, conflict.key) and conflict.source_rename is None:
+        second = f"{second} as {visible(str(conflict.theirs_key))}"
     key = visible(str(conflict.key))
     if first and second:
         return f"{key} was {first} {here} and {there if first == second else f'{second} {there}'}"
     return next((f"{key} was {verb} {place}" for verb, place in done if verb), "")
 
 
-def _done(
-    conflict: Conflict, base: Content | None, state: Content | None, rename: Rename | None
-) -> str:
-    if rename and rename.old == conflict.key:
-        return "renamed"
-    if base == state:
-        return ""
-    return "created" if base is None else "deleted" if state is None else "changed"
+def _done(base: Content | None, state: Content | None, rename: Rename | None) -> str:
+    """Returns what one side did to a content."""
+    if state is None:
+        return "" if base is None else "deleted"
+    if base is None:
+        return f"renamed from {visible(str(rename.old))}" if rename else "created"
+    parts = ["renamed"] if rename else []
+    parts += ["changed"] if base != state else []
+    return " and ".join(parts)
 
 
 def _renames(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[Line]:
@@ -303,10 +309,20 @@ def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[lis
 # -- the way out -----------------------------------------------------------------------------------
 
 
-def _resolve_lines(commands: Sequence[str], resolver: str, terminal: Terminal) -> Iterator[Line]:
-    """Returns the command lines, never shortened, because people paste them."""
+def _resolve_lines(
+    resolutions: Sequence[Resolution], resolver: str, terminal: Terminal
+) -> Iterator[Line]:
+    """Returns the command lines, never shortened, because people paste them.
+
+    Each is followed by its effect on other contents.
+    """
     one_by_one = [Span("   # one by one", "label")] if terminal.is_terminal else []
-    lines = [[Span(resolver, "command"), *one_by_one]] if resolver else []
-    lines += [[Span(command, "command")] for command in commands]
-    for number, spans in enumerate(lines):
-        yield _fact("or" if number else "resolve", terminal, *spans)
+    label = "resolve"
+    if resolver:
+        yield _fact(label, terminal, Span(resolver, "command"), *one_by_one)
+        label = "or"
+    for command, effect in resolutions:
+        yield _fact(label, terminal, Span(command, "command"))
+        if effect:
+            yield _row("", Span(f"({effect})", "conflict"))
+        label = "or"

@@ -16,13 +16,15 @@ from nessie_cli.model import (
 from nessie_cli.render.spans import Column, Line, Span
 from nessie_cli.render.terminal import Terminal
 
+_AFTER, _CONFLICT = "AFTER", "CONFLICT"
 _COLUMNS = (
     Column("KEY", "key", "fold"),
     Column("RESULT"),
     Column("OURS", "before"),
     Column("THEIRS", "after"),
+    Column(_AFTER, "updated"),
     Column("TYPE", "label", "spare"),
-    Column("CONFLICT", "conflict"),
+    Column(_CONFLICT, "conflict"),
 )
 _RESULTS = {
     MergeBehavior.NORMAL: "merged",
@@ -35,12 +37,26 @@ _NOTHING = "-"
 def print_merge(result: MergeResult, terminal: Terminal) -> None:
     """Prints each key: its result, both sides before the merge, its type.
 
-    The last column, the conflict, appears only if a key has one.
+    The column AFTER appears only if the merge combined both sides of a content, and the column
+    CONFLICT only if a key has one.
     """
-    count = len(_COLUMNS) - (not any(detail.conflict for detail in result.details))
+    details = result.details
+    shown = {column.heading: True for column in _COLUMNS} | {
+        _AFTER: any(map(_is_combined, details)),
+        _CONFLICT: any(detail.conflict for detail in details),
+    }
+    indexes = [i for i, column in enumerate(_COLUMNS) if shown[column.heading]]
     terminal.print_table(
-        _COLUMNS[:count], (_row(detail)[:count] for detail in result.details), paged=True
+        [_COLUMNS[i] for i in indexes],
+        ([row[i] for i in indexes] for row in map(_row, details)),
+        paged=True,
     )
+
+
+def _is_combined(detail: MergeDetail) -> bool:
+    """Returns whether the result is the content of neither side of the row."""
+    sides = (detail.source, detail.target)
+    return detail.result is not None and not detail.conflict and detail.result not in sides
 
 
 def merge_headline(
@@ -73,18 +89,12 @@ def merge_headline(
             detail.behavior is MergeBehavior.DROP and detail.source != detail.target
             for detail in result.details
         )
-        # Without a commit, the merge base stays the same. A transplant has none.
-        again = [Span("; the next merge of "), Span(source, "name"), Span(" compares them again")]
         return [
             Span("no commit was written: "),
             Span(result.target_branch, "name"),
             Span(" keeps its contents" if is_dropped else " already has these changes"),
-            *(again if verb == "merged" else ()),
         ]
-    if all(
-        detail.behavior is MergeBehavior.DROP or detail.source == detail.target
-        for detail in result.details
-    ):
+    if all(detail.result == detail.target for detail in result.details):
         return [
             Span("dry run, no conflicts: nothing was written; "),
             Span(source, "name"),
@@ -106,7 +116,8 @@ def _row(detail: MergeDetail) -> Sequence[str]:
         _RESULTS[detail.behavior],
         _version(ours),
         _version(theirs),
-        " -> ".join(dict.fromkeys(type_label(one.type_name) for one in (ours, theirs) if one)),
+        _version(detail.result),
+        " -> ".join(dict.fromkeys(type_label(side.type_name) for side in (ours, theirs) if side)),
         detail.conflict.type.value if detail.conflict else _NOTHING,
     )
 

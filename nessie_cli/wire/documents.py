@@ -154,10 +154,11 @@ class Maintenance(Shape):
 class Conflict(BareConflict):
     """A conflict with its three contents, the commit that changed the key, and its resolutions.
 
-    Resolutions are command lines. A merge, transplant or revert also names the contents `base`,
-    `ours` and `theirs`. The key is that on ours, else on theirs. `keyIsAmbiguous` is whether it is
-    also a key of another content in conflict, so that a decision must name `contentId`. `commit` is
-    the transplanted commit.
+    Resolutions are command lines; `effects` says what each of them deletes or moves beside the
+    content that it takes ("" for nothing). A merge, transplant or revert also names the contents
+    `base`, `ours` and `theirs`. The key is that on ours, else on theirs. `keyIsAmbiguous` is
+    whether it is also a key of another content in conflict, so that a decision must name
+    `contentId`. `commit` is the transplanted commit.
     """
 
     expected: Content | None
@@ -168,6 +169,7 @@ class Conflict(BareConflict):
     theirs: NotRequired[Content | None]
     changedBy: CommitMeta | None
     resolutions: list[str]
+    effects: list[str]
     sourceRename: NotRequired[Rename]
     targetRename: NotRequired[Rename]
     contentId: NotRequired[str]

@@ -18,6 +18,7 @@ from nessie_cli.errors import (
     NotFound,
     OutcomeUnknown,
     ReferenceConflict,
+    Resolution,
 )
 from nessie_cli.model import (
     CommitResult,
@@ -49,7 +50,7 @@ from nessie_cli.wire.encode import (
 
 
 def conflict_with_facts(
-    conflict: Conflict, resolutions: Sequence[str] = (), *, is_merge: bool = False
+    conflict: Conflict, resolutions: Sequence[Resolution] = (), *, is_merge: bool = False
 ) -> Json:
     """Encodes a conflict with its contents, the changing commit, and its resolutions.
 
@@ -69,7 +70,8 @@ def conflict_with_facts(
         **states,
         **of_merge,
         "changedBy": encode_commit_meta(conflict.changed_by) if conflict.changed_by else None,
-        "resolutions": list(resolutions),
+        "resolutions": [resolution.command for resolution in resolutions],
+        "effects": [resolution.effect for resolution in resolutions],
     }
     return body | content_of_conflict(conflict)
 

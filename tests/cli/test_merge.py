@@ -75,8 +75,16 @@ def test_a_merge_of_changes_that_the_target_has_made_too_says_so(nessie, catalog
     catalog.update("same", "db.orders", 5)
     assert nessie("restore", "db.orders", "--at", "same", "-m", "also here").code == 0
     ran = nessie("merge", "same")
-    assert ran.code == 0
-    assert ran.err.startswith("no commit was written: main already has these changes; the next")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("merged same into main: now at")
+    assert nessie("merge", "same").err == "already up to date: nothing was merged into main\n"
+
+
+@pytest.mark.parametrize("how", [["--ours", "db.orders"], ["--behavior", "drop"]])
+def test_a_decision_is_remembered(nessie, conflict, how) -> None:
+    assert nessie("merge", "feature", *how).code == 0
+    ran = nessie("merge", "feature")
+    assert (ran.code, ran.err) == (0, "already up to date: nothing was merged into main\n")
 
 
 def test_a_dry_run_without_effect_says_so(nessie, feature) -> None:
@@ -197,6 +205,10 @@ def test_a_file_does_not_resolve_two_contents_with_one_key(nessie, catalog, tmp_
         "nessie merge feature --theirs db.new",
         "nessie merge feature --ours db.new",
     ]
+    assert found["effects"] == [
+        "deletes the present db.new on main",
+        "leaves out the db.new of theirs",
+    ]
     assert (
         "nessie resolve merge feature\n"
         in nessie("merge", "feature", "--resolve=db.new=new.json").err
@@ -222,63 +234,57 @@ def test_all_conflicts_are_reported_at_once(nessie, conflict) -> None:
     assert ran.err.count("\n  resolve: nessie resolve merge feature\n  or: ") == 2
 
 
-def test_a_rename_that_meets_a_change_offers_to_follow_it(nessie, catalog) -> None:
+@pytest.mark.parametrize("renamed", ["main", "feature"])
+def test_a_rename_and_a_change_combine(nessie, catalog, renamed) -> None:
+    catalog.branch("feature")
+    changed = "main" if renamed == "feature" else "feature"
+    catalog.rename(renamed, "db.orders", "db.sales")
+    catalog.update(changed, "db.orders", 7)
+    dry = nessie("merge", "feature", "--dry-run", "--json").json
+    ran = nessie("merge", "feature", "--json").json
+    assert [detail["key"] for detail in dry["details"]] == [d["key"] for d in ran["details"]]
+    assert [d["result"] for d in dry["details"]] == [d["result"] for d in ran["details"]]
+    assert catalog.snapshot("main", "db.orders") is None
+    assert catalog.snapshot("main", "db.sales") == 7
+
+
+def test_the_table_shows_the_combined_content(nessie, catalog) -> None:
     catalog.branch("feature")
     catalog.rename("feature", "db.orders", "db.sales")
     catalog.update("main", "db.orders", 7)
     ran = nessie("merge", "feature")
-    assert ran.code == 3
-    assert "  renamed: db.orders to db.sales on feature" in ran.err
-    first, second = (
-        line.split(maxsplit=1)[1]
-        for line in ran.err.splitlines()
-        if line.startswith(("  resolve", "  or"))
-        and "--theirs" not in line
-        and "--ours" not in line
-    )
-    assert (first, second) == (
-        "nessie resolve merge feature",
-        "nessie merge feature --follow-renames",
-    )
-    assert nessie("merge", "feature", "--follow-renames").code == 0
-    assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (
-        None,
-        7,
-    )
+    assert [line.split() for line in ran.out.splitlines()] == [
+        ["db.orders", "merged", "7", "-", "-", "iceberg-table"],
+        ["db.sales", "merged", "-", "1", "7", "iceberg-table"],
+    ]
 
 
-def test_a_rename_that_cannot_be_followed_is_not_offered_again(nessie, catalog) -> None:
+def test_a_rename_and_two_changes_conflict_under_the_key_on_ours(nessie, catalog) -> None:
     catalog.branch("feature")
     catalog.rename("feature", "db.orders", "db.sales")
     catalog.update("feature", "db.sales", 8)
     catalog.update("main", "db.orders", 7)
-    ran = nessie("merge", "feature", "--follow-renames")
-    assert (ran.code, ran.err.count("--follow-renames --follow-renames")) == (3, 0)
-    assert "nessie merge feature --follow-renames --theirs db.orders\n" in ran.err
+    ran = nessie("merge", "feature")
+    assert ran.code == 3
+    assert "conflict: db.orders was changed on main and renamed and changed on feature" in ran.err
+    assert "  renamed: db.orders to db.sales on feature by" in ran.err
+    assert "  or: nessie merge feature --theirs db.orders\n" in ran.err
+    assert "(renames db.orders on main to db.sales)" in ran.err
+    assert nessie("merge", "feature", "--theirs", "db.orders").code == 0
+    assert catalog.snapshot("main", "db.orders") is None
+    assert catalog.snapshot("main", "db.sales") == 8
 
 
-def test_a_change_that_meets_a_rename_on_the_target_offers_to_follow_it(nessie, catalog) -> None:
+def test_a_deletion_of_a_renamed_table_is_said(nessie, catalog) -> None:
     catalog.branch("feature")
-    catalog.update("feature", "db.orders", 7)
+    catalog.drop("feature", "db.orders")
     catalog.rename("main", "db.orders", "db.sales")
     ran = nessie("merge", "feature")
     assert ran.code == 3
-    first, second = (
-        line.split(maxsplit=1)[1]
-        for line in ran.err.splitlines()
-        if line.startswith(("  resolve", "  or"))
-        and "--theirs" not in line
-        and "--ours" not in line
-    )
-    assert (first, second) == (
-        "nessie resolve merge feature",
-        "nessie merge feature --follow-renames",
-    )
-    assert nessie("merge", "feature", "--follow-renames").code == 0
-    assert (catalog.snapshot("main", "db.orders"), catalog.snapshot("main", "db.sales")) == (
-        None,
-        7,
-    )
+    assert "conflict: db.sales was renamed on main and deleted on feature" in ran.err
+    assert "(deletes db.sales on main)" in ran.err
+    assert "db.sales\ttheirs\t1\t-" in nessie("merge", "feature", "--theirs", "db.sales").out
+    assert catalog.snapshot("main", "db.sales") is None
 
 
 def test_a_missing_namespace_says_how_to_create_it(nessie, catalog) -> None:

@@ -172,12 +172,47 @@ def other_type(catalog) -> None:
 
 def renamed_there(catalog) -> None:
     catalog.rename("feature", "db.orders", "db.sales")
+    catalog.update("feature", "db.sales", 20)
     catalog.update("main", "db.orders", 30)
 
 
 def renamed_here(catalog) -> None:
     catalog.update("feature", "db.orders", 20)
     catalog.rename("main", "db.orders", "db.sales")
+    catalog.update("main", "db.sales", 30)
+
+
+def renamed_twice(catalog) -> None:
+    catalog.rename("feature", "db.orders", "db.theirs")
+    catalog.rename("main", "db.orders", "db.ours")
+
+
+def deleted_and_renamed(catalog) -> None:
+    catalog.drop("feature", "db.orders")
+    catalog.rename("main", "db.orders", "db.ours")
+
+
+def renamed_and_deleted(catalog) -> None:
+    catalog.rename("feature", "db.orders", "db.theirs")
+    catalog.drop("main", "db.orders")
+
+
+def renamed_onto_another(catalog) -> None:
+    catalog.rename("feature", "db.orders", "db.new")
+    catalog.create("main", "db.new", 30)
+
+
+def created_where_another_was_renamed(catalog) -> None:
+    catalog.create("feature", "db.new", 30)
+    catalog.rename("main", "db.orders", "db.new")
+
+
+def swapped_and_changed(catalog) -> None:
+    for old, new in (("db.orders", "t"), ("db.items", "db.orders"), ("t", "db.items")):
+        catalog.rename("main", old, new)
+    for name in ("db.orders", "db.items"):
+        catalog.update("main", name, 30)
+        catalog.update("feature", name, 20)
 
 
 def namespace_gone(catalog) -> None:
@@ -209,6 +244,12 @@ MERGES = [
     other_type,
     renamed_there,
     renamed_here,
+    renamed_twice,
+    deleted_and_renamed,
+    renamed_and_deleted,
+    renamed_onto_another,
+    created_where_another_was_renamed,
+    swapped_and_changed,
     namespace_gone,
     namespace_filled,
     odd_change,

@@ -205,7 +205,7 @@ def test_either_side_resolves_every_conflict_of_a_batch(nessie, catalog, make, s
         (["merge", ""], "an argument is empty"),
         (["--into", "main"], "belong to"),
         (["merge", "feature", "--ours", "db.none"], "does not change this key"),
-        (["merge", "feature", "--ours", "db.orders", "--theirs", "db.orders"], "named twice"),
+        (["merge", "feature", "--ours", "db.orders", "--theirs", "db.orders"], "already named by"),
         (["merge", "feature", "--resolve", "db.orders"], "KEY=FILE"),
         ([], "nothing is staged"),
     ],

@@ -35,7 +35,7 @@ def expected(base: State, ours: State, theirs: State) -> dict[bytes, bytes] | No
     for id_ in {*before, *here, *there}:
         b, o, t = before.get(id_), here.get(id_), there.get(id_)
         result: Position | None
-        if o == t or t == b:
+        if t in (o, b):
             result = o
         elif o == b:
             result = t
@@ -53,12 +53,10 @@ def expected(base: State, ours: State, theirs: State) -> dict[bytes, bytes] | No
             places.setdefault(result.key, []).append(result.record)
     merged = {}
     for key, records in places.items():
-        if len(records) == 2:
-            if any(record[0] != Namespace.payload for record in records):
-                return None
-            # Two namespaces are one: that of theirs.
-            records = [record for record in records if record == theirs[key].record()]
-        (merged[key],) = records
+        if len(records) == 2 and any(record[0] != Namespace.payload for record in records):
+            return None
+        # Two namespaces are one: that of theirs.
+        merged[key] = records[0] if len(records) == 1 else theirs[key].record()
     return merged
 
 

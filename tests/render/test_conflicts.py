@@ -1,5 +1,6 @@
 import pytest
 
+from nessie_cli.errors import Resolution
 from nessie_cli.model import (
     Conflict,
     ConflictType,
@@ -21,8 +22,11 @@ from nessie_cli.render.text import cells
 ORDERS = ContentKey(("db", "sales", "orders"))
 
 
-def resolutions(conflict: Conflict) -> list[str]:
-    return [f"nessie content put {conflict.key}", f"nessie reset {conflict.key}"]
+def resolutions(conflict: Conflict) -> list[Resolution]:
+    return [
+        Resolution(f"nessie content put {conflict.key}"),
+        Resolution(f"nessie reset {conflict.key}"),
+    ]
 
 
 def report(*conflicts: Conflict, **more) -> ConflictReport:
@@ -68,7 +72,8 @@ def test_a_conflict_of_a_merge_shows_what_differs_who_changed_it_and_the_way_out
         sides=sides_of_merge("main", "nightly"),
         figures=figures,
         resolutions=lambda _: [
-            f"nessie merge nightly {side} db.sales.orders" for side in ("--theirs", "--ours")
+            Resolution(f"nessie merge nightly {side} db.sales.orders")
+            for side in ("--theirs", "--ours")
         ],
         resolver="nessie resolve merge nightly",
     )
@@ -273,7 +278,7 @@ def test_a_rename_on_either_side_is_shown(screen, table, meta) -> None:
     )
     lines = shown(screen(120), report(conflict, sides=sides_of_merge("main", "tidy")))
     assert lines[0] == (
-        "conflict: db.sales.orders was deleted on main and renamed on tidy   KEY_CONFLICT"
+        "conflict: db.sales.orders was deleted on main and renamed and changed on tidy   KEY_CONFLICT"
     )
     assert (
         '  renamed            db.sales.orders to db."old.orders" on tidy by 000700070007' in lines

@@ -116,7 +116,14 @@ def result(
 ) -> MergeResult:
     conflict = None if successful else Conflict(ConflictType.VALUE_DIFFERS, key("a"), "differs")
     details = (
-        MergeDetail(key("a"), MergeBehavior.NORMAL, conflict, table("a", 7), table("b", 8)),
+        MergeDetail(
+            key("a"),
+            MergeBehavior.NORMAL,
+            conflict,
+            table("a", 7),
+            table("b", 8),
+            None if conflict else table("a", 7),
+        ),
         MergeDetail(key('"b.c"'), MergeBehavior.DROP, None, Namespace(elements=("b.c",)), None),
     )
     return MergeResult(
@@ -171,17 +178,11 @@ def test_a_merge_names_both_types_of_a_key_if_they_differ(pipe, table, key) -> N
         ({}, "merged dev into main: now at 8f31c0de8f31"),
         (
             {"applied": False},
-            (
-                "no commit was written: main keeps its contents; the next merge of dev compares"
-                " them again"
-            ),
+            "no commit was written: main keeps its contents",
         ),
         (
             {"applied": False, "dropped": False},
-            (
-                "no commit was written: main already has these changes; the next merge of dev"
-                " compares them again"
-            ),
+            "no commit was written: main already has these changes",
         ),
         (
             {"applied": False, "hash_": None},

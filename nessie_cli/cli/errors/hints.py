@@ -40,8 +40,8 @@ def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
     if isinstance(error, errors.StoreUnavailable):
         return _of_store(error, app)
     if isinstance(error, errors.ReferenceMoved):
-        commands = [line for one in error.conflicts for line in error.resolutions(one)]
-        return [f"`{command}` repeats it at the current commit" for command in commands]
+        lines = [line for conflict in error.conflicts for line in error.resolutions(conflict)]
+        return [f"`{line.command}` repeats it at the current commit" for line in lines]
     return [_OF_REFLOG] if isinstance(error, errors.InvalidInput) and "@{" in error.message else []
 
 

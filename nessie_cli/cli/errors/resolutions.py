@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nessie_cli.errors import ReferenceConflict, Resolutions
+from nessie_cli.errors import ReferenceConflict, Resolution, Resolutions
 from nessie_cli.render.text import short_hash
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def command_line(*words: str) -> str:
 def with_current_hash(app: Invocation, error: ReferenceConflict) -> Resolutions:
     """Returns the command with the current hash as the expected one, if it has an expected hash."""
 
-    def resolutions(_: object) -> list[str]:
+    def resolutions(_: object) -> list[Resolution]:
         words = list(app.argv)
         for option in ("--expected-hash", "-c"):
             if error.head and option in words[:-1]:
                 words[words.index(option) + 1] = short_hash(error.head)
-                return [command_line(*words)]
+                return [Resolution(command_line(*words))]
         return []
 
     return resolutions

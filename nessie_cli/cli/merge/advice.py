@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.global_options import carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.merge.behaviors import key_and_file
-from nessie_cli.cli.staging.resolutions import contents_below
-from nessie_cli.errors import ReferenceConflict
+from nessie_cli.cli.merge.names import ContentName, key_and_file
+from nessie_cli.errors import ReferenceConflict, Resolution
 from nessie_cli.model import Conflict, ConflictType, ContentKey
+from nessie_cli.render.text import visible
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
@@ -32,28 +32,27 @@ def conflicts_of_merge(app: Invocation, branch: str, source: str = "") -> Iterat
     except ReferenceConflict as error:
         error.is_merge = True
         error.source = source
-        keys = [conflict.key for conflict in error.conflicts if conflict.key is not None]
-        error.resolutions = found = MergeResolutions(app, branch, keys)
+        error.resolutions = resolutions = MergeResolutions(app, branch, error.conflicts)
         if not all(conflict.type in BY_COMMIT for conflict in error.conflicts):
-            error.resolver = found.resolver or ""
+            error.resolver = resolutions.resolver or ""
         raise
 
 
 class MergeResolutions:
     """Resolves a conflict by repeating the command with a decision.
 
-    Decisions about `keys`, which are in conflict, are not repeated.
+    Decisions about `conflicts` are not repeated.
     """
 
-    def __init__(self, app: Invocation, branch: str, keys: Collection[ContentKey]) -> None:
+    def __init__(self, app: Invocation, branch: str, conflicts: Collection[Conflict]) -> None:
         self._app = app
         self._branch = branch
         words = [word for word in app.argv if word not in _NOT_REPEATED]
-        self._again = list(_without_decisions(words, keys))
+        self._again = list(_without_decisions(words, conflicts))
 
-    def __call__(self, conflict: Conflict) -> Sequence[str]:
+    def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
-        return () if conflict.key is None else self._decide(conflict, conflict.key)
+        return () if conflict.key is None else list(self._decide(conflict, conflict.key))
 
     @property
     def resolver(self) -> str | None:
@@ -65,39 +64,72 @@ class MergeResolutions:
             return None
         return command_line(*words[:position], "resolve", *words[position:])
 
-    def _decide(self, conflict: Conflict, key: ContentKey) -> list[str]:
-        again = self._again
+    def _decide(self, conflict: Conflict, key: ContentKey) -> Iterator[Resolution]:
+        name = str(ContentName.of(conflict) or key)
         match conflict.type:
             case ConflictType.NAMESPACE_ABSENT:
-                return [self._commit("put", [key], f"add {key}", "--type", "namespace")]
+                yield self._commit("put", [str(key)], f"add {key}", "--type", "namespace")
             case ConflictType.NOT_A_NAMESPACE:
-                return [
-                    self._commit("replace", [key], f"make {key} a namespace", "--type", "namespace")
-                ]
+                aside = self._free_key(key)
+                yield self._commit("rename", [str(key), str(aside)], f"make room for {key}")
             case ConflictType.NAMESPACE_NOT_EMPTY:
-                below = contents_below(self._app, self._branch, key)
-                empty = [self._commit("delete", below, f"empty {key}")] if below else []
-                # A transplant checks a namespace even if a commit's change to it is dropped.
-                keep = (
-                    []
-                    if {"transplant", "cherry-pick"} & set(again)
-                    else [command_line(*again, "--ours", str(key))]
-                )
-                return [*keep, *empty]
-        name = conflict.content_id if conflict.is_ambiguous and conflict.content_id else str(key)
-        return [command_line(*again, side, name) for side in ("--theirs", "--ours")]
+                yield Resolution(command_line(*self._again, "--ours", str(key)))
+            case _:
+                for option, effect in (
+                    ("--theirs", self._effect_of_theirs(conflict, key)),
+                    ("--ours", _effect_of_ours(conflict, key)),
+                ):
+                    yield Resolution(command_line(*self._again, option, name), effect)
 
-    def _commit(self, verb: str, keys: Sequence[ContentKey], message: str, *options: str) -> str:
+    def _effect_of_theirs(self, conflict: Conflict, key: ContentKey) -> str:
+        """Returns what happens on the branch if theirs is taken, beside taking its content."""
+        where = f"{visible(str(key))} on {visible(self._branch)}"
+        ours, theirs = conflict.actual, conflict.proposed
+        if ours is None:
+            return ""
+        if theirs is None:
+            return f"deletes {where}"
+        if ours.id != theirs.id:
+            old = conflict.target_rename.old if conflict.target_rename else None
+            if old is not None:
+                return f"renames the present {where} back to {visible(str(old))}"
+            return f"deletes the present {where}"
+        if conflict.theirs_key not in (None, key):
+            return f"renames {where} to {visible(str(conflict.theirs_key))}"
+        return ""
+
+    def _free_key(self, key: ContentKey) -> ContentKey:
+        """Returns a key beside another one that the branch does not have."""
+        names = [f"{key.elements[-1]}_{number}" for number in range(1, 10)]
+        keys = [ContentKey((*key.elements[:-1], name)) for name in names]
+        existing = self._app.repository().contents(self._branch, keys)
+        return next((free for free in keys if free not in existing), keys[-1])
+
+    def _commit(self, verb: str, keys: Sequence[str], message: str, *options: str) -> Resolution:
         """Returns a command line that prepares the branch by a commit."""
         ref = self._app.options.ref
         here = [word for word in carried(self._app.options) if word not in (ref, "--ref")]
-        return command_line(
-            *here, "--ref", self._branch, "content", verb, *map(str, keys), *options, "-m", message
+        return Resolution(
+            command_line(
+                *here, "--ref", self._branch, "content", verb, *keys, *options, "-m", message
+            )
         )
 
 
-def _without_decisions(words: Sequence[str], keys: Collection[ContentKey]) -> Iterator[str]:
-    """Yields the words of a command line without the options that decide about some keys."""
+def _effect_of_ours(conflict: Conflict, key: ContentKey) -> str:
+    """Returns which content of theirs is left out if ours is kept."""
+    ours, theirs = conflict.actual, conflict.proposed
+    if ours is None or theirs is None or ours.id == theirs.id:
+        return ""
+    if conflict.source_rename is not None:
+        return ""
+    return f"leaves out the {visible(str(key))} of theirs"
+
+
+def _without_decisions(words: Sequence[str], conflicts: Collection[Conflict]) -> Iterator[str]:
+    """Yields the words of a command line without the options that decide about conflicts."""
+    keys = {conflict.key for conflict in conflicts}
+    ids = {conflict.content_id for conflict in conflicts if conflict.content_id}
     rest = iter(words)
     for word in rest:
         option, is_joined, text = word.partition("=")
@@ -106,6 +138,10 @@ def _without_decisions(words: Sequence[str], keys: Collection[ContentKey]) -> It
             continue
         given = [word] if is_joined else [word, next(rest)]
         value = text or given[-1]
-        key = key_and_file(value)[0] if option == "--resolve" else ContentKey.parse(value)
-        if key not in keys:
+        name = (
+            ContentName(key_and_file(value)[0])
+            if option == "--resolve"
+            else ContentName.parse(value)
+        )
+        if name.key not in keys and name.content_id not in ids:
             yield from given

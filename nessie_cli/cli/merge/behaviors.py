@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.input import read_bytes
-from nessie_cli.cli.merge.commits import changes_of_commits
+from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
@@ -16,7 +15,6 @@ from nessie_cli.model import (
     Content,
     ContentKey,
     KeyBehavior,
-    KeyRange,
     MergeBehavior,
 )
 from nessie_cli.render.text import short_hash, visible
@@ -100,61 +98,65 @@ def meta_of_transplant(
 # -- decisions about keys --------------------------------------------------------------------------
 
 
-ChangedKeys = Callable[[KeyRange], Iterable[ContentKey]]
-"""Returns the keys of a range that the source changes."""
+def refuse_unknown(repository: Repository, options: DecisionOptions, states: Iterable[str]) -> None:
+    """Raises `InvalidInput` for a decision about a key that exists in none of the states (hashes).
 
-
-def changed_by_merge(repository: Repository, branch: str, source: Revision) -> ChangedKeys:
-    """Returns the keys that a merge of the source would change."""
-
-    def changed(keys: KeyRange) -> Iterator[ContentKey]:
-        base = repository.merge_base(branch, source)
-        return (entry.key for entry in repository.diff(base, source, keys))
-
-    return changed
-
-
-def changed_by_commits(repository: Repository, commits: Sequence[str]) -> ChangedKeys:
-    """Returns the keys that transplanted commits change."""
-    return lambda keys: (entry.key for entry in changes_of_commits(repository, commits, keys))
-
-
-def refuse_unchanged(options: DecisionOptions, changed: ChangedKeys) -> None:
-    """Raises `InvalidInput` for a decision about a key that the source does not change.
-
-    The repository may ignore the key.
+    The repository refuses decisions about contents that the source does not change.
     """
-    named = {ContentKey.parse(text): "--ours" for text in options.ours or ()}
-    named |= {ContentKey.parse(text): "--theirs" for text in options.theirs or ()}
-    named |= {key_and_file(text)[0]: "--resolve" for text in options.resolve or ()}
-    if not named:
+    named = dict(_named(options))
+    keys = [name.key for name in named if name.content_id is None]
+    if not keys:
         return
-    found = set(changed(KeyRange(keys=tuple(named))))
-    for key, option in named.items():
-        if key not in found:
+    states = list(states)
+    existing = {key for at in states for key in repository.contents(Revision(None, at), keys)}
+    for name, option in named.items():
+        if name.content_id is None and name.key not in existing:
             from nessie_cli.cli.errors.suggestions import did_you_mean
 
-            near = did_you_mean(str(key), map(str, changed(KeyRange())))
-            raise InvalidInput(f"{option} {key}: the source does not change this key{near}")
+            at = Revision(None, states[-1])
+            near = did_you_mean(str(name), (str(e.key) for e in repository.entries(at)))
+            raise InvalidInput(f"{option} {name}: the source does not change this key{near}")
+
+
+def states_of_merge(repository: Repository, branch: str, source: str) -> Iterator[str]:
+    """Yields the commits in which a decision may name a key: ours, base and theirs."""
+    head = repository.reference(branch).hash
+    yield head
+    yield repository.merge_base(Revision(None, head), Revision(None, source))
+    yield source
+
+
+def states_of_transplant(
+    repository: Repository, branch: str, commits: Sequence[str]
+) -> Iterator[str]:
+    """Yields the commits in which a decision may name a key: ours, the parents and the commits."""
+    yield repository.reference(branch).hash
+    for commit in commits:
+        yield repository.commit_at(Revision(None, commit)).parent
+        yield commit
+
+
+def _named(options: DecisionOptions) -> Iterator[tuple[ContentName, str]]:
+    """Yields the names in the options of decisions, each with its option."""
+    for text in options.ours or ():
+        yield ContentName.parse(text), "--ours"
+    for text in options.theirs or ():
+        yield ContentName.parse(text), "--theirs"
+    for text in options.resolve or ():
+        yield ContentName(key_and_file(text)[0]), "--resolve"
 
 
 def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterator[KeyBehavior]:
-    seen: dict[ContentKey, str] = {}
-    for option, texts in (
-        ("--ours", options.ours),
-        ("--theirs", options.theirs),
-        ("--resolve", options.resolve),
-    ):
-        for text in texts or ():
-            key, file = (
-                key_and_file(text) if option == "--resolve" else (ContentKey.parse(text), "")
-            )
-            if key in seen:
-                raise InvalidInput(f"{option} {key}: the key is already named by {seen[key]}")
-            seen[key] = option
-            yield (
-                _resolved(app, branch, key, file) if file else KeyBehavior(key, _OF_OPTION[option])
-            )
+    seen: dict[ContentName, str] = {}
+    files = dict(map(key_and_file, options.resolve or ()))
+    for name, option in _named(options):
+        if name in seen:
+            raise InvalidInput(f"{option} {name}: the key is already named by {seen[name]}")
+        seen[name] = option
+        if option == "--resolve":
+            yield _resolved(app, branch, name.key, files[name.key])
+        else:
+            yield KeyBehavior(name.key, _OF_OPTION[option], content_id=name.content_id)
 
 
 def _resolved(app: Invocation, branch: str, key: ContentKey, file: str) -> KeyBehavior:
@@ -185,19 +187,6 @@ def with_id_of(content: Content, current: Content, key: ContentKey) -> Content:
 def contents_of_files(texts: Sequence[str] | None) -> dict[ContentKey, Content]:
     """Returns the contents of `--resolve KEY=FILE`. Raises `InvalidInput` that names the option."""
     return {key: _read_content(file) for key, file in map(key_and_file, texts or ())}
-
-
-def key_and_file(text: str) -> tuple[ContentKey, str]:
-    """Splits `KEY=FILE`.
-
-    A quoted key may contain a `=`, so the first one after a whole key counts.
-    """
-    for position in (i for i, char in enumerate(text) if char == "="):
-        with suppress(InvalidInput):
-            key = ContentKey.parse(text[:position])
-            if text[position + 1 :]:
-                return key, text[position + 1 :]
-    raise InvalidInput(f"--resolve {text!r}: write KEY=FILE, a file with the content as REST JSON")
 
 
 def _read_content(file: str) -> Content:

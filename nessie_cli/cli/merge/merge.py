@@ -11,11 +11,11 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import (
-    changed_by_merge,
     is_empty,
     merge_options,
     meta_of_merge,
-    refuse_unchanged,
+    refuse_unknown,
+    states_of_merge,
 )
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, print_outcome, refuse_deep_write, with_differences
@@ -80,7 +80,8 @@ def run(options: Options, app: Invocation) -> Merge:
     branch = options.into or app.reference_name()
     repository, source = app.repository(), app.revision(options.source)
 
-    refuse_unchanged(options, changed_by_merge(repository, branch, source))
+    hash_ = repository.resolve(source).hash
+    refuse_unknown(repository, options, states_of_merge(repository, branch, hash_))
     meta = meta_of_merge(app, options.message, options.source, branch)
     wanted = replace(
         merge_options(app, branch, options, meta),
@@ -88,14 +89,13 @@ def run(options: Options, app: Invocation) -> Merge:
         dry_run=options.dry_run,
     )
     conflicts = conflicts_of_merge(app, branch, options.source)
-    hash_ = repository.resolve(source).hash
     with (
         conflicts,
         once(app, "merge", branch, hash_, wanted, dry_run=options.dry_run) as request_id,
     ):
         outcome = repository.merge(branch, source, replace(wanted, request_id=request_id))
     merge = Merge(outcome=outcome, verb="merged", source=options.source, source_hash=hash_)
-    return with_differences(merge, app, wanted.behaviors) if options.deep else merge
+    return with_differences(merge, app) if options.deep else merge
 
 
 def show(result: Merge, output: Output) -> None:

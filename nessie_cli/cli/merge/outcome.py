@@ -11,20 +11,12 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
-from nessie_cli.cli.merge.commits import changes_of_commits
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import (
-    Content,
-    ContentKey,
-    KeyBehavior,
-    KeyRange,
-    MergeBehavior,
-    MergeResult,
-)
+from nessie_cli.model import MergeResult
 from nessie_cli.render.changes import Change
 from nessie_cli.render.diffs import print_diff
 from nessie_cli.render.merges import merge_headline, print_merge
-from nessie_cli.repository.base import Repository
+from nessie_cli.render.spans import Span
 from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL
 
 
@@ -53,43 +45,17 @@ def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
         )
 
 
-def with_effects(
-    outcome: MergeResult, repository: Repository, commits: Sequence[str]
-) -> MergeResult:
-    """Returns the result of a transplant with `DROP` only for keys that were left out.
-
-    A transplant leaves out a key only if it would conflict: if the target differs from the state
-    before the first commit that changes the key.
-    """
-    dropped = [detail.key for detail in outcome.details if detail.behavior is MergeBehavior.DROP]
-    before: dict[ContentKey, Content | None] = {}
-    if dropped:
-        for entry in changes_of_commits(repository, commits, KeyRange(keys=tuple(dropped))):
-            before.setdefault(entry.key, entry.before)
-    details = [
-        replace(detail, behavior=MergeBehavior.NORMAL)
-        if detail.key in before and before[detail.key] == detail.target
-        else detail
-        for detail in outcome.details
-    ]
-    return replace(outcome, details=tuple(details))
-
-
-def with_differences(merge: Merge, app: Invocation, behaviors: Sequence[KeyBehavior]) -> Merge:
+def with_differences(merge: Merge, app: Invocation) -> Merge:
     """Adds the comparison of metadata files to the result of a dry run."""
-    changes = list(deep_changes(_differences(merge.outcome, behaviors), app))
+    changes = list(deep_changes(_differences(merge.outcome), app))
     return replace(merge, diffs=list(diff_entries(changes)), changes=changes)
 
 
-def _differences(
-    outcome: MergeResult, behaviors: Sequence[KeyBehavior]
-) -> Iterator[model.DiffEntry]:
-    """Yields the changes of the target: to the content of the source, or of `--resolve`."""
-    resolved = {one.key: one.resolved for one in behaviors if one.resolved is not None}
+def _differences(outcome: MergeResult) -> Iterator[model.DiffEntry]:
+    """Yields the changes of the target."""
     for detail in outcome.details:
-        after = resolved.get(detail.key, detail.source)
-        if detail.behavior is not MergeBehavior.DROP and after != detail.target:
-            yield model.DiffEntry(detail.key, detail.target, after)
+        if detail.result != detail.target:
+            yield model.DiffEntry(detail.key, detail.target, detail.result)
 
 
 def print_outcome(merge: Merge, output: Output) -> None:
@@ -104,6 +70,12 @@ def print_outcome(merge: Merge, output: Output) -> None:
                 outcome, merge.verb, merge.source, output.err, is_contained=is_contained
             )
         )
+        for commit in outcome.skipped:
+            output.err.print_text(
+                "skipped ",
+                Span(output.err.hash(commit), "hash"),
+                ": it changes nothing on this branch",
+            )
     if merge.changes is None:
         print_merge(merge.outcome, output.out)
     else:

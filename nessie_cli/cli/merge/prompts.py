@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,38 +31,51 @@ _CHOICES = {"ours": Choice.OURS, "theirs": Choice.THEIRS, "skip": Choice.SKIP}
 
 
 def decide_all(app: Invocation, error: ReferenceConflict, decisions: Decisions) -> bool:
-    """Asks about each conflict that is not decided yet. Returns False if one was skipped.
+    """Asks about each conflict whose key is not decided yet. Returns False if one was skipped.
 
-    The keys that were skipped are then `error.left`. Raises `InvalidInput` if there is no terminal,
-    and `Interrupted` if the answer is to abort.
+    Raises as `ask_all` does.
     """
     undecided = [
         conflict
         for conflict in error.conflicts
         if conflict.key is not None and conflict.key not in decisions.of
     ]
+    for conflict, decision in zip(
+        undecided, ask_all(app, error, undecided, decisions.sides), strict=True
+    ):
+        if decision.choice is not Choice.SKIP and conflict.key is not None:
+            decisions.of[conflict.key] = decision
+    return not error.left
+
+
+def ask_all(
+    app: Invocation, error: ReferenceConflict, undecided: Sequence[Conflict], sides: Sides
+) -> list[Decision]:
+    """Asks about conflicts, and returns a decision for each.
+
+    The keys that were skipped are then `error.left`. Raises `InvalidInput` if there is no terminal,
+    and `Interrupted` if the answer is to abort.
+    """
     error.left = ()
     if not undecided:
-        return True
+        return []
     if not sys.stdin.isatty():
         keys = ", ".join(str(conflict.key) for conflict in undecided)
         raise InvalidInput(
             f"stdin is not a terminal, and these conflicts are not decided: {keys}; decide by"
-            f" {decisions.sides.options}"
+            f" {sides.options}"
         )
-    resolver = _Resolver(app, conflict_report(error), decisions.sides)
-    left = []
-    for number, conflict in enumerate(undecided, 1):
-        decision = resolver.ask(
-            conflict, f"{number} of {len(undecided)}: " if len(undecided) > 1 else ""
-        )
-        assert conflict.key is not None
-        if decision.choice is Choice.SKIP:
-            left.append(conflict.key)
-        else:
-            decisions.of[conflict.key] = decision
-    error.left = left
-    return not left
+    resolver = _Resolver(app, conflict_report(error), sides)
+    decisions = [
+        resolver.ask(conflict, f"{number} of {len(undecided)}: " if len(undecided) > 1 else "")
+        for number, conflict in enumerate(undecided, 1)
+    ]
+    error.left = [
+        conflict.key
+        for conflict, decision in zip(undecided, decisions, strict=True)
+        if decision.choice is Choice.SKIP
+    ]
+    return decisions
 
 
 class _Resolver:
@@ -119,19 +132,19 @@ class _Resolver:
 
     def _differences(self, conflict: Conflict) -> Iterator[Line]:
         """Returns each side's changes since the base, or those between the sides without a base."""
-        states = list(
-            zip(
-                self._report.sides.titles,
-                (conflict.expected, conflict.actual, conflict.proposed),
-                strict=True,
-            )
+        base, ours, theirs = zip(
+            self._report.sides.titles,
+            (conflict.expected, conflict.actual, conflict.proposed),
+            (None, conflict.target_rename, conflict.source_rename),
+            strict=True,
         )
-        base, ours, theirs = states
-        for (old, before), (new, after) in (
-            [(base, ours), (base, theirs)] if base[1] else [(ours, theirs)]
-        ):
+        pairs = [(base, ours), (base, theirs)] if base[1] else [(ours, theirs)]
+        for (old, before, _), (new, after, rename) in pairs:
             yield [Span(f"{old} -> {new}", "heading")]
-            yield from self._changes(conflict, before, after)
+            if rename:
+                yield [Span(f"  renamed from {rename.old} to {rename.new}", "label")]
+            if before != after or not rename:
+                yield from self._changes(conflict, before, after)
 
     def _changes(
         self, conflict: Conflict, before: Content | None, after: Content | None
@@ -149,6 +162,10 @@ class _Resolver:
         """
         if conflict.actual is None and conflict.proposed is None:
             self._err.print_text("there is no content to edit; choose one side")
+            return None
+        ids = {side.id for side in (conflict.actual, conflict.proposed) if side is not None}
+        if self._sides is OF_MERGE and len(ids) > 1:
+            self._err.print_text("the sides are two contents with one key; choose one of them")
             return None
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "content.json")

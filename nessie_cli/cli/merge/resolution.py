@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from nessie_cli.cli.merge.behaviors import with_id_of
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
-from nessie_cli.cli.merge.prompts import decide_all
+from nessie_cli.cli.merge.prompts import ask_all, decide_all
+from nessie_cli.cli.merge.sides import OF_MERGE
 from nessie_cli.cli.merge.staged import resolved
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
-from nessie_cli.model import Conflict, ContentKey, KeyBehavior, MergeBehavior, MergeResult
+from nessie_cli.model import (
+    Conflict,
+    Content,
+    ContentKey,
+    KeyBehavior,
+    MergeBehavior,
+    MergeResult,
+)
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.workspace.staging import StagedList
 
@@ -28,56 +36,93 @@ def resolve_merge(
     app: Invocation,
     do: Callable[[MergeOptions], MergeResult],
     options: MergeOptions,
-    decisions: Decisions,
+    contents: Mapping[ContentKey, Content],
 ) -> MergeResult:
     """Resolves the conflicts of a merge or transplant by dry runs, then performs it.
 
-    Raises `MergeConflict` with the conflicts that were skipped, or that no decision resolves.
+    `options` contain the decisions for a side, `contents` are those of `--resolve`, by key. Raises
+    `MergeConflict` with the conflicts that were skipped, or that no decision resolves.
     """
-    conflicts: dict[ContentKey, Conflict] = {}
+    answers: dict[_Identity, KeyBehavior] = {}
+    decided = options
     for _ in range(MOST_ROUNDS):
-        behaviors = [
-            _behavior(key, conflicts.get(key), decision)
-            for key, decision in decisions.of.items()
-            if key in conflicts or decision.content is None
-        ]
-        wanted = replace(options, behaviors=behaviors)
         try:
-            do(replace(wanted, dry_run=True))
+            do(replace(decided, dry_run=True))
         except MergeConflict as error:
-            conflicts |= {
-                conflict.key: conflict for conflict in error.conflicts if conflict.key is not None
-            }
-            decided = {behavior.key for behavior in behaviors}
-            if all(conflict.key in decided for conflict in error.conflicts):
-                # The decisions do not resolve it. The report lists the resolutions.
+            _answer(app, error, answers, options, contents)
+            if error.left:
                 raise
-            if not decide_all(app, error, decisions):
-                raise
+            decided = replace(options, behaviors=[*options.behaviors, *answers.values()])
         else:
             break
-    _refuse_unused_contents(decisions, conflicts)
-    return do(wanted)
+    unused = contents.keys() - {key for _, _, key in answers}
+    if unused:
+        raise InvalidInput(f"{min(unused)} is not in conflict")
+    return do(decided)
 
 
-def _behavior(key: ContentKey, conflict: Conflict | None, decision: Decision) -> KeyBehavior:
-    """Returns the behavior for a decision. A decision with a content needs a conflict."""
-    if decision.content is None:
-        ours = decision.choice is Choice.OURS
-        return KeyBehavior(key, MergeBehavior.DROP if ours else MergeBehavior.FORCE)
-    if conflict is None or conflict.actual is None:
+def _answer(
+    app: Invocation,
+    error: MergeConflict,
+    answers: dict[_Identity, KeyBehavior],
+    options: MergeOptions,
+    contents: Mapping[ContentKey, Content],
+) -> None:
+    """Adds an answer for each conflict of an error, except those that the user skipped.
+
+    Raises the error if a conflict was decided, but its decision does not resolve it. The report
+    then lists the resolutions.
+    """
+    conflicts = [conflict for conflict in error.conflicts if conflict.key is not None]
+    named = {behavior.key for behavior in options.behaviors}
+    if any(c.key in named or _identity(c) in answers for c in conflicts):
+        raise error
+    for conflict in conflicts:
+        if conflict.key in contents:
+            answers[_identity(conflict)] = _resolved_by(conflict, contents[conflict.key])
+    asked = [conflict for conflict in conflicts if _identity(conflict) not in answers]
+    for conflict, decision in zip(asked, ask_all(app, error, asked, OF_MERGE), strict=True):
+        if decision.choice is not Choice.SKIP:
+            answers[_identity(conflict)] = _behavior(conflict, decision)
+
+
+_Identity = tuple[str | None, str | None, ContentKey | None]
+"""Identifies a conflict: the transplanted commit, the content id, and the key."""
+
+
+def _identity(conflict: Conflict) -> _Identity:
+    return conflict.commit, conflict.content_id, conflict.key
+
+
+def _behavior(conflict: Conflict, decision: Decision) -> KeyBehavior:
+    """Returns the behavior for a decision about a conflict."""
+    assert conflict.key is not None
+    if decision.content is not None:
+        return _resolved_by(conflict, decision.content)
+    ours = decision.choice is Choice.OURS
+    behavior = MergeBehavior.DROP if ours else MergeBehavior.FORCE
+    return KeyBehavior(
+        conflict.key, behavior, content_id=conflict.content_id, commit=conflict.commit
+    )
+
+
+def _resolved_by(conflict: Conflict, content: Content) -> KeyBehavior:
+    """Returns the behavior that resolves a conflict by a content. Ours must have a content."""
+    assert conflict.key is not None
+    if conflict.actual is None:
         raise InvalidInput(
-            f"{key}: the branch has no content with this key. Hint: decide by --ours or --theirs"
+            f"{conflict.key}: the branch has no content with this key. Hint: decide by --ours or"
+            " --theirs"
         )
-    content = with_id_of(decision.content, conflict.actual, key)
-    return KeyBehavior(key, MergeBehavior.NORMAL, conflict.actual, content)
-
-
-def _refuse_unused_contents(decisions: Decisions, conflicts: Container[ContentKey]) -> None:
-    """Raises `InvalidInput` for `--resolve` of a key that is not in conflict."""
-    for key, decision in decisions.of.items():
-        if decision.content is not None and key not in conflicts:
-            raise InvalidInput(f"{key} is not in conflict")
+    content = with_id_of(content, conflict.actual, conflict.key)
+    return KeyBehavior(
+        conflict.key,
+        MergeBehavior.NORMAL,
+        conflict.actual,
+        content,
+        conflict.content_id,
+        conflict.commit,
+    )
 
 
 def resolve_batch(

@@ -11,22 +11,22 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import (
-    changed_by_commits,
-    changed_by_merge,
     contents_of_files,
     is_empty,
     merge_options,
     meta_of_merge,
     meta_of_transplant,
-    refuse_unchanged,
+    refuse_unknown,
+    states_of_merge,
+    states_of_transplant,
 )
 from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.decisions import Decisions
 from nessie_cli.cli.merge.inverse import batch_of, reverted
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
-from nessie_cli.cli.merge.outcome import Merge, print_outcome, with_effects
+from nessie_cli.cli.merge.outcome import Merge, print_outcome
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
-from nessie_cli.cli.merge.sides import OF_BATCH, OF_MERGE, OF_REVERT, Sides
+from nessie_cli.cli.merge.sides import OF_BATCH, OF_REVERT, Sides
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
@@ -175,35 +175,34 @@ def show(result: Batch | Committed | Merge, output: Output) -> None:
 def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
     branch = options.into or app.reference_name()
     repository, revision = app.repository(), app.revision(source)
-    refuse_unchanged(options, changed_by_merge(repository, branch, revision))
+    hash_ = repository.resolve(revision).hash
+    refuse_unknown(repository, options, states_of_merge(repository, branch, hash_))
 
-    def merge(wanted: MergeOptions) -> MergeResult:
+    def merge(merging: MergeOptions) -> MergeResult:
         with conflicts_of_merge(app, branch, source):
-            return repository.merge(branch, revision, wanted)
+            return repository.merge(branch, revision, merging)
 
     meta = meta_of_merge(app, options.message, source, branch)
-    wanted = replace(
-        merge_options(app, branch, _without_decisions(options), meta),
+    merging = replace(
+        merge_options(app, branch, _for_sides(options), meta),
         unrelated=options.unrelated or is_empty(repository, branch),
     )
-    outcome = resolve_merge(app, merge, wanted, _decisions(options, OF_MERGE))
-    hash_ = repository.resolve(revision).hash
+    outcome = resolve_merge(app, merge, merging, contents_of_files(options.resolve))
     return Merge(outcome=outcome, verb="merged", source=source, source_hash=hash_)
 
 
 def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> Merge:
     branch = options.into or app.reference_name()
     repository, commits = app.repository(), commits_to_transplant(app, words)
-    refuse_unchanged(options, changed_by_commits(repository, commits))
+    refuse_unknown(repository, options, states_of_transplant(repository, branch, commits))
 
-    def transplant(wanted: MergeOptions) -> MergeResult:
+    def transplant(merging: MergeOptions) -> MergeResult:
         with conflicts_of_merge(app, branch, " ".join(words)):
-            return repository.transplant(branch, commits, wanted)
+            return repository.transplant(branch, commits, merging)
 
     meta = meta_of_transplant(app, options.message, commits)
-    wanted = replace(merge_options(app, branch, _without_decisions(options), meta), any_order=True)
-    outcome = resolve_merge(app, transplant, wanted, _decisions(options, OF_MERGE))
-    outcome = with_effects(outcome, repository, commits)
+    merging = replace(merge_options(app, branch, _for_sides(options), meta), any_order=True)
+    outcome = resolve_merge(app, transplant, merging, contents_of_files(options.resolve))
     return Merge(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
 
 
@@ -257,10 +256,12 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
         return Committed.of(submit_file(app, file, Submission(branch, meta_of(app, message))))
 
 
-def _without_decisions(options: Options) -> MergingOptions:
-    """Returns the options of the merge itself."""
+def _for_sides(options: Options) -> MergingOptions:
+    """Returns the options of the merge itself, with the decisions for a side."""
     return MergingOptions(
         message=options.message,
+        ours=options.ours,
+        theirs=options.theirs,
         expected_hash=options.expected_hash,
     )
 

@@ -11,10 +11,10 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import (
-    changed_by_commits,
     merge_options,
     meta_of_transplant,
-    refuse_unchanged,
+    refuse_unknown,
+    states_of_transplant,
 )
 from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
@@ -23,7 +23,6 @@ from nessie_cli.cli.merge.outcome import (
     print_outcome,
     refuse_deep_write,
     with_differences,
-    with_effects,
 )
 from nessie_cli.cli.staging.once import once
 from nessie_cli.render.text import counted
@@ -93,7 +92,7 @@ def run(options: Options, app: Invocation) -> Merge:
         repository.reference(options.source)
     commits = commits_to_transplant(app, options.words)
 
-    refuse_unchanged(options, changed_by_commits(repository, commits))
+    refuse_unknown(repository, options, states_of_transplant(repository, branch, commits))
     meta = meta_of_transplant(app, options.message, commits)
     wanted = replace(
         merge_options(app, branch, options, meta), any_order=True, dry_run=options.dry_run
@@ -104,10 +103,9 @@ def run(options: Options, app: Invocation) -> Merge:
         once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id,
     ):
         outcome = repository.transplant(branch, commits, replace(wanted, request_id=request_id))
-    outcome = with_effects(outcome, repository, commits)
     source = counted(len(commits), "commit")
     merge = Merge(outcome=outcome, verb="transplanted", source=source)
-    return with_differences(merge, app, wanted.behaviors) if options.deep else merge
+    return with_differences(merge, app) if options.deep else merge
 
 
 def show(result: Merge, output: Output) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import command_line, with_current_hash
-from nessie_cli.errors import ReferenceConflict
+from nessie_cli.errors import ReferenceConflict, Resolution
 from nessie_cli.model import (
     Conflict,
     ConflictType,
@@ -18,7 +18,7 @@ from nessie_cli.model import (
     UnknownContent,
     type_label,
 )
-from nessie_cli.render.text import short_hash
+from nessie_cli.render.text import counted, short_hash, visible
 from nessie_cli.workspace.staging import StagedList, renames
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class BatchResolutions:
         self._staged_keys = [item.key for item in staged]
         self._error = error
 
-    def __call__(self, conflict: Conflict) -> Sequence[str]:
+    def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
         key = conflict.key
         if key is None:
@@ -81,7 +81,10 @@ class BatchResolutions:
             case ConflictType.NAMESPACE_ABSENT:
                 return [self._namespace("put", key), *self._reset(self._staged_below(key))]
             case ConflictType.NOT_A_NAMESPACE:
-                return [self._namespace("replace", key), *self._reset(self._staged_below(key))]
+                replace = self._namespace("replace", key)._replace(
+                    effect=f"deletes the present {visible(str(key))}"
+                )
+                return [*self._reset(self._staged_below(key)), replace]
             case ConflictType.NAMESPACE_NOT_EMPTY:
                 return self._empty(key)
         drop = self._reset([key])
@@ -90,7 +93,7 @@ class BatchResolutions:
             return drop
         return [*self._stage_again(conflict, key), *drop]
 
-    def _stage_again(self, conflict: Conflict, key: ContentKey) -> list[str]:
+    def _stage_again(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:
         """Returns the command that stages the operation on the current state, if there is one."""
         proposed = conflict.proposed
         seen = ("--expected-hash", short_hash(self._error.head)) if self._error.head else ()
@@ -106,22 +109,24 @@ class BatchResolutions:
         verb = "replace" if conflict.actual and _is_another(conflict) else "put"
         return [self._staging([verb], [key], (*put_options(proposed), *seen))]
 
-    def _namespace(self, verb: str, key: ContentKey) -> str:
+    def _namespace(self, verb: str, key: ContentKey) -> Resolution:
         return self._staging([verb], [key], ("--type", "namespace"))
 
-    def _empty(self, key: ContentKey) -> list[str]:
-        """Returns commands that delete the contents of a namespace, or keep the namespace."""
+    def _empty(self, key: ContentKey) -> list[Resolution]:
+        """Returns commands that keep a namespace, or delete its contents."""
         left = contents_below(self._app, self._app.head, key, self._staged_keys)
         if left and self._app.workspace is None:
             left.append(key)
-        return [*([self._staging(["delete"], left)] if left else []), *self._reset([key])]
+        deleted = f"deletes {counted(len(left), 'content')} of the branch"
+        empty = [self._staging(["delete"], left)._replace(effect=deleted)] if left else []
+        return [*self._reset([key]), *empty]
 
     def _staged_below(self, key: ContentKey) -> list[ContentKey]:
         return [staged for staged in self._staged_keys if staged != key and staged.starts_with(key)]
 
     def _staging(
         self, verb: Sequence[str], keys: Sequence[ContentKey], options: Sequence[str] = ()
-    ) -> str:
+    ) -> Resolution:
         """Returns a command line of `nessie content`.
 
         A key that looks like an option follows `--`.
@@ -130,14 +135,15 @@ class BatchResolutions:
         texts = list(map(str, keys))
         head = [*carried(self._app.options), "content", *verb]
         if any(text.startswith("-") for text in texts):
-            return command_line(*head, *options, *message, "--", *texts)
-        return command_line(*head, *texts, *options, *message)
+            return Resolution(command_line(*head, *options, *message, "--", *texts))
+        return Resolution(command_line(*head, *texts, *options, *message))
 
-    def _reset(self, keys: Sequence[ContentKey]) -> list[str]:
+    def _reset(self, keys: Sequence[ContentKey]) -> list[Resolution]:
         if self._app.workspace is None or not keys:
             return []
         dash = ["--"] if any(str(key).startswith("-") for key in keys) else []
-        return [command_line(*carried(self._app.options), "reset", *dash, *map(str, keys))]
+        words = [*carried(self._app.options), "reset", *dash, *map(str, keys)]
+        return [Resolution(command_line(*words))]
 
 
 def _is_another(conflict: Conflict) -> bool:

@@ -11,7 +11,7 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes, print_short
 from nessie_cli.cli.staging.submission import Submission, commit_there, is_for, read_batch, submit
-from nessie_cli.errors import NotAllowed, ReferenceConflict, ReferenceNotFound
+from nessie_cli.errors import NotAllowed, ReferenceConflict, ReferenceNotFound, Resolution
 from nessie_cli.model import CommitMeta, Conflict, Reference, ReferenceType
 from nessie_cli.render.conflicts import ConflictReport, conflict_lines
 from nessie_cli.render.spans import Span
@@ -60,7 +60,7 @@ class Status(Result, frozen=True):
     behind: Annotated[int, Count]
     batch: Batch
     conflicts: Annotated[
-        tuple[tuple[Conflict, tuple[str, ...]], ...],
+        tuple[tuple[Conflict, tuple[Resolution, ...]], ...],
         list[documents.Conflict],
     ]
     report: Annotated[ConflictReport | None, NOT_JSON]
