@@ -44,7 +44,7 @@ class ContentRules:
         self, objects: Objects, behaviors: Iterable[KeyBehavior], default: MergeBehavior
     ) -> None:
         self._default = default
-        self._choices = [_choice(objects, behavior) for behavior in behaviors]
+        self._choices = [choice_of(objects, behavior) for behavior in behaviors]
         self._unused = [choice for _, choice in self._choices]
 
     def apply(self, objects: Objects, sides: Sides, *, validate_namespaces: bool) -> Outcome:
@@ -90,7 +90,8 @@ class ContentRules:
             raise InvalidInput(f"the source does not change {names}")
 
 
-def _choice(objects: Objects, given: KeyBehavior) -> tuple[Id | None, Choice]:
+def choice_of(objects: Objects, given: KeyBehavior) -> tuple[Id | None, Choice]:
+    """Returns the transplanted commit and the choice of a behavior. Raises `InvalidInput`."""
     choice = read_choice(objects, given)
     return (
         bytes.fromhex(given.commit) if given.commit else None,

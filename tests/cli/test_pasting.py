@@ -447,14 +447,26 @@ REVERTS = [
     updated_since,
     dropped_since,
     made_again_since,
-    renamed_since,
-    updated_after_a_rename,
     taken_after_a_rename,
     namespace_filled_since,
     namespace_dropped_since,
     odd_since,
     a_range_since,
 ]
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "snapshot"),
+    [(renamed_since, "db.sales", 1), (updated_after_a_rename, "db.orders", 30)],
+)
+def test_a_rename_and_a_change_are_reverted_apart(nessie, catalog, make, name, snapshot) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
+    assert nessie("revert", make(catalog)).code == 0
+    after = catalog.repository.content("main", key(name))
+    assert (after.id, after.snapshot_id) == (before.id, snapshot)
+    assert [
+        catalog.snapshot("main", other) for other in ("db.orders", "db.sales") if other != name
+    ] == [None]
 
 
 @pytest.mark.parametrize("make", REVERTS)

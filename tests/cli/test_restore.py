@@ -1,11 +1,14 @@
 """`nessie restore` and `nessie revert`."""
 
+import shlex
+
 import pytest
 
 from nessie_cli.model import Delete, IcebergView, Namespace, Put, ReferenceType
 
 from .conftest import key, table
 
+TABLES = ("db.orders", "db.items")
 VIEW = IcebergView(metadata_location="s3://v", version_id=1, schema_id=0)
 
 
@@ -94,17 +97,54 @@ def test_a_content_that_is_restored_already_is_not_replaced_again(nessie, catalo
 
 
 @pytest.mark.parametrize("in_the_batch", [False, True])
-def test_a_renamed_content_is_restored_with_a_new_id(nessie, catalog, in_the_batch) -> None:
+def test_a_content_at_the_key_of_a_renamed_one_is_never_deleted_silently(
+    nessie, catalog, in_the_batch
+) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     commit = () if in_the_batch else ("-m", "x")
     nessie("content", "rename", "db.orders", "db.moved", *commit)
     nessie("content", "put", "db.orders", "--type", "namespace", *commit)
-    nessie("restore", "db.orders", "-s", "v1")
+    operations = staged(nessie)
+    ran = nessie("restore", "db.orders", "-s", "v1")
+    assert (ran.code, ran.out, staged(nessie)) == (2, "", operations)
+    command = shlex.split(ran.err.partition("`")[2].partition("`")[0])
+    assert command == ["nessie", "content", "rename", "db.orders", "db.orders_1"]
+    assert nessie(*command[1:]).code == 0
+    assert nessie("restore", "db.orders", "-s", "v1").code == 0
     assert nessie("commit", "-m", "back").code == 0
-    after = catalog.repository.contents("main", [key("db.orders"), key("db.moved")])
-    assert after[key("db.orders")].with_id(None) == before.with_id(None)
-    assert after[key("db.moved")].id == before.id
-    assert after[key("db.orders")].id != before.id
+    assert catalog.repository.content("main", key("db.orders")) == before
+    assert state(catalog)["db.orders_1"] == ("NAMESPACE", None)
+    assert "db.moved" not in state(catalog)
+
+
+def test_a_rename_is_undone_by_restoring_its_old_or_its_new_key(nessie, catalog) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
+    for name in ("db.orders", "db.moved"):
+        nessie("content", "rename", "db.orders", "db.moved", "-m", "x")
+        catalog.update("main", "db.moved", 9)
+        ran = nessie("restore", name, "-s", "v1")
+        assert ran.out == "rename     db.moved  db.orders\n"
+        assert nessie("commit", "-m", "back").code == 0
+        assert catalog.repository.content("main", key("db.orders")) == before
+        assert "db.moved" not in state(catalog)
+
+
+def test_swapped_keys_are_restored_together_and_refused_alone(nessie, catalog) -> None:
+    before = {name: catalog.repository.content("main", key(name)) for name in TABLES}
+    orders, items = before.values()
+    catalog.commit(
+        "main", "swap", Put(key("db.orders"), items, orders), Put(key("db.items"), orders, items)
+    )
+    ran = nessie("restore", "db.orders", "-s", "v1")
+    assert (ran.code, "key 'db.orders' has another content now" in ran.err) == (2, True)
+    assert nessie("restore", *TABLES, "-s", "v1", "-m", "back").code == 0
+    assert {name: catalog.repository.content("main", key(name)) for name in TABLES} == before
+
+
+def test_a_replaced_content_is_named_when_it_is_deleted(nessie, catalog) -> None:
+    nessie("content", "replace", "db.orders", "--type", "namespace", "-m", "x")
+    ran = nessie("restore", "db.orders", "-s", "v1")
+    assert "db.orders: the present namespace is deleted" in ran.err
 
 
 @pytest.mark.parametrize("words", [["db.*"], ["db", "-r"], ["NEW", "db.orders"]])
@@ -291,8 +331,8 @@ def test_no_commit_only_stages(nessie, catalog) -> None:
 def test_a_dry_run_writes_nothing(nessie, catalog) -> None:
     head = catalog.update("main", "db.orders", 2)
     assert (
-        nessie("revert", "HEAD", "--dry-run").out
-        == "would commit 1 key to main; nothing was written\n"
+        nessie("revert", "HEAD", "--dry-run").out == "update     db.orders  iceberg-table\n"
+        "would commit 1 key to main; nothing was written\n"
     )
     assert catalog.head("main") == head
 

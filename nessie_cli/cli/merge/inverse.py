@@ -1,38 +1,44 @@
-"""The inverse operations of a commit or a range.
-
-They expect the state that the commit produced, so a key that has changed since is a conflict.
-"""
+"""The revert of a commit or a range: its inverse relative to HEAD, as operations of a commit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from nessie_cli.cli.log.changes import changes_in
-from nessie_cli.cli.staging.submission import new_request_id
-from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput
-from nessie_cli.model import Content, ContentKey
-from nessie_cli.render.changes import Change, changes_of
+from nessie_cli.cli.merge.names import ContentName
+from nessie_cli.cli.merge.reverted import Revert
+from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
+from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.model import CommitMeta, CommitResult, KeyBehavior, MergeBehavior
 from nessie_cli.render.text import short_hash
+from nessie_cli.repository.inverse import Commits, Inverse, UnusedDecision, invert
 from nessie_cli.revisions import RevisionRange
-from nessie_cli.workspace.batch import Batch
-from nessie_cli.workspace.staging import StagedList, State, put, rename, restore
+from nessie_cli.workspace.edits import operations_for
+from nessie_cli.workspace.staging import StagedList
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
+    from nessie_cli.cli.merge.options import SideOptions
     from nessie_cli.repository.base import Repository
+    from nessie_cli.repository.changes import MergeOptions
 
 
 MOST_NAMED = 20
 """The maximum number of commits that the message of a range lists."""
+MOST_ATTEMPTS = 5
+"""The maximum number of attempts if other commits change the same keys meanwhile."""
+_OPTIONS = {
+    MergeBehavior.DROP: "--ours",
+    MergeBehavior.FORCE: "--theirs",
+    MergeBehavior.NORMAL: "--resolve",
+}
 
 
 class Reverted(NamedTuple):
-    """A commit or range to revert: its last commit, its changes, and the default message."""
+    """A commit or range to revert, and the default message."""
 
-    last: str
-    changes: Sequence[Change]
+    commits: Commits
     message: str
 
 
@@ -45,7 +51,7 @@ def reverted(app: Invocation, text: str) -> Reverted:
     if not isinstance(meant, RevisionRange):
         entry = repository.commit_at(meant)
         message = f'Revert "{entry.meta.subject}"\n\nThis reverts commit {entry.hash}.'
-        return Reverted(entry.hash, changes_in(repository, entry), message)
+        return Reverted(Commits(entry.hash, entry.parent), message)
     if meant.symmetric:
         raise InvalidInput(
             f"{text}: a range to revert has two dots; A..B means the commits after A up to B"
@@ -58,9 +64,7 @@ def reverted(app: Invocation, text: str) -> Reverted:
             f"{text}: {meant.start} is not an ancestor of {meant.end}; A..B reverts the commits"
             " after A up to B"
         )
-    return Reverted(
-        last, changes_of(repository.diff(first, last)), "".join(_about(repository, meant, text))
-    )
+    return Reverted(Commits(last, first), "".join(_about(repository, meant, text)))
 
 
 def _about(repository: Repository, meant: RevisionRange, text: str) -> Iterator[str]:
@@ -79,76 +83,103 @@ def _short(revision: str) -> str:
     return re.sub(r"\b[0-9a-f]{13,64}\b", lambda found: short_hash(found[0]), revision)
 
 
-def batch_of(
+def decisions_of(options: SideOptions) -> list[KeyBehavior]:
+    """Returns the decisions of --ours and --theirs.
+
+    Raises `InvalidInput` if a content is named twice.
+    """
+    behaviors: dict[ContentName, KeyBehavior] = {}
+    for texts, behavior in (
+        (options.ours, MergeBehavior.DROP),
+        (options.theirs, MergeBehavior.FORCE),
+    ):
+        for name in map(ContentName.parse, texts or ()):
+            if name in behaviors:
+                raise InvalidInput(f"{name}: the key is named twice")
+            behaviors[name] = KeyBehavior(name.key, behavior, content_id=name.content_id)
+    return list(behaviors.values())
+
+
+def operations_of(
     repository: Repository,
+    branch: str,
     what: Reverted,
     head: str,
-    ours: Collection[ContentKey] = (),
-    theirs: Collection[ContentKey] = (),
-) -> Batch:
-    """Returns the inverse operations. Raises `InvalidInput` if there is nothing to revert."""
-    touched = [key for change in what.changes for key in (change.key, change.old_key) if key]
-    now = repository.contents(head, touched)
-    staged = inverse(what.changes, ours, theirs, now)
-    if not staged:
-        if ours:
-            raise InvalidInput("nothing is left to revert: --ours keeps every key that changed")
-        reason = "is reverted already" if what.changes else "changed nothing"
-        raise InvalidInput(f"there is nothing to revert: commit {short_hash(what.last)} {reason}")
-    return Batch(what.last, staged, new_request_id())
-
-
-def inverse(
-    changes: Sequence[Change],
-    ours: Collection[ContentKey],
-    theirs: Collection[ContentKey],
-    now: Mapping[ContentKey, Content],
+    behaviors: Sequence[KeyBehavior] = (),
 ) -> StagedList:
-    """Returns the inverse of changes.
+    """Returns the operations that revert commits on the hash `head` of a branch.
 
-    `now` has the current contents. A key that is back in its state before the commit needs no
-    change. Keys of `ours` keep their current state. Keys of `theirs` are reverted whatever their
-    current state is. Raises `InvalidInput` for such a key that the commit did not change.
+    Raises `ReferenceConflict` with every conflict, and `InvalidInput` if nothing is left to revert.
     """
-    touched = {key for change in changes for key in (change.key, change.old_key) if key}
-    for option, keys in (("--ours", ours), ("--theirs", theirs)):
-        for key in keys:
-            if key not in touched:
-                raise InvalidInput(f"{option} {key}: the commit did not change this key")
-            if key in theirs and key in ours:
-                raise InvalidInput(f"{key}: the key is named twice")
-    staged: StagedList = ()
-    for change in changes:
-        keys = {key for key in (change.key, change.old_key) if key}
-        if not keys.intersection(ours) and not _is_undone(change, now):
-            staged = _inverse(
-                staged, change, now.get if keys.intersection(theirs) else _left_behind(change)
-            )
+    try:
+        inverse = invert(repository, what.commits, head, behaviors)
+    except UnusedDecision as error:
+        option = _OPTIONS[error.behavior.behavior]
+        raise InvalidInput(f"{option} {error.message}") from None
+    if inverse.conflicts:
+        raise _conflict(repository, branch, what, head, inverse)
+    staged = operations_for(inverse.edits, inverse.state)
+    if not staged:
+        if any(behavior.behavior is MergeBehavior.DROP for behavior in behaviors):
+            raise InvalidInput("nothing is left to revert: --ours keeps every key that changed")
+        reason = "changed nothing" if inverse.is_empty else "is reverted already"
+        commit = short_hash(what.commits.last)
+        raise InvalidInput(f"there is nothing to revert: commit {commit} {reason}")
     return staged
 
 
-def _is_undone(change: Change, now: Mapping[ContentKey, Content]) -> bool:
-    if change.old_key is None:
-        return now.get(change.key) == change.before
-    return change.key not in now and now.get(change.old_key) == change.before
+def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) -> Revert:
+    """Commits the inverse of commits, with the metadata, the behaviors and the dry run of options.
+
+    If other commits change the same keys meanwhile, the inverse is computed again. Raises as
+    `operations_of` does.
+    """
+    repository = app.repository()
+    for attempt in range(1, MOST_ATTEMPTS + 1):
+        head = head_of_branch(repository, branch)
+        staged = operations_of(repository, branch, what, head, options.behaviors)
+        try:
+            result = _commit(repository, branch, staged, head, options)
+        except ReferenceConflict:
+            if attempt == MOST_ATTEMPTS or head_of_branch(repository, branch) == head:
+                raise
+        else:
+            break
+    return Revert.of_operations(result, staged)
 
 
-def _left_behind(change: Change) -> State:
-    return {change.key: change.after}.get
+def _commit(
+    repository: Repository, branch: str, staged: StagedList, head: str, options: MergeOptions
+) -> CommitResult:
+    return repository.commit(
+        branch,
+        [item.operation for item in staged],
+        options.meta or CommitMeta(""),
+        expected_hash=head,
+        request_id=None if options.dry_run else new_request_id(),
+        dry_run=options.dry_run,
+    )
 
 
-def _inverse(staged: StagedList, change: Change, state: State) -> StagedList:
-    if change.old_key is None:
-        return restore(staged, change.key, change.before, state)
+def _conflict(
+    repository: Repository, branch: str, what: Reverted, head: str, inverse: Inverse
+) -> ReferenceConflict:
+    """Returns the error with the conflicts of contents, and with those of namespaces."""
+    from nessie_cli.kernel.conflicts import merge_message
+
+    conflicts = list(inverse.conflicts)
+    staged = operations_for(inverse.if_theirs, inverse.state)
     try:
-        staged = rename(staged, change.key, change.old_key, state)
-    except (ContentNotFound, AlreadyExists):
-        # Only possible with the current state: the content is gone, or its key has another content.
-        return restore(
-            restore(staged, change.old_key, change.before, state), change.key, None, state
-        )
-    return (
-        put(staged, change.old_key, change.before, state)
-        if change.before and change.before != change.after
-        else staged
+        if staged:
+            operations = [item.operation for item in staged]
+            repository.commit(branch, operations, CommitMeta(""), expected_hash=head, dry_run=True)
+    except ReferenceConflict as error:
+        keys = {conflict.key for conflict in conflicts}
+        conflicts += [conflict for conflict in error.conflicts if conflict.key not in keys]
+    return ReferenceConflict(
+        merge_message(conflicts),
+        conflicts,
+        reference=branch,
+        head=head,
+        expected_hash=what.commits.last,
     )

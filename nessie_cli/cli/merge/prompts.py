@@ -14,7 +14,7 @@ from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.merge.advice import BY_COMMIT
 from nessie_cli.cli.merge.conflict_file import conflict_text, edited_content
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
-from nessie_cli.cli.merge.sides import OF_MERGE, Sides
+from nessie_cli.cli.merge.sides import OF_BATCH, Sides
 from nessie_cli.cli.staging.editor import edit
 from nessie_cli.errors import Interrupted, InvalidInput, NessieError, ReferenceConflict
 from nessie_cli.model import Conflict, Content, DiffEntry
@@ -96,7 +96,7 @@ class _Resolver:
         skipped.
         """
         report = self._report._replace(conflicts=[conflict])
-        by_commit = self._sides is OF_MERGE and conflict.type in BY_COMMIT
+        by_commit = self._sides is not OF_BATCH and conflict.type in BY_COMMIT
         if by_commit:
             report = report._replace(resolutions=self._resolutions)
         self._err.print_lines(conflict_lines(report, self._err))
@@ -164,7 +164,7 @@ class _Resolver:
             self._err.print_text("there is no content to edit; choose one side")
             return None
         ids = {side.id for side in (conflict.actual, conflict.proposed) if side is not None}
-        if self._sides is OF_MERGE and len(ids) > 1:
+        if self._sides is not OF_BATCH and len(ids) > 1:
             self._err.print_text("the sides are two contents with one key; choose one of them")
             return None
         with tempfile.TemporaryDirectory() as folder:

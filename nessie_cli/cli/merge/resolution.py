@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from nessie_cli.cli.merge.behaviors import with_id_of
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
 from nessie_cli.cli.merge.prompts import ask_all, decide_all
-from nessie_cli.cli.merge.sides import OF_MERGE
+from nessie_cli.cli.merge.sides import OF_MERGE, Sides
 from nessie_cli.cli.merge.staged import resolved
 from nessie_cli.cli.staging.submission import head_of_branch
-from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
+from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import (
     Conflict,
     Content,
     ContentKey,
     KeyBehavior,
     MergeBehavior,
-    MergeResult,
 )
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.workspace.staging import StagedList
@@ -28,28 +27,31 @@ from nessie_cli.workspace.staging import StagedList
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
 
+T = TypeVar("T")
+
 MOST_ROUNDS = 20
 """The maximum number of rounds. Resolving a conflict may cause another one."""
 
 
 def resolve_merge(
     app: Invocation,
-    do: Callable[[MergeOptions], MergeResult],
+    do: Callable[[MergeOptions], T],
     options: MergeOptions,
     contents: Mapping[ContentKey, Content],
-) -> MergeResult:
-    """Resolves the conflicts of a merge or transplant by dry runs, then performs it.
+    sides: Sides = OF_MERGE,
+) -> T:
+    """Resolves the conflicts of a merge, transplant or revert by dry runs, then performs it.
 
     `options` contain the decisions for a side, `contents` are those of `--resolve`, by key. Raises
-    `MergeConflict` with the conflicts that were skipped, or that no decision resolves.
+    `ReferenceConflict` with the conflicts that were skipped, or that no decision resolves.
     """
     answers: dict[_Identity, KeyBehavior] = {}
     decided = options
     for _ in range(MOST_ROUNDS):
         try:
             do(replace(decided, dry_run=True))
-        except MergeConflict as error:
-            _answer(app, error, answers, options, contents)
+        except ReferenceConflict as error:
+            _answer(app, error, answers, options, contents, sides=sides)
             if error.left:
                 raise
             decided = replace(options, behaviors=[*options.behaviors, *answers.values()])
@@ -63,10 +65,12 @@ def resolve_merge(
 
 def _answer(
     app: Invocation,
-    error: MergeConflict,
+    error: ReferenceConflict,
     answers: dict[_Identity, KeyBehavior],
     options: MergeOptions,
     contents: Mapping[ContentKey, Content],
+    *,
+    sides: Sides,
 ) -> None:
     """Adds an answer for each conflict of an error, except those that the user skipped.
 
@@ -75,13 +79,13 @@ def _answer(
     """
     conflicts = [conflict for conflict in error.conflicts if conflict.key is not None]
     named = {behavior.key for behavior in options.behaviors}
-    if any(c.key in named or _identity(c) in answers for c in conflicts):
+    if not conflicts or any(c.key in named or _identity(c) in answers for c in conflicts):
         raise error
     for conflict in conflicts:
         if conflict.key in contents:
             answers[_identity(conflict)] = _resolved_by(conflict, contents[conflict.key])
     asked = [conflict for conflict in conflicts if _identity(conflict) not in answers]
-    for conflict, decision in zip(asked, ask_all(app, error, asked, OF_MERGE), strict=True):
+    for conflict, decision in zip(asked, ask_all(app, error, asked, sides), strict=True):
         if decision.choice is not Choice.SKIP:
             answers[_identity(conflict)] = _behavior(conflict, decision)
 

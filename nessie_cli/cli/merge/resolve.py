@@ -22,10 +22,11 @@ from nessie_cli.cli.merge.behaviors import (
 )
 from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.decisions import Decisions
-from nessie_cli.cli.merge.inverse import batch_of, reverted
+from nessie_cli.cli.merge.inverse import decisions_of, revert, reverted
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, print_outcome
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
+from nessie_cli.cli.merge.reverted import Revert, print_revert
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_REVERT, Sides
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
@@ -33,7 +34,6 @@ from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.staging.submission import (
     NOTHING_STAGED,
     Submission,
-    Submitted,
     head_of_branch,
     read_batch,
     refuse_elsewhere,
@@ -41,11 +41,10 @@ from nessie_cli.cli.staging.submission import (
     submit_file,
 )
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CommitMeta, CommitResult, MergeResult
+from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.workspace import batch as workspace
-from nessie_cli.workspace.staging import StagedList
 
 EXAMPLES = (
     "nessie resolve",
@@ -131,7 +130,7 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
         return any(others)
 
 
-def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
+def run(options: Options, app: Invocation) -> Batch | Committed | Merge | Revert:
     """Resolves the conflicts. Raises those that were skipped or that no decision resolves."""
     words = options.words or []
     refuse_empty(USAGE, *words, options.into, options.expected_hash)
@@ -159,10 +158,12 @@ def run(options: Options, app: Invocation) -> Batch | Committed | Merge:
     raise InvalidInput(f"invalid arguments {' '.join(words)!r}: {USAGE}")
 
 
-def show(result: Batch | Committed | Merge, output: Output) -> None:
+def show(result: Batch | Committed | Merge | Revert, output: Output) -> None:
     """Prints the merge, the commit, or the remaining staged changes."""
     if isinstance(result, Merge):
         print_outcome(result, output)
+    elif isinstance(result, Revert):
+        print_revert(result, output)
     elif isinstance(result, Committed):
         print_committed(result, output)
     else:
@@ -206,28 +207,18 @@ def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> 
     return Merge(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
 
 
-def _resolve_revert(options: Options, app: Invocation, words: str) -> Committed:
-    repository, branch = app.repository(), app.reference_name()
-    head = head_of_branch(repository, branch)
+def _resolve_revert(options: Options, app: Invocation, words: str) -> Revert:
+    branch = app.reference_name()
+    head_of_branch(app.repository(), branch)
     what = reverted(app, words)
-    batch = batch_of(repository, what, head)
 
-    def commit(staged: StagedList, submission: Submission) -> CommitResult:
+    def commit(decided: MergeOptions) -> Revert:
         with conflicts_of_merge(app, branch):
-            return submit(
-                app, workspace.Batch(batch.begun_at, staged, batch.request_id), submission
-            )
+            return revert(app, branch, what, decided)
 
-    trial = Submission(branch, CommitMeta(""), dry_run=True)
-    staged, skipped = resolve_batch(
-        app, batch.staged, branch, lambda some: commit(some, trial), _decisions(options, OF_REVERT)
-    )
-    if skipped:
-        raise skipped
-    if not staged:
-        raise InvalidInput("nothing is left to revert: every key keeps its current state")
-    result = commit(staged, Submission(branch, meta_of(app, _message(options) or what.message)))
-    return Committed.of(Submitted(result, len({item.key for item in staged})))
+    meta = meta_of(app, _message(options) or what.message)
+    decided = MergeOptions(meta, decisions_of(options))
+    return resolve_merge(app, commit, decided, contents_of_files(options.resolve), OF_REVERT)
 
 
 def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:

@@ -9,21 +9,14 @@ from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
-from nessie_cli.cli.merge.inverse import batch_of, reverted
+from nessie_cli.cli.merge.inverse import decisions_of, operations_of, revert, reverted
 from nessie_cli.cli.merge.options import SideOptions
+from nessie_cli.cli.merge.reverted import Revert, print_revert
 from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
-from nessie_cli.cli.staging.committed import Committed, print_committed
-from nessie_cli.cli.staging.submission import (
-    Submission,
-    Submitted,
-    head_of_branch,
-    read_batch,
-    refuse_elsewhere,
-    submit,
-)
+from nessie_cli.cli.staging.submission import head_of_branch, read_batch, refuse_elsewhere
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import ContentKey
+from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace import batch as workspace
 
@@ -39,17 +32,18 @@ EXAMPLES = (
 class Options(SideOptions, frozen=True, kw_only=True):
     """Commit the inverse of a commit.
 
-    A range A..B means the commits after A up to B; one commit reverts them all. A key conflicts if
-    it is now neither in its state after the commits nor in its state before them, or if namespaces
-    prevent the change. Then nothing is written. With --no-commit, the inverse is staged, and
-    `nessie commit` reports the conflicts. --ours keeps the current state of a key, and --theirs
-    takes the state before the reverted commits. Staged changes stay staged and are not committed.
-    `nessie resolve revert REV` resolves conflicts one by one.
+    A range A..B means the commits after A up to B; one commit reverts them all. A table that was
+    renamed since is reverted under its present key. If a table was changed otherwise since, or
+    namespaces prevent the change, it is a conflict, and nothing is written. --ours keeps the
+    current state of a table, and --theirs takes the state before the reverted commits. KEY is the
+    key on the branch, else the key before or after the commits. `nessie resolve revert REV`
+    resolves conflicts one by one. A table that was deleted is created again, with a new content id.
+    Staged changes stay staged and are not committed.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
-        "ours": "Keep the current state of this key.",
-        "theirs": "Take the state of this key before the reverted commit.",
+        "ours": "Keep the current state of this table: a key or a content id.",
+        "theirs": "Take the state of this table before the reverted commit.",
     }
     revision: Annotated[
         str,
@@ -77,7 +71,7 @@ class Options(SideOptions, frozen=True, kw_only=True):
     ] = False
 
 
-def run(options: Options, app: Invocation) -> Batch | Committed:
+def run(options: Options, app: Invocation) -> Batch | Revert:
     """Reverts, or raises `ReferenceConflict` with every conflict."""
     refuse_empty("nessie revert REV|RANGE", options.revision)
     if options.no_commit and (options.dry_run or options.message or app.options.no_verify):
@@ -85,25 +79,21 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
         raise InvalidInput(f"-n and {other} cannot be used together: -n makes no commit")
     repository, branch = app.repository(), app.reference_name()
     head = head_of_branch(repository, branch)
-    what = reverted(app, options.revision)
-    _refuse_parent(app, options.message, what.last)
-    ours, theirs = (
-        tuple(map(ContentKey.parse, keys or ())) for keys in (options.ours, options.theirs)
-    )
-    batch = batch_of(repository, what, head, ours, theirs)
-    if options.no_commit:
-        return _stage(app, batch, branch)
-    message = message_of_paragraphs(options.message) if options.message else what.message
-    meta = meta_of(app, message)
+    what, behaviors = reverted(app, options.revision), decisions_of(options)
+    _refuse_parent(app, options.message, what.commits.last)
     with conflicts_of_merge(app, branch):
-        result = submit(app, batch, Submission(branch, meta, dry_run=options.dry_run))
-    return Committed.of(Submitted(result, len(batch.keys)))
+        if options.no_commit:
+            staged = operations_of(repository, branch, what, head, behaviors)
+            return _stage(app, workspace.Batch(head, staged), branch)
+        message = message_of_paragraphs(options.message) if options.message else what.message
+        decided = MergeOptions(meta_of(app, message), behaviors, dry_run=options.dry_run)
+        return revert(app, branch, what, decided)
 
 
-def show(result: Batch | Committed, output: Output) -> None:
-    """Prints the commit, or the staged changes."""
-    if isinstance(result, Committed):
-        print_committed(result, output)
+def show(result: Batch | Revert, output: Output) -> None:
+    """Prints the changes, then the commit, if there is one."""
+    if isinstance(result, Revert):
+        print_revert(result, output)
         return
     touched = {str(key) for key in result.touched}
     print_changes(output, (change for change in changes_of(result.staged) if change.key in touched))

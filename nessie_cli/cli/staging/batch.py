@@ -84,13 +84,14 @@ class Batch(Result, frozen=True):
             batch.begun_at,
             batch.store,
             batch.request_id,
-            tuple(map(_operation, batch.staged)),
+            tuple(map(json_of, batch.staged)),
             batch.staged,
             tuple(touched),
         )
 
 
-def _operation(staged: Staged) -> StagedPut | StagedOther:
+def json_of(staged: Staged) -> StagedPut | StagedOther:
+    """Returns a staged operation as JSON."""
     operation = staged.operation
     if isinstance(operation, Put):
         expected = staged.seen or operation.expected_content

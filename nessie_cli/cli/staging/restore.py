@@ -1,24 +1,26 @@
 """`nessie restore`."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, count
 from typing import Annotated
 
 import typer
 
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.committed import Committed
 from nessie_cli.cli.staging.key_arguments import staged_now
 from nessie_cli.cli.staging.options import CommitOptions
+from nessie_cli.cli.staging.restoration import Restorer
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.cli.staging.submission import head_of_branch
-from nessie_cli.errors import ContentNotFound
-from nessie_cli.model import Content, ContentKey, KeyRange
-from nessie_cli.workspace.staging import StagedList, State, delete, effective, rename, restore
+from nessie_cli.errors import ContentNotFound, InvalidInput
+from nessie_cli.model import ContentKey, KeyRange, type_label
+from nessie_cli.workspace.staging import StagedList, State
 
 EXAMPLES = (
     "nessie restore db.orders --at main~3",
@@ -29,12 +31,13 @@ EXAMPLES = (
 
 
 class Options(CommitOptions, frozen=True, kw_only=True):
-    """Restore keys from an earlier revision, as staged changes.
+    """Restore contents from an earlier revision, as staged changes.
 
-    A key that is on the branch but not at the revision is staged for deletion. A restored content
-    gets a new content id if its key has no content now, or another one.
-    To undo a rename and keep the id, restore both the old and the new key; at the revision, the new
-    key must have had no content.
+    A content that was renamed since gets its earlier key back, and keeps its content id. One that
+    was deleted since is created again, with a new content id. A content that was created since is
+    deleted if its key is restored. But a content that has the key of a renamed one now is deleted
+    only if both keys of the rename are restored. Otherwise nothing is staged, and the error prints
+    a command that moves it.
     """
 
     keys: Annotated[
@@ -50,60 +53,61 @@ class Options(CommitOptions, frozen=True, kw_only=True):
 
 
 def run(options: Options, app: Invocation) -> Batch | Committed:
-    """Stages the earlier state of the keys."""
+    """Stages the earlier contents. Raises `InvalidInput` if other contents are in the way."""
     repository = app.repository()
     at = repository.resolve(app.revision(options.at)).hash
     selected = tuple(_keys(app, options, at))
-    known = repository.contents(at, selected)
-    # Keys of the revision come first, so that renames are undone before the new keys are deleted.
-    keys = tuple(sorted(selected, key=lambda key: known.get(key) is None))
-    holders = _Holders(app)
+    head = head_of_branch(repository, app.reference_name())
+    restorer = Restorer(repository, at, head, selected)
 
     def change(staged: StagedList, state: State) -> StagedList:
-        for key in keys:
-            wanted, now = known.get(key), effective(staged, key, state)
-            if wanted is None and state(key) is None and now is None:
-                raise ContentNotFound(
-                    f"there is no content with key '{key}', neither on the branch nor at"
-                    f" {options.at}",
-                    key,
-                )
-            if state(key) == wanted:
+        del state  # The restorer reads it, with the keys of renamed contents.
+        _refuse_missing(restorer, selected, staged, options.at)
+        restoration = restorer.restored(staged)
+        if restoration.blocked:
+            raise _in_the_way(app, restorer, restoration.blocked[0])
+        for key in selected:
+            if restorer.now.get(key) == restorer.then.get(key):
                 app.output.note(f"{key} is the same on the branch as at {options.at}")
-            if wanted is not None and (now is None or now.id != wanted.id):
-                holder = holders.of(wanted) if len(keys) > 1 else None
-                is_deleted = holder in keys and known.get(holder) is None
-                if holder and is_deleted and _has(staged, holder, wanted, state):
-                    # The new key is deleted, so the rename is undone and the content keeps its id.
-                    freed = staged if now is None else delete(staged, key, state)
-                    staged = rename(freed, holder, key, state)
-            staged = restore(staged, key, wanted, state)
-        return staged
+        for key in restoration.replaced:
+            if key in restorer.now:
+                app.output.note(f"{key}: the present {_type_at(restorer, key)} is deleted")
+        return restoration.staged
 
+    keys = restorer.restored(staged_now(app)).keys
     return stage(app, Step(change, keys), options.message, options.author)
 
 
-def _has(staged: StagedList, key: ContentKey, content: Content, state: State) -> bool:
-    """Returns whether a key has a content with this id, with the batch applied."""
-    found = effective(staged, key, state)
-    return found is not None and found.id == content.id
+def _refuse_missing(
+    restorer: Restorer, keys: Iterable[ContentKey], staged: StagedList, at: str
+) -> None:
+    """Raises `ContentNotFound` for a key that exists nowhere."""
+    existing = {*restorer.then, *restorer.now, *(item.key for item in staged)}
+    for key in keys:
+        if key not in existing:
+            raise ContentNotFound(
+                f"there is no content with key '{key}', neither on the branch nor at {at}", key
+            )
 
 
-class _Holders:
-    """The keys of the current branch by content id. They are read on first use."""
+def _in_the_way(app: Invocation, restorer: Restorer, key: ContentKey) -> InvalidInput:
+    """Returns the error about a content that a restoration would delete."""
+    aside = next(
+        free
+        for number in count(1)
+        if (free := ContentKey((*key.elements[:-1], f"{key.elements[-1]}_{number}")))
+        not in restorer.now
+    )
+    command = command_line(*carried(app.options), "content", "rename", str(key), str(aside))
+    what = _type_at(restorer, key) if key in restorer.now else "staged content"
+    return InvalidInput(
+        f"key '{key}' has another content now, of type {what}, and restoring would delete it."
+        f" Hint: `{command}` moves it; then restore again"
+    )
 
-    def __init__(self, app: Invocation) -> None:
-        self._app = app
 
-    def of(self, content: Content) -> ContentKey | None:
-        """Returns the key that has the content id."""
-        return self._keys.get(content.id)
-
-    @cached_property
-    def _keys(self) -> Mapping[str | None, ContentKey]:
-        repository = self._app.repository()
-        head = head_of_branch(repository, self._app.reference_name())
-        return {entry.content_id: entry.key for entry in repository.entries(head)}
+def _type_at(restorer: Restorer, key: ContentKey) -> str:
+    return type_label(restorer.now[key].type_name)
 
 
 def show(result: Batch | Committed, output: Output) -> None:

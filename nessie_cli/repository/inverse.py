@@ -1,0 +1,243 @@
+"""The inverse of commits: a three-way merge of contents, with the states read from a repository.
+
+The base is the state after the commits, theirs is the state before them, and ours is HEAD. This
+module reads the changes of the commits, and their keys on HEAD. It reads the difference between the
+base and HEAD only if a changed content is not under one of these keys there: then it has been
+renamed, deleted or created again since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct, structs
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel.committing import parse_content_id
+from nessie_cli.kernel.conflicts import KeyConflict, describe
+from nessie_cli.kernel.content_changes import ContentChanges
+from nessie_cli.kernel.content_merge import Choice, ContentMerge, merge_contents
+from nessie_cli.kernel.content_rules import choice_of
+from nessie_cli.kernel.decisions import Sides, ThreeWay
+from nessie_cli.kernel.edit import build
+from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.objects import Objects
+from nessie_cli.model import (
+    CommitMeta,
+    Conflict,
+    ConflictType,
+    Content,
+    ContentKey,
+    DiffEntry,
+    KeyBehavior,
+    MergeBehavior,
+)
+from nessie_cli.repository.base import Repository
+from nessie_cli.revisions import Revision
+
+State = dict[ContentKey, Content]
+Edits = dict[ContentKey, Content | None]
+
+
+class Commits(NamedTuple):
+    """The commits to revert: the hash after the last one, and the hash before the first one."""
+
+    last: str
+    before: str
+
+
+class Inverse(Struct, frozen=True):
+    """The changes of HEAD that revert commits, or the conflicts.
+
+    `edits` has the new content of each key that changes, None for a deletion. A content with an id
+    that HEAD does not have is to be created. `state` has the current contents of these keys.
+    `if_theirs` are the edits if theirs is taken for each conflict. `is_empty` is whether the
+    commits changed nothing.
+    """
+
+    edits: Edits
+    if_theirs: Edits
+    state: State
+    conflicts: Sequence[Conflict]
+    is_empty: bool
+
+
+class UnusedDecision(InvalidInput):
+    """A decision names a content that the commits did not change."""
+
+    def __init__(self, behavior: KeyBehavior) -> None:
+        super().__init__(f"{_name(behavior)}: the commit did not change this key")
+        self.behavior = behavior
+
+
+def invert(
+    repository: Repository, commits: Commits, head: str, behaviors: Sequence[KeyBehavior] = ()
+) -> Inverse:
+    """Returns the inverse of commits, relative to the hash `head`.
+
+    `behaviors` decide about contents: FORCE takes the state before the commits, DROP keeps that of
+    HEAD, NORMAL stores `resolved`. A behavior names a content by its key on HEAD, else before the
+    commits, else after them, or by its id. Raises `UnusedDecision`, and `InvalidInput` if a key
+    names two contents in conflict.
+    """
+    states = _read(repository, commits, head)
+    merge, resolved = _merged(states, behaviors)
+    edits, if_theirs = states.contents(merge.edits()), states.contents(merge.edits_if_theirs_win())
+    edits |= resolved
+    conflicts = [_with_occupant(conflict, states) for conflict in merge.conflicts]
+    return Inverse(
+        edits,
+        if_theirs,
+        states.on_head,
+        _described(repository, states, conflicts, head),
+        not states.changes,
+    )
+
+
+# -- states ----------------------------------------------------------------------------------------
+
+
+class _States:
+    """The parts of the three states that matter, as contents and as key trees."""
+
+    def __init__(self, changes: Sequence[DiffEntry], at_base: State, on_head: State) -> None:
+        self.objects = Objects(lambda _: {})
+        self.on_head = on_head
+        self.changes = _with_present_ids(changes, at_base, on_head)
+        self._base = at_base | {e.key: e.after for e in self.changes if e.after is not None}
+
+    def sides(self) -> Sides:
+        """Returns the sides of the merge."""
+        changes = [
+            ThreeWay(
+                encode_key(entry.key),
+                self._record(entry.after),
+                self._record(self.on_head.get(entry.key)),
+                self._record(entry.before),
+            )
+            for entry in self.changes
+        ]
+        return Sides(self._root(self._base), self._root(self.on_head), changes, b"", b"")
+
+    def record_on_head(self, key: bytes) -> bytes | None:
+        """Returns the record of a key on HEAD."""
+        return self._record(self.on_head.get(decode_key(key)))
+
+    def contents(self, edits: Mapping[bytes, bytes | None]) -> Edits:
+        """Returns edits in terms of the model."""
+        records = [record for record in edits.values() if record is not None]
+        contents = dict(zip(records, self.objects.contents(records), strict=True))
+        return {
+            decode_key(key): contents[record] if record is not None else None
+            for key, record in edits.items()
+        }
+
+    def _record(self, content: Content | None) -> bytes | None:
+        if content is None:
+            return None
+        return self.objects.add_content(content, parse_content_id(content.id or ""))
+
+    def _root(self, state: State) -> Id:
+        items = [(encode_key(key), self._record(content) or b"") for key, content in state.items()]
+        return build(self.objects, sorted(items))
+
+
+def _read(repository: Repository, commits: Commits, head: str) -> _States:
+    before, last, now = (Revision(None, hash_) for hash_ in (commits.before, commits.last, head))
+    changes = list(repository.diff(before, last))
+    on_head = dict(repository.contents(now, [entry.key for entry in changes]))
+    at_base = {entry.key: entry.after for entry in changes if entry.after is not None}
+    if not _are_in_place(changes, on_head):
+        for entry in repository.diff(last, now):
+            if entry.before is not None:
+                at_base[entry.key] = entry.before
+            if entry.after is not None:
+                on_head[entry.key] = entry.after
+    return _States(changes, at_base, on_head)
+
+
+def _are_in_place(changes: Iterable[DiffEntry], on_head: State) -> bool:
+    """Returns whether HEAD has exactly the changed contents under the changed keys."""
+    ids = {side.id for entry in changes for side in (entry.before, entry.after) if side}
+    return ids == {content.id for content in on_head.values()}
+
+
+def _with_present_ids(
+    changes: Sequence[DiffEntry], at_base: State, on_head: State
+) -> list[DiffEntry]:
+    """Returns the changes with the present ids of contents that were created again since.
+
+    Such a content has the key and the value that it had before the commits, and another id. So its
+    change is undone already.
+    """
+    ids = {side.id for entry in changes for side in (entry.before, entry.after) if side}
+    present = {content.id for content in on_head.values()}
+    others = {content.id for content in at_base.values()}
+    again = {}
+    for entry in changes:
+        old, new = entry.before, on_head.get(entry.key)
+        if (
+            old is not None
+            and new is not None
+            and old.id not in present
+            and new.id not in ids | others
+            and new.with_id(old.id) == old
+        ):
+            again[old.id] = new.id
+
+    def renewed(content: Content | None) -> Content | None:
+        if content is None or content.id not in again:
+            return content
+        return content.with_id(again[content.id])
+
+    return [structs.replace(e, before=renewed(e.before), after=renewed(e.after)) for e in changes]
+
+
+# -- decisions -------------------------------------------------------------------------------------
+
+
+def _merged(states: _States, behaviors: Sequence[KeyBehavior]) -> tuple[ContentMerge, State]:
+    """Returns the merge, and the contents that decisions give to keys of other contents."""
+    changes = ContentChanges(states.objects, states.sides())
+    undecided = merge_contents(changes.states, changes.others)
+    choices: list[Choice] = []
+    resolved: State = {}
+    for behavior in behaviors:
+        choice = choice_of(states.objects, behavior)[1]
+        index = undecided.named(choice)
+        if index is None:
+            raise UnusedDecision(behavior)
+        verdict = undecided.verdicts[index]
+        if behavior.resolved and verdict.states.ours is None and verdict.holder is None:
+            # The key is that of another content, which the commits did not change.
+            resolved[behavior.key] = behavior.resolved
+            choice = Choice(choice.key, MergeBehavior.DROP, choice.content_id)
+        choices.append(choice)
+    return merge_contents(changes.states, changes.others, choices), resolved
+
+
+def _name(behavior: KeyBehavior) -> str:
+    return behavior.content_id or str(behavior.key)
+
+
+# -- conflicts -------------------------------------------------------------------------------------
+
+
+def _with_occupant(conflict: KeyConflict, states: _States) -> KeyConflict:
+    """Returns a conflict of a content that HEAD does not have, with the one that has its key."""
+    occupant = states.record_on_head(conflict.key)
+    if conflict.actual is not None or conflict.proposed is None or occupant is None:
+        return conflict
+    return structs.replace(conflict, type=ConflictType.CONTENT_ID_DIFFERS, actual=occupant)
+
+
+def _described(
+    repository: Repository, states: _States, conflicts: Sequence[KeyConflict], head: str
+) -> Sequence[Conflict]:
+    def changed_by(key: bytes) -> CommitMeta | None:
+        return repository.last_change(Revision(None, head), decode_key(key))
+
+    ordered = sorted(conflicts, key=lambda conflict: (conflict.key, conflict.content_id or b""))
+    return describe(states.objects, ordered, lambda _: None, changed_by)
