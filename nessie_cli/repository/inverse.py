@@ -169,23 +169,21 @@ def _with_present_ids(
 ) -> list[DiffEntry]:
     """Returns the changes with the present ids of contents that were created again since.
 
-    Such a content has the key and the value that it had before the commits, and another id. So its
-    change is undone already.
+    Such a content has the key and the value that it had before or after the commits, and another
+    id. So a commit can be reverted after the creation itself was reverted twice.
     """
     ids = {side.id for entry in changes for side in (entry.before, entry.after) if side}
+    taken = ids | {content.id for content in at_base.values()}
     present = {content.id for content in on_head.values()}
-    others = {content.id for content in at_base.values()}
-    again = {}
-    for entry in changes:
-        old, new = entry.before, on_head.get(entry.key)
-        if (
-            old is not None
-            and new is not None
-            and old.id not in present
-            and new.id not in ids | others
-            and new.with_id(old.id) == old
-        ):
+    again: dict[str | None, str | None] = {}
+    sides = [(e.key, e.before) for e in changes] + [(e.key, e.after) for e in changes]
+    for key, old in sides:
+        new = on_head.get(key)
+        if old is None or new is None or old.id in present or old.id in again:
+            continue
+        if new.id not in taken and new.with_id(old.id) == old:
             again[old.id] = new.id
+            taken.add(new.id)
 
     def renewed(content: Content | None) -> Content | None:
         if content is None or content.id not in again:
