@@ -15,6 +15,7 @@ from nessie_cli.repository.base import Repository
 from tests.repository.contract_commits import Commits
 from tests.repository.contract_conflicts import Conflicts, Namespaces
 from tests.repository.contract_expectations import Expectations
+from tests.repository.contract_inverse import Inverses
 from tests.repository.contract_key_log import KeyLog
 from tests.repository.contract_merge import Merges
 from tests.repository.contract_merge_base import MergeBases
@@ -42,6 +43,7 @@ PARTS = (
     Expectations,
     TransplantConflicts,
     NamespaceValidation,
+    Inverses,
 )
 NAMES = Counter(name for part in PARTS for name in vars(part) if name.startswith("test"))
 assert max(NAMES.values()) == 1, (
@@ -50,6 +52,7 @@ assert max(NAMES.values()) == 1, (
 
 
 class RepositoryContract(
+    Inverses,
     References,
     Revisions,
     Commits,
