@@ -64,8 +64,8 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     terminal, an undecided conflict is an error. The command does not ask about a namespace that
     blocks a merge or transplant: it fails, and prints the commands that help. --ours and --theirs
     decide about a merge, transplant or revert, --current and --proposed about the batch. An option
-    for a key without a conflict is an error, except --ours and --theirs for a key that the source
-    of a merge or transplant changes.
+    for a key without a conflict is an error, except --ours and --theirs for a key that the
+    operation changes.
 
     Then the command writes the merge, transplant or revert. It commits the batch only with -m. If
     you skip a conflict, no commit is written, but decisions about the batch are kept, and the exit
