@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -60,6 +59,7 @@ from nessie_cli.model import (
     IcebergTable,
     IcebergView,
     Namespace,
+    Operation,
     Put,
     type_label,
 )
@@ -158,11 +158,12 @@ class NessieCatalog(MetastoreCatalog):
             there = state.content(key)
             if overwrite and isinstance(there, IcebergTable):
                 same = self._uuid(there) == self._uuid(content)
-                return Change(
-                    f"register table {key} again",
-                    [Put(key, content.with_id(there.id if same else str(uuid.uuid4())), there)],
-                    None,
+                operations: list[Operation] = (
+                    [Put(key, content.with_id(there.id), there)]
+                    if same
+                    else [Delete(key), Put(key, content)]
                 )
+                return Change(f"register table {key} again", operations, None)
             self._check_free(state, key)
             return Change(f"register table {key}", [Put(key, content)], None)
 

@@ -83,8 +83,12 @@ class Change(Struct, frozen=True, gc=False):
     expected: bytes | None = None
     has_id: bool = False
 
-    def displaces(self, state: bytes) -> bool:
-        """Returns whether the content of a record is no longer under the key after the change."""
+    def frees(self, state: bytes) -> bool:
+        """Returns whether the content of a record leaves the key, so that another may have its id.
+
+        A Put does so if it has another id and an expected content. `apply_batch` accepts such a Put
+        only if that id leaves another key.
+        """
         if self.action is _PUT:
             return (
                 self.expected is not None
@@ -184,11 +188,11 @@ class _BatchCheck:
         self._new_id = new_id
         self._demand_expected = demand_expected
         self._validate_namespaces = validate_namespaces
-        # Contents that this batch removes from their keys. Other keys may take their ids over.
-        self._dropped = {
+        # Contents that leave their keys. Each may be put under one other key.
+        self._freed = {
             content_id_of(state): state
             for key, state in self._expected_state.items()
-            if batch.changes[key].displaces(state)
+            if batch.changes[key].frees(state)
         }
         self._ids_put: set[bytes] = set()
         self._created: list[bytes] = []
@@ -306,13 +310,9 @@ class _BatchCheck:
             )
         elif content_id == content_id_of(expected):
             self._update(key, change, record, expected, head)
-        elif change.expected is not None:
-            self._conflict(
-                self._against_expected(change.expected, head), key, change.expected, head, record
-            )
-            if content_id not in self._dropped:
-                self.added[key] = content_id
-            self._create(key, record, content_id)
+        elif change.expected is not None and content_id in self._freed:
+            self._take_over(key, record)
+            self._compare(key, change, record, expected, head)
         else:
             raise InvalidInput(
                 f"Key '{_plain(key)}' already exists with content ID"
@@ -321,24 +321,23 @@ class _BatchCheck:
             )
 
     def _put_new(self, key: bytes, change: Change, record: bytes, head: bytes | None) -> None:
-        content_id = content_id_of(record)
         if not change.has_id:
             self._assign_id(key, record)
-        elif content_id in self._dropped:
-            if not self._same_type(record, self._dropped[content_id]):
-                raise InvalidInput(
-                    f"Key '{_plain(key)}' cannot take over content ID"
-                    f" {format_content_id(content_id)}: the types are different"
-                )
-            self._create(key, record, content_id)
+        elif content_id_of(record) in self._freed:
+            self._take_over(key, record)
         else:
             raise InvalidInput(f"New value for key '{_plain(key)}' must not have a content ID")
-        type_ = (
-            difference(None, head)
-            if change.expected is None
-            else self._against_expected(change.expected, head)
-        )
-        self._conflict(type_, key, change.expected, head, record)
+        self._compare(key, change, record, None, head)
+
+    def _take_over(self, key: bytes, record: bytes) -> None:
+        """Writes a content with an id that leaves another key. Its type must be the same."""
+        content_id = content_id_of(record)
+        if not self._same_type(record, self._freed[content_id]):
+            raise InvalidInput(
+                f"Key '{_plain(key)}' cannot take over content ID"
+                f" {format_content_id(content_id)}: the types are different"
+            )
+        self._create(key, record, content_id)
 
     def _update(
         self, key: bytes, change: Change, record: bytes, expected: bytes, head: bytes | None
@@ -353,13 +352,7 @@ class _BatchCheck:
                 f"Key '{_plain(key)}' already exists with a different type than"
                 " the content in the operation"
             )
-        seen = expected if change.expected is None else change.expected
-        type_ = (
-            difference(expected, head)
-            if change.expected is None
-            else self._against_expected(change.expected, head)
-        )
-        self._conflict(type_, key, seen, head, record)
+        self._compare(key, change, record, expected, head)
         self._write(key, record)
 
     def _same_type(self, record: bytes, existing: bytes) -> bool:
@@ -370,11 +363,23 @@ class _BatchCheck:
         new, old = self._objects.contents([record, existing])
         return new.type_name == old.type_name
 
-    @staticmethod
-    def _against_expected(expected: bytes, head: bytes | None) -> ConflictType | None:
-        if head is not None and content_id_of(expected) == NO_ID:
-            expected = with_content_id(expected, content_id_of(head))
-        return difference(expected, head)
+    def _compare(
+        self, key: bytes, change: Change, record: bytes, expected: bytes | None, head: bytes | None
+    ) -> None:
+        """Compares HEAD with the content that a Put names, or else with the expected state.
+
+        The key must have the content id of the expected state in any case. Otherwise that id could
+        be under another key at HEAD, and the commit would add a second key for it.
+        """
+        seen = change.expected
+        moved = expected and head and content_id_of(expected) != content_id_of(head)
+        if seen is None or moved:
+            self._conflict(difference(expected, head), key, expected, head, record)
+            return
+        compared = seen
+        if head is not None and content_id_of(seen) == NO_ID:
+            compared = with_content_id(seen, content_id_of(head))
+        self._conflict(difference(compared, head), key, seen, head, record)
 
     def _recreate(
         self, key: bytes, change: Change, expected: bytes | None, head: bytes | None
@@ -411,7 +416,9 @@ def apply_batch(
     """Compares a batch with the expected state and HEAD, given by their roots.
 
     Drafts the new state if there are no conflicts. Raises `InvalidInput` for operations that no
-    state of the branch could make valid. O(operations · log keys).
+    state of the branch could make valid. The draft adds no second key for a content id: a key keeps
+    its id, gets a new one, or takes over an id that leaves another key, at HEAD as well as in the
+    expected state. O(operations · log keys).
     """
     check = _BatchCheck(
         objects,

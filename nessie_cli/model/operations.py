@@ -13,8 +13,9 @@ class Put(Struct, frozen=True, gc=False):
 
     A new content has no id (the repository assigns one); an update has the id of the content that
     it replaces. If `expected_content` is given, it is compared with the content at HEAD, and a
-    difference is a conflict: VALUE_DIFFERS if the id and type are equal. With `expected_content`, a
-    Put with a different content id drops the old content and creates a new one under the same key.
+    difference is a conflict: VALUE_DIFFERS if the id and type are equal. A Put can also take over
+    the id of a content that leaves another key in the same commit: a rename. If its own key has a
+    content, that one leaves as well, and the Put must name it as `expected_content`.
     """
 
     key: ContentKey

@@ -182,14 +182,20 @@ class ProblemKind(StrEnum):
     BROKEN_LINK = "BROKEN_LINK"
     WRONG_SHAPE = "WRONG_SHAPE"
     BAD_REFERENCE = "BAD_REFERENCE"
+    DUPLICATE_ID = "DUPLICATE_ID"
 
 
 class Problem(Struct, frozen=True):
-    """Something wrong in a store: `where` names the object or reference."""
+    """Something wrong in a store: `where` names the object or reference.
+
+    `replaceable` is a branch and a key: a replacement of the key's content on the branch (`nessie
+    content replace`) repairs the problem.
+    """
 
     kind: ProblemKind
     where: str
     message: str
+    replaceable: tuple[str, ContentKey] | None = None
 
 
 class Reclaimed(Struct, frozen=True):

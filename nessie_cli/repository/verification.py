@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from nessie_cli.errors import DamagedObject, NessieError
 from nessie_cli.kernel.checking import Scanned, check
-from nessie_cli.kernel.forms import Id, Kind
+from nessie_cli.kernel.duplicates import Duplicate, duplicates, replaceable_key
+from nessie_cli.kernel.forms import Id, Kind, decode_commit, format_content_id
+from nessie_cli.kernel.keys import decode_key
+from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.reachable import Reachable
-from nessie_cli.model import Problem, ProblemKind
+from nessie_cli.model import Problem, ProblemKind, ReferenceType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.reading import moves
 from nessie_cli.store.base import Store, View
@@ -20,14 +23,24 @@ from nessie_cli.store.records import StoredObject, StoredReference
 
 _TRIES = 1000
 """How often a reference that others move is read again."""
+_MOST_NAMED = 5
+"""The maximum number of keys that a problem names."""
 
 
 def verify(store: Store, progress: Progress | None = None) -> Iterator[Problem]:
-    """Yields every problem as it is found. Reads the store three times."""
+    """Yields every problem as it is found. Reads the store three times.
+
+    Duplicate content ids are searched only if all objects are intact.
+    """
     yield from _verify_file(store)
     references: list[StoredReference] = []
     yield from _verify_rows(store, references)
-    yield from _verify_objects(store, references, progress)
+    is_readable = True
+    for problem in _verify_objects(store, references, progress):
+        is_readable = False
+        yield problem
+    if is_readable:
+        yield from _verify_content_ids(store, references)
 
 
 def _verify_file(store: Store) -> Iterator[Problem]:
@@ -77,6 +90,56 @@ def _verify_objects(
         )
     except NessieError as error:
         yield Problem(ProblemKind.DAMAGED, "objects", error.message)
+
+
+def _verify_content_ids(store: Store, references: list[StoredReference]) -> Iterator[Problem]:
+    """Yields content ids under several keys: in history where they were added, and in HEADs."""
+    heads: dict[Id, list[StoredReference]] = {}
+    for reference in references:
+        heads.setdefault(reference.target, []).append(reference)
+    objects = Objects(store.get)
+    try:
+        for duplicate in duplicates(objects, _first_parents(store), heads):
+            if duplicate.is_added:
+                yield _of_commit(duplicate)
+            for reference in heads.get(duplicate.commit, ()):
+                yield _of_reference(objects, duplicate, reference)
+    except NessieError as error:
+        yield Problem(ProblemKind.DAMAGED, "objects", error.message)
+
+
+def _first_parents(store: Store) -> dict[Id, Id]:
+    return {
+        stored.id: decode_commit(stored.data).parents[0]
+        for stored in store.scan(Kind.COMMIT)
+        if isinstance(stored, StoredObject)
+    }
+
+
+def _of_commit(duplicate: Duplicate) -> Problem:
+    hash_ = duplicate.commit.hex()
+    return Problem(
+        ProblemKind.DUPLICATE_ID, hash_, f"commit {hash_[:16]} puts {_described(duplicate)}"
+    )
+
+
+def _of_reference(objects: Objects, duplicate: Duplicate, reference: StoredReference) -> Problem:
+    key = replaceable_key(objects, duplicate) if reference.kind == ReferenceType.BRANCH else None
+    return Problem(
+        ProblemKind.DUPLICATE_ID,
+        reference.name,
+        f"reference '{reference.name}' has {_described(duplicate)}",
+        None if key is None else (reference.name, decode_key(key)),
+    )
+
+
+def _described(duplicate: Duplicate) -> str:
+    keys = [f"'{decode_key(key).plain}'" for key in duplicate.keys[:_MOST_NAMED]]
+    more = len(duplicate.keys) - len(keys)
+    return (
+        f"content id {format_content_id(duplicate.content_id)} under {len(duplicate.keys)} keys:"
+        f" {', '.join(keys)}{f' and {more} more' if more else ''}"
+    )
 
 
 def verify_reachable(store: Store, commits: Iterable[Id], progress: Progress | None = None) -> int:

@@ -11,7 +11,7 @@ staged on; staged operations take precedence.
 | update | update (1) | delete (1) | delete, put NEW, new content |
 | delete | delete, create | refused | refused |
 | renamed to this key | put, same id | delete old key | rename from first key to NEW |
-| replaced | replace by new content | delete (1) | delete, create NEW |
+| replaced (delete, create) | delete, create | delete (1) | delete, create NEW |
 
 (1) The first expected content is kept.
 """
@@ -81,24 +81,15 @@ def replace(
     key: ContentKey,
     content: Content,
     state: State,
-    new_id: str,
     *,
     discard_staged: bool = False,
 ) -> StagedList:
-    """Stages a replacement: drops the content of a key and creates another one.
+    """Stages a replacement: deletes the content of a key and creates another one, with a new id.
 
-    Raises `ContentNotFound` if there is nothing to drop.
+    Raises `ContentNotFound` if there is nothing to delete.
     """
-    if discard_staged:
-        staged = without(staged, [key])
-    if effective(staged, key, state) is None:
-        raise _missing(key)
-    old, other = _put_of(staged, key), _other_of(staged, key)
-    if old is not None and old.seen is None:
-        # Created by this batch, or renamed to this key: the store has nothing to drop here.
-        return _replaced(staged, old, _put(key, content.with_id(None), None))
-    seen = old.seen if old is not None else other.seen if other is not None else state(key)
-    return (*_gone(_gone(staged, old), other), _put(key, content.with_id(new_id), seen))
+    deleted = delete(staged, key, state, discard_staged=discard_staged)
+    return put(deleted, key, content.with_id(None), state)
 
 
 def delete(
@@ -153,9 +144,6 @@ def rename(
     moved = content
     if isinstance(content, Namespace) and content.elements == old_key.elements:
         moved = Namespace(id=content.id, elements=new_key.elements, properties=content.properties)
-    if _is_replaced(_put_of(staged, old_key)) and old_key not in renames(staged).values():
-        # A content of this batch only; its id belongs to the key that it was to replace.
-        moved = moved.with_id(None)
     return _onto(delete(staged, old_key, state), new_key, moved)
 
 
@@ -177,8 +165,9 @@ def restore(
 ) -> StagedList:
     """Restores a key to an earlier content, or to none.
 
-    Nothing is staged if the store has that content. A content that returns to a free key gets a new
-    id, because only the repository assigns ids.
+    Nothing is staged if the store has that content. If the key has no content now, or another one,
+    the restored content gets a new id, because only the repository assigns ids. Nothing is staged
+    either if it would differ from the current content only in its id.
     """
     if state(key) == wanted and not any(key in pair for pair in renames(staged).items()):
         return without(staged, [key])
@@ -189,7 +178,9 @@ def restore(
         return put(staged, key, wanted.with_id(None), state)
     if current.id == wanted.id:
         return put(staged, key, wanted, state)
-    return replace(staged, key, wanted, state, wanted.id or "")
+    if current.with_id(wanted.id) == wanted:
+        return staged
+    return replace(staged, key, wanted, state)
 
 
 def unmodified(
@@ -235,8 +226,8 @@ def renames(staged: StagedList) -> dict[ContentKey, ContentKey]:
         for item in staged
         if isinstance(item.operation, Delete) and item.seen
     }
-    # A replacement of a renamed key has no Delete of its own: it expects the content that left.
-    left = {item.key: item.seen.id for item in staged if _is_replaced(item) and item.seen}
+    # A key that takes over another content has no Delete of its own: it expects what left it.
+    left = {item.key: item.seen.id for item in staged if _takes_over_key(item) and item.seen}
     return {
         key: put_as[id_]
         for key, id_ in (left | deleted).items()
@@ -291,11 +282,10 @@ def _other_of(staged: StagedList, key: ContentKey) -> Staged | None:
     )
 
 
-def _is_replaced(item: Staged | None) -> bool:
-    """Returns whether a Put drops the content that it replaces, which has another id."""
+def _takes_over_key(item: Staged) -> bool:
+    """Returns whether a Put moves a content to a key whose own content leaves."""
     return (
-        item is not None
-        and isinstance(item.operation, Put)
+        isinstance(item.operation, Put)
         and item.seen is not None
         and item.operation.content.id != item.seen.id
     )

@@ -131,13 +131,48 @@ def test_a_content_that_the_batch_creates_gets_no_id(nessie, catalog) -> None:
     assert nessie("content", "put", "new", *put).code == 0
     ran = nessie("content", "put", "new", "--id", "11111111-1111-1111-1111-111111111111")
     assert (ran.code, "key 'new' is new" in ran.err) == (2, True)
-    ran = nessie("content", "replace", "new", *put, "--id", "11111111-1111-1111-1111-111111111111")
-    assert (ran.code, "the batch creates key 'new'" in ran.err) == (2, True)
-    used = nessie("content", "show", "db.items", "--json").json["content"]["id"]
-    ran = nessie("content", "replace", "db.orders", *put, "--id", used)
-    assert (ran.code, "key 'db.items' has it" in ran.err) == (2, True)
     ran = nessie("content", "replace", "db.orders", "--snapshot-id", "2")
-    assert (ran.code, "set --type with its fields" in ran.err) == (2, True)
+    assert (ran.code, "set --type with all fields" in ran.err) == (2, True)
+
+
+def test_a_replacement_ignores_the_id_of_a_file(nessie, catalog, tmp_path) -> None:
+    items = nessie("content", "show", "db.items", "--json").json["content"]
+    before = nessie("content", "show", "db.orders", "--json").json["content"]
+    file = raw(nessie, tmp_path, "db.items")
+    assert nessie("content", "replace", "db.orders", "--content", file, "-m", "copy").code == 0
+    after = nessie("content", "show", "db.orders", "--json").json["content"]
+    assert after.pop("id") not in (items.pop("id"), before["id"])
+    assert after == items
+
+
+@pytest.mark.parametrize("name", ["db.orders", "db"])
+def test_a_replacement_without_options_changes_only_the_id(nessie, catalog, name) -> None:
+    nessie("config", "set", "namespace-validation", "false", "--repository")
+    before = nessie("content", "show", name, "--json").json["content"]
+    assert nessie("content", "replace", name, "-m", "new id").code == 0
+    after = nessie("content", "show", name, "--json").json["content"]
+    assert after.pop("id") != before.pop("id")
+    assert after == before
+
+
+def test_a_replacement_without_options_keeps_a_staged_change(nessie, catalog) -> None:
+    nessie("content", "put", "db.orders", "--snapshot-id", "7")
+    assert nessie("content", "replace", "db.orders").code == 0
+    assert nessie("status", "-s").rows == [["M  db.orders"]]
+    assert nessie("commit", "-m", "both").code == 0
+    assert nessie("content", "show", "db.orders", "--json").json["content"]["snapshotId"] == 7
+
+
+def test_a_replacement_of_a_moved_and_of_a_missing_key(nessie, catalog) -> None:
+    before = nessie("content", "show", "db.orders", "--json").json["content"]
+    nessie("content", "rename", "db.orders", "db.moved")
+    assert nessie("content", "replace", "db.orders").code == 4
+    assert nessie("content", "replace", "db.moved").code == 0
+    assert nessie("commit", "-m", "moved and replaced").code == 0
+    after = nessie("content", "show", "db.moved", "--json").json["content"]
+    assert after.pop("id") != before.pop("id")
+    assert after == before
+    assert nessie("content", "show", "db.orders").code == 4
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,10 @@
+import shlex
+
 import apsw
 import pytest
+
+from tests.repository.test_duplicate_ids import crafted
+from tests.repository.vocabulary import key
 
 
 def test_a_clean_store_is_one_line(nessie, catalog) -> None:
@@ -31,3 +36,25 @@ def test_a_damaged_store_is_a_list_and_exit_code_1(nessie, damaged) -> None:
     assert found.code == 1
     assert found.json["clean"] is False
     assert found.json["problems"][0].keys() == {"kind", "where", "message"}
+
+
+@pytest.mark.parametrize("name", ["db.items", "-x y"])
+def test_the_printed_command_repairs_a_duplicate_content_id(nessie, catalog, name) -> None:
+    """History keeps the duplicate."""
+    hash_ = crafted(catalog.repository, "main", {"a": 0, name: 0})
+    assert nessie("branch", "dev", "main").code == 0
+    catalog.drop("main", "a")
+    before = catalog.repository.content("dev", key("a"))
+
+    ran = nessie("fsck")
+    assert ran.code == 1
+    assert [row[:2] for row in ran.rows] == [["DUPLICATE_ID", hash_], ["DUPLICATE_ID", "dev"]]
+    assert "under 2 keys: " in ran.rows[1][2]
+    command = shlex.split(ran.rows[1][2].partition("`")[2].partition("`")[0])
+    assert nessie(*command[1:]).code == 0
+
+    assert [row[1] for row in nessie("fsck").rows] == [hash_]
+    contents = catalog.repository.contents("dev", [key("a"), key(name)])
+    assert len({content.id for content in contents.values()}) == 2
+    assert {content.with_id(before.id) for content in contents.values()} == {before}
+    assert nessie("fsck", "--json").json["problems"][0]["kind"] == "DUPLICATE_ID"

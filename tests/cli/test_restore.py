@@ -70,14 +70,26 @@ def test_a_deleted_content_is_restored_with_a_new_id(nessie, catalog) -> None:
     assert after.id != before.id
 
 
-def test_a_replaced_content_is_restored_with_its_id(nessie, catalog) -> None:
+@pytest.mark.parametrize("is_staged", [False, True])
+def test_a_replaced_content_is_restored_with_a_new_id(nessie, catalog, is_staged) -> None:
     before = catalog.repository.content("main", key("db.orders"))
-    catalog.commit(
-        "main",
-        "replace",
-        Put(key("db.orders"), VIEW.with_id("11111111-1111-4111-8111-111111111111"), before),
-    )
+    catalog.commit("main", "replace", Delete(key("db.orders")), Put(key("db.orders"), VIEW))
+    replaced = catalog.repository.content("main", key("db.orders"))
+    if is_staged:
+        nessie("content", "replace", "db.orders", "--type", "namespace")
+    assert nessie("restore", "db.orders", "-s", "v1").code == 0
+    assert nessie("commit", "-m", "back").code == 0
+    after = catalog.repository.content("main", key("db.orders"))
+    assert after.with_id(None) == before.with_id(None)
+    assert after.id not in (before.id, replaced.id)
+
+
+def test_a_content_that_is_restored_already_is_not_replaced_again(nessie, catalog) -> None:
+    catalog.drop("main", "db.orders")
     nessie("restore", "db.orders", "-s", "v1", "-m", "back")
+    before = catalog.repository.content("main", key("db.orders"))
+    ran = nessie("restore", "db.orders", "-s", "v1")
+    assert (ran.code, staged(nessie)) == (0, [])
     assert catalog.repository.content("main", key("db.orders")) == before
 
 
@@ -187,12 +199,7 @@ def rename_and_change(catalog) -> str:
 
 
 def replacement(catalog) -> str:
-    orders = catalog.repository.content("main", key("db.orders"))
-    return catalog.commit(
-        "main",
-        "replace",
-        Put(key("db.orders"), VIEW.with_id("11111111-1111-4111-8111-111111111111"), orders),
-    )
+    return catalog.commit("main", "replace", Delete(key("db.orders")), Put(key("db.orders"), VIEW))
 
 
 @pytest.mark.parametrize("change", [drop_and_more, rename_and_change, replacement])
@@ -209,6 +216,28 @@ def test_a_commit_is_reverted_although_later_ones_changed_other_keys(
     assert ran.code == 0
     assert state(catalog) == before | {"db.other": ("ICEBERG_TABLE", 5)}
     assert ran.json["targetBranch"]["hash"] == catalog.head("main")
+
+
+def test_a_reverted_replacement_has_a_new_id_and_is_clean(nessie, catalog) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
+    replacement(catalog)
+    replaced = catalog.repository.content("main", key("db.orders"))
+    assert nessie("revert", "HEAD").code == 0
+    after = catalog.repository.content("main", key("db.orders"))
+    assert after.with_id(None) == before.with_id(None)
+    assert after.id not in (before.id, replaced.id)
+    assert nessie("fsck").code == 0
+
+
+def test_the_revert_of_a_replacement_never_doubles_a_renamed_content(nessie, catalog) -> None:
+    nessie("content", "rename", "db.orders", "db.moved")
+    nessie("content", "put", "db.orders", "--type", "namespace")
+    assert nessie("commit", "-m", "set aside and replace").code == 0
+    nessie("content", "rename", "db.moved", "db.kept", "-m", "again")
+    ran = nessie("revert", "HEAD~1", "--theirs", "db.orders", "--theirs", "db.moved")
+    ids = [entry.content_id for entry in catalog.repository.entries("main")]
+    assert len(ids) == len(set(ids)), ran.err
+    assert nessie("fsck").code == 0
 
 
 def test_the_message_names_the_commit_unless_one_is_given(nessie, catalog) -> None:

@@ -133,8 +133,9 @@ def test_init_says_that_the_store_of_a_workspace_was_missing(nessie, tmp_path) -
         (["show", "v1:db.orders", "--deep"], "v1:db.orders shows one content, so --deep"),
         (
             ["content", "replace", "db", "--type", "namespace", "--id", "zz"],
-            "--id 'zz' is not a UUID",
+            "no such option: --id",
         ),
+        (["content", "put", "db", "--type", "namespace", "--id", "zz"], "--id 'zz' is not a UUID"),
         (["content", "put", "db", "--type", "namespace", "--id", ""], "--id '' is not a UUID"),
     ],
 )

@@ -332,30 +332,58 @@ class Commits:
         assert result.added == {key("a"): new}
         assert catalog.content("main", "a") == content.with_id(new)
 
-    def test_a_put_with_another_id_recreates_the_expected_content(self, catalog: Catalog) -> None:
-        catalog.write("main", {"a": 1})
-        old = catalog.content("main", "a")
-        result = catalog.repository.commit(
-            "main", [put("a", table(2, SOME_ID), expected=old)], CommitMeta("again")
-        )
-        assert catalog.content("main", "a") == table(2, SOME_ID)
-        assert result.added == {key("a"): SOME_ID}
-
-    def test_a_put_with_another_id_may_have_another_type(self, catalog: Catalog) -> None:
-        catalog.write("main", {"a": 1})
-        catalog.commit("main", put("a", view(2, SOME_ID), expected=catalog.content("main", "a")))
-        assert catalog.content("main", "a") == view(2, SOME_ID)
-
-    def test_a_put_with_another_id_conflicts_with_an_unexpected_content(
+    def test_an_expected_content_never_lets_an_id_in_that_leaves_no_key(
         self, catalog: Catalog
     ) -> None:
-        catalog.write("main", {"a": 1})
-        stale = catalog.content("main", "a")
-        catalog.write("main", {"a": 2})
-        with pytest.raises(ReferenceConflict) as refused:
-            catalog.commit("main", put("a", table(3, SOME_ID), expected=stale))
-        assert found(refused) == [("VALUE_DIFFERS", "a")]
-        assert catalog.numbers() == {"a": 2}
+        catalog.write("main", {"a": 1, "b": 1, "c": 1})
+        there = catalog.content("main", "a")
+        everything = catalog.everything()
+        for other in (SOME_ID, catalog.id("main", "b")):
+            for expected in (there, there.with_id(None), table(7, other), view(1)):
+                for more in ([], [unchanged("b")], [delete("c")], [put("b", table(2, SOME_ID))]):
+                    with pytest.raises(InvalidInput, match=r"content (ID|id)"):
+                        catalog.commit("main", put("a", table(2, other), expected), *more)
+        assert catalog.everything() == everything
+
+    @pytest.mark.parametrize("moves", ["ab ba", "ab bc ca", "ab bc", "ab bc cd da", "ab"])
+    def test_contents_change_places_in_one_commit(self, catalog: Catalog, moves: str) -> None:
+        """Each Put names the content that it displaces; the last one of a chain is dropped."""
+        catalog.write("main", {"a": 1, "b": 2, "c": 3, "d": 4})
+        before = {name: catalog.content("main", name) for name in "abcd"}
+        pairs = [(pair[0], pair[1]) for pair in moves.split()]
+        left = {old for old, _ in pairs} - {new for _, new in pairs}
+        result = catalog.repository.commit(
+            "main",
+            [
+                *(put(new, before[old], before[new]) for old, new in pairs),
+                *(delete(old) for old in left),
+            ],
+            CommitMeta("trade"),
+        )
+        assert result.added == {}
+        expected = {n: c for n, c in before.items() if n not in left} | {
+            new: before[old] for old, new in pairs
+        }
+        assert {entry.key.plain for entry in catalog.repository.entries("main")} == set(expected)
+        assert {name: catalog.content("main", name) for name in expected} == expected
+
+    def test_an_id_that_moved_since_the_expected_hash_is_not_put_back(
+        self, catalog: Catalog
+    ) -> None:
+        """The content of `a` is `b` now, and `a` has another one."""
+        old = catalog.write("main", {"a": 1})
+        moved = catalog.id("main", "a")
+        catalog.rename("main", "a", "b")
+        catalog.write("main", {"a": 5})
+        there = catalog.content("main", "a")
+        for expected in (there, there.with_id(None)):
+            with pytest.raises(ReferenceConflict) as refused:
+                catalog.commit("main", put("a", table(6, moved), expected), at=old)
+            assert found(refused) == [("CONTENT_ID_DIFFERS", "a")]
+        for operation in (delete("a"), put("a", table(6, moved), there)):
+            with pytest.raises((ReferenceConflict, InvalidInput)):
+                catalog.commit("main", operation, put("c", table(6, moved)), at=old)
+        assert catalog.numbers() == {"a": 5, "b": 1}
 
     # -- lists of operations --
 

@@ -36,7 +36,6 @@ class Plain(Served):
     Operations that REST v2 lacks are listed here, each with its reason.
     """
 
-    IDS = "a client cannot choose the id of a content that takes the place of another one"
     MESSAGES = "a tag has no message"
     REFLOG = (
         "only the former hashes of existing references are available, not who moved them, how, and"
@@ -47,8 +46,6 @@ class Plain(Served):
     LACKING: Mapping[str, str] = {
         "test_a_deleted_reference_can_be_restored_from_the_reflog": REFLOG,
         "test_a_tag_keeps_its_message": MESSAGES,
-        "test_a_put_with_another_id_recreates_the_expected_content": IDS,
-        "test_a_put_with_another_id_may_have_another_type": IDS,
         "test_a_rename_is_in_the_reflog_of_both_names": REFLOG,
         "test_a_request_id_transplants_once": (
             "a transplant of several commits keeps their metadata, so its request leaves no trace"

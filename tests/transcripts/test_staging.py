@@ -166,7 +166,7 @@ def test_a_put_after_a_delete_is_another_content(catalog):
     assert catalog.snapshot("db.orders") == 5
 
 
-def test_replace_is_one_put_with_another_id(catalog):
+def test_replace_is_a_delete_and_a_put_without_id(catalog):
     before = content(catalog, "db.orders")["id"]
     view = (
         "--type",
@@ -182,28 +182,15 @@ def test_replace_is_one_put_with_another_id(catalog):
     document = catalog.ok("content", "replace", "db.orders", *view, "--json").json
     catalog.ok("commit", "-m", "a view now")
 
-    assert [o["expectedContent"]["id"] for o in document["operations"]] == [before]
+    assert [o["type"] for o in document["operations"]] == ["DELETE", "PUT"]
+    assert document["operations"][0]["expectedContent"]["id"] == before
+    assert document["operations"][1]["content"]["id"] is None
     found = content(catalog, "db.orders")
     assert found["type"] == "ICEBERG_VIEW"
-    assert found["id"] == document["operations"][0]["content"]["id"] != before
+    assert found["id"] != before
 
 
-def test_replace_takes_a_chosen_id_and_needs_something_to_replace(catalog):
-    catalog.ok(
-        "content",
-        "replace",
-        "db.orders",
-        "--type",
-        "udf",
-        "--sql-text",
-        "x",
-        "--id",
-        UUID,
-        "-m",
-        "chosen",
-    )
-
-    assert content(catalog, "db.orders")["id"] == UUID
+def test_replace_needs_something_to_replace(catalog):
     assert catalog("content", "replace", "db.none", "--type", "udf").code == 4
 
 

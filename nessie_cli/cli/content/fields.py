@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Annotated, Any
-from uuid import UUID
 
 import typer
 from msgspec import Struct
@@ -113,15 +112,6 @@ class ContentOptions(Struct, frozen=True, kw_only=True):
             help="Read the content from a JSON file (-: stdin), as `content show --raw` prints it.",
         ),
     ] = None
-    id_: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="UUID",
-            help="The content id of the new content. Default: the id in --content, otherwise a new"
-            " random id.",
-        ),
-    ] = None
     message: Message = None
     author: Author = None
     expected_hash: ExpectedHash = None
@@ -136,7 +126,7 @@ def content_from_file(app: Invocation, options: ContentOptions) -> Content | Non
     named = [option for option, name in files.items() if name is not None]
     if not named:
         return None
-    if len(named) > 1 or options.type_ or _given(options):
+    if len(named) > 1 or options.type_ or given_fields(options):
         raise InvalidInput(
             f"{named[0]} gives the whole content; omit the other options of the content"
         )
@@ -155,21 +145,10 @@ def content_of(
     `whole` is the content of `content_from_file`. Otherwise a field without an option keeps the
     value of `current` if that has the same type. Raises `InvalidInput` that names the option.
     """
-    content = whole or _from_options(key, options, current)
-    return content if options.id_ is None else content.with_id(_content_id(options.id_))
+    return whole or _from_options(key, options, current)
 
 
-def _content_id(text: str) -> str:
-    try:
-        found = str(UUID(text))
-    except ValueError:
-        found = None
-    if found != text.lower():
-        raise InvalidInput(f"--id {text!r} is not a UUID")
-    return found
-
-
-def _given(options: ContentOptions) -> dict[str, Any]:
+def given_fields(options: ContentOptions) -> dict[str, Any]:
     """Returns the values of the options by attribute."""
     values = {attribute: getattr(options, name) for name, attribute in _FIELDS.items()}
     return {attribute: value for attribute, value in values.items() if value not in (None, [])}
@@ -202,7 +181,9 @@ def _from_options(key: ContentKey, options: ContentOptions, current: Content | N
         )
     kept = current.attributes() if current is not None and current.type_name == type_name else {}
     try:
-        content = content_from(type_name, None, kept | _attributes(type_name, _given(options)))
+        content = content_from(
+            type_name, None, kept | _attributes(type_name, given_fields(options))
+        )
     except InvalidInput as error:
         raise InvalidInput(_in_options(error.message)) from None
     if isinstance(content, Namespace):

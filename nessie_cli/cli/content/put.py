@@ -1,6 +1,7 @@
 """`nessie content put`."""
 
 from typing import Annotated
+from uuid import UUID
 
 import typer
 
@@ -68,6 +69,8 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
         if options.existing and current is None:
             raise ContentNotFound(f"there is no content with key '{key}'", key)
         content = content_of(key, options, whole, current)
+        if options.id_ is not None:
+            content = content.with_id(_content_id(options.id_))
         if current is None and content.id is not None and not options.id_:
             app.output.note(f"key '{key}' is new: it gets a new content id, not {content.id}")
             content = _copy(content, key)
@@ -81,6 +84,16 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
 def show(result: Batch | Committed, output: Output) -> None:
     """Prints the change, or its commit."""
     print_step(result, output)
+
+
+def _content_id(text: str) -> str:
+    try:
+        parsed = str(UUID(text))
+    except ValueError:
+        parsed = None
+    if parsed != text.lower():
+        raise InvalidInput(f"--id {text!r} is not a UUID")
+    return parsed
 
 
 def _copy(content: Content, key: ContentKey) -> Content:
@@ -104,5 +117,5 @@ def _check_id(content: Content, current: Content | None, key: ContentKey, what: 
         )
     raise InvalidInput(
         f"{what} {content.id}: key '{key}' has the content id {current.id}. Hint: `nessie content"
-        " replace` stages a content with another id"
+        " replace` replaces it by a new content, which gets a new id"
     )

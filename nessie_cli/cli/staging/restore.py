@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 from typing import Annotated
-from uuid import uuid4
 
 import typer
 
@@ -33,7 +32,7 @@ class Options(CommitOptions, frozen=True, kw_only=True):
     """Restore keys from an earlier revision, as staged changes.
 
     A key that is on the branch but not at the revision is staged for deletion. A restored content
-    gets a new content id if its key has no content now, or if the content is now under another key.
+    gets a new content id if its key has no content now, or another one.
     To undo a rename and keep the id, restore both the old and the new key; at the revision, the new
     key must have had no content.
     """
@@ -72,14 +71,12 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
             if state(key) == wanted:
                 app.output.note(f"{key} is the same on the branch as at {options.at}")
             if wanted is not None and (now is None or now.id != wanted.id):
-                holder = holders.of(wanted) if now is not None or len(keys) > 1 else None
+                holder = holders.of(wanted) if len(keys) > 1 else None
                 is_deleted = holder in keys and known.get(holder) is None
                 if holder and is_deleted and _has(staged, holder, wanted, state):
                     # The new key is deleted, so the rename is undone and the content keeps its id.
                     freed = staged if now is None else delete(staged, key, state)
                     staged = rename(freed, holder, key, state)
-                elif now is not None and holder not in (None, key):
-                    wanted = wanted.with_id(str(uuid4()))
             staged = restore(staged, key, wanted, state)
         return staged
 

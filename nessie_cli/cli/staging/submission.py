@@ -188,17 +188,24 @@ def changed_since(repository: Repository, staged: Sequence[Staged], head: str) -
     """Returns the keys whose state at `head` differs from the one on which they were staged."""
     states = repository.contents(head, dict.fromkeys(item.key for item in staged))
     found: list[Conflict] = []
+    last = {item.key: item for item in staged}
     recreated = set()
     for item in staged:
         actual = states.get(item.key)
         # A Put after a Delete of the same key builds on that Delete, not on the store.
         if item.key not in recreated and actual != item.seen:
-            found.append(_conflict(repository, item, actual, head))
+            found.append(_conflict(repository, item, actual, proposed(last[item.key]), head))
         recreated.add(item.key)
     return found
 
 
-def _conflict(repository: Repository, item: Staged, actual: Content | None, head: str) -> Conflict:
+def _conflict(
+    repository: Repository,
+    item: Staged,
+    actual: Content | None,
+    proposed: Content | None,
+    head: str,
+) -> Conflict:
     from nessie_cli.kernel.conflicts import conflict_text
 
     type_ = _difference(item.seen, actual)
@@ -208,7 +215,7 @@ def _conflict(repository: Repository, item: Staged, actual: Content | None, head
         message=conflict_text(type_, item.key),
         expected=item.seen,
         actual=actual,
-        proposed=proposed(item),
+        proposed=proposed,
         changed_by=repository.last_change(head, item.key),
     )
 

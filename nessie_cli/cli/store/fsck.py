@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.model import Problem
 from nessie_cli.render.problems import print_problems
 
@@ -19,8 +21,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
     A link leads from an object to another one, such as from a commit to its parent. Also verifies
     the SQLite file, the reflog, the settings and the request ids. Problems are printed as they are
-    found. The exit status is 1 if there are any, and 7 if the store is too damaged to be opened.
-    Needs direct access to the store. `nessie audit` checks the files of tables.
+    found. The exit status is 1 if there are any, and 7 if the store is too damaged to be opened. If
+    the objects are intact, also searches for content ids under several keys, in all references
+    (with the command that repairs a branch) and in history. Needs direct access to the store.
+    `nessie audit` checks the files of tables.
     """
 
 
@@ -42,9 +46,20 @@ def run(options: Options, app: Invocation) -> Checked:  # noqa: ARG001 - the sha
 
     The others are found while the result is printed.
     """
-    problems = app.repository().check()
+    problems = (_with_hint(app, problem) for problem in app.repository().check())
     first = list(islice(problems, 1))
     return Checked(clean=not first, problems=chain(first, problems))
+
+
+def _with_hint(app: Invocation, problem: Problem) -> Problem:
+    """Adds the command that repairs a problem to its message, if there is one."""
+    if problem.replaceable is None:
+        return problem
+    branch, key = problem.replaceable
+    replacement = ["content", "replace", "-m", "new content id", "--ref", branch, "--", str(key)]
+    command = command_line(*carried(app.options), *replacement)
+    hint = f"Hint: `{command}` gives {key} a new content id"
+    return structs.replace(problem, message=f"{problem.message}. {hint}")
 
 
 def show(result: Checked, output: Output) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nessie_cli.model import CommitMeta, Content, Delete, KeyBehavior, Operation, Put
+from nessie_cli.model import CommitMeta, Content, KeyBehavior, Operation
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.wire.encode import encode_content, encode_key, encode_operation, instant
 
@@ -64,14 +64,3 @@ def _behavior(wanted: KeyBehavior) -> dict[str, Any]:
     return sent | {
         name: encode_content(content) for name, content in contents.items() if content is not None
     }
-
-
-def older_form(operation: Operation) -> Sequence[Operation]:
-    """A Put with another content id as a Delete and a Put, for servers that require this."""
-    if (
-        isinstance(operation, Put)
-        and operation.expected_content is not None
-        and operation.content.id != operation.expected_content.id
-    ):
-        return [Delete(operation.key), Put(operation.key, operation.content.with_id(None))]
-    return [operation]

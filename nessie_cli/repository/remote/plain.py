@@ -45,7 +45,6 @@ from nessie_cli.repository.remote.bodies import (
     client_meta,
     commit_body,
     merge_body,
-    older_form,
     with_request_id,
 )
 from nessie_cli.repository.remote.commit import CommitRequest, commit_result
@@ -127,9 +126,7 @@ def _checked(
 def _send_commit(
     session: Session, target: Reference, request: CommitRequest, expected: str
 ) -> CommitResult:
-    body = commit_body(
-        request.meta, [part for operation in request.operations for part in older_form(operation)]
-    )
+    body = commit_body(request.meta, request.operations)
     if request.request_id:
         body["commitMeta"] = with_request_id(body["commitMeta"], request.request_id)
     path = f"trees/{segment(f'{target.name}@{target.hash}')}/history/commit"

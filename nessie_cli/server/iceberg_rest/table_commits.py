@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
-from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put
+from nessie_cli.model import ContentKey, Delete, IcebergTable, Namespace, Operation, Put
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import answer
 from nessie_cli.server.iceberg_rest.errors import CommitFailed, NoSuchFile
@@ -113,8 +112,12 @@ def register_table(session: Session) -> Reply:
         if not isinstance(there, IcebergTable):
             return Proposal(f"register table {key}", [Put(key, content)])
         same = _uuid_of(session, there) == document.get("table-uuid")
-        put = Put(key, content.with_id(there.id if same else str(uuid.uuid4())), there)
-        return Proposal(f"register table {key} again", [put])
+        operations: list[Operation] = (
+            [Put(key, content.with_id(there.id), there)]
+            if same
+            else [Delete(key), Put(key, content)]
+        )
+        return Proposal(f"register table {key} again", operations)
 
     after = session.change(make).after
     return table_answer(session, key, need_table(after, key))
