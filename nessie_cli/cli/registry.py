@@ -59,7 +59,7 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "replace": CommandEntry(
         "content.replace",
-        "Stage a replacement: drop a key's content, and create a new one.",
+        "Stage a replacement: delete a key's content, and create a new one with a new content id.",
         STAGING,
     ),
     "unmodified": CommandEntry(

@@ -15,7 +15,7 @@ class Put(Struct, frozen=True, gc=False):
     it replaces. If `expected_content` is given, it is compared with the content at HEAD, and a
     difference is a conflict: VALUE_DIFFERS if the id and type are equal. A Put can also take over
     the id of a content that leaves another key in the same commit: a rename. If its own key has a
-    content that is neither deleted nor moved on, it must name that one as `expected_content`.
+    content, that one leaves as well, and the Put must name it as `expected_content`.
     """
 
     key: ContentKey

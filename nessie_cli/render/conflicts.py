@@ -324,5 +324,6 @@ def _resolve_lines(
     for command, effect in resolutions:
         yield _fact(label, terminal, Span(command, "command"))
         if effect:
-            yield _row("", Span(f"({effect})", "conflict"))
+            text = Span(f"({effect})", "conflict")
+            yield _row("", text) if terminal.is_terminal else [Span(_INDENT * 2), text]
         label = "or"

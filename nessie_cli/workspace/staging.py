@@ -81,7 +81,6 @@ def replace(
     key: ContentKey,
     content: Content,
     state: State,
-    _new_id: str | None = None,
     *,
     discard_staged: bool = False,
 ) -> StagedList:

@@ -14,6 +14,7 @@ import pytest
 from nessie_cli.repository.base import Repository
 from tests.repository.contract_commits import Commits
 from tests.repository.contract_conflicts import Conflicts, Namespaces
+from tests.repository.contract_contents import Contents, ContentTransplants, RandomContents
 from tests.repository.contract_expectations import Expectations
 from tests.repository.contract_inverse import Inverses
 from tests.repository.contract_key_log import KeyLog
@@ -22,7 +23,6 @@ from tests.repository.contract_merge_base import MergeBases
 from tests.repository.contract_namespace_validation import NamespaceValidation
 from tests.repository.contract_reading import History, Reading
 from tests.repository.contract_references import References
-from tests.repository.contract_renames import Renames
 from tests.repository.contract_revisions import Revisions
 from tests.repository.contract_transplant import Transplants
 from tests.repository.contract_transplant_conflicts import TransplantConflicts
@@ -38,7 +38,9 @@ PARTS = (
     Reading,
     MergeBases,
     Merges,
-    Renames,
+    Contents,
+    ContentTransplants,
+    RandomContents,
     Transplants,
     Expectations,
     TransplantConflicts,
@@ -63,7 +65,9 @@ class RepositoryContract(
     KeyLog,
     MergeBases,
     Merges,
-    Renames,
+    Contents,
+    ContentTransplants,
+    RandomContents,
     Transplants,
     Expectations,
     TransplantConflicts,

@@ -18,6 +18,7 @@ from nessie_cli.workspace.staging import (
     rename,
     renames,
     replace,
+    restore,
     unmodified,
     without,
 )
@@ -83,8 +84,8 @@ class Naive:
         self.state[key] = (self.new(), number)
 
 
-def staged_step(staged, step, state, number):
-    """Applies one step to staged operations; `number` makes the content id of a replacement."""
+def staged_step(staged, step, state):
+    """Applies one step to staged operations."""
     verb, first, *rest = step
     if verb == "put":
         return put(staged, first, table(*rest), state)
@@ -92,27 +93,27 @@ def staged_step(staged, step, state, number):
         return delete(staged, first, state)
     if verb == "rename":
         return rename(staged, first, *rest, state)
-    return replace(staged, first, table(*rest), state, f"00000000-0000-0000-0000-{number + 1:012}")
+    return replace(staged, first, table(*rest), state)
 
 
-def try_both(naive, staged, step, state, number):
+def try_both(naive, staged, step, state):
     """Applies one step on both sides; both must refuse it with the same error, or neither."""
     refusals = (ContentNotFound, AlreadyExists)
     try:
         getattr(naive, step[0])(*step[1:])
     except refusals as refused:
         with pytest.raises(type(refused)):
-            staged_step(staged, step, state, number)
+            staged_step(staged, step, state)
         return staged
-    return staged_step(staged, step, state, number)
+    return staged_step(staged, step, state)
 
 
 @settings(print_blob=True, deadline=None)
 @given(steps)
 def test_a_batch_has_the_same_result_as_its_steps(sequence):
     naive, staged = Naive(), ()
-    for number, step in enumerate(sequence):
-        staged = try_both(naive, staged, step, START.get, number)
+    for step in sequence:
+        staged = try_both(naive, staged, step, START.get)
         for key in KEYS:
             content = effective(staged, key, START.get)
             assert (content.snapshot_id if content else None) == (
@@ -159,20 +160,24 @@ A, B, C, _ = KEYS
 @settings(print_blob=True, deadline=None, max_examples=150)
 @given(steps)
 @example([("rename", B, C), ("rename", A, B), ("delete", B), ("put", B, 10)])
+@example([("rename", A, C), ("rename", B, A), ("rename", C, B)])
+@example([("rename", A, C), ("rename", B, A), ("rename", C, B), ("replace", A, 20)])
+@example([("replace", A, 20), ("rename", A, C), ("rename", B, A), ("replace", A, 21)])
 def test_every_batch_can_be_committed_and_keeps_identities(sequence):
     naive, staged = Naive(), ()
     with connect("memory:") as repository:
         contents = a_catalog(repository)
         real = {content.id: IDS[key] for key, content in contents.items()}
         naive.state = {key: (IDS[key], content.snapshot_id) for key, content in contents.items()}
-        for number, step in enumerate(sequence):
-            staged = try_both(naive, staged, step, contents.get, number)
+        for step in sequence:
+            staged = try_both(naive, staged, step, contents.get)
         if staged:
             repository.commit("main", [item.operation for item in staged], CommitMeta("batch"))
         found = repository.contents("main", KEYS)
     assert {key: content.snapshot_id for key, content in found.items()} == {
         key: number for key, (_, number) in naive.state.items()
     }
+    assert len({content.id for content in found.values()}) == len(found)
     for key, content in found.items():
         identity = naive.state[key][0]
         assert real.get(content.id, "fresh") == (
@@ -215,3 +220,31 @@ def test_a_put_cannot_change_the_type():
 
     with pytest.raises(InvalidInput, match="of type iceberg-table, not udf"):
         put((), KEYS[0], UDF(), START.get)
+
+
+@settings(print_blob=True, deadline=None, max_examples=150)
+@given(steps, steps, st.lists(key, max_size=4, unique=True))
+@example([("rename", A, C), ("put", A, 10)], [], [A])
+@example([("replace", A, 20)], [("rename", A, C)], [A, C])
+def test_restored_keys_have_their_values_and_no_content_id_twice(before, after, restored):
+    """Some steps are committed, others staged; then keys return to the first commit."""
+    naive, staged = Naive(), ()
+    with connect("memory:") as repository:
+        first = a_catalog(repository)
+        for step in before:
+            staged = try_both(naive, staged, step, first.get)
+        if staged:
+            repository.commit("main", [item.operation for item in staged], CommitMeta("before"))
+        now, staged = repository.contents("main", KEYS), ()
+        for step in after:
+            staged = try_both(naive, staged, step, now.get)
+        for name in restored:
+            staged = restore(staged, name, first.get(name), now.get)
+        if staged:
+            repository.commit("main", [item.operation for item in staged], CommitMeta("after"))
+        found = repository.contents("main", KEYS)
+        assert list(repository.check()) == []
+    assert len({content.id for content in found.values()}) == len(found)
+    for name in restored:
+        assert (name in found) == (name in OLD)
+        assert name not in OLD or found[name].with_id(None) == first[name].with_id(None)

@@ -33,17 +33,13 @@ EXAMPLES = (
 class Options(MergingOptions, frozen=True, kw_only=True):
     """Merge the changes of a branch into another, as one commit.
 
-    Never fast-forwards. If a key conflicts, nothing is written, and the exit status is 3. `nessie
-    resolve merge FROM` resolves conflicts one by one.
+    Never fast-forwards. If one side renamed a table and the other changed it, the merge does both.
+    If anything conflicts, nothing is written, and the exit status is 3. `nessie resolve merge FROM`
+    resolves conflicts one by one.
 
-    Prints the keys that the source changed, each with its result (merged, theirs or ours) and the
-    snapshot, version or type of its content on the target before the merge (ours) and on the source
-    (theirs). Keys that both sides changed in the same way, and namespaces that both created, may be
-    left out.
-
-    No commit is written if --ours or --behavior drop keeps every key, or if the target has the same
-    changes and neither --theirs nor --behavior force takes one of them. The next merge then
-    compares the same keys again.
+    Prints the keys that the merge changes or that a decision keeps, each with its result (merged,
+    theirs or ours) and the snapshot, version or type of its content on the target before the merge
+    (ours) and on the source (theirs).
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

@@ -32,8 +32,8 @@ class SideOptions(Struct, frozen=True, kw_only=True):
 
 
 WORDS_OF_MERGES: Mapping[str, str] = {
-    "ours": "Keep the target branch's state of this key.",
-    "theirs": "Take the source's state of this key.",
+    "ours": "Keep the target branch's state of this content.",
+    "theirs": "Take the source's state of this content.",
     "drop": "drop: always keep ours.",
     "fail": "Fail",
 }
@@ -80,9 +80,9 @@ class MergingOptions(DecisionOptions, frozen=True, kw_only=True):
         typer.Option(
             "--behavior",
             case_sensitive=False,
-            help="For keys without --ours, --theirs or --resolve. normal: take the source's"
-            " change; if both sides changed the key differently, it is a conflict. Exception: if"
-            " both created the same namespace, theirs is taken. force: always take theirs. {drop}",
+            help="For contents without --ours, --theirs or --resolve. normal: take the source's"
+            " change; if both sides changed the content differently, it is a conflict."
+            " force: always take theirs. {drop}",
         ),
     ] = Behavior.NORMAL
     dry_run: Annotated[

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from nessie_cli.cli.merge.decisions import Choice, Decision
 from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, KeyRange, Namespace
 from nessie_cli.repository.base import Repository
@@ -79,8 +77,7 @@ def _upon(
         return put(staged, key, wanted.with_id(None), state)
     if current.type_name == wanted.type_name and wanted.id in (None, current.id):
         return put(staged, key, wanted, state)
-    other = wanted.id if wanted.id and wanted.id != current.id else str(uuid.uuid4())
-    return replace(staged, key, wanted, state, other)
+    return replace(staged, key, wanted, state)
 
 
 def _emptied(repository: Repository, head: str, staged: StagedList, key: ContentKey) -> StagedList:

@@ -41,15 +41,13 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     If one commit conflicts, none is written, and the exit status is 3. `nessie resolve transplant
     REV|RANGE...` resolves conflicts one by one.
 
-    --ours and --behavior drop keep ours only if the key conflicts. Changes without a conflict are
-    applied. Unlike in a merge, an update or deletion (but not a rename) that the target has already
-    made conflicts. If both sides created a namespace, theirs is taken, even with --ours or
-    --behavior drop.
+    --ours and --behavior drop keep ours only for contents in conflict. Changes without a conflict
+    are applied. A commit whose changes the branch already has is skipped.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
         **WORDS_OF_MERGES,
-        "ours": "Keep the target branch's state of this key, if the key conflicts.",
+        "ours": "Keep the target branch's state of this content, if it conflicts.",
         "drop": "drop: keep ours if the key conflicts.",
         "message": "Only for a single commit. Default: each commit keeps its message.",
     }
