@@ -55,6 +55,7 @@ class TestOriginal(Plain):
     RENAMES = "D12: renames are taken for removals and additions"
     RETYPE = "0.99.0 cannot create a key again as another type in one commit; 0.108.5 can"
     SAME_CHANGE = "D18: the same change on both sides is a conflict"
+    TAKEN = "a commit cannot move a content to a key that another content leaves"
     TIME = (
         "the time that it looks for is finer than the one that it tells: a commit is found a"
         " microsecond later"
@@ -73,6 +74,8 @@ class TestOriginal(Plain):
         "test_only_equal_changes_create_no_commit": SAME_CHANGE,
         "test_the_same_change_on_both_sides_does_not_conflict": SAME_CHANGE,
         "test_the_same_rename_on_both_sides_does_not_conflict": RENAMES,
+        "test_a_swap_is_reverted_with_both_ids": TAKEN,
+        "test_a_renamed_table_takes_its_key_back_from_another_table": TAKEN,
         "test_every_combination_of_changes_under_normal[remove-remove-the same change-None]": SAME_CHANGE,
         "test_times_are_resolved": TIME,
         "test_invalid_behaviors_are_refused[twice]": FAULT,

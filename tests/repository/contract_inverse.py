@@ -87,5 +87,11 @@ class Inverses:
         assert conflict.actual == catalog.repository.content("main", key("a"))
         kept = inverse_of(catalog, hash_, KeyBehavior(key("a"), MergeBehavior.DROP))
         assert (kept.conflicts, kept.edits) == ((), {})
+
+    def test_a_renamed_table_takes_its_key_back_from_another_table(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        moved = catalog.repository.content("main", key("a"))
+        hash_ = rename(catalog, "a", "b")
+        catalog.write("main", {"a": 5})
         revert(catalog, hash_, KeyBehavior(key("a"), MergeBehavior.FORCE))
         assert catalog.repository.contents("main", [key("a"), key("b")]) == {key("a"): moved}
