@@ -1,4 +1,4 @@
-"""The inverse of commits: a three-way merge of contents, with the states read from a repository.
+"""The inverse of commits, as a three-way merge of contents.
 
 The base is the state after the commits, theirs is the state before them, and ours is HEAD. This
 module reads the changes of the commits, and their keys on HEAD. It reads the difference between the

@@ -1,4 +1,4 @@
-"""The revert of a commit or a range: its inverse relative to HEAD, as operations of a commit."""
+"""The revert of a commit or a range, as operations relative to HEAD."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def operations_of(
 
 
 def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) -> Revert:
-    """Commits the inverse of commits, with the metadata, the behaviors and the dry run of options.
+    """Commits the inverse of commits, with metadata, behaviors and `dry_run` of options.
 
     If other commits change the same keys meanwhile, the inverse is computed again. Raises as
     `operations_of` does.

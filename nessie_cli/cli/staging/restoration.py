@@ -1,4 +1,4 @@
-"""The restoration of contents: which keys get which contents, and which contents are in the way.
+"""The restoration of contents, and the contents that are in the way.
 
 A content is found by its id. If it has another key now, its rename is undone, so it never has two
 keys. Staged operations count as part of the branch.
