@@ -141,6 +141,18 @@ def test_swapped_keys_are_restored_together_and_refused_alone(nessie, catalog) -
     assert {name: catalog.repository.content("main", key(name)) for name in TABLES} == before
 
 
+def test_a_content_that_a_revert_deletes_at_the_key_of_a_renamed_one_is_listed(
+    nessie, catalog
+) -> None:
+    catalog.rename("main", "db.orders", "db.moved")
+    catalog.create("main", "db.orders", 5)
+    ran = nessie("revert", "HEAD~1", "--theirs", "db.orders", "--dry-run")
+    assert ran.lines[:2] == [
+        "rename     db.moved  db.orders",
+        "delete     db.orders  iceberg-table",
+    ]
+
+
 def test_a_replaced_content_is_named_when_it_is_deleted(nessie, catalog) -> None:
     nessie("content", "replace", "db.orders", "--type", "namespace", "-m", "x")
     ran = nessie("restore", "db.orders", "-s", "v1")

@@ -121,12 +121,20 @@ def changes_of(staged: StagedList) -> list[StagedChange]:
         key, is_moved = str(item.key), item.key in moved
         if is_moved:
             found[key, is_moved] = StagedChange("rename", key, str(moved[item.key]))
+        if item.key in targets and item.seen and not is_moved and _is_another(item):
+            found[key, False] = StagedChange("delete", key, type_label(item.seen.type_name))
         if item.key in targets or (is_moved and isinstance(item.operation, Delete)):
             continue
         # Another content may be created under the old key of a rename.
         verb = "create" if is_moved else "replace" if (key, False) in found else _verb(item)
         found[key, False] = StagedChange(verb, key, _type(item))
     return list(found.values())
+
+
+def _is_another(item: Staged) -> bool:
+    """Returns whether a Put gives a key another content than the one that it has."""
+    put = item.operation
+    return isinstance(put, Put) and item.seen is not None and put.content.id != item.seen.id
 
 
 def _verb(item: Staged) -> str:
