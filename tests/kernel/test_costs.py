@@ -10,11 +10,13 @@ import pytest
 
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.ancestry import AncestryIndex
+from nessie_cli.kernel.content_rules import ContentRules
+from nessie_cli.kernel.decisions import Outcome, Sides, ThreeWay
 from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import build, edit
-from nessie_cli.kernel.forms import NO_COMMIT, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, record_of
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import CommitMeta
+from nessie_cli.model import CommitMeta, IcebergTable, MergeBehavior
 from tests.kernel.heap import Heap, record
 
 SMALL, LARGE = 1_000, 100_000
@@ -23,7 +25,7 @@ SMALL, LARGE = 1_000, 100_000
 class Tree:
     """A stored tree of this many keys."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, record: Callable[[int], bytes] = record) -> None:
         self.heap = Heap()
         self.keys = [b"warehouse\x00db%03d\x00table-%06d" % (n // 100, n) for n in range(size)]
         objects = self.heap.objects()
@@ -115,6 +117,49 @@ def test_merge(grown: Tree, some: list[bytes], count: int) -> None:
     reads, writes = grown.cost(merge)
     assert reads <= 4 * count * grown.levels + 1
     assert writes <= count * grown.levels
+
+
+def merge_contents(objects: Objects, base: Id, target: Id, source: Id) -> Outcome:
+    changes = [ThreeWay(*states) for states in tree.three_way(objects, base, target, source)]
+    sides = Sides(base, target, changes, NO_COMMIT, NO_COMMIT)
+    rules = ContentRules(objects, (), MergeBehavior.NORMAL)
+    outcome = rules.apply(objects, sides, validate_namespaces=False)
+    edit(objects, target, outcome.edits)
+    return outcome
+
+
+def content(number: int, value: int = 0) -> bytes:
+    """Returns a record with a content id of its own."""
+    return record_of(IcebergTable.payload, number.to_bytes(16, "big"), value.to_bytes(32, "big"))
+
+
+@pytest.fixture(scope="module", params=[SMALL, LARGE])
+def contents(request: pytest.FixtureRequest) -> Tree:
+    return Tree(request.param, content)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_merge_of_contents(contents: Tree, count: int, renamed: bool) -> None:
+    """The differences of ours are read only if a content moved or is new."""
+    number = {key: n for n, key in enumerate(contents.keys)}
+    some = random.Random(4).sample(contents.keys, 300)
+    theirs: dict[bytes, bytes | None] = {}
+    for key in some[:count]:
+        if renamed:
+            theirs[key], theirs[key + b"!"] = None, content(number[key])
+        else:
+            theirs[key] = content(number[key], 1)
+    ours: dict[bytes, bytes | None] = {key: content(number[key], 2) for key in some[100:]}
+    source, target = contents.changed(theirs), contents.changed(ours)
+    outcomes: list[Outcome] = []
+    reads, _ = contents.cost(
+        lambda objects: outcomes.append(merge_contents(objects, contents.root, target, source))
+    )
+    assert outcomes[0].edits == theirs
+    differences = 2 * count + (len(ours) if renamed and count else 0)
+    assert reads <= 4 * differences * (contents.levels + 2) + 1
+    assert renamed or reads <= 60 * contents.levels
 
 
 def test_listing_a_prefix(grown: Tree) -> None:
