@@ -1,4 +1,4 @@
-"""Three-way merge of contents: from base, ours and theirs, the key and the value of each content.
+"""Three-way merge of contents: the key and the value of each are merged independently.
 
 A content is found by its id, so it is one thing under whatever key: a rename on one side and a
 change on the other combine, and a decision is for a content with all its keys.

@@ -99,7 +99,7 @@ def meta_of_transplant(
 
 
 def refuse_unknown(repository: Repository, options: DecisionOptions, states: Iterable[str]) -> None:
-    """Raises `InvalidInput` for a decision about a key that exists in none of the states (hashes).
+    """Raises `InvalidInput` for a decision about a key that no state (hash) contains.
 
     The repository refuses decisions about contents that the source does not change.
     """
