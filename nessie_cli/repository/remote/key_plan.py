@@ -1,9 +1,10 @@
 """Merges per content on servers that merge key by key.
 
 For such a server a rename is a deletion and a creation, so a merge can lose a change of a renamed
-content, or give it two keys. A merge in which contents moved is therefore computed here, by the
-kernel's rules on the keys that differ. Its result is sent as decisions per key. If that is not
-possible, it is refused before anything is written.
+content, or give it two keys. The original server (0.99.0, 0.108.5) even loses a content that the
+source only renamed: it takes the unchanged value for no change. A merge in which contents moved is
+therefore computed here, by the kernel's rules on the keys that differ. Its result is sent as
+decisions per key. If that is not possible, it is refused before anything is written.
 
 The server can move on between this and the merge: it has no compare-and-swap for merges.
 """
@@ -84,7 +85,8 @@ def plan(session: Session, combination: Combination, *, is_refused: bool = False
     options, sources = combination.options, combination.sources
     if options.per_key or sources[-1] == NO_ANCESTOR:
         return None
-    if not (is_refused or options.behaviors or _has_moved(session, combination)):
+    has_decisions = bool(options.behaviors) or options.default_behavior is not NORMAL
+    if not (is_refused or has_decisions or _has_moved(session, combination)):
         return None
     if combination.is_transplant:
         base = commit_at(session, sources[0]).parent
@@ -121,10 +123,11 @@ def _has_moved(session: Session, combination: Combination) -> bool:
 
 
 class _Step(NamedTuple):
-    """A merge, or one commit of a transplant: its changes, the target before, and the outcome."""
+    """A merge, or one commit of a transplant: its changes, the states before, and the outcome."""
 
     source: str
     changes: Sequence[ThreeWay]
+    base: Records
     ours: Records
     outcome: Outcome
 
@@ -174,7 +177,7 @@ class _Replay:
             )
             # The server checks the namespaces: those that did not change are not read here.
             outcome = rules.apply(self._objects, sides, validate_namespaces=False)
-            step = _Step(source, changes, ours, outcome)
+            step = _Step(source, changes, base, ours, outcome)
             yield step
             base, ours = _edited(base, {c.key: c.after for c in changes}), step.after
         rules.check_used(outcome, is_transplant=is_transplant)
@@ -280,8 +283,9 @@ class _Replay:
         for step in self._steps:
             self._check_other_keys(step)
             decided |= {key: d.behavior for key, d in step.outcome.details.items()}
+            at_base = {content_id_of(record): (key, record) for key, record in step.base.items()}
             for change in step.changes:
-                choices = self._choices(change, step.after.get(change.key))
+                choices = self._choices(change, step.after.get(change.key), at_base)
                 if not choices:
                     raise self._refusal(step, change.key)
                 earlier = allowed.get(change.key, choices)
@@ -295,19 +299,30 @@ class _Replay:
             chosen.append(min(choices, key=lambda choice: preferred.index(choice.behavior)))
         return [each for each in chosen if each.behavior is not default or each.resolved]
 
-    def _choices(self, change: ThreeWay, result: bytes | None) -> list[KeyBehavior]:
-        """The decisions about a changed key with a result."""
+    def _choices(
+        self,
+        change: ThreeWay,
+        result: bytes | None,
+        at_base: Mapping[bytes, tuple[bytes, bytes]],
+    ) -> list[KeyBehavior]:
+        """The decisions about a changed key with a result.
+
+        `at_base` are the keys and records of contents at the base, by content id.
+        """
         name = decode_key(change.key)
         before, ours, theirs = change.before, change.target, change.after
         are_namespaces = before is None and is_namespace(ours) and is_namespace(theirs)
         is_clean = ours == before or are_namespaces
-        # A transplant drops only keys in conflict.
-        dropped = theirs if self._combination.is_transplant and is_clean else ours
         choices = []
+        origin = at_base.get(content_id_of(theirs)) if theirs is not None else None
+        is_renamed = origin is not None and origin[0] != change.key
         if result == theirs:
-            choices += [KeyBehavior(name, NORMAL)] if is_clean else []
-            choices.append(KeyBehavior(name, FORCE))
-        if result == dropped:
+            if is_clean and not is_renamed:
+                choices.append(KeyBehavior(name, NORMAL))
+            if not (is_renamed and origin and origin[1] == theirs):
+                choices.append(KeyBehavior(name, FORCE))
+        # A transplant drops only keys in conflict.
+        if result == ours and not (self._combination.is_transplant and is_clean):
             choices.append(KeyBehavior(name, DROP))
         if (
             not choices
@@ -335,12 +350,12 @@ class _Replay:
             result, ours, theirs = (_key_of(side, content_id) for side in sides)
             if ours and (line := self._rename_line(result, ours, theirs)):
                 return self._error(
-                    f"{decode_key(ours).plain} was renamed on one side, and the other side changed"
-                    f" it as well. Hint: rename it on the other branch first: {line}"
+                    f"it cannot merge {decode_key(ours).plain}, which has another key on the"
+                    f" other branch. Hint: give it the same key first: {line}"
                 )
         return self._error(
-            f"the result for {decode_key(key).plain} cannot be expressed per key. Hint: rename or"
-            " delete its content on the branch first, then try again"
+            f"it cannot give {decode_key(key).plain} the result of this merge. Hint: make this"
+            " change by a commit first, then try again"
         )
 
     def _rename_line(self, result: bytes | None, ours: bytes, theirs: bytes | None) -> str | None:
@@ -360,13 +375,13 @@ class _Replay:
             for step in self._steps
         )
         return self._error(
-            f"commits of the range need different decisions about {decode_key(key).plain}. Hint:"
+            f"one transplant cannot have different decisions about {decode_key(key).plain}. Hint:"
             f" transplant one commit after the other: {picks}"
         )
 
     def _error(self, reason: str) -> ReferenceConflict:
         return ReferenceConflict(
-            f"server {self._session.transport.url} merges key by key: {reason}",
+            f"server {self._session.transport.url} merges key by key, so {reason}",
             reference=self._combination.target.name,
             head=self._combination.target.hash,
         )
