@@ -82,6 +82,7 @@ class Plain(Served):
             RENAMES,
         ),
         "test_a_change_that_ours_has_is_skipped": SKIPPED,
+        "test_a_merge_without_changes_is_recorded": "a merge without changes is not recorded",
         "test_decisions_are_for_a_commit_and_a_content": (
             "a transplant has one decision for each key"
         ),
