@@ -52,7 +52,6 @@ class TestOriginal(Plain):
     FAULT = "a bug of the original: it answers 500"
     ID = "D14: a resolved content takes the id that it is given"
     ORPHAN = "D11: a key may be left without its namespace"
-    NAMESPACES = "a namespace of both sides is that of ours, and is not listed"
     RENAMES = "D12: a content gets two keys, or is lost if the source renamed it"
     RETYPE = "0.99.0 cannot create a key again as another type in one commit; 0.108.5 can"
     SAME_CHANGE = "D18: the same change on both sides is a conflict"
@@ -70,9 +69,7 @@ class TestOriginal(Plain):
         "test_a_resolved_content_cannot_change_the_id": ID,
         "test_a_dropped_namespace_does_not_exist_for_its_keys": ORPHAN,
         "test_the_predecessor_of_the_first_commit_is_the_empty_history": FAR,
-        "test_a_namespace_of_both_sides_is_that_of_theirs": NAMESPACES,
         "test_force_edits_only_keys_that_the_source_changed": SAME_CHANGE,
-        "test_a_merge_without_changes_is_recorded": SAME_CHANGE,
         "test_forcing_a_rename_keeps_one_content_at_one_key": RENAMES,
         "test_renames_are_transplanted": RENAMES,
         "test_merging_the_empty_history_changes_nothing": EMPTY_SOURCE,

@@ -82,6 +82,10 @@ class Plain(Served):
             RENAMES,
         ),
         "test_a_change_that_ours_has_is_skipped": SKIPPED,
+        "test_a_namespace_of_both_sides_is_that_of_theirs": "such a namespace is not listed",
+        "test_a_namespace_that_is_still_needed_can_be_kept": (
+            "a conflict of namespaces comes before those of keys, without a result"
+        ),
         "test_a_merge_without_changes_is_recorded": "a merge without changes is not recorded",
         "test_decisions_are_for_a_commit_and_a_content": (
             "a transplant has one decision for each key"
