@@ -114,6 +114,7 @@ def describe(
                 theirs_key=decode_key(c.theirs_key) if c.theirs_key else None,
                 is_ambiguous=c.is_ambiguous,
                 commit=c.commit.hex() if c.commit else None,
+                other_key=decode_key(c.other_key) if c.other_key else None,
             )
         )
     return tuple(described)

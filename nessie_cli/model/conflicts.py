@@ -46,7 +46,8 @@ class Conflict(Struct, frozen=True):
     In a merge per content, `key` is its key on ours, else on theirs. `base_key` and `theirs_key`
     are its keys there, None if it is absent. `is_ambiguous` is whether the key names another
     content in conflict as well, so that a decision must use `content_id`. `commit` is the
-    transplanted commit.
+    transplanted commit. `other_key` is set if the merge would give a content a second key: it is
+    the key that has the content already.
     """
 
     type: ConflictType
@@ -63,3 +64,4 @@ class Conflict(Struct, frozen=True):
     theirs_key: ContentKey | None = None
     is_ambiguous: bool = False
     commit: str | None = None
+    other_key: ContentKey | None = None

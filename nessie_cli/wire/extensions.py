@@ -12,6 +12,7 @@ extensions are:
 * `POST trees/{ref}/rename?name=`, `GET reflog`, `GET divisions`;
 * `key=` for a log: only the commits of this key, without reading the others;
 * the settings of the repository, as a configuration object;
+* `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;
 * the height of a commit in a log, the renames behind a merge conflict, unknown contents.
 """
 

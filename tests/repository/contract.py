@@ -14,7 +14,12 @@ import pytest
 from nessie_cli.repository.base import Repository
 from tests.repository.contract_commits import Commits
 from tests.repository.contract_conflicts import Conflicts, Namespaces
-from tests.repository.contract_contents import Contents, ContentTransplants, RandomContents
+from tests.repository.contract_contents import (
+    Contents,
+    ContentTransplants,
+    KeysOfContents,
+    RandomContents,
+)
 from tests.repository.contract_expectations import Expectations
 from tests.repository.contract_inverse import Inverses
 from tests.repository.contract_key_log import KeyLog
@@ -41,6 +46,7 @@ PARTS = (
     Contents,
     ContentTransplants,
     RandomContents,
+    KeysOfContents,
     Transplants,
     Expectations,
     TransplantConflicts,
@@ -68,6 +74,7 @@ class RepositoryContract(
     Contents,
     ContentTransplants,
     RandomContents,
+    KeysOfContents,
     Transplants,
     Expectations,
     TransplantConflicts,

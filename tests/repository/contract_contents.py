@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -507,6 +509,77 @@ class ContentTransplants:
         dry = catalog.transplant_contents(commits, dry_run=True)
         assert listed(dry) == {"old": ("NORMAL", 1, None), "new": ("NORMAL", None, 2)}
         assert listed(catalog.transplant_contents(commits)) == listed(dry)
+
+
+class KeysOfContents:
+    """The rules per key never give a content a second key."""
+
+    @pytest.mark.parametrize("by_key", [False, True])
+    @pytest.mark.parametrize("behavior", ["NORMAL", "FORCE", "DROP"])
+    @pytest.mark.parametrize("verb", ["merge", "transplant"])
+    def test_a_second_key_is_a_conflict(
+        self, catalog: Catalog, verb: str, behavior: str, *, by_key: bool
+    ) -> None:
+        content_id = begin(catalog)
+        created = catalog.rename("dev", "old", "theirs", 2)
+        catalog.rename("main", "old", "ours", 3)
+        before = catalog.numbers()
+        side = MergeBehavior(behavior)
+        options: dict[str, Any] = {"default_behavior": side}
+        if by_key:
+            options = {"behaviors": [behave(name, behavior) for name in ("old", "theirs")]}
+
+        def combine() -> None:
+            if verb == "merge":
+                catalog.merge("dev", **options)
+            else:
+                catalog.transplant([created], **options)
+
+        if (verb, behavior) == ("merge", "DROP"):
+            combine()
+            assert catalog.numbers() == before
+            return
+        with pytest.raises(MergeConflict) as refused:
+            combine()
+        (message,) = [c.message for c in refused.value.result.conflicts if c.key == key("theirs")]
+        assert message.endswith("its content id is that of key 'ours'")
+        assert catalog.numbers() == before
+        assert [e.content_id for e in catalog.repository.entries("main")].count(content_id) == 1
+
+    @pytest.mark.parametrize("verb", ["merge", "transplant"])
+    def test_force_edits_only_keys_that_the_source_changed(
+        self, catalog: Catalog, verb: str
+    ) -> None:
+        begin(catalog)
+        removed = catalog.write("dev", {"old": None})
+        catalog.rename("main", "old", "new")
+        if verb == "merge":
+            catalog.merge("dev", default_behavior=MergeBehavior.FORCE)
+        else:
+            catalog.transplant([removed], default_behavior=MergeBehavior.FORCE)
+        assert catalog.numbers() == {"aside": 1, "new": 1}
+
+    @pytest.mark.parametrize("seed", range(12))
+    def test_random_histories_have_no_second_key(self, catalog: Catalog, seed: int) -> None:
+        history = History(seed)
+        base = play(catalog, "main", {}, history.base)
+        catalog.branch("dev")
+        catalog.branch("end")
+        play(catalog, "main", base, history.ours)
+        play(catalog, "dev", base, history.theirs)
+        commits = catalog.hashes("dev")[: len(catalog.hashes("dev")) - len(catalog.hashes("end"))]
+        for side in MergeBehavior:
+            branches = (f"merged-{side}", f"picked-{side}")
+            for branch in branches:
+                catalog.branch(branch)
+            with suppress(ReferenceConflict):
+                catalog.merge("dev", branches[0], default_behavior=side)
+            for commit in reversed(commits):
+                with suppress(ReferenceConflict):
+                    catalog.transplant([commit], branches[1], default_behavior=side)
+            for branch in branches:
+                ids = [e.content_id for e in catalog.repository.entries(branch)]
+                assert len(set(ids)) == len(ids)
 
 
 class RandomContents:

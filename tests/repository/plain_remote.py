@@ -11,16 +11,17 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from nessie_cli.errors import InvalidInput
-from nessie_cli.model import NO_ANCESTOR, ReferenceType
+from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
+from nessie_cli.model import NO_ANCESTOR, KeyBehavior, MergeBehavior, ReferenceType
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.changes import CreateReference
+from nessie_cli.repository.changes import CreateReference, Merge
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
 from tests.repository.contract_division import Divides
 from tests.repository.servers import Servers
 from tests.repository.test_remote import Served
+from tests.repository.vocabulary import Catalog, behave, key, touched
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,8 @@ class Plain(Served):
         "only the former hashes of existing references are available, not who moved them, how, and"
         " what was deleted"
     )
-    RENAMES = "renames are neither reported nor followed"
+    RENAMES = "a rename is refused, unless the other branch made it as well"
+    SKIPPED = "skipped commits are not reported"
     SETTINGS = "there is no place for settings"
     LACKING: Mapping[str, str] = {
         "test_a_deleted_reference_can_be_restored_from_the_reflog": REFLOG,
@@ -59,14 +61,47 @@ class Plain(Served):
             "a content of an unknown type is refused"
         ),
         "test_heights_count_first_parents": "the height of a commit is not available",
+        **dict.fromkeys(
+            (
+                "test_a_creation_and_a_rename_conflict",
+                "test_a_deletion_of_a_renamed_content_conflicts_under_its_new_key",
+                "test_a_lost_claim_gives_the_content_its_other_key",
+                "test_a_new_content_at_the_old_key_is_not_a_rename",
+                "test_a_pick_follows_a_rename",
+                "test_a_rename_and_a_new_content_at_the_old_key_are_two_contents",
+                "test_a_rename_into_a_namespace_that_the_target_dropped_is_refused",
+                "test_a_renamed_and_changed_table_merges_if_the_target_did_not_change_it[rename only]",
+                "test_a_resolved_content_has_the_merged_key",
+                "test_forcing_a_rename_keeps_one_content_at_one_key",
+                "test_random_histories_merge_as_the_model",
+                "test_several_commits_are_listed_by_what_they_change_together",
+                "test_swapped_names_merge_with_changes",
+                "test_two_contents_claim_one_key",
+                "test_what_a_merge_changes_is_listed",
+            ),
+            RENAMES,
+        ),
+        "test_a_change_that_ours_has_is_skipped": SKIPPED,
+        "test_a_namespace_of_both_sides_is_that_of_theirs": "such a namespace is not listed",
+        "test_a_namespace_that_is_still_needed_can_be_kept": (
+            "a conflict of namespaces comes before those of keys, without a result"
+        ),
+        "test_a_merge_without_changes_is_recorded": "a merge without changes is not recorded",
+        "test_decisions_are_for_a_commit_and_a_content": (
+            "a transplant has one decision for each key"
+        ),
+        "test_deleted_on_target_and_renamed_on_source_conflicts": (
+            "a deletion does not conflict with a rename"
+        ),
+        "test_renamed_on_target_and_deleted_on_source_conflicts": (
+            "a deletion does not conflict with a rename"
+        ),
         "test_many_renames_combine_with_many_changes": RENAMES,
         "test_reflog_entries_have_committer_time_and_reason": REFLOG,
         "test_renames_to_different_keys_conflict": RENAMES,
         "test_setting_a_value_returns_the_previous_one": SETTINGS,
         "test_source_renamed_and_target_changed_combine": RENAMES,
-        "test_source_renamed_and_target_changed_is_one_conflict": RENAMES,
         "test_target_renamed_and_source_changed_combine": RENAMES,
-        "test_target_renamed_and_source_changed_is_one_conflict": RENAMES,
         "test_messages_of_many_tags_are_read_at_once": MESSAGES,
         "test_the_reflog_of_all_references_is_one_sequence": REFLOG,
         "test_the_reflog_has_every_move_newest_first": REFLOG,
@@ -78,9 +113,75 @@ class Plain(Served):
     @pytest.fixture(autouse=True)
     def carried(self, request: pytest.FixtureRequest) -> None:
         reason = self.LACKING.get(request.node.name) or self.LACKING.get(request.node.originalname)
-        follows = hasattr(request.node, "callspec") and request.node.callspec.params.get("follow")
-        if reason or follows:
-            pytest.skip(reason or self.RENAMES)
+        if reason:
+            pytest.skip(reason)
+
+    @pytest.mark.parametrize("value", [None, 2])
+    @pytest.mark.parametrize("side", ["ours", "theirs"])
+    def test_a_rename_that_cannot_be_merged_is_refused_and_can_be_made_first(
+        self, catalog: Catalog, side: str, value: int | None
+    ) -> None:
+        catalog.write("main", {"old": 1})
+        catalog.branch("dev")
+        renaming, changing = ("main", "dev") if side == "ours" else ("dev", "main")
+        catalog.rename(renaming, "old", "new")
+        catalog.write(changing, {"aside": 1} if value is None else {"old": value})
+        if side == "ours" and value is None:
+            catalog.merge_contents("dev")
+        else:
+            head = catalog.head()
+            for dry_run in (True, False):
+                with pytest.raises(
+                    ReferenceConflict, match=f"nessie --ref {changing} content rename old new"
+                ):
+                    catalog.merge_contents("dev", dry_run=dry_run)
+            with pytest.raises(ReferenceConflict, match="content rename"):
+                catalog.repository.draft(Merge("main", "dev")).answer()
+            assert catalog.head() == head
+            catalog.rename(changing, "old", "new")
+            catalog.merge_contents("dev")
+        assert catalog.numbers() == {"new": value or 1} | ({} if value else {"aside": 1})
+
+    @pytest.mark.parametrize("side", ["ours", "theirs"])
+    def test_a_transplant_over_a_rename_is_refused(self, catalog: Catalog, side: str) -> None:
+        catalog.write("main", {"old": 1})
+        catalog.branch("dev")
+        if side == "ours":
+            catalog.rename("main", "old", "new")
+            picked = catalog.write("dev", {"old": 2})
+            line = "nessie --ref main content rename new old"
+        else:
+            picked = catalog.rename("dev", "old", "new")
+            line = "nessie --ref main content rename old new"
+        before = catalog.numbers()
+        with pytest.raises(ReferenceConflict, match=line):
+            catalog.transplant_contents([picked])
+        assert catalog.numbers() == before
+
+    def test_a_decision_about_a_renamed_content_is_for_both_keys(self, catalog: Catalog) -> None:
+        catalog.write("main", {"old": 1})
+        catalog.branch("dev")
+        catalog.rename("dev", "old", "new", 2)
+        catalog.write("main", {"old": 3})
+        with pytest.raises(MergeConflict):
+            catalog.merge_contents("dev")
+        kept = catalog.merge_contents("dev", behaviors=[behave("old", "DROP")], dry_run=True)
+        assert touched(kept) == {"old": "DROP"}
+        catalog.merge_contents("dev", behaviors=[behave("old", "FORCE")])
+        assert catalog.numbers() == {"new": 2}
+
+    def test_a_range_with_two_decisions_about_a_content_is_refused(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        commits = [catalog.write("dev", {"a": 2}), catalog.write("dev", {"a": 3})]
+        catalog.write("main", {"a": 9})
+        sides = zip(commits, (MergeBehavior.DROP, MergeBehavior.FORCE), strict=True)
+        behaviors = [KeyBehavior(key("a"), side, commit=commit) for commit, side in sides]
+        with pytest.raises(ReferenceConflict, match="one commit after the other"):
+            catalog.transplant_contents(commits, behaviors=behaviors)
+        catalog.transplant_contents(commits[:1], behaviors=behaviors[:1])
+        catalog.transplant_contents(commits[1:], behaviors=behaviors[1:])
+        assert catalog.numbers() == {"a": 3}
 
 
 class TestPlain(Plain, Divides):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from nessie_cli import connect
-from nessie_cli.errors import NotAllowed
+from nessie_cli.errors import MergeConflict, NotAllowed
 from nessie_cli.model import CommitMeta, MergeBehavior, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import (
@@ -26,7 +26,7 @@ from nessie_cli.server.auth.identity import Caller
 from nessie_cli.server.auth.policy import Policy
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import Question, Rules, read_rules
-from tests.repository.vocabulary import Catalog, put, table
+from tests.repository.vocabulary import Catalog, delete, key, put, table
 
 ALL_BUT_COMMITS_TO_MAIN = b"r = \"!(ref == 'main' && op == 'COMMIT_CHANGE_AGAINST_REFERENCE')\""
 ONLY_DASH = b"r = \"ref == '-' || ref == 'dev'\""
@@ -138,3 +138,38 @@ def test_protection_of_main_refuses_a_commit_to_dash(repository: Repository) -> 
     assert repository.reference("main") == before
     assert repository.merge("-", "dev").applied
     assert [one.name for one in repository.references(ReferenceType.BRANCH)] == ["dev", "main"]
+
+
+@pytest.mark.parametrize("per_key", [False, True])
+def test_a_merge_hides_other_keys_of_a_conflict(*, per_key: bool) -> None:
+    with connect("memory:") as repository:
+        catalog = Catalog(repository)
+        created = catalog.write("main", {"old": 1})
+        catalog.branch("dev")
+        renamed = catalog.content("dev", "old")
+        catalog.commit("dev", delete("old"), put("secret", renamed))
+        change = Transplant("dev", [created], MergeOptions(per_key=per_key))
+        with pytest.raises(MergeConflict) as refused:
+            repository.draft(change).answer()
+        assert "secret" in str(refused.value.conflicts)
+        rights = Rights(Caller("ada"), read_rules(b"r = \"path != 'secret'\""), 2)
+        policy = Policy(rights, AuthorizedRepository(repository, rights), "main")
+        shown = policy.shown_conflict(change, refused.value)
+        assert "secret" not in str([c for c in shown.conflicts if c.key != key("secret")])
+        assert "secret" not in str(shown.result)
+
+
+def test_a_merge_hides_the_places_of_its_results() -> None:
+    with connect("memory:") as repository:
+        catalog = Catalog(repository)
+        catalog.write("main", {"old": 1})
+        catalog.branch("dev")
+        catalog.write("dev", {"old": 2})
+        catalog.rename("main", "old", "new")
+        change = Merge("main", "dev", MergeOptions(dry_run=True))
+        answer = repository.draft(change).answer()
+        assert [d.source_at and d.source_at.key for d in answer.details] == [key("old")]
+        rights = Rights(Caller("ada"), read_rules(b"r = \"path != 'old'\""), 2)
+        policy = Policy(rights, AuthorizedRepository(repository, rights), "main")
+        (detail,) = policy.shown(change, answer).details
+        assert (detail.key, detail.source_at, detail.result_at) == (key("new"), None, None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from nessie_cli.errors import CommitNotFound
 from nessie_cli.model import NO_ANCESTOR, LogEntry
@@ -55,6 +56,14 @@ def commit_at(session: Session, hash_: str) -> LogEntry:
             "this is the beginning of the history: there is no commit", NO_ANCESTOR
         )
     return log_page(session, hash_, 1, operations=True)[0]
+
+
+def entries_of(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
+    """These commits in order, with their operations; by one request if they are neighbours."""
+    found = list(islice(log(session, hashes[-1], operations=True), len(hashes)))[::-1]
+    if [entry.hash for entry in found] == list(hashes):
+        return found
+    return [next(iter(log(session, hash_, operations=True))) for hash_ in hashes]
 
 
 def _with_operations(entry: LogEntry) -> LogEntry:

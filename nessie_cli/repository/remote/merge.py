@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from msgspec import structs
@@ -36,7 +35,7 @@ from nessie_cli.repository.remote.diagnosis import (
     with_details,
     with_namespaces,
 )
-from nessie_cli.repository.remote.history import commit_at, log
+from nessie_cli.repository.remote.history import commit_at, entries_of
 from nessie_cli.repository.remote.once import Sent, send_once
 from nessie_cli.repository.remote.session import Session
 from nessie_cli.wire import answers
@@ -148,7 +147,7 @@ def _details(
     if not options.per_key and session.server.extensions:
         return _of_contents(session, answer.details, at_target, options, by_key)
     if options.any_order and len(sources) > 1 and keys:
-        _, at_source = _of_commits(session, reversed(_entries(session, sources)), keys)
+        _, at_source = _of_commits(session, reversed(entries_of(session, sources)), keys)
     else:
         at_source = contents(session, sources[-1], keys) if keys else {}
     resolved = {behavior.key: behavior.resolved for behavior in options.behaviors}
@@ -301,15 +300,7 @@ def _both_sides(
     """
     if base is not None:
         return contents(session, base, keys), contents(session, sources[-1], keys)
-    return _of_commits(session, _entries(session, sources), keys)
-
-
-def _entries(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
-    """Returns the transplanted commits in order, with their operations."""
-    found = list(islice(log(session, hashes[-1], operations=True), len(hashes)))[::-1]
-    if [entry.hash for entry in found] == list(hashes):
-        return found
-    return [next(iter(log(session, hash_, operations=True))) for hash_ in hashes]
+    return _of_commits(session, entries_of(session, sources), keys)
 
 
 def _of_commits(

@@ -7,16 +7,19 @@ Conflicts and answers get their details as on our servers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from heapq import merge as merge_sorted
 from itertools import islice, pairwise
 from typing import Any
 
+from msgspec import structs
+
 from nessie_cli.errors import (
     CommitNotFound,
     InvalidInput,
+    MergeConflict,
     NotAllowed,
     OutcomeUnknown,
     ReferenceConflict,
@@ -51,6 +54,7 @@ from nessie_cli.repository.remote.commit import CommitRequest, commit_result
 from nessie_cli.repository.remote.contents import contents, entries
 from nessie_cli.repository.remote.diagnosis import check_commit, diagnosed
 from nessie_cli.repository.remote.history import commit_at, log_down_to
+from nessie_cli.repository.remote.key_plan import Combination, plan
 from nessie_cli.repository.remote.lost import is_commit_of, look_up_outcome, run_of, state_after
 from nessie_cli.repository.remote.merge import completed, with_current_namespaces
 from nessie_cli.repository.remote.revisions import existing
@@ -227,6 +231,13 @@ def merge(session: Session, branch: str, source: Reference, options: MergeOption
         done := _committed(session, target, options.request_id, options.expected_hash)
     ):
         return _merge_of(session, target, done.reference.hash, options)
+    combination = Combination(target, [source.hash], options, is_transplant=False, source=source)
+    return _planned(session, combination, _send_merge)
+
+
+def _send_merge(session: Session, combination: Combination, options: MergeOptions) -> MergeResult:
+    source = combination.source
+    assert source is not None
     body: dict[str, Any] = {
         "fromRefName": source.name or "DETACHED",
         "fromHash": source.hash,
@@ -238,7 +249,7 @@ def merge(session: Session, branch: str, source: Reference, options: MergeOption
         body["commitMeta"] = (
             with_request_id(meta, options.request_id) if options.request_id else meta
         )
-    return _combine(session, "merge", target, body, sources=[source.hash], options=options)
+    return _combine(session, "merge", combination, body, options)
 
 
 def transplant(
@@ -256,14 +267,41 @@ def transplant(
         raise CommitNotFound(f"Commit '{NO_ANCESTOR}' not found", NO_ANCESTOR)
     if options.any_order and not _are_neighbours(session, hashes):
         raise session.too_old("transplant commits that are not neighbours")
+    combination = Combination(target, hashes, options, is_transplant=True)
+    return _planned(session, combination, _send_transplant)
+
+
+def _send_transplant(
+    session: Session, combination: Combination, options: MergeOptions
+) -> MergeResult:
     body: dict[str, Any] = {
-        "fromRefName": target.name,
-        "hashesToTransplant": hashes,
+        "fromRefName": combination.target.name,
+        "hashesToTransplant": combination.sources,
         **merge_body(options),
     }
     if options.meta is not None:
         body["message"] = options.meta.message
-    return _combine(session, "transplant", target, body, sources=hashes, options=options)
+    return _combine(session, "transplant", combination, body, options)
+
+
+def _planned(
+    session: Session,
+    combination: Combination,
+    send: Callable[[Session, Combination, MergeOptions], MergeResult],
+) -> MergeResult:
+    """Sends a merge or transplant, if necessary with decisions per key that follow renames."""
+    planned = plan(session, combination)
+    try:
+        result = send(session, combination, planned.options if planned else combination.options)
+    except MergeConflict:
+        # The same rename on both sides shows only in a conflict.
+        planned = None if planned else plan(session, combination, is_refused=True)
+        if planned is None:
+            raise
+        result = send(session, combination, planned.options)
+    if planned is None or not result.details:
+        return result
+    return structs.replace(result, details=planned.details)
 
 
 def _are_neighbours(session: Session, hashes: Sequence[str]) -> bool:
@@ -278,12 +316,11 @@ def _check_options(session: Session, options: MergeOptions) -> None:
 def _combine(
     session: Session,
     verb: str,
-    target: Reference,
+    combination: Combination,
     body: dict[str, Any],
-    *,
-    sources: Sequence[str],
     options: MergeOptions,
 ) -> MergeResult:
+    target, sources = combination.target, combination.sources
     path = (
         f"trees/{segment(f'{target.name}@{options.expected_hash or target.hash}')}/history/{verb}"
     )

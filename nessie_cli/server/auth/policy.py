@@ -13,7 +13,18 @@ from typing import Any
 from msgspec import structs
 
 from nessie_cli.errors import MergeConflict
-from nessie_cli.model import ContentKey, Delete, MergeResult, Operation, Put
+from nessie_cli.kernel.conflicts import conflict_text
+from nessie_cli.model import (
+    Conflict,
+    ContentKey,
+    ContentPlace,
+    Delete,
+    MergeDetail,
+    MergeResult,
+    Operation,
+    Put,
+    Rename,
+)
 from nessie_cli.repository.changes import (
     AssignReference,
     Change,
@@ -94,19 +105,67 @@ class Policy:
         """Returns an answer with those keys of a merge that the caller may know on a side."""
         if not isinstance(change, Merge | Transplant) or not isinstance(answer, MergeResult):
             return answer
-        sides = (self._source_of(change), self._name(change.branch))
-        may = self._rights.may_somehow
         known = [
-            one
-            for one in answer.details
-            if any(may(rules.READ_CONTENT_KEY, side, one.key) for side in sides)
+            self._shown_detail(change, detail)
+            for detail in answer.details
+            if self._may_know(change, detail.key)
         ]
         return structs.replace(answer, details=tuple(known))
 
+    def _may_know(self, change: Merge | Transplant, key: ContentKey) -> bool:
+        """Returns whether the caller may know a key on either side of a merge."""
+        return any(
+            self._rights.may_somehow(rules.READ_CONTENT_KEY, side, key)
+            for side in (self._source_of(change), self._name(change.branch))
+        )
+
+    def _shown_detail(self, change: Merge | Transplant, detail: MergeDetail) -> MergeDetail:
+        """Returns a detail without those other keys that the caller may not know."""
+
+        def place(at: ContentPlace | None) -> ContentPlace | None:
+            return at if at is not None and self._may_know(change, at.key) else None
+
+        conflict = detail.conflict
+        return structs.replace(
+            detail,
+            conflict=conflict and self._shown_conflict(change, conflict),
+            source_at=place(detail.source_at),
+            result_at=place(detail.result_at),
+        )
+
+    def _shown_conflict(self, change: Merge | Transplant, conflict: Conflict) -> Conflict:
+        """Returns a conflict without those keys that the caller may not know."""
+
+        def shown(key: ContentKey | None) -> ContentKey | None:
+            return key if key is not None and self._may_know(change, key) else None
+
+        def rename(side: Rename | None) -> Rename | None:
+            return side if side is not None and shown(side.old) and shown(side.new) else None
+
+        renames = {"source_rename": conflict.source_rename, "target_rename": conflict.target_rename}
+        hidden = any(side is not None and rename(side) is None for side in renames.values())
+        hidden = hidden or (conflict.other_key is not None and shown(conflict.other_key) is None)
+        return structs.replace(
+            conflict,
+            # The message names the other keys.
+            message=conflict_text(conflict.type, conflict.key)
+            if hidden and conflict.key
+            else conflict.message,
+            base_key=shown(conflict.base_key),
+            theirs_key=shown(conflict.theirs_key),
+            other_key=shown(conflict.other_key),
+            source_rename=rename(conflict.source_rename),
+            target_rename=rename(conflict.target_rename),
+        )
+
     def shown_conflict(self, change: Change, conflict: MergeConflict) -> MergeConflict:
-        """Returns a conflict with those keys in its result that the caller may know."""
+        """Returns a conflict with those keys that the caller may know."""
+        if not isinstance(change, Merge | Transplant):
+            return conflict
         return MergeConflict(
-            conflict.message, conflict.conflicts, self.shown(change, conflict.result)
+            conflict.message,
+            [self._shown_conflict(change, each) for each in conflict.conflicts],
+            self.shown(change, conflict.result),
         )
 
     def may_choose_location(self, branch: str, key: ContentKey, content_type: str) -> bool:

@@ -1,0 +1,406 @@
+"""Merges per content on servers that merge key by key.
+
+For such a server a rename is a deletion and a creation, so a merge can lose a change of a renamed
+content, or give it two keys. The original server (0.99.0, 0.108.5) even loses a content that the
+source only renamed: it takes the unchanged value for no change. A merge in which contents moved is
+therefore computed here, by the kernel's rules on the keys that differ. Its result is sent as
+decisions per key. If that is not possible, it is refused before anything is written.
+
+The server can move on between this and the merge: it has no compare-and-swap for merges.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import structs
+
+from nessie_cli.errors import MergeConflict, ReferenceConflict
+from nessie_cli.kernel.committing import parse_content_id
+from nessie_cli.kernel.conflicts import describe, merge_message
+from nessie_cli.kernel.content_rules import ContentRules
+from nessie_cli.kernel.decisions import Detail, Outcome, Sides, ThreeWay
+from nessie_cli.kernel.edit import build
+from nessie_cli.kernel.forms import content_id_of
+from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.namespaces import is_namespace
+from nessie_cli.kernel.objects import Objects
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    Conflict,
+    Content,
+    ContentKey,
+    KeyBehavior,
+    MergeBehavior,
+    MergeDetail,
+    MergeResult,
+    Put,
+    Reference,
+    ReferenceType,
+)
+from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.repository.remote.ancestry import Ancestry
+from nessie_cli.repository.remote.contents import diff
+from nessie_cli.repository.remote.diagnosis import changes_since
+from nessie_cli.repository.remote.history import commit_at, entries_of
+from nessie_cli.repository.remote.key_history import last_changes
+from nessie_cli.repository.remote.session import Session
+
+NORMAL, FORCE, DROP = MergeBehavior.NORMAL, MergeBehavior.FORCE, MergeBehavior.DROP
+Records = Mapping[bytes, bytes]
+"""The records of the keys that exist."""
+
+
+class Combination(NamedTuple):
+    """A merge of one source, or a transplant of several, into a branch at `target.hash`.
+
+    `source` is the reference of a merge.
+    """
+
+    target: Reference
+    sources: Sequence[str]
+    options: MergeOptions
+    is_transplant: bool
+    source: Reference | None = None
+
+
+class KeyPlan(NamedTuple):
+    """The options to send, and the details of the answer."""
+
+    options: MergeOptions
+    details: tuple[MergeDetail, ...]
+
+
+def plan(session: Session, combination: Combination, *, is_refused: bool = False) -> KeyPlan | None:
+    """Returns how to send a merge per content; None if the server needs no other options.
+
+    Costs one diff, unless contents moved, decisions are given, or the server refused the merge
+    already (`is_refused`). Raises `MergeConflict` for conflicts of moved contents, and
+    `ReferenceConflict` if the server cannot merge them.
+    """
+    options, sources = combination.options, combination.sources
+    if options.per_key or sources[-1] == NO_ANCESTOR:
+        return None
+    has_decisions = bool(options.behaviors) or options.default_behavior is not NORMAL
+    if not (is_refused or has_decisions or _has_moved(session, combination)):
+        return None
+    if combination.is_transplant:
+        base = commit_at(session, sources[0]).parent
+    else:
+        base = Ancestry(session).merge_base(combination.target.hash, sources[-1])
+        if base in (NO_ANCESTOR, sources[-1]):
+            return None
+    replay = _Replay(session, combination, base)
+    has_other_names = any(given.content_id or given.commit for given in options.behaviors)
+    if not replay.has_moved and not has_other_names:
+        return None
+    replay.check_conflicts()
+    return KeyPlan(
+        structs.replace(options, behaviors=replay.behaviors()), replay.details(conflicts=())
+    )
+
+
+def _has_moved(session: Session, combination: Combination) -> bool:
+    """Returns whether target and source have a content at different keys."""
+    ours: defaultdict[str | None, set[ContentKey]] = defaultdict(set)
+    theirs: defaultdict[str | None, set[ContentKey]] = defaultdict(set)
+    for entry in diff(session, combination.target.hash, combination.sources[-1]):
+        if entry.before is not None:
+            ours[entry.before.id].add(entry.key)
+        if entry.after is not None:
+            theirs[entry.after.id].add(entry.key)
+    if len(combination.sources) > 1:
+        # A commit between can have had a content at another key than the last one.
+        for commit in entries_of(session, combination.sources):
+            for operation in commit.operations or ():
+                if isinstance(operation, Put):
+                    theirs[operation.content.id].add(operation.key)
+    return any(theirs[content_id] - keys for content_id, keys in ours.items() if theirs[content_id])
+
+
+class _Step(NamedTuple):
+    """A merge, or one commit of a transplant: its changes, the states before, and the outcome."""
+
+    source: str
+    changes: Sequence[ThreeWay]
+    base: Records
+    ours: Records
+    outcome: Outcome
+
+    @property
+    def after(self) -> Records:
+        """The target afterwards."""
+        return _edited(self.ours, self.outcome.edits_if_source_wins())
+
+
+class _Replay:
+    """Merges the sources on those keys that differ, by the rules per content."""
+
+    def __init__(self, session: Session, combination: Combination, base: str) -> None:
+        self._session = session
+        self._combination = combination
+        self._base = base
+        self._objects = Objects(lambda _: {})
+        self._keys: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        self._steps = list(self._replayed())
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether a content that a side changed has different keys."""
+        return any(len(keys) > 1 for keys in self._keys.values())
+
+    def _replayed(self) -> Iterator[_Step]:
+        target, sources, options, is_transplant, _ = self._combination
+        ours_changes = self._difference(self._base, target.hash)
+        starts = [self._base, *sources[:-1]]
+        differences = [self._difference(*pair) for pair in zip(starts, sources, strict=True)]
+        before: dict[bytes, bytes | None] = {}
+        for difference in (ours_changes, *differences):
+            before = {key: pair[0] for key, pair in difference.items()} | before
+        base: Records = _edited({}, before)
+        ours: Records = _edited(base, {key: pair[1] for key, pair in ours_changes.items()})
+        rules = ContentRules(self._objects, options.behaviors, options.default_behavior)
+        outcome = Outcome()
+        for source, difference in zip(sources, differences, strict=True):
+            changes = [ThreeWay(k, old, ours.get(k), new) for k, (old, new) in difference.items()]
+            sides = Sides(
+                build(self._objects, sorted(base.items())),
+                build(self._objects, sorted(ours.items())),
+                changes,
+                bytes.fromhex(target.hash),
+                bytes.fromhex(source),
+                is_transplant=is_transplant,
+            )
+            # The server checks the namespaces: those that did not change are not read here.
+            outcome = rules.apply(self._objects, sides, validate_namespaces=False)
+            step = _Step(source, changes, base, ours, outcome)
+            yield step
+            base, ours = _edited(base, {c.key: c.after for c in changes}), step.after
+        rules.check_used(outcome, is_transplant=is_transplant)
+
+    def _difference(
+        self, before: str, after: str
+    ) -> dict[bytes, tuple[bytes | None, bytes | None]]:
+        return {
+            (key := encode_key(entry.key)): (
+                self._record(key, entry.before),
+                self._record(key, entry.after),
+            )
+            for entry in diff(self._session, before, after)
+        }
+
+    def _record(self, key: bytes, content: Content | None) -> bytes | None:
+        if content is None:
+            return None
+        content_id = parse_content_id(content.id or "")
+        self._keys[content_id].add(key)
+        return self._objects.add_content(content, content_id)
+
+    def _content(self, record: bytes | None) -> Content | None:
+        return None if record is None else next(iter(self._objects.contents([record])))
+
+    # -- conflicts and details -------------------------------------------------------------------
+
+    def check_conflicts(self) -> None:
+        """Raises `MergeConflict` if contents are in conflict."""
+        by_key = {c.key: c for step in self._steps for c in step.outcome.conflicts}
+        if not by_key:
+            return
+        keys = {decode_key(key) for key in by_key}
+        for found in by_key.values():
+            keys |= {
+                decode_key(pair[1]) for pair in (found.source_rename, found.target_rename) if pair
+            }
+        head, source = self._combination.target.hash, self._combination.sources[-1]
+        ours = self._steps[0].ours
+        now = {
+            key: content for key in keys if (content := self._content(ours.get(encode_key(key))))
+        }
+        on_ours = changes_since(self._session, keys, self._base, head, now)
+        on_theirs = last_changes(self._session, source, keys, since=self._base)
+
+        def changed_on(side: Mapping[ContentKey, CommitMeta], key: bytes) -> CommitMeta | None:
+            return side.get(decode_key(key))
+
+        conflicts = describe(
+            self._objects,
+            list(by_key.values()),
+            lambda key: changed_on(on_theirs, key),
+            lambda key: changed_on(on_ours, key),
+        )
+        options = self._combination.options
+        result = MergeResult(
+            target_branch=self._combination.target.name,
+            effective_target_hash=head,
+            resultant_hash=None,
+            common_ancestor=None if self._combination.is_transplant else self._base,
+            expected_hash=options.expected_hash,
+            applied=False,
+            successful=False,
+            details=self.details(conflicts),
+        )
+        raise MergeConflict(merge_message(conflicts), conflicts, result)
+
+    def details(self, conflicts: Iterable[Conflict]) -> tuple[MergeDetail, ...]:
+        """The keys that change, those that a decision keeps, and those in conflict."""
+        by_key = {conflict.key: conflict for conflict in conflicts}
+        before, after = self._steps[0].ours, self._steps[-1].after
+        last: dict[bytes, Detail] = {}
+        for step in self._steps:
+            last |= step.outcome.details
+        details = []
+        for raw, detail in sorted(last.items()):
+            key, target = decode_key(raw), before.get(raw)
+            conflict = by_key.get(key)
+            result = None if conflict else after.get(raw)
+            if conflict is None and target == result and detail.behavior is not DROP:
+                continue
+            details.append(
+                MergeDetail(
+                    key,
+                    detail.behavior,
+                    conflict,
+                    self._content(detail.source),
+                    self._content(target),
+                    self._content(result),
+                )
+            )
+        return tuple(details)
+
+    # -- decisions per key -----------------------------------------------------------------------
+
+    def behaviors(self) -> list[KeyBehavior]:
+        """The decisions per key with the same result.
+
+        Raises `ReferenceConflict` if there are none.
+        """
+        allowed: dict[bytes, list[KeyBehavior]] = {}
+        decided: dict[bytes, MergeBehavior] = {}
+        for step in self._steps:
+            self._check_other_keys(step)
+            decided |= {key: d.behavior for key, d in step.outcome.details.items()}
+            at_base = {content_id_of(record): (key, record) for key, record in step.base.items()}
+            for change in step.changes:
+                choices = self._choices(change, step.after.get(change.key), at_base)
+                if not choices:
+                    raise self._refusal(step, change.key)
+                earlier = allowed.get(change.key, choices)
+                allowed[change.key] = [choice for choice in choices if choice in earlier]
+                if not allowed[change.key]:
+                    raise self._one_by_one(change.key)
+        default = self._combination.options.default_behavior
+        chosen = []
+        for key, choices in allowed.items():
+            preferred = (decided.get(key), default, NORMAL, DROP, FORCE)
+            chosen.append(min(choices, key=lambda choice: preferred.index(choice.behavior)))
+        return [each for each in chosen if each.behavior is not default or each.resolved]
+
+    def _choices(
+        self,
+        change: ThreeWay,
+        result: bytes | None,
+        at_base: Mapping[bytes, tuple[bytes, bytes]],
+    ) -> list[KeyBehavior]:
+        """The decisions about a changed key with a result.
+
+        `at_base` are the keys and records of contents at the base, by content id.
+        """
+        name = decode_key(change.key)
+        before, ours, theirs = change.before, change.target, change.after
+        are_namespaces = before is None and is_namespace(ours) and is_namespace(theirs)
+        is_clean = ours == before or are_namespaces
+        choices = []
+        origin = at_base.get(content_id_of(theirs)) if theirs is not None else None
+        is_renamed = origin is not None and origin[0] != change.key
+        if result == theirs:
+            if is_clean and not is_renamed:
+                choices.append(KeyBehavior(name, NORMAL))
+            if not (is_renamed and origin and origin[1] == theirs):
+                choices.append(KeyBehavior(name, FORCE))
+        # A transplant drops only keys in conflict.
+        if result == ours and not (self._combination.is_transplant and is_clean):
+            choices.append(KeyBehavior(name, DROP))
+        if (
+            not choices
+            and result is not None
+            and ours is not None
+            and theirs is not None
+            and content_id_of(result) == content_id_of(ours)
+        ):
+            contents = (self._content(ours), self._content(result))
+            choices.append(KeyBehavior(name, NORMAL, *contents))
+        return choices
+
+    def _check_other_keys(self, step: _Step) -> None:
+        """Checks that no key changes that the source did not change."""
+        changed = {change.key for change in step.changes}
+        for key, record in step.outcome.edits.items():
+            if key not in changed and record != step.ours.get(key):
+                raise self._refusal(step, key)
+
+    def _refusal(self, step: _Step, key: bytes) -> ReferenceConflict:
+        """The error for a content at a key, with the rename to make first."""
+        sides = [step.after, step.ours, {change.key: change.after for change in step.changes}]
+        ids = [content_id_of(r) for side in sides if (r := side.get(key)) is not None]
+        for content_id in dict.fromkeys(ids):
+            result, ours, theirs = (_key_of(side, content_id) for side in sides)
+            if ours and (line := self._rename_line(result, ours, theirs)):
+                return self._error(
+                    f"it cannot merge {decode_key(ours).plain}, which has another key on the"
+                    f" other branch. Hint: give it the same key first: {line}"
+                )
+        return self._error(
+            f"it cannot give {decode_key(key).plain} the result of this merge. Hint: make this"
+            " change by a commit first, then try again"
+        )
+
+    def _rename_line(self, result: bytes | None, ours: bytes, theirs: bytes | None) -> str | None:
+        """The command that gives a content the same key on both sides."""
+        target, _, _, is_transplant, source = self._combination
+        if result is not None and ours != result:
+            return _renaming(target.name, ours, result)
+        if theirs is None or theirs == ours:
+            return None
+        if is_transplant:
+            return _renaming(target.name, ours, theirs)
+        return _renaming(_branch_name(source), theirs, ours)
+
+    def _one_by_one(self, key: bytes) -> ReferenceConflict:
+        picks = "; ".join(
+            f"`nessie --ref {self._combination.target.name} transplant {step.source[:12]}`"
+            for step in self._steps
+        )
+        return self._error(
+            f"one transplant cannot have different decisions about {decode_key(key).plain}. Hint:"
+            f" transplant one commit after the other: {picks}"
+        )
+
+    def _error(self, reason: str) -> ReferenceConflict:
+        return ReferenceConflict(
+            f"server {self._session.transport.url} merges key by key, so {reason}",
+            reference=self._combination.target.name,
+            head=self._combination.target.hash,
+        )
+
+
+def _edited(state: Records, edits: Mapping[bytes, bytes | None]) -> dict[bytes, bytes]:
+    return {key: r for key, r in {**state, **edits}.items() if r is not None}
+
+
+def _key_of(state: Mapping[bytes, bytes | None], content_id: bytes) -> bytes | None:
+    matching = (key for key, r in state.items() if r and content_id_of(r) == content_id)
+    return next(matching, None)
+
+
+def _branch_name(source: Reference | None) -> str:
+    is_branch = source is not None and source.name and source.type is ReferenceType.BRANCH
+    return source.name if source and is_branch else "BRANCH"
+
+
+def _renaming(branch: str, old: bytes, new: bytes) -> str:
+    line = ["nessie", "--ref", branch, "content", "rename", *map(str, map(decode_key, (old, new)))]
+    return f"`{shlex.join(line)} -m 'rename before the merge'`"
