@@ -28,6 +28,13 @@ _TEXT = {
 }
 
 
+_OF_NAMESPACES = (
+    ConflictType.NAMESPACE_ABSENT,
+    ConflictType.NOT_A_NAMESPACE,
+    ConflictType.NAMESPACE_NOT_EMPTY,
+)
+
+
 class KeyConflict(Struct, frozen=True):
     """A conflict in terms of records. `describe` converts it into a `model.Conflict`.
 
@@ -149,6 +156,8 @@ def commit_message(conflicts: Sequence[Conflict]) -> str:
 
 def merge_message(conflicts: Sequence[Conflict]) -> str:
     """Returns the message of the REST API for the conflicts of a merge or transplant."""
+    if all(conflict.type in _OF_NAMESPACES for conflict in conflicts):
+        return commit_message(conflicts)
     keys = sorted(c.key for c in conflicts if c.key)
     return "The following keys have been changed in conflict: " + ", ".join(
         f"'{key.plain}'" for key in keys

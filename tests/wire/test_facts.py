@@ -15,6 +15,7 @@ from nessie_cli.errors import (
     OutcomeUnknown,
     ReferenceConflict,
     ReferenceNotFound,
+    Resolution,
 )
 from nessie_cli.model import (
     CommitMeta,
@@ -62,7 +63,7 @@ def contains(whole: object, part: object) -> bool:
 
 
 def test_a_conflict_has_the_three_states_the_commit_and_resolutions():
-    body = facts.conflict_with_facts(CONFLICT, ["nessie reset t"])
+    body = facts.conflict_with_facts(CONFLICT, [Resolution("nessie reset t", "deletes t")])
     assert body == {
         "conflictType": "VALUE_DIFFERS",
         "key": {"elements": ["t"]},
@@ -72,6 +73,7 @@ def test_a_conflict_has_the_three_states_the_commit_and_resolutions():
         "proposed": encode.encode_content(table(3)),
         "changedBy": encode.encode_commit_meta(BY),
         "resolutions": ["nessie reset t"],
+        "effects": ["deletes t"],
     }
 
 
@@ -106,7 +108,7 @@ def test_a_rename_is_included_only_if_there_is_one():
 
 def test_a_conflict_error_has_its_branch_and_resolutions():
     error = ReferenceConflict("m", [CONFLICT], reference="main", head="8f31", expected_hash="51b0")
-    error.resolutions = lambda c: [f"fix {c.key}"]
+    error.resolutions = lambda c: [Resolution(f"fix {c.key}")]
     details = facts.error_with_facts(error)["errorDetails"]
     assert (details["reference"], details["hash"], details["expectedHash"]) == (
         "main",

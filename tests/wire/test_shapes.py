@@ -16,6 +16,7 @@ from nessie_cli.errors import (
     NotFound,
     OutcomeUnknown,
     ReferenceConflict,
+    Resolution,
 )
 from nessie_cli.model import (
     CONTENT_TYPES,
@@ -25,6 +26,7 @@ from nessie_cli.model import (
     Conflict,
     ConflictType,
     ContentKey,
+    ContentPlace,
     Delete,
     DeltaLakeTable,
     DiffEntry,
@@ -51,6 +53,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
+from nessie_cli.server.extensions import merge_detail
 from nessie_cli.wire import answers, bodies, documents, facts, rest, schemas, shapes
 from nessie_cli.wire.decode import decode_content_value, decode_operation
 from nessie_cli.wire.encode import assembled, encode, encode_error, encode_page
@@ -139,6 +142,12 @@ ENCODED = [
     (rest.NessieConfiguration, RepositoryConfig("main", None, "1")),
     (rest.NessieConfigurationV1, CONFIG),
 ]
+PLACED = MergeDetail(
+    KEY,
+    MergeBehavior.NORMAL,
+    source_at=ContentPlace(HASH, NEW),
+    result_at=ContentPlace(HASH, KEY),
+)
 WRITTEN = [
     *((shape, encode(shape, value)) for shape, value in ENCODED),
     (shapes.SingleReference, assembled(shapes.SingleReference, reference=MAIN)),
@@ -172,8 +181,9 @@ WRITTEN = [
             MergeConflict("m", [CONFLICT], MERGE),
         )
     ),
-    (documents.Conflict, facts.conflict_with_facts(CONFLICT, ["nessie reset"])),
+    (documents.Conflict, facts.conflict_with_facts(CONFLICT, [Resolution("nessie reset")])),
     (documents.Merge, facts.merge_with_facts(MERGE)),
+    (documents.MergeDetailOfOurs, merge_detail(PLACED)),
     (documents.LogEntry, facts.log_entry_with_facts(LOGGED)),
     (documents.Entry, facts.entry_with_facts(ENTRY)),
     (documents.ReflogEntry, facts.reflog_entry(MOVE)),
@@ -320,7 +330,7 @@ def test_a_client_reads_conflicts_and_merges():
     assert (
         merge.target_branch,
         merge.common_ancestor,
-        [detail[:2] for detail in merge.details],
+        [(detail.key, detail.behavior) for detail in merge.details],
     ) == (
         "main",
         OTHER,
