@@ -64,11 +64,15 @@ def create_table(session: Session) -> Reply:
 
 
 def _staged(session: Session, key: ContentKey, body: Document, table_uuid: str) -> Reply:
-    """Returns the metadata of a table that a later commit will create. Nothing is stored."""
+    """Returns the metadata of a table that a later commit will create. Commits nothing.
+
+    Creates the table's folders on a local disk, because DuckDB does not.
+    """
     state = session.state()
     session.check_may_put(state, key, IcebergTable(metadata_location="staged"))
     document = _new_document(session, state, key, body, table_uuid)
-    access = session.access_to(key, None, document["location"])
+    session.files.make_folders(document[LOCATION])
+    access = session.access_to(key, None, document[LOCATION])
     return answer({"metadata": document, **for_client(session, access)})
 
 
@@ -86,7 +90,7 @@ def _new_document(
 
 def issued_location(session: Session, key: ContentKey, namespace: Namespace, own_uuid: str) -> str:
     """Returns the location that the server gives to a new table or view with this UUID."""
-    return new_location(session.warehouse, namespace.properties.get(LOCATION), key, own_uuid)
+    return new_location(session.warehouse, namespace, key, own_uuid)
 
 
 # -- register --------------------------------------------------------------------------------------
