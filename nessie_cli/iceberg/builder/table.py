@@ -37,7 +37,7 @@ RESERVED_PROPERTIES = frozenset(
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 _MOST_METADATA_FILES = "write.metadata.previous-versions-max"
 _MOST_METADATA_FILES_DEFAULT = 100
-_CLOCK_SKEW = 60_000
+CLOCK_SKEW = 60_000
 """How many milliseconds a snapshot may be older than the one before it."""
 
 
@@ -410,7 +410,7 @@ class TableBuilder:
     def _log_snapshot(self, time: int, id_: int) -> None:
         log = self._made["snapshot-log"]
         # Iceberg's Java library does not load a table whose log goes back further.
-        if log and time < log[-1]["timestamp-ms"] - _CLOCK_SKEW:
+        if log and time < log[-1]["timestamp-ms"] - CLOCK_SKEW:
             raise InvalidInput(
                 f"set-snapshot-ref: snapshot {id_} of {time} is older than "
                 f"the latest entry of the snapshot log, {log[-1]['timestamp-ms']}"

@@ -14,6 +14,7 @@ from nessie_cli.iceberg.builder.table import new_table, updated
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
+from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put
@@ -129,12 +130,13 @@ def registered(
 ) -> tuple[Any, Document]:
     """Returns the content and the metadata of a file that is registered.
 
-    Raises `InvalidInput` if it holds metadata of another type, `NotAllowed` if the caller may not
-    choose its location.
+    Raises `InvalidInput` if it holds metadata of another type, or metadata that Iceberg's own
+    parser refuses, `NotAllowed` if the caller may not choose its location.
     """
     document = session.read_foreign(location)
     try:
         content = content_of(document, location)
+        check_metadata(document)
     except InvalidInput as error:
         raise InvalidInput(f"{location}: {error.message}") from None
     if not isinstance(content, type_):
@@ -146,9 +148,9 @@ def registered(
 
 
 def _uuid_of(session: Session, content: IcebergTable) -> object:
-    """Returns the UUID of a table. The result for an unreadable file never equals another UUID."""
+    """Returns the UUID of a table. Without one, the result never equals another UUID."""
     try:
-        return session.read(content.metadata_location).get("table-uuid")
+        return session.read(content.metadata_location).get("table-uuid") or object()
     except (InvalidInput, NoSuchFile):
         return object()
 
