@@ -114,8 +114,10 @@ def with_field_ids(spec_: Document) -> Document:
 
 
 def check_spec(spec_: Document, fields: Mapping[int, Field], version: int) -> None:
-    """Raises `InvalidInput` if the spec is invalid for a schema's fields and format version."""
-    check_names(spec_, fields)
+    """Raises `InvalidInput` if the spec is invalid for a schema's fields and format version.
+
+    Does not check the names.
+    """
     for number, one in enumerate(spec_["fields"]):
         where = f"partition spec: field {one['name']}"
         if version == 1 and one["field-id"] != FIRST_FIELD_ID + number:
@@ -136,9 +138,8 @@ def check_spec(spec_: Document, fields: Mapping[int, Field], version: int) -> No
 def check_earlier_spec(spec_: Document, fields: Mapping[int, Field]) -> None:
     """Raises `InvalidInput` if Iceberg does not load a spec that is not the default.
 
-    Its sources may have been dropped from the schema.
+    Its sources may have been dropped from the schema. Does not check the names.
     """
-    check_names(spec_, fields)
     for one in spec_["fields"]:
         where = f"partition spec: field {one['name']}"
         by = transform(one["transform"], where)
@@ -146,17 +147,18 @@ def check_earlier_spec(spec_: Document, fields: Mapping[int, Field]) -> None:
             _check_type(by, fields[one["source-id"]], where)
 
 
-def check_names(spec_: Document, fields: Mapping[int, Field]) -> None:
+def check_names(
+    spec_: Document, fields: Mapping[int, Field], ids_by_name: Mapping[str, int]
+) -> None:
     """Raises `InvalidInput` if a partition field has the name of a column other than its source.
 
     Also if a name is empty, or if two fields have the same one. Iceberg's Java library does not
     load a table with such a spec, even if it is not the default.
     """
     _check_distinct([one["name"] for one in spec_["fields"]])
-    ids = {field.name: field.id for field in fields.values()}
     for one in spec_["fields"]:
         source = one["source-id"]
-        if source in fields and ids.get(one["name"], source) != source:
+        if source in fields and ids_by_name.get(one["name"], source) != source:
             raise InvalidInput(
                 f"partition spec: field {one['name']}: the schema has another field of this name"
             )

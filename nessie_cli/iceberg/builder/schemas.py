@@ -152,6 +152,11 @@ def canonical(schema: Document) -> Document:
     return {**_mapped(schema, lambda id_: id_), "type": "struct"}
 
 
+def ids_by_name(found: Mapping[int, Field]) -> dict[str, int]:
+    """Returns the ids of fields by their full names."""
+    return {field.name: field.id for field in found.values()}
+
+
 def with_ids(schemas: Sequence[Document]) -> list[Document]:
     """Returns schemas of a metadata file. The schema without an id has the id 0."""
     return [one if one.get("schema-id") is not None else {**one, "schema-id": 0} for one in schemas]

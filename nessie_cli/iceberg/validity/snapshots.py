@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Collection
 
 from nessie_cli.iceberg.builder.document import MAIN, NO_SNAPSHOT
 from nessie_cli.iceberg.builder.table import CLOCK_SKEW
@@ -20,7 +19,7 @@ def check_history(table: Node, version: int) -> None:
     snapshots = [] if listed is None else listed.items()
     ids = [_check_snapshot(snapshot, newest) for snapshot in snapshots]
     check_unique(snapshots, ids)
-    _check_references(table, ids)
+    _check_references(table, set(ids))
     updated = table.need("last-updated-ms").long()
     for name, member in (("snapshot-log", "snapshot-id"), ("metadata-log", "metadata-file")):
         if log := table.given(name):
@@ -65,7 +64,7 @@ def _check_snapshot(snapshot: Node, newest: int) -> int:
     return id_
 
 
-def _check_references(table: Node, snapshots: Collection[int]) -> None:
+def _check_references(table: Node, snapshots: set[int]) -> None:
     given = table.given("current-snapshot-id")
     current = NO_SNAPSHOT if given is None else given.long()
     if given is not None and current != NO_SNAPSHOT and current not in snapshots:

@@ -5,8 +5,6 @@ https://iceberg.apache.org/spec/#table-metadata-fields
 
 from __future__ import annotations
 
-from typing import Any
-
 from nessie_cli.iceberg.builder import partitions, schemas
 from nessie_cli.iceberg.builder.document import ROW_LINEAGE
 from nessie_cli.iceberg.validity.nodes import Node, check_unique
@@ -63,16 +61,26 @@ def _check_schemas(table: Node, version: int) -> dict[int, schemas.Field]:
 
 
 def _check_specs(table: Node, version: int, fields: dict[int, schemas.Field]) -> None:
+    ids_by_name = schemas.ids_by_name(fields)
     listed = table.find("partition-specs")
     if listed is None and version == 1:
         given = table.need("partition-spec")
-        _check_spec(given, {"fields": given.value}, fields, default=True)
+        _check_fields(given)
+        with given.placed():
+            partitions.check_names({"fields": given.value}, fields, ids_by_name)
+            partitions.check_spec({"fields": given.value}, fields, version=0)
         return
     specs = table.need("partition-specs").items()
     default = table.need("default-spec-id").integer()
     ids = [spec.need("spec-id").integer() for spec in specs]
     for spec, id_ in zip(specs, ids, strict=True):
-        _check_spec(spec.need("fields"), spec.value, fields, default=id_ == default)
+        _check_fields(spec.need("fields"))
+        with spec.placed():
+            partitions.check_names(spec.value, fields, ids_by_name)
+            if id_ == default:
+                partitions.check_spec(spec.value, fields, version=0)
+            else:
+                partitions.check_earlier_spec(spec.value, fields)
     check_unique(specs, ids)
     if default not in ids:
         table.need("default-spec-id").refuse(
@@ -80,9 +88,8 @@ def _check_specs(table: Node, version: int, fields: dict[int, schemas.Field]) ->
         )
 
 
-def _check_spec(
-    given: Node, spec: dict[str, Any], fields: dict[int, schemas.Field], *, default: bool
-) -> None:
+def _check_fields(given: Node) -> None:
+    """Checks the members of partition fields."""
     numbered = 0
     for field in given.items():
         field.need("name").text()
@@ -93,11 +100,6 @@ def _check_spec(
             numbered += 1
     if numbered not in (0, len(given.value)):
         given.refuse("has some fields with a field-id and some without")
-    with given.placed():
-        if default:
-            partitions.check_spec(spec, fields, version=0)
-        else:
-            partitions.check_earlier_spec(spec, fields)
 
 
 def _check_orders(table: Node, version: int, fields: dict[int, schemas.Field]) -> None:
