@@ -54,10 +54,10 @@ def check_table_locations(
     files.check(location)
     own = parse(location).normal
     if issued is None:
-        uuids = {document.get("table-uuid"), document.get("view-uuid")}
+        uuids = [document.get("table-uuid"), document.get("view-uuid")]
     else:
         # A client can choose the UUID in the metadata, but not the one in this location.
-        uuids = {issued_uuid(parse(issued).normal)}
+        uuids = [issued_uuid(parse(issued).normal)]
     if issued is None or own != parse(issued).normal:
         if not may_choose:
             raise LocationRefused(
@@ -66,6 +66,8 @@ def check_table_locations(
             )
         _refuse_issued(location, uuids)
     properties = document.get("properties") or {}
+    if not isinstance(properties, Mapping):
+        raise InvalidInput("properties must be an object")
     for name in PATH_PROPERTIES:
         path = properties.get(name)
         if path is None:
@@ -86,7 +88,7 @@ def check_namespace_location(files: MetadataFiles, location: str) -> None:
     Raises `LocationRefused` if it is not allowed or lies in a table's folder.
     """
     files.check(location)
-    _refuse_issued(location, set())
+    _refuse_issued(location, ())
 
 
 def _refuse_issued(location: str, own: Collection[str | None]) -> None:

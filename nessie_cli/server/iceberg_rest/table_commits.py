@@ -134,16 +134,17 @@ def registered(
     parser refuses, `NotAllowed` if the caller may not choose its location.
     """
     document = session.read_foreign(location)
+    may_choose = session.may_choose_location(key, type_.type)
     try:
         content = content_of(document, location)
+        # The reasons of the last check quote the file, so rights are checked before.
+        check_table_locations(session.files, document, None, may_choose=may_choose)
         check_metadata(document)
     except InvalidInput as error:
         raise InvalidInput(f"{location}: {error.message}") from None
     if not isinstance(content, type_):
         kind = "table" if isinstance(content, IcebergTable) else "view"
         raise InvalidInput(f"{location}: is the metadata of a {kind}")
-    may_choose = session.may_choose_location(key, type_.type)
-    check_table_locations(session.files, document, None, may_choose=may_choose)
     return content, document
 
 

@@ -9,11 +9,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from msgspec import structs
 
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
 from tests.iceberg.mutants import bases, mutants, recorded
 from tests.iceberg.test_validity import ONLY_ICEBERG_ACCEPTS
-from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of
+from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake
 
 SAMPLE = 61
 """Every so many of the files is tried."""
@@ -66,6 +68,20 @@ def test_the_reason_names_the_file_and_the_place(main: IcebergClient, served: La
         f"{location}: not valid Iceberg metadata: schemas[1].fields[2].id is missing"
     )
     assert main.load("db", "t").status == 404
+
+
+def test_the_reason_quotes_no_file_for_callers_who_may_not_register(tmp_path: Path) -> None:
+    [configured] = from_options([str(tmp_path / "warehouse")]).all
+    guarded = structs.replace(configured, choose_locations=False)
+    with lake(tmp_path / "warehouse", Warehouses([guarded])) as served:
+        served.main.namespace("db")
+        for name, change in (("a", {"schemas": ["s3cret"]}), ("b", {"properties": ["s3cret"]})):
+            document = {**bases()["v1-old"], **change}
+            location = written(served, name, document)
+            body = {"name": name, "metadata-location": location}
+            answer = served.main.post("/namespaces/db/register", body)
+            assert answer.status in (400, 403)
+            assert "s3cret" not in answer.raw.decode()
 
 
 @pytest.fixture
