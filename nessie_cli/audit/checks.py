@@ -15,6 +15,7 @@ from nessie_cli.audit.findings import Audited, Finding, FindingKind, Holder
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import Files, MissingFile, MissingPackage, shown
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, Document, content_of, parse_document
+from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import UDF, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView
 
 _MOST_HOLDERS = 5
@@ -96,13 +97,11 @@ class _Check:
         self.looked_at += 1
         try:
             document = parse_document(self._files.read(where), where)
+            check_metadata(document)
         except (InvalidInput, StoreUnavailable) as error:
             self.failed(where, error, FindingKind.METADATA_MISSING, FindingKind.METADATA_UNREADABLE)
             return
-        try:
-            self._document(content, document)
-        except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
-            self.found(FindingKind.METADATA_UNREADABLE, where, "is not valid Iceberg metadata")
+        self._document(content, document)
 
     def _document(self, content: IcebergTable | IcebergView, document: Document) -> None:
         where = content.metadata_location

@@ -152,7 +152,8 @@ class NessieCatalog(MetastoreCatalog):
     ) -> Table:
         """See PyIceberg. `overwrite` keeps the content id if the table UUID is the same."""
         key, content = key_of(identifier), self._read(metadata_location, IcebergTable)
-        table = self._load(key, content)
+        # Raises an error before the commit if PyIceberg cannot read the table.
+        self._load(key, content)
 
         def make(state: State) -> Change[None]:
             there = state.content(key)
@@ -168,7 +169,7 @@ class NessieCatalog(MetastoreCatalog):
             return Change(f"register table {key}", [Put(key, content)], None)
 
         self._reference.change(make)
-        return table
+        return self.load_table(key.elements)
 
     def load_table(self, identifier: str | Identifier) -> Table:
         """See PyIceberg. Cost: two reads of the repository and one of the metadata file."""
@@ -509,9 +510,10 @@ class NessieCatalog(MetastoreCatalog):
         )
 
     def _uuid(self, content: IcebergTable) -> object:
-        """Returns the UUID of a table. If its file is unreadable, it equals no other value."""
+        """Returns the UUID of a table. Without one, the result equals no other value."""
         try:
-            return read_document(content.metadata_location, self.properties).get("table-uuid")
+            document = read_document(content.metadata_location, self.properties)
+            return document.get("table-uuid") or object()
         except NessieError:
             return object()
 

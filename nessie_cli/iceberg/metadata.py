@@ -1,7 +1,7 @@
 """Reads an Iceberg metadata file as a content of the catalog.
 
-It needs no PyIceberg for local files. It checks only the attributes that a content holds, and that
-the file is Iceberg metadata at all.
+It needs no PyIceberg for local files. A file that becomes a content is checked as a whole
+(`validity/`). Files of contents are checked only for the attributes that a content holds.
 
 https://iceberg.apache.org/spec/#table-metadata-fields and https://iceberg.apache.org/view-spec/
 """
@@ -12,12 +12,14 @@ import gzip
 import io
 import json
 import re
+import uuid
 import zlib
 from collections.abc import Mapping
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import MAX_BYTES, absolute_location, read_file, shown
+from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import IcebergTable, IcebergView
 
 NO_SNAPSHOT = -1
@@ -44,18 +46,22 @@ def read_content(
     FileIO reads, with `properties` as its options. The metadata location of the content is `uri`;
     a relative path becomes absolute.
 
-    Raises `InvalidInput`, which names the file and the fault, and `StoreUnavailable` if a remote
-    file system does not answer. Cost: one read of the file.
+    Raises `InvalidInput`, which names the file and the fault, also for metadata that Iceberg's own
+    parser refuses, and `StoreUnavailable` if a remote file system does not answer. Cost: one read
+    of the file.
     """
     data = read_file(uri, properties)
     try:
-        return content_of(_document(data), absolute_location(uri))
+        document = _document(data)
+        content = content_of(document, absolute_location(uri))
+        check_metadata(document)
     except InvalidInput as error:
         raise InvalidInput(f"{shown(uri)}: {error.message}") from None
+    return content
 
 
 def read_document(uri: str, properties: Mapping[str, str] | None = None) -> Document:
-    """Returns the JSON of a metadata file, checked as by `read_content`, with the same errors."""
+    """Returns the JSON of a metadata file. Raises `InvalidInput` for members of a content only."""
     return parse_document(read_file(uri, properties), uri)
 
 
@@ -80,9 +86,10 @@ def content_of(document: Any, location: str) -> IcebergTable | IcebergView:
 
 
 def in_state(document: Document, content: IcebergTable) -> Document:
-    """Returns table metadata with the current ids of a content.
+    """Returns table metadata with the current ids of a content, and with a UUID.
 
-    A metadata file holds many states of a table. The content says which one is current.
+    A metadata file holds many states of a table. The content says which one is current. A table of
+    format version 1 may have no UUID: it has that of its content, which its first change stores.
     """
     members = (
         ("current-schema-id", content.schema_id, "schemas", "schema-id"),
@@ -99,7 +106,17 @@ def in_state(document: Document, content: IcebergTable) -> Document:
     if "current-snapshot-id" in changed:
         main = {"snapshot-id": content.snapshot_id, "type": "branch"}
         changed["refs"] = {**(document.get("refs") or {}), "main": main}
+    if document.get("table-uuid") is None and content.id is not None:
+        changed["table-uuid"] = _as_uuid(content.id)
     return {**document, **changed} if changed else document
+
+
+def _as_uuid(content_id: str) -> str:
+    """Returns the UUID of a content. Only other programs assign ids that are none themselves."""
+    try:
+        return str(uuid.UUID(content_id))
+    except ValueError:
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, content_id))
 
 
 # -- bytes to JSON --------------------------------------------------------------------------------
@@ -184,8 +201,11 @@ def _table(document: Document, location: str) -> IcebergTable:
 
 
 def _old_schema_id(document: Document) -> int | None:
-    """Returns the id of the only schema of a table of format version 1, 0 if it has no id."""
-    if "schemas" in document and "schema" not in document:
+    """Returns the id of the only schema of an old file, 0 if it has no id.
+
+    Returns None for a file that lists its schemas, which names the current one.
+    """
+    if "schemas" in document:
         return None
     schema = _need(document, "schema", dict, "an object")
     return _whole_number(schema, "schema-id") if "schema-id" in schema else 0
@@ -266,8 +286,14 @@ def _whole_number(document: Document, attribute: str) -> int:
 def _find(document: Document, attribute: str, wanted: int, items: str, item_id: str) -> Document:
     """Returns the item with the wanted id. Raises `InvalidInput`."""
     for item in _need(document, items, list, "a list"):
-        if isinstance(item, dict) and item.get(item_id) == wanted:
+        if isinstance(item, dict) and _id_of(item, item_id) == wanted:
             return item
     raise InvalidInput(
         f"not valid Iceberg metadata: {attribute!r} is {wanted}, which is not among its {items!r}"
     )
+
+
+def _id_of(item: Document, item_id: str) -> object:
+    """Returns the id of an item. A schema without one has the id 0."""
+    given = item.get(item_id)
+    return 0 if given is None and item_id == "schema-id" else given

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import first_line, local_path, read_file, scheme_of, shown
 
 _HINT = "version-hint.text"
+_MOST_DIGITS = 10
+"""Digits of a version: an integer of 32 bits has no more."""
 _METADATA = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 """Matches `v3.metadata.json`, `00003-UUID.metadata.json`, and compressed files."""
 
@@ -25,20 +27,17 @@ def newest_metadata(folder: str, properties: Mapping[str, str]) -> str:
 
     `version-hint.text` contains a version. A writer that stopped early may not have updated it, so
     the versions that follow it without a gap count as well, as in Iceberg's Hadoop catalog. Without
-    the file, the highest version is the newest. `properties` are those of the file system. Raises
-    `InvalidInput` if there is no metadata file, or if several have that version.
+    the file, or if it is not a number, the highest version is the newest. `properties` are those of
+    the file system. Raises `InvalidInput` if there is no metadata file, or if several have that
+    version.
     """
     for place in (f"{folder.rstrip('/')}/metadata", folder.rstrip("/")):
         names = _names(place, properties)
         versions = [(int(found[1]), name) for name in names if (found := _METADATA.fullmatch(name))]
         if not versions:
             continue
-        if _HINT in names:
-            wanted = _hinted(place, properties)
-            while any(version == wanted + 1 for version, _ in versions):
-                wanted += 1
-        else:
-            wanted = max(versions)[0]
+        hint = _hinted(place, properties) if _HINT in names else None
+        wanted = max(versions)[0] if hint is None else _last_without_gap(hint, versions)
         found_names = [name for version, name in versions if version == wanted]
         if len(found_names) == 1:
             return f"{place}/{found_names[0]}"
@@ -69,8 +68,19 @@ def _names(folder: str, properties: Mapping[str, str]) -> list[str]:
     return [one.base_name for one in found]
 
 
-def _hinted(folder: str, properties: Mapping[str, str]) -> int:
-    text = read_file(f"{folder}/{_HINT}", properties).decode("ascii", "replace").strip()
-    if not text.isdecimal():
-        raise InvalidInput(f"{shown(folder)}/{_HINT}: {text[:40]!r} is not a version")
-    return int(text)
+def _hinted(folder: str, properties: Mapping[str, str]) -> int | None:
+    """Returns the version in the hint, None if it is not a number: some writers name a file."""
+    try:
+        first, _, _ = read_file(f"{folder}/{_HINT}", properties).partition(b"\n")
+    except InvalidInput:
+        return None
+    text = first.strip()
+    return int(text) if text.isdigit() and len(text) <= _MOST_DIGITS else None
+
+
+def _last_without_gap(hint: int, versions: Sequence[tuple[int, str]]) -> int:
+    """Returns the last of the versions that follow a hint without a gap."""
+    existing = {version for version, _ in versions}
+    while hint + 1 in existing:
+        hint += 1
+    return hint

@@ -122,7 +122,7 @@ class BrokenLake:
                 json.dumps(
                     self.document | {"table-uuid": "odd", "schemas": [7, *self.document["schemas"]]}
                 ).encode(),
-                "is not valid Iceberg",
+                "schemas[0] is not an object",
             ),
         ):
             self._put(name, self._content(), Wrong(kind, self._file(name, data), message))

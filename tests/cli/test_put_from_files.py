@@ -50,6 +50,38 @@ def test_a_version_that_follows_the_hint_is_newer(nessie, catalog, folder) -> No
     assert location(nessie) == "00002-b.metadata.json"
 
 
+@pytest.mark.parametrize(
+    "hint", ["00001-a", "00001-a.metadata.json", "", "\n2", "-1", "99999999999", "two", "\xb2"]
+)
+def test_a_version_hint_that_is_no_number_counts_as_none(nessie, catalog, folder, hint) -> None:
+    (folder / "version-hint.text").write_text(hint)
+    assert nessie("content", "put", "t", "--from-metadata", str(folder), "-m", "t").code == 0
+    assert location(nessie) == "00010-c.metadata.json"
+
+
+def test_only_the_first_line_of_a_version_hint_counts(nessie, catalog, folder) -> None:
+    (folder / "version-hint.text").write_text("2 \n10\n")
+    assert nessie("content", "put", "t", "--from-metadata", str(folder), "-m", "t").code == 0
+    assert location(nessie) == "00002-b.metadata.json"
+
+
+def test_a_version_hint_without_its_file_is_refused(nessie, catalog, folder) -> None:
+    (folder / "version-hint.text").write_text("7")
+    ran = nessie("content", "put", "t", "--from-metadata", str(folder))
+    assert (ran.code, "version-hint.text names version 7" in ran.err) == (2, True)
+
+
+def test_metadata_that_iceberg_refuses_is_refused_with_its_place(nessie, catalog, folder) -> None:
+    file = folder / "00011-d.metadata.json"
+    metadata = json.loads((folder / "00010-c.metadata.json").read_text())
+    del metadata["schemas"][0]["fields"][0]["required"]
+    file.write_text(json.dumps(metadata))
+    ran = nessie("content", "put", "t", "--from-metadata", str(folder))
+    assert (ran.code, str(file) in ran.err) == (2, True)
+    assert "schemas[0].fields[0].required is missing" in ran.err
+    assert nessie("status", "--porcelain").out == ""
+
+
 def test_two_files_of_one_version_are_refused(nessie, catalog, folder) -> None:
     (folder / "00010-d.metadata.json").write_text("{}")
     ran = nessie("content", "put", "t", "--from-metadata", str(folder))

@@ -78,11 +78,14 @@ class Duck:
         for name in EXTENSIONS:
             self._connection.execute(f"LOAD '{extension(name)}'")
         for name, uri in catalogs.items():
-            self(f"""
-                ATTACH '{WAREHOUSE}' AS {name} (TYPE iceberg, ENDPOINT '{uri}',
-                AUTHORIZATION_TYPE 'none', SUPPORT_NESTED_NAMESPACES true,
-                STAGE_CREATE_TABLES false)
-            """)
+            self.attach(name, uri, WAREHOUSE)
+
+    def attach(self, name: str, uri: str, warehouse: str) -> None:
+        """Attaches a warehouse of a catalog."""
+        self(f"""
+            ATTACH '{warehouse}' AS {name} (TYPE iceberg, ENDPOINT '{uri}',
+            AUTHORIZATION_TYPE 'none', SUPPORT_NESTED_NAMESPACES true)
+        """)
 
     def __call__(self, statement: str) -> list[tuple[Any, ...]]:
         """Returns the rows of the answer."""

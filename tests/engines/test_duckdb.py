@@ -122,6 +122,77 @@ def test_a_transaction_over_existing_tables_is_one_commit(served: Served) -> Non
         assert served.log("feature/both") == [newest, *before]
 
 
+def test_a_rollback_leaves_no_table(served: Served) -> None:
+    shop(served, "feature/rollback")
+    with closing(served.duckdb("feature/rollback")) as duck:
+        before = served.log("feature/rollback")
+        duck("BEGIN")
+        duck("CREATE TABLE feature_rollback.shop.sums AS SELECT 30 AS cents")
+        duck("INSERT INTO feature_rollback.shop.sums VALUES (40)")
+        assert duck("SELECT sum(cents) FROM feature_rollback.shop.sums") == [(70,)]
+        duck("ROLLBACK")
+        assert served.log("feature/rollback") == before
+        duck("CREATE TABLE feature_rollback.shop.sums AS SELECT 50 AS cents")
+        assert duck("SELECT cents FROM feature_rollback.shop.sums") == [(50,)]
+    newest, *rest = served.log("feature/rollback")
+    assert (newest.meta.message, rest) == ("create table shop.sums: 1 row", before)
+
+
+def test_a_transaction_that_creates_or_drops_tables_is_several_commits(served: Served) -> None:
+    shop(served, "feature/several")
+    with closing(served.duckdb("feature/several")) as duck:
+        before = served.log("feature/several")
+        duck("BEGIN")
+        duck("CREATE TABLE feature_several.shop.sums AS SELECT 30 AS cents")
+        duck("INSERT INTO feature_several.shop.orders VALUES (3, 'eve', 30)")
+        duck("COMMIT")
+        duck("BEGIN")
+        duck("INSERT INTO feature_several.shop.orders VALUES (4, 'fay', 40)")
+        duck("DROP TABLE feature_several.shop.sums")
+        duck("COMMIT")
+    messages = [entry.meta.message for entry in served.log("feature/several")]
+    assert messages[: -len(before)] == [
+        "drop table shop.sums",
+        "append to shop.orders: 1 row",
+        "append to shop.orders: 1 row",
+        "create table shop.sums: 1 row",
+    ]
+
+
+def test_a_refused_transaction_leaves_the_tables_that_it_created(served: Served) -> None:
+    shop(served, "feature/left")
+    with (
+        closing(served.duckdb("feature/left")) as ann,
+        closing(served.duckdb("feature/left")) as bob,
+    ):
+        ann("BEGIN")
+        ann("CREATE TABLE feature_left.shop.sums AS SELECT 30 AS cents")
+        ann("UPDATE feature_left.shop.orders SET cents = 0 WHERE id = 1")
+        bob("DELETE FROM feature_left.shop.orders WHERE id = 1")
+        with pytest.raises(duckdb.Error):
+            ann("COMMIT")
+        assert rows(bob, "feature_left") == [(2, "bob", 20)]
+    with closing(served.duckdb("feature/left")) as duck:
+        assert duck("SELECT cents FROM feature_left.shop.sums") == [(30,)]
+
+
+def test_the_warehouse_names_the_branch(served: Served) -> None:
+    shop(served, "feature/named")
+    served.nessie("tag", "named_1", "feature/named")
+    root = f"{served.url}/iceberg"
+    with closing(Duck({})) as duck:
+        for number, warehouse in enumerate(("feature/named|lake", "feature/named|", "named_1|")):
+            duck.attach(f"c{number}", root, warehouse)
+            assert rows(duck, f"c{number}") == [(1, "ann", 10), (2, "bob", 20)]
+        duck("DELETE FROM c0.shop.orders WHERE id = 1")
+        with pytest.raises(duckdb.Error, match=r"named_1 is a tag"):
+            duck("DELETE FROM c2.shop.orders WHERE id = 1")
+        with pytest.raises(duckdb.Error, match="404"):
+            duck.attach("unknown", root, "nowhere|lake")
+    with closing(served.duckdb("feature/named", "named_1")) as duck:
+        assert rows(duck, "feature_named") == [(2, "bob", 20)]
+
+
 def test_a_transaction_from_an_old_state_is_refused(served: Served) -> None:
     shop(served, "feature/old")
     with closing(served.duckdb("feature/old")) as ann, closing(served.duckdb("feature/old")) as bob:

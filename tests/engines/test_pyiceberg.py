@@ -11,6 +11,7 @@ from pyiceberg.exceptions import (
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    RESTError,
     TableAlreadyExistsError,
 )
 from pyiceberg.schema import Schema
@@ -200,3 +201,14 @@ def content_id(served: Served, ref: str) -> str | None:
     (put,) = [one for one in served.log(ref)[0].operations or () if isinstance(one, Put)]
     assert str(put.key) == "db.t"
     return put.content.id
+
+
+def test_the_warehouse_names_the_branch(served: Served) -> None:
+    served.nessie("branch", "feature/warehouse", "main")
+    options = {"type": "rest", "uri": f"{served.url}/iceberg"}
+    catalog = load_catalog("x", **options, warehouse="feature/warehouse|lake")
+    catalog.create_namespace("named")
+    assert catalog.load_namespace_properties("named")["location"].endswith("/warehouse/named")
+    assert ("named",) not in load_catalog("y", **options, warehouse="lake").list_namespaces()
+    with pytest.raises(RESTError, match="nowhere"):
+        load_catalog("z", **options, warehouse="nowhere|lake")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 
@@ -470,6 +471,23 @@ def test_registering_over_a_table_keeps_the_id_of_the_same_table_only(lake: Lake
     assert content(lake, "orders").id == before.id
     catalog.register_table("orders", other.metadata_location, overwrite=True)
     assert content(lake, "orders").id != before.id
+
+
+def test_a_registered_table_without_uuid_can_be_changed(lake: Lake) -> None:
+    catalog = lake.catalog()
+    options = {"format-version": "1"}
+    old = catalog.create_table("old", ROWS.schema, properties=options).metadata_location
+    document = json.loads(Path(old.removeprefix("file://")).read_text())
+    del document["table-uuid"]
+    file = lake.folder / "without.metadata.json"
+    file.write_text(json.dumps(document))
+
+    table = catalog.register_table("again", str(file))
+    own = table.metadata.table_uuid
+    assert str(own) == content(lake, "again").id
+    table.append(ROWS)
+    assert catalog.load_table("again").metadata.table_uuid == own
+    assert catalog.load_table("again").scan().to_arrow().num_rows == 3
 
 
 # -- no change, refused changes -------------------------------------------------------------------

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -22,7 +23,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 from pyiceberg.view.metadata import ViewMetadata
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.metadata import read_content
+from nessie_cli.iceberg.metadata import in_state, read_content
 from nessie_cli.model import IcebergTable, IcebergView
 
 
@@ -392,6 +393,18 @@ def run(code: str) -> str:
     return subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout.strip()
+
+
+def test_a_table_without_uuid_has_that_of_its_content() -> None:
+    document = {"format-version": 1, "location": "s3://b/t"}
+    content = IcebergTable(metadata_location="s3://b/t/1.metadata.json")
+    own = "0a1b2c3d-0000-4000-8000-000000000001"
+    assert "table-uuid" not in in_state(document, content)
+    assert in_state(document, content.with_id(own))["table-uuid"] == own
+    named, other = (in_state(document, content.with_id(id_)) for id_ in ("orders", "sales"))
+    assert str(UUID(named["table-uuid"])) == named["table-uuid"] != other["table-uuid"]
+    given = in_state({**document, "table-uuid": "its own"}, content.with_id(own))
+    assert given["table-uuid"] == "its own"
 
 
 def test_without_pyiceberg_a_remote_file_names_the_extra():

@@ -8,7 +8,7 @@ from copy import copy
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.builder import partitions, values
+from nessie_cli.iceberg.builder import partitions, schemas, values
 from nessie_cli.iceberg.builder.values import Document
 
 NEWEST_VERSION = 3
@@ -87,15 +87,13 @@ def _complete_definitions(made: Document, version: int) -> None:
             values.objects(made, member, where)
         values.integer(made, "last-partition-id", where)
     if "schemas" not in made:
-        schema = {"schema-id": 0, **values.object_(made, "schema", where)}
-        made["schemas"], made["current-schema-id"] = [schema], schema["schema-id"]
+        made["schemas"] = schemas.with_ids([values.object_(made, "schema", where)])
+        made["current-schema-id"] = made["schemas"][0]["schema-id"]
     if "partition-specs" not in made:
-        # Format version 1 may leave out ids: partition fields are numbered in their order.
-        fields = made.get("partition-spec") or []
-        numbered = [
-            {"field-id": partitions.FIRST_FIELD_ID + n, **one} for n, one in enumerate(fields)
-        ]
-        made["partition-specs"], made["default-spec-id"] = [{"spec-id": 0, "fields": numbered}], 0
+        made["partition-specs"] = [{"spec-id": 0, "fields": made.get("partition-spec") or []}]
+        made["default-spec-id"] = 0
+    made["schemas"] = schemas.with_ids(made["schemas"])
+    made["partition-specs"] = list(map(partitions.with_field_ids, made["partition-specs"]))
     if made.get("last-partition-id") is None:
         made["last-partition-id"] = max(map(partitions.last_field_id, made["partition-specs"]))
     if "sort-orders" not in made:

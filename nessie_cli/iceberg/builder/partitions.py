@@ -6,7 +6,8 @@ https://iceberg.apache.org/spec/#partitioning and https://iceberg.apache.org/spe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
@@ -16,7 +17,7 @@ from nessie_cli.iceberg.builder.values import Document
 
 FIRST_FIELD_ID = 1000
 UNSORTED_ORDER_ID = 0
-_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]", re.IGNORECASE)
+_WIDTH = re.compile(r"(\w+)\[([0-9]+)\]", re.ASCII)
 _DAYS = frozenset({"date", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
 _BUCKETS = (
     frozenset({"int", "long", "time", "string", "binary", "fixed", "decimal", "uuid"}) | _DAYS
@@ -26,6 +27,8 @@ _SOURCES: Mapping[str, frozenset[str]] = {
     "month": _DAYS,
     "day": _DAYS,
     "hour": _DAYS - {"date"},
+}
+_SOURCES_WITH_WIDTH: Mapping[str, frozenset[str]] = {
     "bucket": _BUCKETS,
     "truncate": frozenset({"int", "long", "string", "binary", "decimal"}),
 }
@@ -35,9 +38,13 @@ _NEVER_IDENTITY = frozenset({"geometry", "geography", "variant"})
 def transform(text: str, where: str) -> str:
     """Returns a transform in the spelling of the specification. Unknown ones are preserved."""
     if found := _WIDTH.fullmatch(text):
-        if int(found[2]) < 1:
-            raise InvalidInput(f"{where}: {text}: the width must be at least 1")
-        return f"{found[1].lower()}[{int(found[2])}]"
+        name, width = found[1].lower(), int(found[2])
+        if width not in values.INT32:
+            raise InvalidInput(f"{where}: {text}: the width is beyond 32 bits")
+        if name in _SOURCES_WITH_WIDTH:
+            if width < 1:
+                raise InvalidInput(f"{where}: {text}: the width must be at least 1")
+            return f"{name}[{width}]"
     lower = text.lower()
     return lower if lower in (*_SOURCES, "identity", "void") else text
 
@@ -45,9 +52,16 @@ def transform(text: str, where: str) -> str:
 def _check_transform(name: str, source: Field, where: str) -> None:
     """Raises `InvalidInput` if the transform does not apply to the source field."""
     if not schemas.is_primitive(source.type):
-        raise InvalidInput(f"{where}: the source {source.name} is not primitive: {source.type}")
+        kind = schemas.type_name(source.type)
+        raise InvalidInput(f"{where}: the source {source.name} is not primitive: {kind}")
+    _check_type(name, source, where)
+
+
+def _check_type(name: str, source: Field, where: str) -> None:
+    """Raises `InvalidInput` if Iceberg has the transform, but not for the type of the field."""
     kind = schemas.type_name(source.type)
-    wanted = _SOURCES.get(name.partition("[")[0])
+    has_width = _WIDTH.fullmatch(name)
+    wanted = _SOURCES_WITH_WIDTH.get(has_width[1]) if has_width else _SOURCES.get(name)
     refused = (
         kind in _NEVER_IDENTITY if name == "identity" else wanted is not None and kind not in wanted
     )
@@ -74,14 +88,8 @@ def spec(given: Document, known: Iterable[Document], last_id: int) -> Document:
         if "field-id" in one
     }
     made: list[Document] = []
-    names: set[str] = set()
     for one in values.objects(given, "fields", where):
         name = values.text(one, "name", where)
-        if not name or name in names:
-            raise InvalidInput(
-                f"{where}: two fields are named {name!r}" if name else f"{where}: a name is empty"
-            )
-        names.add(name)
         by = transform(values.text(one, "transform", where), where)
         source = values.integer(one, "source-id", where)
         id_ = values.integer(one, "field-id", where) if one.get("field-id") is not None else None
@@ -89,43 +97,78 @@ def spec(given: Document, known: Iterable[Document], last_id: int) -> Document:
             id_ = earlier.get((source, by)) or max(last_id, FIRST_FIELD_ID - 1) + 1
         last_id = max(last_id, id_)
         made.append({**one, "name": name, "transform": by, "source-id": source, "field-id": id_})
+    _check_distinct([one["name"] for one in made])
     ids = [one["field-id"] for one in made]
     if len(set(ids)) != len(ids):
         raise InvalidInput(f"{where}: two fields have the same field-id")
     return {**given, "fields": made}
 
 
+def with_field_ids(spec_: Document) -> Document:
+    """Returns a spec whose fields have ids. Old files leave them out: they follow the order."""
+    given = spec_["fields"]
+    if all("field-id" in one for one in given):
+        return spec_
+    numbered = [{**one, "field-id": FIRST_FIELD_ID + n} for n, one in enumerate(given)]
+    return {**spec_, "fields": numbered}
+
+
 def check_spec(spec_: Document, fields: Mapping[int, Field], version: int) -> None:
-    """Raises `InvalidInput` if the spec is invalid for a schema's fields and format version."""
-    check_names(spec_, fields)
+    """Raises `InvalidInput` if the spec is invalid for a schema's fields and format version.
+
+    Does not check the names.
+    """
     for number, one in enumerate(spec_["fields"]):
         where = f"partition spec: field {one['name']}"
         if version == 1 and one["field-id"] != FIRST_FIELD_ID + number:
             raise InvalidInput(
                 f"{where}: format version 1 needs the field-id {FIRST_FIELD_ID + number}"
             )
-        if one["transform"] == "void":
+        by = transform(one["transform"], where)
+        if by == "void":
             continue
         source = fields.get(one["source-id"])
         if source is None:
             raise InvalidInput(f"{where}: the schema has no field {one['source-id']}")
-        _check_transform(one["transform"], source, where)
+        _check_transform(by, source, where)
         if any(schemas.type_name(fields[parent].type) != "struct" for parent in source.parents):
             raise InvalidInput(f"{where}: the source {source.name} lies in a list or map")
 
 
-def check_names(spec_: Document, fields: Mapping[int, Field]) -> None:
+def check_earlier_spec(spec_: Document, fields: Mapping[int, Field]) -> None:
+    """Raises `InvalidInput` if Iceberg does not load a spec that is not the default.
+
+    Its sources may have been dropped from the schema. Does not check the names.
+    """
+    for one in spec_["fields"]:
+        where = f"partition spec: field {one['name']}"
+        by = transform(one["transform"], where)
+        if one["source-id"] in fields:
+            _check_type(by, fields[one["source-id"]], where)
+
+
+def check_names(
+    spec_: Document, fields: Mapping[int, Field], ids_by_name: Mapping[str, int]
+) -> None:
     """Raises `InvalidInput` if a partition field has the name of a column other than its source.
 
-    Iceberg's Java library does not load a table with such a spec, even if it is not the default.
+    Also if a name is empty, or if two fields have the same one. Iceberg's Java library does not
+    load a table with such a spec, even if it is not the default.
     """
-    ids = {field.name: field.id for field in fields.values()}
+    _check_distinct([one["name"] for one in spec_["fields"]])
     for one in spec_["fields"]:
         source = one["source-id"]
-        if source in fields and ids.get(one["name"], source) != source:
+        if source in fields and ids_by_name.get(one["name"], source) != source:
             raise InvalidInput(
                 f"partition spec: field {one['name']}: the schema has another field of this name"
             )
+
+
+def _check_distinct(names: Sequence[str]) -> None:
+    for name, count in Counter(names).items():
+        if not name or count > 1:
+            why = f"two fields are named {name!r}" if name else "a name is empty"
+            raise InvalidInput(f"partition spec: {why}")
 
 
 def same_spec(one: Document, other: Document) -> bool:
@@ -177,7 +220,7 @@ def check_order(order_: Document, fields: Mapping[int, Field]) -> None:
         source = fields.get(one["source-id"])
         if source is None:
             raise InvalidInput(f"sort order: the schema has no field {one['source-id']}")
-        _check_transform(one["transform"], source, "sort order")
+        _check_transform(transform(one["transform"], "sort order"), source, "sort order")
 
 
 def same_order(one: Document, other: Document) -> bool:

@@ -6,7 +6,7 @@ https://iceberg.apache.org/spec/#schemas-and-data-types
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
@@ -20,11 +20,12 @@ _SIMPLE = frozenset(
         "geometry", "geography",
     }
 )  # fmt: skip
-_PARAMETERS = re.compile(
-    r"(fixed|decimal|geometry|geography)\s*[(\[]\s*(.*?)\s*[)\]]", re.IGNORECASE
-)
-_DECIMAL = re.compile(r"(\d+)\s*,\s*(\d+)")
+_FIXED = re.compile(r"fixed\[\s*([0-9]+)\s*\]")
+_DECIMAL = re.compile(r"decimal\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
+_EDGES = frozenset({"spherical", "vincenty", "thomas", "andoyer", "karney"})
+"""The algorithms of the type geography."""
 _MOST_DIGITS = 38
+_MOST_SHOWN = 80
 _SINCE_VERSION_3 = frozenset(
     {"timestamp_ns", "timestamptz_ns", "variant", "unknown", "geometry", "geography"}
 )
@@ -108,28 +109,57 @@ def canonical_type(type_: Any, where: str) -> str:
     """Returns a primitive type in the spelling of the specification. Raises `InvalidInput`."""
     if not isinstance(type_, str):
         raise InvalidInput(f"{where}: the type is missing or is not a type")
-    name = type_.strip().lower()
+    try:
+        return primitive(type_)
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error.message}") from None
+
+
+def primitive(type_: str) -> str:
+    """Returns a primitive type in the spelling of the specification. Raises `InvalidInput`."""
+    name = type_.lower()
     if name in _SIMPLE:
         return name
-    if found := _PARAMETERS.fullmatch(type_.strip()):
-        name, given = found[1].lower(), found[2]
-        if name == "fixed" and given.isdecimal():
-            return f"fixed[{int(given)}]"
-        if name == "decimal" and (numbers := _DECIMAL.fullmatch(given)):
-            precision, scale = int(numbers[1]), int(numbers[2])
-            if precision > _MOST_DIGITS:
-                raise InvalidInput(
-                    f"{where}: decimal has at most {_MOST_DIGITS} digits, not {precision}"
-                )
-            return f"decimal({precision}, {scale})"
-        if name in ("geometry", "geography"):
-            return f"{name}({given})"
-    raise InvalidInput(f"{where}: there is no type {type_!r}")
+    if (fixed := _FIXED.fullmatch(name)) and int(fixed[1]) in values.INT32:
+        return f"fixed[{int(fixed[1])}]"
+    if (decimal := _DECIMAL.fullmatch(name)) and int(decimal[2]) in values.INT32:
+        precision, scale = int(decimal[1]), int(decimal[2])
+        if precision > _MOST_DIGITS:
+            raise InvalidInput(f"decimal has at most {_MOST_DIGITS} digits, not {precision}")
+        return f"decimal({precision}, {scale})"
+    if geospatial := _geospatial(type_):
+        return geospatial
+    raise InvalidInput(f"there is no type {type_[:_MOST_SHOWN]!r}")
+
+
+def _geospatial(type_: str) -> str | None:
+    """Returns the type geometry or geography with parameters, None for another type."""
+    name, opening, parameters = type_.partition("(")
+    name = name.rstrip().lower()
+    if not opening or not parameters.endswith(")") or name not in ("geometry", "geography"):
+        return None
+    given = parameters[:-1].strip()
+    if name == "geometry":
+        return f"{name}({given})" if given and ")" not in given else None
+    reference, comma, algorithm = (one.strip() for one in given.partition(","))
+    if not reference or (comma and algorithm.lower() not in _EDGES):
+        return None
+    return f"{name}({reference}, {algorithm})" if comma else f"{name}({reference})"
 
 
 def canonical(schema: Document) -> Document:
     """Returns a copy of a schema with types in the spelling of the specification."""
     return {**_mapped(schema, lambda id_: id_), "type": "struct"}
+
+
+def ids_by_name(found: Mapping[int, Field]) -> dict[str, int]:
+    """Returns the ids of fields by their full names."""
+    return {field.name: field.id for field in found.values()}
+
+
+def with_ids(schemas: Sequence[Document]) -> list[Document]:
+    """Returns schemas of a metadata file. The schema without an id has the id 0."""
+    return [one if one.get("schema-id") is not None else {**one, "schema-id": 0} for one in schemas]
 
 
 def highest_id(schema: Document) -> int:

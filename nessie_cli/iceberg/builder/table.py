@@ -37,7 +37,7 @@ RESERVED_PROPERTIES = frozenset(
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 _MOST_METADATA_FILES = "write.metadata.previous-versions-max"
 _MOST_METADATA_FILES_DEFAULT = 100
-_CLOCK_SKEW = 60_000
+CLOCK_SKEW = 60_000
 """How many milliseconds a snapshot may be older than the one before it."""
 
 
@@ -176,8 +176,9 @@ class TableBuilder:
         fields = schemas.fields(schema)
         partitions.check_spec(specs[made["default-spec-id"]], fields, version=0)
         partitions.check_order(orders[made["default-sort-order-id"]], fields)
+        ids_by_name = schemas.ids_by_name(fields)
         for spec in made["partition-specs"]:
-            partitions.check_names(spec, fields)
+            partitions.check_names(spec, fields, ids_by_name)
 
     def _current_schema(self) -> Document:
         found = by_id(self._made["schemas"], "schema-id").get(self._made["current-schema-id"])
@@ -304,7 +305,9 @@ class TableBuilder:
                 id_ if self._last_added["spec"] in self._added["spec"] else None
             )
             return
-        partitions.check_spec(spec, schemas.fields(self._current_schema()), self._version)
+        fields = schemas.fields(self._current_schema())
+        partitions.check_names(spec, fields, schemas.ids_by_name(fields))
+        partitions.check_spec(spec, fields, self._version)
         made["last-partition-id"] = max(made["last-partition-id"], partitions.last_field_id(spec))
         made["partition-specs"].append({**spec, "spec-id": id_})
         self._note_added("spec", id_)
@@ -410,7 +413,7 @@ class TableBuilder:
     def _log_snapshot(self, time: int, id_: int) -> None:
         log = self._made["snapshot-log"]
         # Iceberg's Java library does not load a table whose log goes back further.
-        if log and time < log[-1]["timestamp-ms"] - _CLOCK_SKEW:
+        if log and time < log[-1]["timestamp-ms"] - CLOCK_SKEW:
             raise InvalidInput(
                 f"set-snapshot-ref: snapshot {id_} of {time} is older than "
                 f"the latest entry of the snapshot log, {log[-1]['timestamp-ms']}"

@@ -64,6 +64,7 @@ class ViewBuilder:
         self._made["properties"] = self._made.get("properties") or {}
         for member in ("schemas", "versions", "version-log"):
             self._made.setdefault(member, [])
+        self._made["schemas"] = schemas.with_ids(self._made["schemas"])
         self._last_schema: int | None = None
         self._last_version: int | None = None
         self._added: set[int] = set()

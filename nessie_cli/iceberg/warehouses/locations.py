@@ -196,10 +196,10 @@ class Allowed:
 # -- where new tables and files lie ----------------------------------------------------------------
 
 
-def folder_for(base: str, names: tuple[str, ...], own_uuid: str) -> str:
-    """Returns a folder of its own for a new table or view: `BASE/names/NAME_UUID`."""
+def folder_for(base: str, names: Iterable[str]) -> str:
+    """Returns a folder with these names below a base, without characters that need escapes."""
     folders = (_NOT_FOR_FOLDERS.sub("_", name) for name in names)
-    return "/".join((base.rstrip("/"), *folders)) + f"_{own_uuid}"
+    return "/".join((base.rstrip("/"), *folders))
 
 
 def issued_uuid(location: str) -> str | None:

@@ -126,6 +126,19 @@ class MetadataFiles:
         else:
             self._write_remote(place.scheme, location, data)
 
+    def make_folders(self, table_location: str) -> None:
+        """Creates the folders of a table on a local disk. Object stores have none.
+
+        Raises `LocationRefused`, `StoreUnavailable`.
+        """
+        place, base = self._allowed.find(f"{table_location.rstrip('/')}/metadata/file")
+        if place.scheme == LOCAL:
+            with (
+                _local_errors(table_location, "created"),
+                _folder_of(place, base.resolved, create=True),
+            ):
+                pass
+
     def remove(self, location: str) -> None:
         """Remove a file that no commit names.
 

@@ -18,22 +18,27 @@ from nessie_cli.iceberg.warehouses.locations import (
 )
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
-from nessie_cli.model import ContentKey
+from nessie_cli.model import ContentKey, Namespace
 
 LOCATION = "location"
 
 
-def new_location(
-    warehouse: Warehouse, namespace_location: str | None, key: ContentKey, uuid: str
-) -> str:
-    """Returns a location of its own for a new table or view.
+def namespace_location(warehouse: Warehouse, namespace: Namespace, key: ContentKey) -> str:
+    """Returns the folder for the tables and views of a namespace.
 
-    It is `BASE/NAME_UUID`, below the location of the namespace or, if that has none, below a
-    folder for the namespace in the warehouse.
+    It is the property `location` or, without one, a folder for the namespace in the warehouse.
     """
-    if namespace_location:
-        return folder_for(namespace_location, key.elements[-1:], uuid)
-    return folder_for(warehouse.location, key.elements, uuid)
+    return namespace.properties.get(LOCATION) or folder_for(warehouse.location, key.elements)
+
+
+def new_location(warehouse: Warehouse, namespace: Namespace, key: ContentKey, uuid: str) -> str:
+    """Returns a location of its own for a new table or view of a namespace.
+
+    It is `NAME_UUID` in the location of the namespace.
+    """
+    assert key.parent is not None
+    folder = namespace_location(warehouse, namespace, key.parent)
+    return f"{folder_for(folder, key.elements[-1:])}_{uuid}"
 
 
 def check_table_locations(
@@ -49,10 +54,10 @@ def check_table_locations(
     files.check(location)
     own = parse(location).normal
     if issued is None:
-        uuids = {document.get("table-uuid"), document.get("view-uuid")}
+        uuids = [document.get("table-uuid"), document.get("view-uuid")]
     else:
         # A client can choose the UUID in the metadata, but not the one in this location.
-        uuids = {issued_uuid(parse(issued).normal)}
+        uuids = [issued_uuid(parse(issued).normal)]
     if issued is None or own != parse(issued).normal:
         if not may_choose:
             raise LocationRefused(
@@ -61,6 +66,8 @@ def check_table_locations(
             )
         _refuse_issued(location, uuids)
     properties = document.get("properties") or {}
+    if not isinstance(properties, Mapping):
+        raise InvalidInput("properties must be an object")
     for name in PATH_PROPERTIES:
         path = properties.get(name)
         if path is None:
@@ -81,7 +88,7 @@ def check_namespace_location(files: MetadataFiles, location: str) -> None:
     Raises `LocationRefused` if it is not allowed or lies in a table's folder.
     """
     files.check(location)
-    _refuse_issued(location, set())
+    _refuse_issued(location, ())
 
 
 def _refuse_issued(location: str, own: Collection[str | None]) -> None:

@@ -8,7 +8,11 @@ from typing import Any
 from nessie_cli.iceberg.builder import values
 from nessie_cli.iceberg.messages import names
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.warehouses.tables import LOCATION, check_namespace_location
+from nessie_cli.iceberg.warehouses.tables import (
+    LOCATION,
+    check_namespace_location,
+    namespace_location,
+)
 from nessie_cli.model import ContentKey, Delete, Namespace, Put, type_label
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import NO_CONTENT, answer
@@ -51,7 +55,7 @@ def create_namespace(session: Session) -> Reply:
         return _creation(state, key, properties)
 
     made = need_namespace(session.change(make).after, key)
-    return answer(_shown(key, made))
+    return answer(_shown(session, key, made))
 
 
 def _creation(state: State, key: ContentKey, properties: Mapping[str, str]) -> Proposal:
@@ -73,7 +77,7 @@ def _creation(state: State, key: ContentKey, properties: Mapping[str, str]) -> P
 def load_namespace(session: Session) -> Reply:
     """`GET /v1/{prefix}/namespaces/{namespace}`."""
     key = namespace_in(session.call.segments["namespace"])
-    return answer(_shown(key, need_namespace(session.state(), key)))
+    return answer(_shown(session, key, need_namespace(session.state(), key)))
 
 
 def namespace_exists(session: Session) -> Reply:
@@ -125,8 +129,16 @@ def drop_namespace(session: Session) -> Reply:
     return NO_CONTENT
 
 
-def _shown(key: ContentKey, content: Namespace) -> dict[str, Any]:
-    return {"namespace": list(key.elements), "properties": dict(content.properties)}
+def _shown(session: Session, key: ContentKey, content: Namespace) -> dict[str, Any]:
+    """Returns the answer about a namespace.
+
+    It always has a location: Trino creates no table in a namespace without one.
+    """
+    location = namespace_location(session.warehouse, content, key)
+    return {
+        "namespace": list(key.elements),
+        "properties": {**content.properties, LOCATION: location},
+    }
 
 
 def _check_location(session: Session, properties: Mapping[str, str]) -> None:

@@ -1,7 +1,8 @@
 """The reference and warehouse of a request, from its path: `/iceberg/{ref}/v1/{prefix}/...`.
 
-The prefix is `ref` or `ref|warehouse`. The server announces it percent-encoded once. Some clients
-encode it again and some decode it, so it is read in all these forms.
+The prefix is `ref` or `ref|warehouse`. Clients without a prefix can name both as their warehouse:
+they find the prefix in the configuration. The server announces it percent-encoded once. Some
+clients encode it again and some decode it, so it is read in all these forms.
 """
 
 from __future__ import annotations
@@ -37,12 +38,26 @@ def read(from_path: str | None, given: str | None) -> Prefix:
 
     Raises `InvalidInput` if both name different references.
     """
-    front, prefix = _parsed(from_path), _parsed(given)
-    if None not in (front.reference, prefix.reference) and front.reference != prefix.reference:
+    return _joined(_parsed(given), _parsed(from_path))
+
+
+def with_parameter(prefix: Prefix, warehouse: str | None) -> Prefix:
+    """Returns a prefix with the parameter `warehouse` of a request for the configuration.
+
+    The parameter is `WAREHOUSE`, `REF|WAREHOUSE` or `REF|`. Raises `InvalidInput` if the path names
+    another reference.
+    """
+    named = _parsed(warehouse) if warehouse and "|" in warehouse else Prefix(None, warehouse)
+    return _joined(prefix, named)
+
+
+def _joined(one: Prefix, other: Prefix) -> Prefix:
+    """Returns two parts of a request as one. What `one` names takes precedence."""
+    if None not in (one.reference, other.reference) and one.reference != other.reference:
         raise InvalidInput(
-            f"the path names the reference {front.reference!r}, its prefix {prefix.reference!r}"
+            f"the request names two references, {one.reference!r} and {other.reference!r}"
         )
-    return Prefix(prefix.reference or front.reference, prefix.warehouse or front.warehouse)
+    return Prefix(one.reference or other.reference, one.warehouse or other.warehouse)
 
 
 def _parsed(text: str | None) -> Prefix:

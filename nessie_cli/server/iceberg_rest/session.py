@@ -50,7 +50,12 @@ from nessie_cli.server.commit_meta import merged_with_headers
 from nessie_cli.server.iceberg_rest import idempotency
 from nessie_cli.server.iceberg_rest.delegation import Delegation, FileAccess, Table
 from nessie_cli.server.iceberg_rest.errors import NoSuchFile
-from nessie_cli.server.iceberg_rest.prefix import Prefix, announced, client_uri
+from nessie_cli.server.iceberg_rest.prefix import (
+    Prefix,
+    announced,
+    client_uri,
+    with_parameter,
+)
 from nessie_cli.server.runtime.writer import Write, Writer
 
 MOST_TRIES = 20
@@ -136,7 +141,7 @@ class Session:
         self.call = call
         self.services = services
         self._catalog = catalog
-        self._prefix = prefix
+        self._in_path = prefix
         self._written: dict[str, Document] = {}
         self.local_file: LocalFile | None = None
         """The local file on which the answer depends, and which another program may delete."""
@@ -144,9 +149,14 @@ class Session:
     # -- the names in the request ------------------------------------------------------------------
 
     @cached_property
+    def _prefix(self) -> Prefix:
+        """The reference and warehouse in the path, and in the parameter of the configuration."""
+        return with_parameter(self._in_path, self.call.text("warehouse"))
+
+    @cached_property
     def warehouse(self) -> Warehouse:
         """The warehouse that the request names. Raises `UnknownWarehouse`."""
-        return self.services.warehouses.named(self._named_warehouse)
+        return self.services.warehouses.named(self._prefix.warehouse)
 
     @cached_property
     def files(self) -> MetadataFiles:
@@ -168,12 +178,7 @@ class Session:
     @property
     def names_warehouse(self) -> bool:
         """Whether the request names its warehouse."""
-        return bool(self._named_warehouse)
-
-    @property
-    def _named_warehouse(self) -> str | None:
-        """The warehouse in the prefix, or in the parameter of a request for the configuration."""
-        return self._prefix.warehouse or self.call.text("warehouse")
+        return bool(self._prefix.warehouse)
 
     def header(self, name: bytes) -> str | None:
         """Returns a header, its values joined to one list; None if there is none."""

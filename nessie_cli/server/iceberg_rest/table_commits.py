@@ -13,6 +13,7 @@ from nessie_cli.iceberg.builder.table import new_table, updated
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
+from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.model import ContentKey, Delete, IcebergTable, Namespace, Operation, Put
@@ -63,11 +64,15 @@ def create_table(session: Session) -> Reply:
 
 
 def _staged(session: Session, key: ContentKey, body: Document, table_uuid: str) -> Reply:
-    """Returns the metadata of a table that a later commit will create. Nothing is stored."""
+    """Returns the metadata of a table that a later commit will create. Commits nothing.
+
+    Creates the table's folders on a local disk, because DuckDB does not.
+    """
     state = session.state()
     session.check_may_put(state, key, IcebergTable(metadata_location="staged"))
     document = _new_document(session, state, key, body, table_uuid)
-    access = session.access_to(key, None, document["location"])
+    session.files.make_folders(document[LOCATION])
+    access = session.access_to(key, None, document[LOCATION])
     return answer({"metadata": document, **for_client(session, access)})
 
 
@@ -85,7 +90,7 @@ def _new_document(
 
 def issued_location(session: Session, key: ContentKey, namespace: Namespace, own_uuid: str) -> str:
     """Returns the location that the server gives to a new table or view with this UUID."""
-    return new_location(session.warehouse, namespace.properties.get(LOCATION), key, own_uuid)
+    return new_location(session.warehouse, namespace, key, own_uuid)
 
 
 # -- register --------------------------------------------------------------------------------------
@@ -128,26 +133,28 @@ def registered(
 ) -> tuple[Any, Document]:
     """Returns the content and the metadata of a file that is registered.
 
-    Raises `InvalidInput` if it holds metadata of another type, `NotAllowed` if the caller may not
-    choose its location.
+    Raises `InvalidInput` if it holds metadata of another type, or metadata that Iceberg's own
+    parser refuses, `NotAllowed` if the caller may not choose its location.
     """
     document = session.read_foreign(location)
+    may_choose = session.may_choose_location(key, type_.type)
     try:
         content = content_of(document, location)
+        # The reasons of the last check quote the file, so rights are checked before.
+        check_table_locations(session.files, document, None, may_choose=may_choose)
+        check_metadata(document)
     except InvalidInput as error:
         raise InvalidInput(f"{location}: {error.message}") from None
     if not isinstance(content, type_):
         kind = "table" if isinstance(content, IcebergTable) else "view"
         raise InvalidInput(f"{location}: is the metadata of a {kind}")
-    may_choose = session.may_choose_location(key, type_.type)
-    check_table_locations(session.files, document, None, may_choose=may_choose)
     return content, document
 
 
 def _uuid_of(session: Session, content: IcebergTable) -> object:
-    """Returns the UUID of a table. The result for an unreadable file never equals another UUID."""
+    """Returns the UUID of a table. Without one, the result never equals another UUID."""
     try:
-        return session.read(content.metadata_location).get("table-uuid")
+        return session.read(content.metadata_location).get("table-uuid") or object()
     except (InvalidInput, NoSuchFile):
         return object()
 

@@ -27,7 +27,7 @@ from nessie_cli.iceberg.warehouses.tables import (
     new_location,
 )
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, from_options
-from nessie_cli.model import ContentKey
+from nessie_cli.model import ContentKey, Namespace
 
 OWN, OTHER = "01234567-89ab-4cde-8f01-23456789abcd", "99999999-89ab-4cde-8f01-23456789abcd"
 KEY = ContentKey(("db", "orders"))
@@ -285,17 +285,18 @@ def located(location: str, **properties: str) -> dict[str, object]:
 
 
 def test_a_new_table_has_its_own_folder(warehouse: Warehouse) -> None:
-    location = new_location(warehouse, None, KEY, OWN)
+    location = new_location(warehouse, Namespace(), KEY, OWN)
     assert location == f"{warehouse.location}/db/orders_{OWN}"
     assert issued_uuid(location) == OWN
-    assert new_location(warehouse, "s3://b/here/", KEY, OWN) == f"s3://b/here/orders_{OWN}"
+    located_there = Namespace(properties={"location": "s3://b/here/"})
+    assert new_location(warehouse, located_there, KEY, OWN) == f"s3://b/here/orders_{OWN}"
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/../../b", "a?*$", "%2e%2e", "file:/etc", "a b"])
 def test_no_name_of_a_table_leads_out(
     warehouse: Warehouse, files: MetadataFiles, name: str
 ) -> None:
-    location = new_location(warehouse, None, ContentKey(("db", name)), OWN)
+    location = new_location(warehouse, Namespace(), ContentKey(("db", name)), OWN)
     inside = files.check(location).removeprefix(warehouse.location.removeprefix("file://"))
     assert inside.startswith("/db/")
     assert inside.count("/") == 2
@@ -303,7 +304,7 @@ def test_no_name_of_a_table_leads_out(
 
 
 def test_the_issued_location_is_always_fine(warehouse: Warehouse, files: MetadataFiles) -> None:
-    location = new_location(warehouse, None, KEY, OWN)
+    location = new_location(warehouse, Namespace(), KEY, OWN)
     inside = {"write.data.path": f"{location}/data", "write.metadata.path": f"{location}/meta"}
     for may_choose in (False, True):
         check_table_locations(files, located(location, **inside), location, may_choose=may_choose)
@@ -311,7 +312,7 @@ def test_the_issued_location_is_always_fine(warehouse: Warehouse, files: Metadat
 
 
 def test_a_chosen_location_needs_the_right(warehouse: Warehouse, files: MetadataFiles) -> None:
-    issued, chosen = new_location(warehouse, None, KEY, OWN), f"{warehouse.location}/mine"
+    issued, chosen = new_location(warehouse, Namespace(), KEY, OWN), f"{warehouse.location}/mine"
     check_table_locations(files, located(chosen), issued, may_choose=True)
     check_table_locations(files, located(chosen), None, may_choose=True)
     for known in (issued, None):
@@ -323,8 +324,8 @@ def test_a_chosen_location_needs_the_right(warehouse: Warehouse, files: Metadata
 def test_a_siblings_location_is_refused(
     warehouse: Warehouse, files: MetadataFiles, may_choose: bool
 ) -> None:
-    issued = new_location(warehouse, None, KEY, OWN)
-    sibling = new_location(warehouse, None, ContentKey(("db", "salaries")), OTHER)
+    issued = new_location(warehouse, Namespace(), KEY, OWN)
+    sibling = new_location(warehouse, Namespace(), ContentKey(("db", "salaries")), OTHER)
     encoded = sibling.replace("salaries_", "salaries%5F")
     for location in (sibling, f"{sibling}/", f"{sibling}/data/x", encoded):
         with pytest.raises(LocationRefused):
@@ -343,7 +344,7 @@ def test_a_siblings_location_is_refused(
 def test_no_member_names_a_place_outside(
     warehouse: Warehouse, files: MetadataFiles, name: str, bad: str
 ) -> None:
-    issued = new_location(warehouse, None, KEY, OWN)
+    issued = new_location(warehouse, Namespace(), KEY, OWN)
     document = located(issued)
     bad = bad.replace("{wh}", warehouse.location)
     if name == "location":
@@ -363,7 +364,7 @@ def test_a_location_that_is_not_a_text_is_refused(files: MetadataFiles, bad: obj
 def test_paths_outside_of_the_table_need_the_right(
     warehouse: Warehouse, files: MetadataFiles
 ) -> None:
-    issued = new_location(warehouse, None, KEY, OWN)
+    issued = new_location(warehouse, Namespace(), KEY, OWN)
     document = located(issued, **{"write.data.path": f"{warehouse.location}/hot"})
     check_table_locations(files, document, issued, may_choose=True)
     with pytest.raises(LocationRefused, match=r"write\.data\.path"):

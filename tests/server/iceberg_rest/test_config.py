@@ -83,6 +83,48 @@ def test_a_requested_warehouse_is_in_the_prefix(tmp_path: Path) -> None:
         assert error_of(refused) == (403, "ForbiddenException")
 
 
+@pytest.mark.parametrize("ref", ["dev", "feature/x", "a/b-1.0_c", "v1"])
+def test_the_parameter_warehouse_may_name_the_reference(served: Lake, ref: str) -> None:
+    served.branch(ref)
+    head = served.repository.reference("main").hash
+    for named in (ref, f"{ref}@{head}", f"@{head}", head):
+        for warehouse in ("", "warehouse"):
+            query = quote(f"{named}|{warehouse}", safe="")
+            found = served.client.get(f"/iceberg/v1/config?warehouse={query}").body
+            expected = f"{'@' if named == head else ''}{named}{'|' if warehouse else ''}{warehouse}"
+            assert found["defaults"]["prefix"] == quote(expected, safe="")
+            client = served.main.on(found["defaults"]["prefix"])
+            assert client.get("/namespaces/db").status == 200
+            writable = "POST /v1/{prefix}/namespaces" in found["endpoints"]
+            assert writable == (named == ref)
+
+
+def test_the_default_branch_is_meant_if_the_parameter_names_none(served: Lake) -> None:
+    for warehouse in ("|", "|warehouse", "warehouse", ""):
+        query = quote(warehouse, safe="")
+        found = served.client.get(f"/iceberg/v1/config?warehouse={query}").body
+        expected = "main%7Cwarehouse" if "warehouse" in warehouse else "main"
+        assert found["defaults"]["prefix"] == expected
+
+
+def test_wrong_references_in_the_parameter_warehouse(served: Lake) -> None:
+    served.branch("dev")
+
+    def asked(warehouse: str, front: str = "") -> tuple[int, str]:
+        path = f"/iceberg{front}/v1/config?warehouse={quote(warehouse, safe='')}"
+        return error_of(served.client.get(path))
+
+    assert asked("nowhere|") == (404, "NotFoundException")
+    assert asked("nowhere|warehouse") == (404, "NotFoundException")
+    assert asked("dev|nowhere") == (404, "NotFoundException")
+    assert asked(f"@{'0' * 64}|") == (404, "NotFoundException")
+    for bad in ("a b|", "a..b|", "~|", "dev/|", "é|", "\t|"):
+        assert asked(bad) == (400, "BadRequestException")
+    assert asked("dev|", "/main") == (400, "BadRequestException")
+    same = served.client.get("/iceberg/dev/v1/config?warehouse=dev%7C").body
+    assert same["defaults"]["prefix"] == "dev"
+
+
 def test_tags_and_commits_are_read_only(served: Lake) -> None:
     served.main.create("db", "t")
     head = served.repository.reference("main").hash

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
-from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put
 from tests.server.client import Answer
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake
 
@@ -41,8 +41,9 @@ def traps(served: Lake) -> Path:
 
 
 def snapshot(served: Lake) -> tuple[dict[str, bytes], str]:
-    """Returns all files around the warehouse, and the HEAD of main."""
-    files = {str(p): p.read_bytes() for p in served.folder.parent.rglob("*") if p.is_file()}
+    """Returns all files and folders around the warehouse, and the HEAD of main."""
+    paths = served.folder.parent.rglob("*")
+    files = {str(p): p.read_bytes() if p.is_file() else b"" for p in paths}
     return files, served.repository.reference("main").hash
 
 
@@ -99,6 +100,18 @@ def test_a_location_committed_through_rest_v2_is_not_read(
         main.set_properties("db", "evil"),
     ):
         check_refused(answer)
+    assert snapshot(served) == before
+
+
+@pytest.mark.parametrize("location", OUTSIDE)
+def test_a_staged_table_in_a_namespace_located_outside_makes_no_folder(
+    served: Lake, main: IcebergClient, traps: Path, location: str
+) -> None:
+    properties = {"location": location.replace("{lake}", str(served.folder))}
+    put = Put(ContentKey(("out",)), Namespace(elements=("out",), properties=properties))
+    served.repository.commit("main", [put], CommitMeta("a namespace outside"))
+    before = snapshot(served)
+    check_refused(main.create("out", "u", **{"stage-create": True}))
     assert snapshot(served) == before
 
 

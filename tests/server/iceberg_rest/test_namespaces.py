@@ -1,12 +1,17 @@
 from __future__ import annotations
 
-from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
-from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, segment
+from pathlib import Path
+
+from nessie_cli.iceberg.warehouses.warehouse import from_options
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put
+from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake, segment
 
 
-def test_namespaces_of_several_levels(main: IcebergClient) -> None:
+def test_namespaces_of_several_levels(main: IcebergClient, served: Lake) -> None:
     made = main.namespace("a", "b", "c", owner="ada")
-    assert made.body == {"namespace": ["a", "b", "c"], "properties": {"owner": "ada"}}
+    location = f"file://{served.folder}/a/b/c"
+    properties = {"owner": "ada", "location": location}
+    assert made.body == {"namespace": ["a", "b", "c"], "properties": properties}
     assert main.get("/namespaces").body == {"namespaces": [["a"], ["db"]], "next-page-token": None}
     listed = main.get(f"/namespaces?parent={segment('a', 'b')}").body["namespaces"]
     assert listed == [["a", "b", "c"]]
@@ -58,7 +63,9 @@ def test_properties_are_set_and_removed(main: IcebergClient) -> None:
         "/namespaces/p/properties", {"removals": ["a", "gone"], "updates": {"c": "3"}}
     )
     assert answer.body == {"updated": ["c"], "removed": ["a"], "missing": ["gone"]}
-    assert main.get("/namespaces/p").body["properties"] == {"b": "2", "c": "3"}
+    shown = main.get("/namespaces/p").body["properties"]
+    assert shown.items() >= {"b": "2", "c": "3"}.items()
+    assert "a" not in shown
     both = main.post("/namespaces/p/properties", {"removals": ["b"], "updates": {"b": "3"}})
     assert error_of(both) == (422, "UnprocessableEntityException")
 
@@ -104,6 +111,55 @@ def test_a_listing_skips_many_deeper_keys(main: IcebergClient, served: Lake) -> 
     ]
     assert ["top"] in main.get("/namespaces").body["namespaces"]
     assert len(main.get(f"/namespaces/{segment('top', 'deep')}/tables").body["identifiers"]) == 300
+
+
+def test_every_namespace_has_the_location_of_its_tables(main: IcebergClient, served: Lake) -> None:
+    main.namespace("located", location=f"file://{served.folder}/elsewhere")
+    main.namespace("located", "inner")
+    main.namespace("a b/..", "é?")
+    for levels in (("db",), ("located",), ("located", "inner"), ("a b/..",), ("a b/..", "é?")):
+        path = segment(*levels)
+        shown = main.get(f"/namespaces/{path}").body["properties"]["location"]
+        made = main.create(path, "t").body["metadata"]["location"]
+        assert made.startswith(f"{shown}/t_"), levels
+        chosen = main.create(path, "mine", location=f"{shown}/mine-1").body["metadata"]["location"]
+        assert chosen == f"{shown}/mine-1"
+
+
+def test_the_location_of_a_namespace_without_one_is_not_stored(
+    main: IcebergClient, served: Lake
+) -> None:
+    derived = main.get("/namespaces/db").body["properties"]["location"]
+
+    def stored() -> dict[str, str]:
+        content = served.repository.content("main", ContentKey(("db",)))
+        assert isinstance(content, Namespace)
+        return dict(content.properties)
+
+    def changed(**body: object) -> object:
+        return main.post("/namespaces/db/properties", body).body
+
+    assert stored() == {}
+    removed = {"updated": [], "removed": [], "missing": ["location"]}
+    assert changed(removals=["location"]) == removed
+    assert main.get("/namespaces/db").body["properties"] == {"location": derived}
+    other = f"file://{served.folder}/other"
+    changed(updates={"location": other})
+    assert stored() == {"location": other}
+    assert main.get("/namespaces/db").body["properties"] == {"location": other}
+    assert changed(removals=["location"]) == {**removed, "removed": ["location"], "missing": []}
+    assert stored() == {}
+    assert main.get("/namespaces/db").body["properties"] == {"location": derived}
+
+
+def test_the_location_of_a_namespace_is_that_of_the_warehouse_in_the_prefix(tmp_path: Path) -> None:
+    warehouses = from_options([f"one={tmp_path / 'one'}", f"two={tmp_path / 'two'}"])
+    with lake(tmp_path, warehouses) as served:
+        served.main.namespace("db")
+        for prefix, folder in (("main", "one"), ("main%7Cone", "one"), ("main%7Ctwo", "two")):
+            shown = served.main.on(prefix).get("/namespaces/db").body["properties"]
+            assert shown == {"location": f"file://{tmp_path}/{folder}/db"}
+        assert error_of(served.main.on("main%7Cnone").get("/namespaces/db"))[0] == 404
 
 
 def test_the_location_of_a_namespace_is_checked_and_used(main: IcebergClient, served: Lake) -> None:

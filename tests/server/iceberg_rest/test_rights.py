@@ -59,7 +59,7 @@ FORBIDDEN = (403, "ForbiddenException")
 
 def test_reading_and_writing_require_rights(server: Ruled) -> None:
     ada = server.on(server.as_("ada"))
-    files = server.served.files()
+    files = sorted(server.served.folder.rglob("*"))
     etag = server.admin.load("db", "t").headers["etag"]
     for answer in (
         ada.get("/namespaces"),
@@ -78,7 +78,24 @@ def test_reading_and_writing_require_rights(server: Ruled) -> None:
         ada.post("/namespaces/db/tables/t/metrics", {"report-type": "scan-report"}),
     ):
         assert error_of(answer) == FORBIDDEN
-    assert server.served.files() == files
+    assert sorted(server.served.folder.rglob("*")) == files
+
+
+def test_the_parameter_warehouse_does_not_reveal_hidden_references(server: Ruled) -> None:
+    server.served.branch("hidden")
+    server.served.branch("open")
+    server.rule(f"'reader' in roles && {READ} && ref == 'open'")
+    ada = server.as_("ada", "reader")
+    shown = ada.get("/iceberg/v1/config?warehouse=open%7C")
+    assert shown.body["defaults"]["prefix"] == "open"
+    hidden, missing = (
+        ada.get(f"/iceberg/v1/config?warehouse={name}%7Cwarehouse") for name in ("hidden", "none")
+    )
+    assert error_of(hidden) == error_of(missing)
+    assert (
+        hidden.body["error"]["message"].replace("hidden", "none")
+        == (missing.body["error"]["message"])
+    )
 
 
 def test_a_refused_write_leaves_no_file(server: Ruled) -> None:

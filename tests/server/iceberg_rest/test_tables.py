@@ -110,6 +110,8 @@ def test_a_staged_create_stores_nothing(main: IcebergClient, served: Lake) -> No
     assert "metadata-location" not in answer.body
     metadata = answer.body["metadata"]
     assert served.files() == set()
+    # DuckDB does not create the folders of a table.
+    assert (Path(metadata["location"].removeprefix("file://")) / "metadata").is_dir()
     assert served.repository.reference("main").hash == head
     updates = [
         {"action": "assign-uuid", "uuid": metadata["table-uuid"]},

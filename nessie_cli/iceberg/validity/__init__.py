@@ -1,0 +1,1 @@
+"""Checks metadata of tables and views as Iceberg's own parser does, before it is registered."""

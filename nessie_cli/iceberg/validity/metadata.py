@@ -1,0 +1,24 @@
+"""Checks a whole metadata file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.validity.nodes import Node
+from nessie_cli.iceberg.validity.tables import check_table
+from nessie_cli.iceberg.validity.views import check_view
+
+
+def check_metadata(document: Mapping[str, Any]) -> None:
+    """Refuses metadata of a table or view that Iceberg's own parser refuses.
+
+    Engines could not read it, and no change could be committed to it. Raises `InvalidInput`, which
+    names the place in the file.
+    """
+    check = check_view if "view-uuid" in document else check_table
+    try:
+        check(Node(document))
+    except RecursionError:
+        raise InvalidInput("not valid Iceberg metadata: it is nested too deeply") from None
