@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.batch import Batch, decode_document, encode_batch
-from nessie_cli.workspace.files import read_text, remove, replace_text
+from nessie_cli.workspace.files import LARGEST_BATCH, read_text, remove, replace_text
 from nessie_cli.workspace.folder import Workspace
 
 VERSION = 1
@@ -37,7 +37,7 @@ class StashFile:
 
     def read(self) -> list[Stashed]:
         """Returns all of them, newest first. Raises `InvalidInput` that names file and place."""
-        text = read_text(self._path)
+        text = read_text(self._path, limit=LARGEST_BATCH)
         return [] if text is None else _decode(text, str(self._path))
 
     def get(self, number: int) -> Stashed:
@@ -70,6 +70,7 @@ class StashFile:
                 self._path,
                 json.dumps({"version": VERSION, "stashes": list(map(_encode, stashes))}, indent=1)
                 + "\n",
+                limit=LARGEST_BATCH,
             )
         else:
             remove(self._path)
