@@ -32,7 +32,7 @@ from nessie_cli.repository.remote.diagnosis import (
     with_details,
     with_namespaces,
 )
-from nessie_cli.repository.remote.history import log
+from nessie_cli.repository.remote.history import commit_at, log
 from nessie_cli.repository.remote.once import Sent, send_once
 from nessie_cli.repository.remote.session import Session
 from nessie_cli.wire import answers
@@ -186,7 +186,7 @@ def _entries(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
     found = list(islice(log(session, hashes[-1], operations=True), len(hashes)))[::-1]
     if [entry.hash for entry in found] == list(hashes):
         return found
-    return [next(iter(log(session, hash_, operations=True))) for hash_ in hashes]
+    return [commit_at(session, hash_) for hash_ in hashes]
 
 
 def _of_commits(
