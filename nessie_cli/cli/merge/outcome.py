@@ -93,17 +93,14 @@ def _differences(
 
 
 def print_outcome(merge: Merge, output: Output) -> None:
-    """Prints the keys on stdout and a headline on stderr."""
-    if not output.options.quiet:
-        outcome = merge.outcome
-        is_contained = merge.source_hash is not None and (
-            outcome.common_ancestor == merge.source_hash
-        )
-        output.err.print_text(
-            *merge_headline(
-                outcome, merge.verb, merge.source, output.err, is_contained=is_contained
-            )
-        )
+    """Prints the keys on stdout and a headline on stderr, unless `--quiet` is set."""
+    if output.options.quiet:
+        return
+    outcome = merge.outcome
+    is_contained = merge.source_hash is not None and (outcome.common_ancestor == merge.source_hash)
+    output.err.print_text(
+        *merge_headline(outcome, merge.verb, merge.source, output.err, is_contained=is_contained)
+    )
     if merge.changes is None:
         print_merge(merge.outcome, output.out)
     else:
