@@ -6,7 +6,7 @@
 _nessie_command() {
     case "$1" in
         '')
-            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge resolve transplant cherry-pick blame reflog undo serve token gc store fsck audit doctor stats help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
+            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge resolve transplant cherry-pick blame reflog undo serve token gc store fsck audit doctor stats demo help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
             values='--store:store --profile:profile --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'init')
             commands='' options='--default-branch --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
@@ -194,6 +194,12 @@ _nessie_command() {
         'stats')
             commands='' options='-n --most --sizes --engine --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='-n:- --most:- --engine:=local,spark --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='range' repeats=0 behind='-' ;;
+        'demo')
+            commands='lake' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'demo lake')
+            commands='' options='--conflict --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='folder' repeats=0 behind='-' ;;
         'help')
             commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='page' repeats=1 behind='-' ;;

@@ -113,7 +113,6 @@ class Session:
         for name, words in {
             "nessie": f"{sys.executable} {HERE / 'nessie.py'}",
             "python": sys.executable,
-            "lake": f"{sys.executable} {Path(__file__).with_name('lake.py')}",
         }.items():
             (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
             (folder / name).chmod(0o755)
