@@ -30,7 +30,7 @@ SHOWN_FOLDER = "/home/ann/lake"
 The real path has the same length, so lines are cut and tables are aligned at the same columns.
 """
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
-_TABLES = ROOT / "demo" / "tables.py"
+_TABLES = Path(__file__).with_name("tables.py")
 _MARK = "\x1e"
 _HASH = re.compile(r"(?:(?<![\w-])|(?<=\dm))[0-9a-f]{12}(?:[0-9a-f]{52})?(?![\w…-])")
 _EMPTY_HISTORY = "2e1cfa82b035"
