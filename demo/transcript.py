@@ -28,7 +28,7 @@ BEGIN, END = (
 ROWS, COLUMNS = 50, 110
 
 SCRATCH = re.compile(r"/\S*/nessie-demo\.\w+")
-_WHEN = re.compile(r"just now|\d+ (?:second|minute)s? ago")
+_WHEN = re.compile(r"just\s+now|\d+\s+(?:second|minute)s?\s+ago")
 _CHANGING = re.compile(r"\S*(?:…|[0-9a-f]{8}|\d{8})\S*")
 
 
@@ -72,14 +72,11 @@ def _read(terminal: int) -> bytes:
 
 
 def normalised(transcript: str) -> list[str]:
-    """Returns the lines without text that differs from run to run.
+    """Returns the words without text that differs from run to run.
 
-    These are ids, cut texts, times and widths of columns.
+    These are ids, cut texts, times, widths of columns and the ends of lines.
     """
-    return [
-        " ".join(_CHANGING.sub("<id>", _WHEN.sub("<when>", line)).split())
-        for line in transcript.splitlines()
-    ]
+    return _CHANGING.sub("<id>", _WHEN.sub("<when>", transcript)).split()
 
 
 def in_page(page: str) -> str:
