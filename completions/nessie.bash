@@ -6,7 +6,7 @@
 _nessie_command() {
     case "$1" in
         '')
-            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge resolve transplant cherry-pick blame reflog undo serve token gc store fsck audit doctor stats help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
+            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge resolve transplant cherry-pick blame reflog undo serve token gc store fsck audit doctor stats demo help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
             values='--store:store --profile:profile --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'init')
             commands='' options='--default-branch --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
@@ -66,7 +66,7 @@ _nessie_command() {
             commands='' options='--type -t --filter --tree --at -r --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--type:=iceberg-table,iceberg-view,namespace,delta-table,udf -t:=iceberg-table,iceberg-view,namespace,delta-table,udf --filter:- --at:revision -r:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key' repeats=0 behind='-' ;;
         'reset')
-            commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            commands='' options='--all --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='staged' repeats=1 behind='-' ;;
         'commit')
             commands='' options='-m --message -F --file --batch --author --signed-off-by --property --author-time --expected-hash --dry-run --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
@@ -102,7 +102,7 @@ _nessie_command() {
             commands='' options='-n --max-count --number --skip --all --since --after --until --before --author --committer --grep -i --ignore-case --filter --merges --no-merges --first-parent -x --extended --oneline --graph --stat --name-status -p --patch --deep --format --pretty --reverse --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='-n:- --max-count:- --number:- --skip:- --since:- --after:- --until:- --before:- --author:- --committer:- --grep:- --filter:- --format:- --pretty:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--author --committer --grep -C' kinds='range' repeats=0 behind='key' ;;
         'show')
-            commands='' options='--deep --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            commands='' options='--name-status --deep --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='revision' repeats=0 behind='key' ;;
         'diff')
             commands='' options='--staged --cached --stat --name-status --name-only --deep --exit-code --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
@@ -114,17 +114,17 @@ _nessie_command() {
             commands='' options='-l --list --contains --no-contains --merged --no-merged --points-at --filter --sort --show-current -x --extended -d --delete --move -f --force --if-exists --if-not-exists --expected-hash --yes -y --dry-run -m --message --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--contains:revision --no-contains:revision --merged:revision? --no-merged:revision? --points-at:revision --filter:- --sort:=name,-name,time,-time,ahead,-ahead,behind,-behind --expected-hash:hash -m:- --message:- --store:store --profile:tag --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='tag revision' repeats=0 behind='-' ;;
         'merge')
-            commands='' options='--ours --theirs -m --message --resolve --expected-hash -c --behavior --dry-run --deep --into -b --unrelated --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--ours:key --theirs:key -m:- --message:- --resolve:key=file --expected-hash:hash -c:hash --behavior:=normal,force,drop --into:reference -b:reference --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs -m --message --resolve -C' kinds='revision' repeats=0 behind='-' ;;
+            commands='' options='--ours --theirs -m --message --resolve --expected-hash -c --behavior --dry-run --deep --into --onto -b --unrelated --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--ours:key --theirs:key -m:- --message:- --resolve:key=file --expected-hash:hash -c:hash --behavior:=normal,force,drop --into:reference --onto:reference -b:reference --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs -m --message --resolve -C' kinds='revision' repeats=0 behind='-' ;;
         'resolve')
             commands='' options='--ours --theirs -m --message --resolve --expected-hash -c --current --proposed --into --onto -b --unrelated --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--ours:key --theirs:key -m:- --message:- --resolve:key=file --expected-hash:hash -c:hash --current:key --proposed:key --into:reference --onto:reference -b:reference --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs -m --message --resolve --current --proposed -C' kinds='=merge,transplant,revert range' repeats=1 behind='-' ;;
         'transplant')
-            commands='' options='--ours --theirs -m --message --resolve --expected-hash -c --behavior --dry-run --deep --onto -b --source -s --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--ours:key --theirs:key -m:- --message:- --resolve:key=file --expected-hash:hash -c:hash --behavior:=normal,force,drop --onto:reference -b:reference --source:reference -s:reference --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs -m --message --resolve -C' kinds='range' repeats=1 behind='-' ;;
+            commands='' options='--ours --theirs -m --message --resolve --expected-hash -c --behavior --dry-run --deep --onto --into -b --source -s --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--ours:key --theirs:key -m:- --message:- --resolve:key=file --expected-hash:hash -c:hash --behavior:=normal,force,drop --onto:reference --into:reference -b:reference --source:reference -s:reference --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs -m --message --resolve -C' kinds='range' repeats=1 behind='-' ;;
         'cherry-pick')
-            commands='' options='--ours --theirs -m --message --resolve --expected-hash -c --behavior --dry-run --deep --onto -b --source -s --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--ours:key --theirs:key -m:- --message:- --resolve:key=file --expected-hash:hash -c:hash --behavior:=normal,force,drop --onto:reference -b:reference --source:reference -s:reference --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs -m --message --resolve -C' kinds='range' repeats=1 behind='-' ;;
+            commands='' options='--ours --theirs -m --message --resolve --expected-hash -c --behavior --dry-run --deep --onto --into -b --source -s --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--ours:key --theirs:key -m:- --message:- --resolve:key=file --expected-hash:hash -c:hash --behavior:=normal,force,drop --onto:reference --into:reference -b:reference --source:reference -s:reference --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs -m --message --resolve -C' kinds='range' repeats=1 behind='-' ;;
         'blame')
             commands='' options='--at --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--at:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='key' repeats=0 behind='-' ;;
@@ -194,6 +194,12 @@ _nessie_command() {
         'stats')
             commands='' options='-n --most --sizes --engine --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='-n:- --most:- --engine:=local,spark --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='range' repeats=0 behind='-' ;;
+        'demo')
+            commands='lake' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
+        'demo lake')
+            commands='' options='--conflict --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='folder' repeats=0 behind='-' ;;
         'help')
             commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='page' repeats=1 behind='-' ;;

@@ -1,5 +1,8 @@
 """Writes the transcript of a demo run into a page of `docs/`.
 
+With `--print`, it prints the transcript instead, as the demo goes on: `demo/run` does so if its
+output is a pipe.
+
 A test compares the page with a new run. Hashes, snapshots and times differ from run to run.
 `normalised` removes them, so the page is only rewritten if anything else has changed.
 """
@@ -13,6 +16,7 @@ import re
 import struct
 import sys
 import termios
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,21 +27,25 @@ BEGIN, END = (
 )
 ROWS, COLUMNS = 50, 110
 
-_SCRATCH = re.compile(r"/\S*/nessie-demo\.\w+")
-_WHEN = re.compile(r"just now|\d+ (?:second|minute)s? ago")
+SCRATCH = re.compile(r"/\S*/nessie-demo\.\w+")
+_WHEN = re.compile(r"just\s+now|\d+\s+(?:second|minute)s?\s+ago")
 _CHANGING = re.compile(r"\S*(?:…|[0-9a-f]{8}|\d{8})\S*")
 
 
-def run() -> str:
-    """Returns the output of a demo on a terminal without colours. Raises `RuntimeError`."""
+def run(show: Callable[[str], object] = str) -> str:
+    """Returns the output of a demo on a terminal without colours.
+
+    Calls `show` with each part of it. Raises `RuntimeError` if the demo fails.
+    """
     process, terminal = pty.fork()
     if process == 0:
         _become_the_demo()
     output = b""
     while chunk := _read(terminal):
         output += chunk
+        show(chunk.decode(errors="replace").replace("\r\n", "\n"))
     _, status = os.waitpid(process, 0)
-    text = _SCRATCH.sub("/lake", output.decode().replace("\r\n", "\n")).lstrip("\n")
+    text = SCRATCH.sub("/lake", output.decode().replace("\r\n", "\n")).lstrip("\n")
     if status:
         raise RuntimeError(f"the demo failed:\n{text}")
     return text
@@ -64,19 +72,30 @@ def _read(terminal: int) -> bytes:
 
 
 def normalised(transcript: str) -> list[str]:
-    """Returns the lines without text that differs from run to run.
+    """Returns the words without text that differs from run to run.
 
-    These are ids, cut texts, times and widths of columns.
+    These are ids, cut texts, times, widths of columns and the ends of lines.
     """
-    return [
-        " ".join(_CHANGING.sub("<id>", _WHEN.sub("<when>", line)).split())
-        for line in transcript.splitlines()
-    ]
+    return _CHANGING.sub("<id>", _WHEN.sub("<when>", transcript)).split()
 
 
 def in_page(page: str) -> str:
     """Returns the transcript in a page."""
     return page.partition(BEGIN)[2].partition(END)[0]
+
+
+def print_transcript() -> int:
+    """Prints the transcript, and returns the exit code of the demo."""
+
+    def show(text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    try:
+        run(show)
+    except RuntimeError:
+        return 1
+    return 0
 
 
 def main() -> None:
@@ -93,4 +112,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--print"]:
+        sys.exit(print_transcript())
     main()

@@ -33,6 +33,24 @@ class Picture(NamedTuple):
     answers: str = ""
 
 
+def _commit(branch: str, key: str, message: str = "append to sales.orders: 1 row") -> str:
+    return f"nessie content put {key} --type namespace --ref {branch} -m '{message}'"
+
+
+_COMMITS_OF_THE_DEMO = (
+    "nessie init",
+    _commit("main", "a", "create namespace sales"),
+    _commit("main", "b", "create table sales.orders"),
+    _commit("main", "c"),
+    "nessie branch experiment",
+    _commit("experiment", "d"),
+    "nessie merge experiment",
+    _commit("main", "e"),
+    _commit("experiment", "f"),
+    "nessie merge experiment",
+    _commit("main", "g", "orders are invoices"),
+    "nessie tag month-end",
+)
 PICTURES = (
     Picture(
         "first-catalog",
@@ -48,26 +66,26 @@ PICTURES = (
     Picture(
         "conflict",
         "a conflict",
-        ("lake begin nightly meanwhile",),
+        ("nessie demo lake . --conflict",),
         ("nessie merge nightly", "nessie merge nightly --theirs sales.customers"),
     ),
     Picture(
         "deep-diff",
         "what changed inside of a table",
-        ("lake begin nightly",),
+        ("nessie demo lake .",),
         ("nessie diff main...nightly --stat", "nessie diff main...nightly --deep -- sales.orders"),
     ),
     Picture(
         "resolve",
         "conflicts, one by one",
-        ("lake begin nightly meanwhile",),
+        ("nessie demo lake . --conflict",),
         ("nessie resolve merge nightly",),
         "t\n",
     ),
     Picture(
         "graph",
         "the commits of the demo",
-        ("lake demo",),
+        _COMMITS_OF_THE_DEMO,
         ("nessie log --graph --all --oneline",),
     ),
 )

@@ -30,7 +30,7 @@ SHOWN_FOLDER = "/home/ann/lake"
 The real path has the same length, so lines are cut and tables are aligned at the same columns.
 """
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
-_TABLES = ROOT / "demo" / "tables.py"
+_TABLES = Path(__file__).with_name("tables.py")
 _MARK = "\x1e"
 _HASH = re.compile(r"(?:(?<![\w-])|(?<=\dm))[0-9a-f]{12}(?:[0-9a-f]{52})?(?![\w…-])")
 _EMPTY_HISTORY = "2e1cfa82b035"
@@ -113,7 +113,6 @@ class Session:
         for name, words in {
             "nessie": f"{sys.executable} {HERE / 'nessie.py'}",
             "python": sys.executable,
-            "lake": f"{sys.executable} {Path(__file__).with_name('lake.py')}",
         }.items():
             (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
             (folder / name).chmod(0o755)

@@ -63,6 +63,13 @@ class AmbiguousHash(InvalidInput):
         self.candidates = tuple(candidates)
 
 
+class NothingStaged(NessieError):
+    """Nothing is staged or stashed, so the command has nothing to do."""
+
+    code = "NOTHING_STAGED"
+    status = 400
+
+
 # -- name something that exists --------------------------------------------------------------------
 
 

@@ -164,6 +164,11 @@ TOKEN_COMMANDS: Mapping[str, CommandEntry] = {
     ),
 }
 
+DEMO_COMMANDS: Mapping[str, CommandEntry] = {
+    "lake": CommandEntry(
+        "demo.lake", "Make an example lake: a workspace with Iceberg tables on two branches.", HELP
+    ),
+}
 STORE_COMMANDS: Mapping[str, CommandEntry] = {
     "backup": CommandEntry(
         "store.backup", "Write one consistent state of the store to a new SQLite file.", MAINTENANCE
@@ -335,6 +340,13 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "log.stats",
         "Count commits by author, by day and by key.",
         ADMINISTRATION,
+    ),
+    "demo": CommandEntry(
+        "",
+        "Make example data to try nessie on.",
+        HELP,
+        DEMO_COMMANDS,
+        examples=("nessie demo lake lake",),
     ),
     "help": CommandEntry("help.help", "Show the manual page of a command or topic.", HELP),
     "completion": CommandEntry(

@@ -254,10 +254,14 @@ def _changes(commit: LoggedCommit, form: LogForm, terminal: Terminal, used: int)
     if form.patch:
         yield from _patch(commit.changes or (), terminal, used)
     elif form.names:
-        from nessie_cli.render.changes import moved
+        yield from _by_letter(commit.changes or ())
 
-        for change in commit.changes or ():
-            yield [Span(f"{change.kind.value} ", change.kind.style), Span(moved(change), "key")]
+
+def _by_letter(changes: Iterable[Change]) -> Iterator[Line]:
+    from nessie_cli.render.changes import moved
+
+    for change in changes:
+        yield [Span(f"{change.kind.value} ", change.kind.style), Span(moved(change), "key")]
 
 
 def _patch(changes: Iterable[Change], terminal: Terminal, used: int = 0) -> Iterator[Line]:
@@ -302,8 +306,13 @@ def _message(entry: LogEntry, terminal: Terminal, used: int = 0) -> Iterator[Lin
 # -- one commit ------------------------------------------------------------------------------------
 
 
-def show_lines(commit: LoggedCommit, terminal: Terminal, names: Names = NO_NAMES) -> Iterator[Line]:
-    """Returns the lines of a commit with all its metadata and changes."""
+def show_lines(
+    commit: LoggedCommit, terminal: Terminal, names: Names = NO_NAMES, *, by_letter: bool = False
+) -> Iterator[Line]:
+    """Returns the lines of a commit with all its metadata and changes.
+
+    The changes are shown field by field, or with `by_letter` as a letter and key.
+    """
     yield from _heading(commit.entry, terminal, names)
     yield from _details(commit.entry, terminal)
     yield []
@@ -311,7 +320,8 @@ def show_lines(commit: LoggedCommit, terminal: Terminal, names: Names = NO_NAMES
     yield []
     if not commit.changes:
         yield [Span("no content changed", "label")]
-    yield from _patch(commit.changes or (), terminal)
+    changes = commit.changes or ()
+    yield from _by_letter(changes) if by_letter else _patch(changes, terminal)
 
 
 def _details(entry: LogEntry, terminal: Terminal) -> Iterator[Line]:

@@ -227,7 +227,7 @@ def read_tokens(cache: TokenCache | None) -> Tokens | None:
             Secret(str(refresh)) if refresh else None,
             float(refresh_end) if refresh_end is not None else None,
         )
-    except (ValueError, KeyError, TypeError, InvalidInput):
+    except (ValueError, RecursionError, KeyError, TypeError, InvalidInput):
         # Written by another version, or by hand: the user signs in again.
         return None
 

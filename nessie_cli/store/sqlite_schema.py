@@ -27,6 +27,7 @@ from nessie_cli.store.sqlite_pages import (
     request_page_checks,
 )
 from nessie_cli.store.sqlite_session import Session, connect
+from nessie_cli.store.sqlite_tables import check_tables
 
 APPLICATION_ID = 0x6E657373
 """`ness` in ASCII: the identifier of our files."""
@@ -257,13 +258,17 @@ def _check(session: Session, path: str, format_: int, migrations: Migrations) ->
                 f"store {path} has the older format {found} and cannot be migrated to {format_},"
                 " it is read-only"
             )
+        check_tables(session.cursor, path, ())
         _migrate(session, path, format_, migrations)
+        check_tables(session.cursor, path, TABLES)
         session.close()
     elif session.connection is not None and not has_page_checks(session.connection):
         raise DamagedObject(
             f"store {path}: the file is damaged (its pages carry no checksums); restore it from a"
             " backup"
         )
+    else:
+        check_tables(session.cursor, path, TABLES)
 
 
 def _migrate(session: Session, path: str, format_: int, migrations: Migrations) -> None:

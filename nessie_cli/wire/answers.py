@@ -83,11 +83,15 @@ class MergeAnswer(NamedTuple):
     skipped: tuple[str, ...] = ()
 
 
+_INVALID = (InvalidInput, LookupError, TypeError, AttributeError, ValueError, RecursionError)
+"""The errors of a decoder if an answer has another structure than expected."""
+
+
 def understood(decode: Callable[[], T], what: str) -> T:
     """Returns the result of `decode`. A fault in it is the server's: a `StoreUnavailable`."""
     try:
         return decode()
-    except (InvalidInput, KeyError, TypeError, ValueError) as fault:
+    except _INVALID as fault:
         raise StoreUnavailable(f"the server's answer is invalid ({what}): {fault}") from None
 
 

@@ -25,7 +25,14 @@ from nessie_cli.model import (
     Unchanged,
     content_from,
 )
-from nessie_cli.workspace.files import locked, locked_if_free, read_text, remove, replace_text
+from nessie_cli.workspace.files import (
+    LARGEST_BATCH,
+    locked,
+    locked_if_free,
+    read_text,
+    remove,
+    replace_text,
+)
 from nessie_cli.workspace.folder import Workspace
 
 VERSION = 1
@@ -192,7 +199,7 @@ class BatchFile:
     def read(self) -> Batch | None:
         """Returns the staged batch, or None."""
         path = self._workspace.batch_path
-        text = read_text(path)
+        text = read_text(path, limit=LARGEST_BATCH)
         return None if text is None else decode_batch(text, str(path))
 
     @contextmanager
@@ -215,5 +222,7 @@ class BatchFile:
             remove(self._workspace.batch_path)
         else:
             replace_text(
-                self._workspace.batch_path, json.dumps(encode_batch(batch), indent=1) + "\n"
+                self._workspace.batch_path,
+                json.dumps(encode_batch(batch), indent=1) + "\n",
+                limit=LARGEST_BATCH,
             )

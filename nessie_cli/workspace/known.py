@@ -147,8 +147,15 @@ def parse_name(text: str) -> tuple[str, ...]:
         ) from None
 
 
+class UnknownSetting(InvalidInput):
+    """No setting has this name."""
+
+
 def known(text: str) -> Known:
-    """Returns the setting of the workspace or user with a name. Raises `InvalidInput`."""
+    """Returns the setting of the workspace or user with a name.
+
+    Raises `UnknownSetting`, or `InvalidInput` for a name that cannot be one.
+    """
     parts = parse_name(text)
     for candidate in KNOWN:
         pattern = candidate.name.split(".")
@@ -158,17 +165,17 @@ def known(text: str) -> Known:
             return candidate
     refuse_secret(text, None)
     other = _OTHER_NAMES.get(text)
-    raise InvalidInput(
+    raise UnknownSetting(
         f"there is no setting '{text}'" + (f"; here it is called '{other}'" if other else "")
     )
 
 
 def known_of_repository(name: str) -> Known:
-    """Returns the setting of the repository with a name. Raises `InvalidInput`."""
+    """Returns the setting of the repository with a name. Raises `UnknownSetting`."""
     for candidate in REPOSITORY:
         if fnmatchcase(name, candidate.name):
             return candidate
-    raise InvalidInput(f"the repository has no setting '{name}'")
+    raise UnknownSetting(f"the repository has no setting '{name}'")
 
 
 def check_value(text: str, value: str) -> None:

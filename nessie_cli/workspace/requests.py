@@ -54,7 +54,7 @@ class Requests:
         """Returns what is kept. An invalid file is ignored, because it only saves a question."""
         try:
             found = json.loads(read_text(self._path) or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return (
             {str(name): str(value) for name, value in found.items()}

@@ -29,6 +29,10 @@ class Settings:
                 (found[1], found[2]) if found else (str(error), str(self._source.count("\n") + 1))
             )
             raise InvalidInput(f"{self.path}, line {line}: not TOML: {what}") from None
+        except RecursionError:
+            raise InvalidInput(f"{self.path}: the TOML is nested too deeply") from None
+        except ValueError:  # Python refuses to convert numbers of more than some thousand digits
+            raise InvalidInput(f"{self.path}: a number has too many digits") from None
 
     def text(self, *names: str) -> str | None:
         """Returns a text by its tables, or None."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NothingStaged
 from nessie_cli.workspace.batch import Batch, decode_document, encode_batch
-from nessie_cli.workspace.files import read_text, remove, replace_text
+from nessie_cli.workspace.files import LARGEST_BATCH, read_text, remove, replace_text
 from nessie_cli.workspace.folder import Workspace
 
 VERSION = 1
@@ -37,14 +37,14 @@ class StashFile:
 
     def read(self) -> list[Stashed]:
         """Returns all of them, newest first. Raises `InvalidInput` that names file and place."""
-        text = read_text(self._path)
+        text = read_text(self._path, limit=LARGEST_BATCH)
         return [] if text is None else _decode(text, str(self._path))
 
     def get(self, number: int) -> Stashed:
-        """Returns one of them. Raises `InvalidInput` if there are not so many."""
+        """Returns one of them. Raises `NothingStaged`, or `InvalidInput` for a wrong number."""
         found = self.read()
         if not found:
-            raise InvalidInput("the stash is empty. Hint: `nessie stash` stashes the staged batch")
+            raise NothingStaged("the stash is empty. Hint: `nessie stash` stashes the staged batch")
         if not 0 <= number < len(found):
             raise InvalidInput(
                 f"{number}: the stash has {len(found)} batch{'' if len(found) == 1 else 'es'},"
@@ -70,6 +70,7 @@ class StashFile:
                 self._path,
                 json.dumps({"version": VERSION, "stashes": list(map(_encode, stashes))}, indent=1)
                 + "\n",
+                limit=LARGEST_BATCH,
             )
         else:
             remove(self._path)

@@ -110,7 +110,7 @@ def test_pynessies_forms_work(nessie, catalog) -> None:
     ("argv", "code", "said"),
     [
         (["get", "author"], 4, "'author' is not set"),
-        (["get", "athor"], 2, "did you mean 'author'"),
+        (["get", "athor"], 4, "did you mean 'author'"),
         (["set", "athor", "x"], 2, "did you mean 'author'"),
         (["unset", "alias.none"], 4, "not set"),
         (["get", "protect.main", "--repository"], 4, "`nessie config list --repository`"),

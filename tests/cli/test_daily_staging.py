@@ -213,3 +213,12 @@ def test_a_switch_to_a_tag_promises_no_conflicts(nessie, catalog) -> None:
     ran = nessie("switch", "v1")
     assert (ran.code, ran.out.splitlines()[1]) == (0, "1 staged operation moved to v1")
     assert "`nessie status` shows" in nessie("switch", "main").out
+
+
+def test_reset_all_removes_the_whole_batch(nessie, catalog) -> None:
+    nessie("content", "delete", "db.orders")
+    nessie("content", "delete", "db.items")
+    refused = nessie("reset", "--all", "db.items")
+    assert (refused.code, "--all removes the whole batch" in refused.err) == (2, True)
+    assert nessie("reset", "--all").out == "unstaged 2 operations, 0 still staged\n"
+    assert nessie("status", "--json").json["batch"]["operations"] == []

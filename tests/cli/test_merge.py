@@ -354,3 +354,13 @@ def test_a_first_history_is_merged_into_an_empty_branch(nessie) -> None:
     ran = nessie("merge", "work")
     assert (ran.code, ran.rows) == (0, [["db", "merged", "-", "namespace", "namespace"]])
     assert [row[:2] for row in nessie("content", "list").rows] == [["db", "namespace"]]
+
+
+@pytest.mark.parametrize("option", ["--into", "--onto"])
+@pytest.mark.parametrize("command", ["merge", "transplant", "cherry-pick"])
+def test_both_words_name_the_target(nessie, feature, command, option) -> None:
+    nessie("branch", "release", "v1")
+    before = feature.head("main")
+    assert nessie(command, "feature", option, "release").code == 0
+    assert feature.head("main") == before
+    assert feature.head("release") != feature.head("v1")

@@ -207,7 +207,6 @@ def test_either_side_resolves_every_conflict_of_a_batch(nessie, catalog, make, s
         (["merge", "feature", "--ours", "db.none"], "does not change this key"),
         (["merge", "feature", "--ours", "db.orders", "--theirs", "db.orders"], "already named by"),
         (["merge", "feature", "--resolve", "db.orders"], "KEY=FILE"),
-        ([], "nothing is staged"),
     ],
 )
 def test_wrong_input_is_one_line_and_writes_nothing(nessie, merging, argv, said) -> None:
@@ -518,3 +517,8 @@ def test_a_conflict_that_remains_does_not_repeat_its_decision(nessie, catalog) -
     assert "nessie resolve merge feature --ours db\n" in ran.err
     assert "--theirs db" not in ran.err
     assert "one by one" not in ran.err
+
+
+def test_without_a_batch_there_is_nothing_to_resolve(nessie, catalog) -> None:
+    ran = nessie("resolve")
+    assert (ran.code, ran.out, "nothing is staged" in ran.err) == (1, "", True)

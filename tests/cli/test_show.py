@@ -93,3 +93,27 @@ def test_a_content_on_another_reference_is_found_there(nessie, catalog) -> None:
     ran = nessie("show", "v1:db.more")
     assert (ran.code, "main has it" in ran.err) == (4, True)
     assert nessie("show", "nowhere:db.more").code == 4
+
+
+def test_name_status_shows_a_letter_and_the_key(nessie, catalog) -> None:
+    catalog.update("main", "db.orders", 2)
+    nessie("content", "rename", "db.items", "db.parts")
+    nessie("content", "delete", "db.orders")
+    nessie("content", "put", "web", "--type", "namespace")
+    nessie("commit", "-m", "four")
+
+    lines = nessie("show", "--name-status").out.splitlines()
+    assert sorted(lines[lines.index("    four") + 2 :]) == [
+        "A web",
+        "D db.orders",
+        "R db.items -> db.parts",
+    ]
+    assert nessie("show", "HEAD~1", "--name-status").out.endswith("\n\nM db.orders\n")
+    filtered = nessie("show", "--name-status", "--", "web").out
+    assert filtered.endswith("\n\nA web\n")
+
+
+@pytest.mark.parametrize("args", [["--deep"], ["v1:db.orders"]])
+def test_name_status_of_no_changes_is_refused(nessie, catalog, args) -> None:
+    ran = nessie("show", "--name-status", *args)
+    assert (ran.code, ran.out, "--name-status" in ran.err) == (2, "", True)

@@ -84,10 +84,10 @@ def test_a_stash_is_not_applied_over_a_staged_batch(nessie, catalog) -> None:
 @pytest.mark.parametrize(
     ("argv", "code", "said"),
     [
-        ([], 2, "nothing is staged"),
-        (["pop"], 2, "the stash is empty"),
-        (["show"], 2, "the stash is empty"),
-        (["drop"], 2, "the stash is empty"),
+        ([], 1, "nothing is staged"),
+        (["pop"], 1, "the stash is empty"),
+        (["show"], 1, "the stash is empty"),
+        (["drop"], 1, "the stash is empty"),
         (["pop", "x"], 2, "'x'"),
         (["pp"], 2, "did you mean 'pop'"),
     ],

@@ -20,7 +20,7 @@ CONFLICTS = 120
         ("commit --batch - -m x", 2, "stdin"),
         ("commit", 2, "a commit needs a message"),
         ("branch -d lost", 0, "deleted branch lost"),
-        ("resolve", 2, "nothing is staged"),
+        ("resolve", 1, "nothing is staged"),
         ("status", 0, "on branch main"),
     ],
 )

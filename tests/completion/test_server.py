@@ -8,11 +8,14 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from nessie_cli.cli.completion.answer import PATIENCE
+from nessie_cli.cli.completion.candidates import PATIENCE
+from tests.completion.conftest import fill
 from tests.server.processes import started
+from tests.store.raw import raw
 
 LONG = 120.0
 """Seconds: a busy machine must not look like a stopped server."""
@@ -90,3 +93,17 @@ def test_an_untrusted_workspace_cannot_name_a_server(complete, tmp_path):
         assert complete("switch", "") == []
         with pytest.raises(BlockingIOError):
             listening.accept()
+
+
+def test_a_local_store_has_no_time_limit(complete, tmp_path):
+    path = tmp_path / "store.sqlite"
+    fill(path)
+    with raw(path) as busy, ThreadPoolExecutor() as pool:
+        busy.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE").fetchall()
+        busy.execute("CREATE TABLE notes (text TEXT); COMMIT").fetchall()
+        keys = pool.submit(complete, "--store", str(path), "content", "show", "lat")
+        # Longer than the limit of a server.
+        time.sleep(2 * PATIENCE)
+        assert not keys.done()
+        busy.close()
+        assert keys.result(LONG) == ["later\ticeberg-table"]

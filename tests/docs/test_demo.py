@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -26,3 +29,20 @@ def test_the_guide_shows_what_the_demo_prints() -> None:
     assert transcript.normalised(shown) == transcript.normalised(transcript.run()), (
         "`make docs` writes the new transcript"
     )
+
+
+def test_in_a_pipe_the_demo_prints_what_a_terminal_shows() -> None:
+    transcript = _transcript_module()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [ROOT / "demo" / "run"],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    shown = transcript.in_page(transcript.PAGE.read_text(encoding="utf-8"))
+    found = transcript.SCRATCH.sub("/lake", done.stdout.lstrip("\n"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert transcript.normalised(found) == transcript.normalised(shown)

@@ -117,9 +117,9 @@ def test_a_folder_is_not_a_store(tmp_path: Path) -> None:
             make(str(tmp_path))
 
 
-def test_a_store_that_lost_a_table_is_damaged(filled: str) -> None:
-    change(filled, "DROP TABLE reflog")
+def test_a_store_that_loses_a_table_is_damaged(filled: str) -> None:
     store = open_sqlite(filled)
+    change(filled, "DROP TABLE reflog")
     with pytest.raises(
         DamagedObject,
         match=r"the file is damaged \(no such table: reflog\); restore it from a backup",

@@ -137,7 +137,7 @@ def test_faulty_options_are_refused_and_the_batch_stays(catalog, args, words):
 def test_an_empty_batch_is_an_error(catalog):
     outcome = catalog("commit", "-m", "empty")
 
-    assert outcome.code == 2
+    assert outcome.code == 1
     assert "nothing is staged" in outcome.err
 
 
@@ -423,7 +423,7 @@ def test_a_commit_after_a_crash_reports_the_existing_one(unanswered):
 
 def test_status_after_a_crash_shows_nothing_staged(unanswered):
     assert unanswered.ok("status", "--json").json["batch"]["operations"] == []
-    assert unanswered("commit", "-m", "nothing").code == 2
+    assert unanswered("commit", "-m", "nothing").code == 1
 
 
 def test_staging_after_a_crash_begins_a_new_batch(unanswered):
@@ -462,3 +462,54 @@ def test_a_store_that_cannot_be_opened_leaves_the_batch_as_it_is(catalog):
     away.rename(store)
 
     assert batch.read_bytes() == before, "no request id for what was never sent"
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+@pytest.mark.parametrize("change", ["put", "delete", "rename", "unmodified"])
+def test_with_an_expected_hash_no_operation_is_on_a_key_that_changed_later(
+    catalog, by_file, change
+):
+    start = catalog.ok("log", "-n", "1", "--format", "%H").out.strip()
+    catalog.table("db.items", 1, "-m", "items")
+    catalog.table("db.orders", 7, "-m", "orders change")
+    # Staged on the newest state, so without --expected-hash nothing conflicts.
+    if change == "put":
+        catalog.table("db.orders", 8)
+    else:
+        catalog.ok("content", change, "db.orders", *(["db.moved"] if change == "rename" else []))
+    where = ("commit",)
+    if by_file:
+        operations = catalog.ok("status", "--json").json["batch"]["operations"]
+        for operation in operations:
+            if operation["type"] != "PUT":
+                del operation["expectedContent"]
+        (catalog.folder / "operations.json").write_text(json.dumps(operations))
+        catalog.ok("reset")
+        where = ("commit", "--batch", "operations.json")
+
+    catalog.ok(*where, "--dry-run", "-m", "x")
+    outcome = catalog(*where, "-m", "x", "--expected-hash", start, "--json")
+
+    assert outcome.code == 3, outcome
+    conflict = outcome.error["errorDetails"]["conflicts"][0]
+    assert conflict["key"]["elements"] == ["db", "orders"]
+    assert conflict["conflictType"] == "VALUE_DIFFERS"
+    assert conflict["expected"]["snapshotId"] == 1
+    assert conflict["actual"]["snapshotId"] == 7
+    catalog.ok(*where, "-m", "x")
+
+
+def test_with_an_expected_hash_other_keys_may_have_changed(catalog):
+    start = catalog.ok("log", "-n", "1", "--format", "%H").out.strip()
+    catalog.table("db.items", 1, "-m", "items")
+    catalog.table("db.orders", 8)
+    catalog.ok("commit", "-m", "x", "--expected-hash", start)
+    assert catalog.snapshot("db.orders") == 8
+
+
+def test_an_expected_hash_that_is_not_on_the_branch_is_not_found(catalog):
+    catalog.ok("branch", "other")
+    catalog.table("db.orders", 7, "-m", "elsewhere", "--ref", "other")
+    other = catalog.ok("log", "-n", "1", "--format", "%H", "other").out.strip()
+    catalog.table("db.orders", 8)
+    assert catalog("commit", "-m", "x", "--expected-hash", other).code == 4

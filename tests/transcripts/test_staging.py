@@ -154,7 +154,7 @@ def test_a_delete_of_a_staged_creation_leaves_nothing(catalog):
     catalog.ok("content", "delete", "db.new")
 
     assert catalog.staged() == []
-    assert catalog("commit", "-m", "empty").code == 2
+    assert catalog("commit", "-m", "empty").code == 1
 
 
 def test_a_put_after_a_delete_is_another_content(catalog):

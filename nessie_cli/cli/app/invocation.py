@@ -306,7 +306,7 @@ class Invocation:
         return self.output.err
 
     def say(self, *spans: Span | str) -> None:
-        """Prints a sentence of the result."""
+        """Prints a sentence about what the command did, unless `--quiet` is set."""
         self.output.say(*spans)
 
     def note(self, line: str) -> None:

@@ -68,8 +68,12 @@ class Output:
         )
 
     def say(self, *spans: Span | str) -> None:
-        """Prints a sentence of the result."""
-        self.out.print_text(*spans)
+        """Prints a sentence about what the command did, unless `--quiet` is set.
+
+        A command that reads prints its result by `out`.
+        """
+        if not self.options.quiet:
+            self.out.print_text(*spans)
 
     def note(self, line: str) -> None:
         """Prints a remark on stderr, unless `--quiet` is set."""

@@ -62,7 +62,9 @@ def _declared(
     ] = False,
     global_quiet: Annotated[
         bool,
-        typer.Option("-q", "--quiet", help="Print no remarks and no progress."),
+        typer.Option(
+            "-q", "--quiet", help="Print only errors, and the result of a command that reads."
+        ),
     ] = False,
     global_verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print more.")] = False,
     global_debug: Annotated[

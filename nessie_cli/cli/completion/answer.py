@@ -14,14 +14,11 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr
-from threading import Thread
 
 from nessie_cli.cli.completion.candidates import Candidates, answer, shown
 from nessie_cli.cli.completion.request import Request, request_of_kind
 
 COMMAND = "__complete"
-PATIENCE = 1.0
-"""Timeout of requests to a server, in seconds."""
 
 
 def complete(argv: Sequence[str]) -> None:
@@ -29,22 +26,15 @@ def complete(argv: Sequence[str]) -> None:
     debug = argv[:1] == ["--debug"]
     argv = argv[1:] if debug else argv
     lines: list[str] = []
-
-    def work() -> None:
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):  # noqa: PTH123
         try:
-            lines.extend(_lines(argv))
+            lines = _lines(argv)
         except BaseException:  # noqa: BLE001 - an error message would disturb typing
             if debug:
                 import traceback
 
                 traceback.print_exc(file=sys.__stderr__)
-
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):  # noqa: PTH123
-        # Requests that are still running end with the process.
-        thread = Thread(target=work, daemon=True)
-        thread.start()
-        thread.join(PATIENCE)
-        sys.stdout.write("".join(f"{line}\n" for line in list(lines)))
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
 def _lines(argv: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 
 from nessie_cli.cli.completion.request import Request
 from nessie_cli.errors import NessieError
@@ -16,6 +16,8 @@ Candidates = list[tuple[str, str]]
 
 OPEN = ("/", ".", "=")
 """A candidate with this ending is incomplete: shells do not add a space after it."""
+PATIENCE = 1.0
+"""The time limit of a server, in seconds. A local store has none, even on a busy machine."""
 _SQLITE = "sqlite:///"
 _SERVERS = ("http://", "https://", "postgresql://", "postgres://")
 
@@ -178,12 +180,33 @@ _LOCAL: Mapping[str, Callable[[Request], Candidates]] = {
 def _looked_up(request: Request) -> Candidates:
     try:
         url = request.app.store.url()
-        if url.startswith(_SERVERS) and not request.app.store.is_chosen_by_user(url):
-            return []
-        with closing(request.app):
-            return _of_repository(request, request.app.repository())
+        if not url.startswith(_SERVERS):
+            return _of_store(request)
+        return _of_server(request) if request.app.store.is_chosen_by_user(url) else []
     except NessieError:
         return []
+
+
+def _of_store(request: Request) -> Candidates:
+    with closing(request.app):
+        return _of_repository(request, request.app.repository())
+
+
+def _of_server(request: Request) -> Candidates:
+    """Returns the candidates of a server, or none if it does not answer within `PATIENCE`."""
+    from threading import Thread
+
+    found: Candidates = []
+
+    def work() -> None:
+        with suppress(NessieError):
+            found.extend(_of_store(request))
+
+    # A request that is still running ends with the process.
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    return list(found)
 
 
 def _of_repository(request: Request, repository: Repository) -> Candidates:

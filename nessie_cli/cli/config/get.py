@@ -3,7 +3,7 @@
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.config.options import KeyOptions
-from nessie_cli.cli.config.settings import Setting, known_setting, need_setting
+from nessie_cli.cli.config.settings import Setting, need_setting
 
 EXAMPLES = (
     "nessie config get author",
@@ -16,16 +16,14 @@ class Options(KeyOptions, frozen=True, kw_only=True):
     """Print the value of a setting.
 
     Without --user, --workspace or --repository, prints the workspace's value, or the user's if the
-    workspace has none. Exits with 4 if the setting is not set. `nessie help config` describes every
-    setting.
+    workspace has none. Exits with 4 if the setting is not set or does not exist. `nessie help
+    config` describes every setting.
     """
 
 
 def run(options: Options, app: Invocation) -> Setting:
     """Reads the setting."""
-    scope = options.scope
-    known_setting(options.key, scope)
-    return need_setting(app, options.key, scope)
+    return need_setting(app, options.key, options.scope)
 
 
 def show(result: Setting, output: Output) -> None:

@@ -65,4 +65,4 @@ def run(options: Options, app: Invocation) -> ChangedSetting:
 
 def show(result: ChangedSetting, output: Output) -> None:
     """Prints the setting as it is now."""
-    output.out.print_line(f"{result.key} = {result.value}")
+    output.say(f"{result.key} = {result.value}")

@@ -14,6 +14,7 @@ from nessie_cli.workspace.known import (
     REPOSITORY,
     Known,
     Scope,
+    UnknownSetting,
     known,
     known_of_repository,
     names,
@@ -50,28 +51,32 @@ def find_setting(app: Invocation, name: str, scope: Scope | None) -> Setting | N
 
 
 def need_setting(app: Invocation, name: str, scope: Scope | None) -> Setting:
-    """Returns a setting. Raises `SettingNotFound`, or `InvalidInput` for an unknown name.
+    """Returns a setting. Raises `SettingNotFound`, with similar names.
 
     A setting in a file is found even if this version does not know its name.
     """
     found = find_setting(app, name, scope)
-    if found is None:
+    if found is not None:
+        return found
+    try:
         known_setting(name, scope)
-        command = "nessie config list" + (f" --{scope}" if scope else "")
-        raise SettingNotFound(
-            f"'{name}' is not set. Hint: `{command}` lists the settings that have a value", name
-        )
-    return found
+    except UnknownSetting as error:
+        raise SettingNotFound(error.message, name) from None
+    command = "nessie config list" + (f" --{scope}" if scope else "")
+    near = did_you_mean(name, (setting.key for setting in settings_of(app, scope)))
+    hint = near or f". Hint: `{command}` lists the settings that have a value"
+    raise SettingNotFound(f"'{name}' is not set{hint}", name)
 
 
 def known_setting(name: str, scope: Scope | None) -> Known:
     """Returns the definition of a setting.
 
-    Raises `InvalidInput`, with similar names, if no setting of the scope has this name.
+    Raises `UnknownSetting`, with similar names, if no setting of the scope has this name, and
+    `InvalidInput` if it belongs to another scope.
     """
     try:
         found = known_of_repository(name) if scope is Scope.REPOSITORY else known(name)
-    except InvalidInput as error:
+    except UnknownSetting as error:
         if scope is not Scope.REPOSITORY and any(
             fnmatchcase(name, setting.name) for setting in REPOSITORY
         ):
@@ -84,7 +89,7 @@ def known_setting(name: str, scope: Scope | None) -> Known:
         own = [*name.split("."), ""][1]
         choices = [choice.replace("NAME", own or "NAME") for choice in known_names]
         near = did_you_mean(name, choices) if ";" not in error.message else ""
-        raise InvalidInput(error.message + near) from None
+        raise UnknownSetting(error.message + near) from None
     if scope and scope not in found.scopes:
         where = " or ".join(f"--{allowed}" for allowed in found.scopes)
         raise InvalidInput(f"{name} is not a setting of the {scope}. Hint: use {where}")

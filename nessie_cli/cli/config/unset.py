@@ -17,8 +17,9 @@ class Options(KeyOptions, frozen=True, kw_only=True):
     """Remove a setting.
 
     Without --user, --workspace or --repository, removes the workspace's setting, or the user's if
-    the workspace does not have it. Exits with 4 if the setting is not set. Only the line of the
-    setting is removed, and the heading of a table without other settings and comments.
+    the workspace does not have it. Exits with 4 if the setting is not set or does not exist. Only
+    the line of the setting is removed, and the heading of a table without other settings and
+    comments.
     """
 
 
@@ -31,4 +32,4 @@ def run(options: Options, app: Invocation) -> Setting:
 
 def show(result: Setting, output: Output) -> None:
     """Prints the setting as it was."""
-    output.out.print_line(f"removed: {result.key} = {result.value}")
+    output.say(f"removed: {result.key} = {result.value}")

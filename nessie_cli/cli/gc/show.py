@@ -181,7 +181,7 @@ def _findings(run: Run) -> Iterator[CollectorFinding]:
 
 
 def _show_run(result: ShownCollectorRun, output: Output) -> None:
-    output.say(result.summary)
+    output.out.print_text(result.summary)
     for label, text in _properties(result, output):
         output.out.print_line(f" {label:16}{text}")
     if result.bases:
@@ -190,7 +190,7 @@ def _show_run(result: ShownCollectorRun, output: Output) -> None:
     for found in result.findings:
         place = found.key or found.base or found.location or ""
         message = found.message if found.message.startswith(place) else f"{place}: {found.message}"
-        output.say(f"{found.kind.lower()}: {message}")
+        output.out.print_text(f"{found.kind.lower()}: {message}")
     if result.next_step:
         output.note(f"next: {result.next_step}")
 

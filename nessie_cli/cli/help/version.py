@@ -32,4 +32,4 @@ def run(options: Options, app: Invocation) -> Version:  # noqa: ARG001 - the sha
 
 def show(result: Version, output: Output) -> None:  # noqa: ARG001 - the shape of a command
     """Prints the versions on one line."""
-    output.say(version_line())
+    output.out.print_text(version_line())

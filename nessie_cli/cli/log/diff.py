@@ -12,7 +12,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
-from nessie_cli.cli.log.options import DeepOption
+from nessie_cli.cli.log.options import DeepOption, NameStatusOption
 from nessie_cli.cli.log.renames import changes_between
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, KeyRange, Reference
@@ -71,13 +71,7 @@ class Options(Struct, frozen=True, kw_only=True):
             " or deleted content.",
         ),
     ] = False
-    name_status: Annotated[
-        bool,
-        typer.Option(
-            "--name-status",
-            help="Show each key with a letter: A created, M updated, D deleted, R renamed.",
-        ),
-    ] = False
+    name_status: NameStatusOption = False
     name_only: Annotated[
         bool,
         typer.Option("--name-only", help="Show only keys, and for a rename only the new key."),

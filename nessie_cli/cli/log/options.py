@@ -4,6 +4,13 @@ from typing import Annotated
 
 import typer
 
+NameStatusOption = Annotated[
+    bool,
+    typer.Option(
+        "--name-status",
+        help="Show each key with a letter: A created, M updated, D deleted, R renamed.",
+    ),
+]
 DeepOption = Annotated[
     bool,
     typer.Option(

@@ -13,7 +13,7 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.content.shown import ShownContent, print_content, shown_content
 from nessie_cli.cli.log.changes import changes_in
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
-from nessie_cli.cli.log.options import DeepOption
+from nessie_cli.cli.log.options import DeepOption, NameStatusOption
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import LogEntry
 from nessie_cli.render.changes import Change
@@ -24,6 +24,7 @@ EXAMPLES = (
     "nessie show",
     "nessie show main~2",
     "nessie show 8f31c0de -- db.sales.orders",
+    "nessie show --name-status",
     "nessie show v1 --deep --json",
     "nessie show v1:db.orders",
 )
@@ -44,6 +45,7 @@ class Options(Struct, frozen=True, kw_only=True):
             help="The commit (default: HEAD). With KEY, show only the changes of those keys.",
         ),
     ] = None
+    name_status: NameStatusOption = False
     deep: DeepOption = False
 
 
@@ -53,6 +55,7 @@ class ShownCommit(Result, frozen=True, kw_only=True):
     entry: Annotated[LogEntry, INLINE]
     diffs: Iterable[DiffEntry]
     changes: Annotated[Sequence[Change], NOT_JSON]
+    by_letter: Annotated[bool, NOT_JSON]
     names: Annotated[Names, NOT_JSON]
 
 
@@ -60,10 +63,12 @@ def run(options: Options, app: Invocation) -> ShownCommit | ShownContent:
     """Reads the commit, or the content of REV:KEY."""
     before, keys = split_keys(app, options.words or [], 1, USAGE)
     if before and (found := split_content(before[0])) is not None:
-        if keys or options.deep:
-            other = "keys after --" if keys else "--deep"
+        if keys or options.deep or options.name_status:
+            other = "keys after --" if keys else "--deep" if options.deep else "--name-status"
             raise InvalidInput(f"{before[0]} shows one content, so {other} cannot be used with it")
         return shown_content(app, found[1], found[0])
+    if options.deep and options.name_status:
+        raise InvalidInput("--deep compares field by field; omit --name-status")
     repository = app.repository()
     entry = repository.commit_at(app.revision(before[0] if before else None))
     changes = [change for change in changes_in(repository, entry) if change.touches(keys)]
@@ -73,7 +78,13 @@ def run(options: Options, app: Invocation) -> ShownCommit | ShownContent:
         changes = list(deepen(changes, app))
     has_names = app.output.out.is_terminal and not app.output.is_json
     names = Names(repository.references(), app.head.name) if has_names else NO_NAMES
-    return ShownCommit(entry=entry, diffs=diff_entries(changes), changes=changes, names=names)
+    return ShownCommit(
+        entry=entry,
+        diffs=diff_entries(changes),
+        changes=changes,
+        by_letter=options.name_status,
+        names=names,
+    )
 
 
 def show(result: ShownCommit | ShownContent, output: Output) -> None:
@@ -82,4 +93,5 @@ def show(result: ShownCommit | ShownContent, output: Output) -> None:
         print_content(result, output)
         return
     commit = LoggedCommit(result.entry, result.changes)
-    output.out.print_lines(show_lines(commit, output.out, result.names), paged=True)
+    lines = show_lines(commit, output.out, result.names, by_letter=result.by_letter)
+    output.out.print_lines(lines, paged=True)

@@ -53,6 +53,7 @@ class Options(MergingOptions, frozen=True, kw_only=True):
         str | None,
         typer.Option(
             "--into",
+            "--onto",
             "-b",
             metavar="REF",
             help="The branch to merge into. Default: the current branch.",

@@ -59,23 +59,20 @@ def _differences(outcome: MergeResult) -> Iterator[model.DiffEntry]:
 
 
 def print_outcome(merge: Merge, output: Output) -> None:
-    """Prints the keys on stdout and a headline on stderr."""
-    if not output.options.quiet:
-        outcome = merge.outcome
-        is_contained = merge.source_hash is not None and (
-            outcome.common_ancestor == merge.source_hash
-        )
+    """Prints the keys on stdout and a headline on stderr, unless `--quiet` is set."""
+    if output.options.quiet:
+        return
+    outcome = merge.outcome
+    is_contained = merge.source_hash is not None and (outcome.common_ancestor == merge.source_hash)
+    output.err.print_text(
+        *merge_headline(outcome, merge.verb, merge.source, output.err, is_contained=is_contained)
+    )
+    for commit in outcome.skipped:
         output.err.print_text(
-            *merge_headline(
-                outcome, merge.verb, merge.source, output.err, is_contained=is_contained
-            )
+            "skipped ",
+            Span(output.err.hash(commit), "hash"),
+            ": it changes nothing on this branch",
         )
-        for commit in outcome.skipped:
-            output.err.print_text(
-                "skipped ",
-                Span(output.err.hash(commit), "hash"),
-                ": it changes nothing on this branch",
-            )
     if merge.changes is None:
         print_merge(merge.outcome, output.out)
     else:

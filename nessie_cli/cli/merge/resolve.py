@@ -40,7 +40,7 @@ from nessie_cli.cli.staging.submission import (
     submit,
     submit_file,
 )
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NothingStaged
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
@@ -228,7 +228,7 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
     with app.batch_file().changing() as file:
         batch, _ = read_batch(app, file)
         if batch is None:
-            raise InvalidInput(NOTHING_STAGED)
+            raise NothingStaged(NOTHING_STAGED)
         refuse_elsewhere(app, batch, branch)
         begun_at = batch.begun_at
         staged, skipped = resolve_batch(

@@ -63,6 +63,7 @@ class Options(MergingOptions, frozen=True, kw_only=True):
         str | None,
         typer.Option(
             "--onto",
+            "--into",
             "-b",
             metavar="REF",
             help="The branch to write to. Default: the current branch.",

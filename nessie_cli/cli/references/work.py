@@ -84,5 +84,5 @@ def _show_current(app: Invocation) -> SingleReference | None:
     if app.output.is_json:
         return SingleReference(app.repository().reference(name))
     # Shell prompts print the name, so it is read without opening the store.
-    app.output.say(name)
+    app.output.out.print_text(name)
     return None

@@ -152,7 +152,13 @@ def _type(item: Staged) -> str:
     return type_label(content.type_name) if content else ""
 
 
-def print_changes(output: Output, changes: Iterable[StagedChange], indent: str = "") -> None:
+def print_changes(output: Output, changes: Iterable[StagedChange]) -> None:
+    """Prints the changes that a command made, unless `--quiet` is set."""
+    if not output.options.quiet:
+        list_changes(output, changes)
+
+
+def list_changes(output: Output, changes: Iterable[StagedChange], indent: str = "") -> None:
     """Prints one line for each change: verb, key, and content type or new key."""
     for change in changes:
         verb = Span(f"{indent}{change.verb:<10} ", _STYLES[change.verb])

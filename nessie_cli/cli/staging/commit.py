@@ -18,12 +18,16 @@ from nessie_cli.cli.staging.submission import (
     NOTHING_STAGED,
     Submission,
     Submitted,
+    changed_after,
     head_of_branch,
     new_request_id,
+    refusal,
     submit_staged,
 )
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NothingStaged
 from nessie_cli.model import CommitMeta, ContentKey, Delete, Operation, Put
+from nessie_cli.repository.base import Repository
+from nessie_cli.workspace.batch import Staged
 
 EXAMPLES = (
     "nessie commit -m 'nightly load'",
@@ -85,8 +89,7 @@ class Options(Struct, frozen=True, kw_only=True):
             metavar="HASH",
             help="The commit on which the changes are based, in the first-parent history of the"
             " branch. An operation is refused if its key has another content now than at that"
-            " commit. Exception: a put with an expected content, as staged updates have, is"
-            " compared with that content.",
+            " commit.",
         ),
     ] = None
     dry_run: Annotated[
@@ -142,7 +145,7 @@ def _message(
         return message_from_editor(app, branch, None)
     staged = app.batch_file().read()
     if staged is None:
-        raise InvalidInput(NOTHING_STAGED)
+        raise NothingStaged(NOTHING_STAGED)
     return message_from_editor(app, branch, staged.staged)
 
 
@@ -196,6 +199,7 @@ def _submit(app: Invocation, submission: Submission, operations: list[Operation]
         again,
         once(app, "commit", submission, operations, dry_run=submission.dry_run) as request_id,
     ):
+        _refuse_changed(repository, submission, operations)
         result = repository.commit(
             submission.branch,
             operations,
@@ -205,3 +209,19 @@ def _submit(app: Invocation, submission: Submission, operations: list[Operation]
             dry_run=submission.dry_run,
         )
     return Submitted(result, len({operation.key for operation in operations}))
+
+
+def _refuse_changed(
+    repository: Repository, submission: Submission, operations: list[Operation]
+) -> None:
+    """Raises `ReferenceConflict` if an updated key has changed since `--expected-hash`."""
+    if not submission.expected_hash:
+        return
+    head = head_of_branch(repository, submission.branch)
+    staged = (
+        Staged(operation, operation.expected_content)
+        for operation in operations
+        if isinstance(operation, Put)
+    )
+    if found := changed_after(repository, staged, submission.expected_hash, head):
+        raise refusal(found, submission.branch, head, submission.expected_hash)

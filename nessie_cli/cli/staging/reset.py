@@ -11,9 +11,10 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.batch import Batch
 from nessie_cli.cli.staging.key_arguments import staged_keys
 from nessie_cli.cli.staging.submission import read_batch
+from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.staging import without
 
-EXAMPLES = ("nessie reset db.orders", "nessie reset 'db.*'", "nessie reset")
+EXAMPLES = ("nessie reset db.orders", "nessie reset 'db.*'", "nessie reset --all")
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -28,10 +29,15 @@ class Options(Struct, frozen=True, kw_only=True):
             metavar="[KEY...]", help="The keys, or globs such as 'db.*'. Default: the whole batch."
         ),
     ] = None
+    all: Annotated[bool, typer.Option("--all", help="Remove the whole batch, as without KEY.")] = (
+        False
+    )
 
 
 def run(options: Options, app: Invocation) -> Batch:
     """Removes the operations of the keys."""
+    if options.all and options.keys:
+        raise InvalidInput("--all removes the whole batch, so it takes no key")
     # All checks come first, so that a failed command removes nothing.
     reference = app.reference_name() if app.output.is_json else ""
     with app.batch_file().changing() as file:

@@ -11,7 +11,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.key_arguments import staged_keys
 from nessie_cli.cli.staging.stashes import Stash
 from nessie_cli.cli.staging.submission import NOTHING_STAGED, read_batch
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import NothingStaged
 from nessie_cli.workspace.staging import without
 from nessie_cli.workspace.stash import Stashed, StashFile
 
@@ -50,7 +50,7 @@ def run(options: Options, app: Invocation) -> Stash:
             if done is not None:
                 where = f"{done.reference.hash[:12]} on {done.reference.name}"
                 what = f"; the batch was committed already, as {where}"
-            raise InvalidInput(NOTHING_STAGED + what)
+            raise NothingStaged(NOTHING_STAGED + what)
         keys = staged_keys(options.keys or (), batch.keys)
         left = without(batch.staged, keys) if keys else ()
         kept = set(map(id, left))

@@ -2,7 +2,7 @@
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.staging.batch import changes_of, print_changes
+from nessie_cli.cli.staging.batch import changes_of, list_changes
 from nessie_cli.cli.staging.stashes import NumberOptions, Stash
 from nessie_cli.workspace.stash import StashFile
 
@@ -21,4 +21,4 @@ def run(options: Options, app: Invocation) -> Stash:
 
 def show(result: Stash, output: Output) -> None:
     """Prints one line for each change."""
-    print_changes(output, changes_of(result.batch.staged))
+    list_changes(output, changes_of(result.batch.staged))

@@ -9,7 +9,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.errors.conflicts import conflict_report
-from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes, print_short
+from nessie_cli.cli.staging.batch import Batch, changes_of, list_changes, print_short
 from nessie_cli.cli.staging.submission import Submission, commit_there, is_for, read_batch, submit
 from nessie_cli.errors import NotAllowed, ReferenceConflict, ReferenceNotFound, Resolution
 from nessie_cli.model import CommitMeta, Conflict, Reference, ReferenceType
@@ -114,22 +114,26 @@ def show(result: Status, output: Output) -> None:
         return
     reference, batch, hash_ = result.reference, result.batch, output.out.hash
     kind = reference.type.value.lower()
-    output.say(
+    output.out.print_text(
         f"on {kind} ",
         Span(reference.name or "", "name"),
         " at ",
         Span(hash_(reference.hash), "hash"),
     )
     if reference.name != result.default_branch:
-        output.say(f"{result.ahead} ahead, {result.behind} behind {result.default_branch}")
+        output.out.print_text(
+            f"{result.ahead} ahead, {result.behind} behind {result.default_branch}"
+        )
     if batch.begun_at is None:
-        output.say("nothing is staged")
+        output.out.print_text("nothing is staged")
         return
     place = (
         [Span(batch.reference, "name"), f" of {batch.store}"] if batch.store else ["this branch"]
     )
-    output.say("staged for ", *place, " since ", Span(hash_(batch.begun_at), "hash"), ":")
-    print_changes(output, changes_of(batch.staged), "  ")
+    output.out.print_text(
+        "staged for ", *place, " since ", Span(hash_(batch.begun_at), "hash"), ":"
+    )
+    list_changes(output, changes_of(batch.staged), "  ")
     if result.elsewhere:
         output.note(result.elsewhere)
     if result.report:
@@ -138,7 +142,7 @@ def show(result: Status, output: Output) -> None:
 
 def _print_short(result: Status, output: Output) -> None:
     if result.options.branch:
-        output.say("## ", Span(result.reference.name or "", "name"))
+        output.out.print_text("## ", Span(result.reference.name or "", "name"))
     keys = {conflict.key for conflict, _ in result.conflicts if conflict.key}
     staged = result.batch.staged
     # A missing namespace is a conflict of the keys below it.

@@ -10,14 +10,14 @@ may be committed already, so the store is asked about the request first.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.resolutions import BatchResolutions, batch_resolver
-from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.errors import InvalidInput, NothingStaged, ReferenceConflict
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
@@ -136,7 +136,7 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
     if done is not None:
         return Submitted(done, count, repeated=True)
     if batch is None:
-        raise InvalidInput(NOTHING_STAGED)
+        raise NothingStaged(NOTHING_STAGED)
     refuse_elsewhere(call, batch, submission.branch)
     # If the store cannot be opened, nothing was submitted.
     call.repository()
@@ -167,9 +167,11 @@ def _submit(repository: Repository, batch: Batch, submission: Submission) -> Com
     branch = submission.branch
     head = head_of_branch(repository, branch)
     found = changed_since(repository, batch.staged, head)
+    if submission.expected_hash:
+        found += changed_after(repository, batch.staged, submission.expected_hash, head, found)
     if found:
         found += _other_conflicts(repository, batch, submission, head, found)
-        raise _refusal(found, branch, head, batch)
+        raise refusal(found, branch, head, submission.expected_hash or batch.begun_at)
     try:
         return repository.commit(
             branch,
@@ -194,26 +196,67 @@ def changed_since(repository: Repository, staged: Sequence[Staged], head: str) -
         actual = states.get(item.key)
         # A Put after a Delete of the same key builds on that Delete, not on the store.
         if item.key not in recreated and actual != item.seen:
-            found.append(_conflict(repository, item, actual, proposed(last[item.key]), head))
+            found.append(
+                _conflict(repository, item, item.seen, actual, proposed(last[item.key]), head)
+            )
         recreated.add(item.key)
     return found
+
+
+def changed_after(
+    repository: Repository,
+    staged: Iterable[Staged],
+    expected_hash: str,
+    head: str,
+    found: Sequence[Conflict] = (),
+) -> list[Conflict]:
+    """Returns the updated keys whose states at `expected_hash` and `head` differ.
+
+    The store itself compares only operations without an expected content with the state at
+    `expected_hash`. Keys of the conflicts `found` are left out, and a commit that the branch does
+    not contain is left to the store.
+    """
+    known = {conflict.key for conflict in found}
+    updates = {
+        item.key: item
+        for item in staged
+        if isinstance(item.operation, Put) and item.operation.expected_content is not None
+    }
+    items = [item for key, item in updates.items() if key not in known]
+    if not items or expected_hash == head or not repository.is_ancestor(expected_hash, head):
+        return []
+    keys = [item.key for item in items]
+    before, after = repository.contents(expected_hash, keys), repository.contents(head, keys)
+    return [
+        _conflict(
+            repository,
+            item,
+            before.get(item.key),
+            after.get(item.key),
+            proposed(item),
+            head,
+        )
+        for item in items
+        if before.get(item.key) != after.get(item.key)
+    ]
 
 
 def _conflict(
     repository: Repository,
     item: Staged,
+    expected: Content | None,
     actual: Content | None,
     proposed: Content | None,
     head: str,
 ) -> Conflict:
     from nessie_cli.kernel.conflicts import conflict_text
 
-    type_ = _difference(item.seen, actual)
+    type_ = _difference(expected, actual)
     return Conflict(
         type=type_,
         key=item.key,
         message=conflict_text(type_, item.key),
-        expected=item.seen,
+        expected=expected,
         actual=actual,
         proposed=proposed,
         changed_by=repository.last_change(head, item.key),
@@ -252,7 +295,10 @@ def _other_conflicts(
     return []
 
 
-def _refusal(conflicts: list[Conflict], branch: str, head: str, batch: Batch) -> ReferenceConflict:
+def refusal(
+    conflicts: list[Conflict], branch: str, head: str, expected_hash: str
+) -> ReferenceConflict:
+    """Returns the error for conflicts that were found before the commit."""
     from nessie_cli.kernel.conflicts import commit_message
 
     return ReferenceConflict(
@@ -260,5 +306,5 @@ def _refusal(conflicts: list[Conflict], branch: str, head: str, batch: Batch) ->
         conflicts,
         reference=branch,
         head=head,
-        expected_hash=batch.begun_at,
+        expected_hash=expected_hash,
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 
+from nessie_cli.errors import StoreUnavailable
 from nessie_cli.model import NO_ANCESTOR, LogEntry
 from nessie_cli.repository.base import AheadBehind
 from nessie_cli.repository.remote.history import log_page
@@ -49,8 +50,17 @@ class Ancestry:
         return found
 
     def first_parents(self, hash_: str) -> Iterator[str]:
-        """The hashes from a commit on along first parents, without the empty history."""
+        """The hashes from a commit on along first parents, without the empty history.
+
+        Raises `StoreUnavailable` if the server's commits are a cycle.
+        """
+        seen: set[str] = set()
         while hash_ != NO_ANCESTOR:
+            if hash_ in seen:
+                raise StoreUnavailable(
+                    f"server {self._session.transport.url}: the commit {hash_} is its own ancestor"
+                )
+            seen.add(hash_)
             yield hash_
             hash_ = self.commit(hash_).parent
 

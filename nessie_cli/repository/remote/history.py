@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from nessie_cli.errors import CommitNotFound
+from nessie_cli.errors import CommitNotFound, StoreUnavailable
 from nessie_cli.model import NO_ANCESTOR, LogEntry
 from nessie_cli.repository.remote.session import PAGE, Session, understood
 from nessie_cli.repository.remote.transport import Query, segment
@@ -28,7 +28,7 @@ def log(
 
 
 def log_page(session: Session, start: str, limit: int, *, operations: bool) -> list[LogEntry]:
-    """Up to `limit` commits from a hash on, by one request."""
+    """Up to `limit` commits from a hash on, by one request. The first one has this hash."""
     query: Query = {"fetch": "ALL" if operations else None, "max-records": str(limit)}
     found = session.transport.get(f"trees/{segment('@' + start)}/history", query)
     entries = understood(
@@ -36,6 +36,10 @@ def log_page(session: Session, start: str, limit: int, *, operations: bool) -> l
         lambda found: [answers.decode_log_entry(entry) for entry in found["logEntries"]],
         "history",
     )
+    if not entries or entries[0].hash != start:
+        raise StoreUnavailable(
+            f"server {session.transport.url}: its answer does not contain the commit {start}"
+        )
     return [_with_operations(entry) for entry in entries] if operations else entries
 
 
@@ -63,7 +67,7 @@ def entries_of(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
     found = list(islice(log(session, hashes[-1], operations=True), len(hashes)))[::-1]
     if [entry.hash for entry in found] == list(hashes):
         return found
-    return [next(iter(log(session, hash_, operations=True))) for hash_ in hashes]
+    return [commit_at(session, hash_) for hash_ in hashes]
 
 
 def _with_operations(entry: LogEntry) -> LogEntry:

@@ -1,15 +1,23 @@
 """HTTP with the certificates, proxies and timeouts of an `Access`.
 
-Unusable settings are refused before anything is sent.
+Unusable settings are refused before anything is sent. Answers are limited: their size, before and
+after decompression, and the time until they are complete.
 """
 
 from __future__ import annotations
 
+import json
+import queue
 import ssl
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
+import urllib3
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 from requests.utils import should_bypass_proxies
@@ -18,12 +26,47 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import NO_PROXY, Access, shown
 
+LARGEST_ANSWER = 256 << 20
+"""The limit of an answer in bytes, as it is sent and decompressed."""
+_LONGEST = 10
+"""An answer must be complete within this many times the timeout."""
+_CHUNK = 64 * 1024
+_ENCODING = "gzip"
+_GZIP = zlib.MAX_WBITS | 16
+"""The window of zlib for streams with a header of gzip."""
+
+
+class AnswerLimit(requests.RequestException):
+    """An answer exceeds a limit, or cannot be decompressed. Its text has no secret."""
+
+
+class Answer(NamedTuple):
+    """The answer to a request, complete."""
+
+    status_code: int
+    headers: Mapping[str, str]
+    content: bytes
+    url: str
+
+    def json(self) -> Any:
+        """The value of the JSON text.
+
+        Raises `ValueError` for other bytes, and for a number of too many digits, `RecursionError`
+        for a nesting that is too deep.
+        """
+        return json.loads(self.content)
+
 
 class Http:
-    """A pool of connections, shared by threads. Call `close`."""
+    """A pool of connections, shared by threads. Call `close`.
 
-    def __init__(self, access: Access) -> None:
+    `largest` is the limit of an answer in bytes.
+    """
+
+    def __init__(self, access: Access, largest: int = LARGEST_ANSWER) -> None:
         _check_certificates(access)
+        self._largest = largest
+        self._longest = _LONGEST * access.timeout
         self._timeout = (access.connect_timeout, access.timeout)
         self._proxy = _checked_proxy(access.proxy)
         self.session = requests.Session()
@@ -41,21 +84,78 @@ class Http:
 
     def request(
         self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any
-    ) -> requests.Response:
+    ) -> Answer:
         """One request; redirects are not followed, since what is sent may be a secret.
 
-        Raises what requests raises.
+        Raises what requests raises, and `AnswerLimit`.
         """
-        more["proxies"] = self._proxies(url)
-        # Passed with each request, because REQUESTS_CA_BUNDLE overrides the session's.
-        return self.session.request(
+        # Timeouts of sockets apply to each packet, so a server that sends a byte at a time would
+        # never reach one. The thread that it keeps busy ends with the process.
+        results: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
+        end = time.monotonic() + self._longest
+
+        def work() -> None:
+            try:
+                results.put(self._request(method, url, end, auth=auth, **more))
+            except BaseException as error:  # noqa: BLE001 - raised again by the caller
+                results.put(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            result = results.get(timeout=self._longest)
+        except queue.Empty:
+            raise self._too_slow() from None
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def _request(self, method: str, url: str, end: float, **more: Any) -> Answer:
+        headers = {**more.pop("headers", {}), "Accept-Encoding": _ENCODING}
+        with self.session.request(
             method,
             url,
-            auth=auth,
             timeout=self._timeout,
+            # Passed with each request, because REQUESTS_CA_BUNDLE overrides the session's.
             verify=self._verify,
+            proxies=self._proxies(url),
             allow_redirects=False,
+            stream=True,
+            headers=headers,
             **more,
+        ) as response:
+            content = self._content(response, end)
+            return Answer(response.status_code, response.headers, content, response.url)
+
+    def _content(self, response: requests.Response, end: float) -> bytes:
+        """The decompressed body."""
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding not in (_ENCODING, "identity"):
+            raise AnswerLimit(
+                "its answer is compressed in a way that was not requested (Content-Encoding)"
+            )
+        chunks: list[bytes] = []
+        received = expanded = 0
+        unpack = _Gunzip() if encoding == _ENCODING else None
+        for chunk in _received(response):
+            received += len(chunk)
+            # One byte more than allowed is enough to know.
+            part = unpack.feed(chunk, self._largest - expanded + 1) if unpack else chunk
+            expanded += len(part)
+            if max(received, expanded) > self._largest:
+                raise AnswerLimit(
+                    f"its answer is larger than {self._largest >> 20} MiB, the limit of this client"
+                )
+            if time.monotonic() > end:
+                raise self._too_slow()
+            chunks.append(part)
+        if unpack and not unpack.complete:
+            raise requests.exceptions.ChunkedEncodingError("the compressed answer ends too early")
+        return b"".join(chunks)
+
+    def _too_slow(self) -> AnswerLimit:
+        return AnswerLimit(
+            f"its answer is not complete after {self._longest:g} seconds, the limit of this client"
+            f" ({_LONGEST} times NESSIE_TIMEOUT)"
         )
 
     def _proxies(self, url: str) -> dict[str, str]:
@@ -72,6 +172,40 @@ class Http:
     def close(self) -> None:
         """Close the connections."""
         self.session.close()
+
+
+def _received(response: requests.Response) -> Iterator[bytes]:
+    """The parts of a body as they are sent, with the errors of requests."""
+    try:
+        yield from response.raw.stream(_CHUNK, decode_content=False)
+    except urllib3.exceptions.ProtocolError as error:
+        raise requests.exceptions.ChunkedEncodingError(error) from error
+    except urllib3.exceptions.ReadTimeoutError as error:
+        raise requests.ConnectionError(error) from error
+    except urllib3.exceptions.SSLError as error:
+        raise requests.exceptions.SSLError(error) from error
+
+
+class _Gunzip:
+    """Decompresses the members of a gzip stream (RFC 1952)."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(_GZIP)
+        self.complete = True
+
+    def feed(self, data: bytes, most: int) -> bytes:
+        """The bytes that more data expands to, cut off at `most`. Raises `AnswerLimit`."""
+        expanded = b""
+        try:
+            while data and len(expanded) < most:
+                if self._member.eof:
+                    self._member = zlib.decompressobj(_GZIP)
+                expanded += self._member.decompress(data, most - len(expanded))
+                data = self._member.unused_data
+        except zlib.error:
+            raise AnswerLimit("its answer cannot be decompressed (gzip)") from None
+        self.complete = self._member.eof
+        return expanded
 
 
 class _NoPassword(AuthBase):

@@ -32,7 +32,7 @@ from nessie_cli.repository.access import (
     shown,
     write_tokens,
 )
-from nessie_cli.repository.remote.http import Http
+from nessie_cli.repository.remote.http import Answer, Http
 from nessie_cli.repository.remote.unreachable import unreachable
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ _RETRIES = Retry(
     respect_retry_after_header=False,
     backoff_factor=0.2,
 )
+_LARGEST = 1 << 20
+"""The limit of an answer with tokens, in bytes."""
 _JSON = {"Accept": "application/json"}
 _CODE = re.compile(r"[a-z_]{1,40}")
 _EXPLAINED = {
@@ -287,7 +289,7 @@ class TokenSource:
             )
         return document
 
-    def _checked(self, answer: requests.Response) -> requests.Response:
+    def _checked(self, answer: Answer) -> Answer:
         """The answer if it is one of success; raises `_Refused` with the server's error code."""
         document = _json(answer)
         if answer.status_code == _OK and isinstance(document, dict):
@@ -323,7 +325,7 @@ class _TokenHttp(Http):
     """
 
     def __init__(self, access: Access) -> None:
-        super().__init__(access)
+        super().__init__(access, _LARGEST)
         self._seconds = access.timeout
         for adapter in self.session.adapters.values():
             if isinstance(adapter, HTTPAdapter):
@@ -331,7 +333,7 @@ class _TokenHttp(Http):
 
     def request(
         self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any
-    ) -> requests.Response:
+    ) -> Answer:
         """As the base; raises `StoreUnavailable` if no answer comes."""
         try:
             return super().request(method, url, auth=auth, **more)
@@ -343,10 +345,10 @@ class _TokenHttp(Http):
     """The method that Authlib calls."""
 
 
-def _json(answer: requests.Response) -> Any:
+def _json(answer: Answer) -> Any:
     try:
         return answer.json()
-    except requests.JSONDecodeError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -368,7 +368,8 @@ def _merge_of(
     session: Session, target: Reference, hash_: str, options: MergeOptions
 ) -> MergeResult:
     """The result of an earlier merge, as far as its commit says it."""
-    parents = commit_at(session, hash_).meta.parents
+    commit = commit_at(session, hash_)
+    parents = commit.meta.parents or (commit.parent,)
     return _applied(
         target, parents[0], hash_, Ancestry(session).merge_base(parents[0], parents[-1]), options
     )

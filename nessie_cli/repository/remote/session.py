@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreNotFound
+from nessie_cli.errors import (
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    StoreNotFound,
+    StoreUnavailable,
+)
 from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry, Reference, RepositoryConfig
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.known import Known
@@ -87,9 +93,11 @@ class Session:
     ) -> Iterator[T]:
         """The records of a listing.
 
-        Pages are fetched as they are consumed: `first` records, then up to `most`.
+        Pages are fetched as they are consumed: `first` records, then up to `most`. Raises
+        `StoreUnavailable` if a page repeats a token, so that the listing would never end.
         """
         token, size = None, first
+        tokens: set[str] = set()
         while True:
             page = self.transport.get(
                 path, {"max-records": str(size), **query, "page-token": token}
@@ -101,6 +109,12 @@ class Session:
             )
             if token is None:
                 return
+            if token in tokens:
+                raise StoreUnavailable(
+                    f"server {self.transport.url}: its listing ({name}) does not end: it repeats a"
+                    " page token"
+                )
+            tokens.add(token)
 
     def reference(self, answer: Any, name: str = "reference") -> Reference:
         """The reference of an answer; its hash is known from now on."""

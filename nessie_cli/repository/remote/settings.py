@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import convert
+
 from nessie_cli.model import RepositoryConfig
 from nessie_cli.repository.remote.once import Sent, send_once
 from nessie_cli.repository.remote.session import Session, understood
@@ -15,7 +17,9 @@ def config(session: Session) -> RepositoryConfig:
     found = session.transport.get("config/repository", {"type": SETTINGS})
     settings = understood(
         found,
-        lambda found: dict(found["configs"][0]["settings"]) if found.get("configs") else {},
+        lambda found: (
+            convert(found["configs"][0]["settings"], dict[str, str]) if found.get("configs") else {}
+        ),
         "settings",
     )
     plain = session.config
@@ -29,4 +33,9 @@ def put(
     sent = Sent(
         "POST", "config/repository", {"config": {"type": SETTINGS, "settings": dict(values)}}
     )
-    return send_once(session, sent, request_id, lambda found: dict(found["previous"]["settings"]))
+    return send_once(
+        session,
+        sent,
+        request_id,
+        lambda found: convert(found["previous"]["settings"], dict[str, str | None]),
+    )

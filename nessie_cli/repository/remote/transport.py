@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from json import JSONDecodeError
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -34,9 +35,9 @@ from nessie_cli.repository.access import (
     header_of,
     shown,
 )
-from nessie_cli.repository.remote.http import Http
+from nessie_cli.repository.remote.http import Answer, AnswerLimit, Http
 from nessie_cli.repository.remote.unreachable import for_good, never_sent, unreachable
-from nessie_cli.wire.answers import decode_error
+from nessie_cli.wire.answers import decode_error, understood
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER, VERSION
 
 ATTEMPTS = 4
@@ -126,6 +127,11 @@ class Transport:
                     f"{error.message}; what was sent may have happened", request_id
                 ) from None
             return error
+        if isinstance(error, AnswerLimit):
+            # Repeated, the request would get the same answer.
+            raise OutcomeUnknown(
+                f"{self._unreachable(error).message}; what was sent may have happened", request_id
+            ) from None
         if not isinstance(error, OSError) or (
             isinstance(error, requests.RequestException) and not never_sent(error)
         ):
@@ -204,7 +210,7 @@ class Transport:
 
     def _authorized(
         self, method: str, path: str, query: Query | None, body: Any, request_id: str
-    ) -> requests.Response:
+    ) -> Answer:
         """The answer.
 
         After a 401 the request is repeated with a new token: the server has not begun it.
@@ -230,7 +236,7 @@ class Transport:
                 return answer
         raise AssertionError
 
-    def _fault(self, answer: requests.Response, document: Any, what: str) -> NessieError:
+    def _fault(self, answer: Answer, document: Any, what: str) -> NessieError:
         status = answer.status_code
         if status == requests.codes.unauthorized:
             if self._authorization is None:
@@ -257,7 +263,7 @@ class Transport:
                 f"server {self.url}: what answers there points elsewhere"
                 f" ({status}){f': {where}' if where else ''}; use that address"
             )
-        return decode_error(status, document, what)
+        return understood(lambda: decode_error(status, document, what), "error")
 
     def _unreachable(self, error: OSError) -> StoreUnavailable:
         return unreachable(self.url, error, timeout=self._timeout)
@@ -353,11 +359,17 @@ def _encode(body: Any) -> bytes:
         return dumps(body, ensure_ascii=False).encode()
 
 
-def _json(answer: requests.Response) -> Any:
+def _json(answer: Answer) -> Any:
+    """The JSON of an answer, or None if it is empty or not JSON."""
     try:
         return answer.json() if answer.content else None
-    except requests.JSONDecodeError:
+    except RecursionError:
+        problem = "is nested too deeply"
+    except (JSONDecodeError, UnicodeDecodeError):
         return None
+    except ValueError:  # Python refuses to convert numbers of more than some thousand digits
+        problem = "has a number of too many digits"
+    raise AnswerLimit(f"the JSON of its answer {problem}")
 
 
 def _is_nessie(document: Any) -> bool:

@@ -6,6 +6,7 @@ import requests
 from requests import exceptions
 
 from nessie_cli.errors import StoreUnavailable
+from nessie_cli.repository.remote.http import AnswerLimit
 
 _NOT_SPOKEN = (
     "WRONG_VERSION_NUMBER",
@@ -64,13 +65,15 @@ _CERTIFICATES = "a file of certificates cannot be read; see REQUESTS_CA_BUNDLE a
 def unreachable(url: str, error: OSError, *, timeout: float) -> StoreUnavailable:
     """The error for a request that got no answer.
 
-    It never has the text of `error`, which can contain a secret.
+    It has the text of `error` only if that is our own: others can contain a secret.
     """
     return StoreUnavailable(f"server {url}: {_why(url, error, timeout)}")
 
 
 def _why(url: str, error: OSError, timeout: float) -> str:
     text = str(error)
+    if isinstance(error, AnswerLimit):
+        return text
     if isinstance(error, exceptions.SSLError):
         return next((line for words, line in _TLS if any(word in text for word in words)), _NO_TLS)
     # After repetitions by urllib3 a timeout is only the reason of a ConnectionError.

@@ -1,0 +1,1 @@
+"""The commands of `nessie demo`: example data to try nessie on."""

@@ -1,0 +1,80 @@
+"""The schema of a SQLite store is checked when it is opened."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.errors import DamagedObject, StoreUnavailable, UnsupportedFormat
+from nessie_cli.store.opening import create_store, open_store
+from nessie_cli.store.sqlite_schema import APPLICATION_ID, TABLES
+from tests.store.raw import raw
+from tests.store.samples import create, write
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of a closed store."""
+    path = tmp_path / "store.sqlite"
+    store = create_store(str(path))
+    write(store, create("main"))
+    store.close()
+    return path
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_store_without_one_of_its_tables_is_refused(path: Path, name: str) -> None:
+    with raw(path) as connection:
+        kind = "INDEX" if TABLES[name].startswith("CREATE INDEX") else "TABLE"
+        connection.execute(f"DROP {kind} {name}")
+    with pytest.raises(DamagedObject, match=f"has no table or index {name}"):
+        open_store(str(path))
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        (
+            "CREATE TRIGGER t AFTER INSERT ON refs BEGIN DELETE FROM objects; END",
+            "the trigger t",
+        ),
+        ("CREATE VIEW v AS SELECT * FROM refs", "the view v"),
+        ("DROP TABLE refs; CREATE VIEW refs AS SELECT 1 AS name", "no table or index refs"),
+    ],
+)
+def test_a_store_with_statements_of_others_is_refused(
+    path: Path, statement: str, named: str
+) -> None:
+    with raw(path) as connection:
+        connection.execute(statement)
+    with pytest.raises(DamagedObject, match=named):
+        open_store(str(path))
+
+
+def test_an_additional_table_does_no_harm(path: Path) -> None:
+    with raw(path) as connection:
+        connection.execute("CREATE TABLE notes (text TEXT); ANALYZE")
+    store = open_store(str(path))
+    assert [reference.name for reference in store.references()] == ["main"]
+    store.close()
+
+
+def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE refs (name TEXT)")
+    with pytest.raises(UnsupportedFormat, match="is not a nessie store"):
+        open_store(str(path))
+
+
+@pytest.mark.parametrize("format_", [0, 1, 2, 3])
+def test_a_file_that_only_has_our_identifier_is_refused(tmp_path: Path, format_: int) -> None:
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {format_}")
+        connection.execute("CREATE TABLE refs (name TEXT)")
+    with pytest.raises(StoreUnavailable, match=r"store .*other\.sqlite"):
+        open_store(str(path))

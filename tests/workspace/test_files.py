@@ -1,0 +1,145 @@
+"""Files of a workspace are regular files of limited size.
+
+Pipes, devices and huge files are errors, and reading them never waits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.workspace.files import LARGEST, read_text, replace_text
+from tests.transcripts.conftest import Nessie, Server, fresh
+
+FILES = ("HEAD", "PREVIOUS", "config.toml", "batch.json", "stash.json", "lock", "requests.json")
+COMMANDS = (
+    ("status",),
+    ("commit", "-m", "x"),
+    ("switch", "main"),
+    ("switch", "-"),
+    ("stash",),
+    ("stash", "list"),
+    ("reset",),
+    ("config", "list"),
+    ("config", "set", "author", "me"),
+    ("content", "put", "t", "--type", "namespace"),
+    ("__complete", "--", "reset", ""),
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, server: Server) -> Nessie:
+    """A workspace with a staged operation and a stashed batch."""
+    nessie = fresh(tmp_path, server)
+    nessie.ok("init")
+    for number in range(2):
+        nessie.ok("content", "put", "t", "--type", "namespace", "--property", f"n={number}")
+        if number == 0:
+            nessie.ok("stash")
+    return nessie
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _huge(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("name", [*FILES, "store.sqlite"])
+@pytest.mark.parametrize("make", [_pipe, _device, _huge, _folder])
+def test_a_file_of_another_kind_is_an_error_and_never_waited_for(
+    workspace: Nessie, name: str, make: Callable[[Path], None]
+) -> None:
+    path = workspace.folder / ".nessie" / name
+    path.unlink(missing_ok=True)
+    make(path)
+    for command in COMMANDS:
+        # The outcome of a command that needs this file is an error; a waiting one would not end.
+        outcome = workspace(*command)
+        assert outcome.code in (0, 1, 2, 3, 6, 7), (command, outcome)
+        assert "internal" not in outcome.err, (command, outcome)
+
+
+@pytest.mark.parametrize("name", ["HEAD", "config.toml", "batch.json"])
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (_pipe, "cannot be used: it is not a regular file"),
+        (_device, "cannot be used: it is not a regular file"),
+        (_huge, "is too large: the limit is "),
+    ],
+)
+def test_the_error_names_the_file(
+    workspace: Nessie, name: str, make: Callable[[Path], None], why: str
+) -> None:
+    path = workspace.folder / ".nessie" / name
+    path.unlink(missing_ok=True)
+    make(path)
+    outcome = workspace("status")
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"nessie: {path} {why}"), outcome.err
+
+
+def test_a_file_behind_a_link_is_used(workspace: Nessie) -> None:
+    folder = workspace.folder / ".nessie"
+    for name in ("HEAD", "batch.json", "lock"):
+        path = folder / name
+        path.rename(workspace.folder / name)
+        path.symlink_to(workspace.folder / name)
+    assert workspace.staged() == [("PUT", "t")]
+    workspace.ok("commit", "-m", "x")
+
+
+def test_a_text_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    replace_text(path, "x" * LARGEST)
+    assert read_text(path) == "x" * LARGEST
+    with pytest.raises(InvalidInput, match="file is too large: the limit is 1 MiB"):
+        replace_text(path, "y" * (LARGEST + 1))
+    assert read_text(path) == "x" * LARGEST
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a = " + "[" * 5000 + "]" * 5000, "the TOML is nested too deeply"),
+        ("a = " + "9" * 5000, "a number has too many digits"),
+    ],
+)
+def test_settings_that_python_does_not_read_are_named(
+    workspace: Nessie, text: str, why: str
+) -> None:
+    path = workspace.folder / ".nessie" / "config.toml"
+    path.write_text(text)
+    outcome = workspace("status")
+    assert (outcome.code, outcome.err) == (2, f"nessie: {path}: {why}\n")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": ' + "9" * 5000 + "}"])
+def test_records_of_requests_that_cannot_be_read_are_ignored(workspace: Nessie, text: str) -> None:
+    (workspace.folder / ".nessie" / "requests.json").write_text(text)
+    workspace.ok("status")
+    workspace.ok("commit", "-m", "x")
