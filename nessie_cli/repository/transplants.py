@@ -18,7 +18,6 @@ from nessie_cli.kernel.merging import KeyChoices, combine
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.renames import Renames
 from nessie_cli.model import CommitMeta, MergeResult
-from nessie_cli.repository import protection
 from nessie_cli.repository.changes import MergeOptions, Transplant
 from nessie_cli.repository.commits import UNVALIDATED, validates_namespaces
 from nessie_cli.repository.context import Context
@@ -75,10 +74,7 @@ def _transplant(
         if replay.total.namespace_conflicts:
             break
     effect = Effect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
-    refuse = protection.refusal(
-        settings.values, branch.name, protection.MERGE_ONLY, "it changes only by merges"
-    )
-    refuse = refuse or refusal(at, objects, place, replay.total, replay.choices)
+    refuse = refusal(at, objects, place, replay.total, replay.choices)
     if refuse is not None:
         return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
     if options.dry_run or replay.head == branch.target:

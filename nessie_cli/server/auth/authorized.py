@@ -98,6 +98,11 @@ class AuthorizedRepository(Repository):
         """Returns the reference through which the caller sees a commit. Raises `NotAllowed`."""
         return self._at(revision)[1]
 
+    def ways_to(self, hash_: str) -> Iterator[str]:
+        """Returns `Visibility.ways` of a commit. Raises `NotAllowed` for a hidden one."""
+        self.resolve(f"@{hash_}")
+        return self._sight.ways(hash_)
+
     def listed(self, start: AnyRevision) -> str:
         """Returns `seen` for a commit whose history the caller must be allowed to list."""
         return self._listed(start)[1]
