@@ -20,12 +20,14 @@ from nessie_cli.repository.changes import Change
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.writing import Planned
+from nessie_cli.server.auth.locations import check_locations
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
 
 if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
     from nessie_cli.server.auth.policy import Policy
 
 A = TypeVar("A")
@@ -60,7 +62,7 @@ class Catalog(NamedTuple):
 
     It has the repository, its default branch (which never changes), a cache of encoded entries, and
     a function that opens the access of a caller. A filter gets `filter_seconds` of processor time
-    per page.
+    per page. `locations` are the warehouses in which callers need a right to choose locations.
     """
 
     repository: Repository
@@ -68,6 +70,7 @@ class Catalog(NamedTuple):
     pieces: Pieces
     open: Callable[[Repository], CallerAccess] = full_access
     filter_seconds: float = 10.0
+    locations: RecordedLocations | None = None
 
 
 class Answer(NamedTuple):
@@ -100,6 +103,9 @@ class Call:
 
     Raises `InvalidInput` for invalid ones.
     """
+
+    checks_locations = True
+    """Whether locations are checked on the draft, because the handler does not read metadata."""
 
     def __init__(
         self,
@@ -159,6 +165,8 @@ class Call:
         self.repeated = draft.repeated
         if policy is not None:
             policy.on(draft)
+        if self._catalog.locations and self.checks_locations:
+            check_locations(draft, self._catalog.locations, policy)
         try:
             answer = draft.answer()
         except MergeConflict as conflict:

@@ -8,6 +8,7 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.warehouses.locations import (
     PATH_PROPERTIES,
+    Allowed,
     LocationRefused,
     folder_for,
     is_inside,
@@ -29,11 +30,14 @@ def new_location(
     """Returns a location of its own for a new table or view.
 
     It is `BASE/NAME_UUID`, below the location of the namespace or, if that has none, below a
-    folder for the namespace in the warehouse.
+    folder for the namespace in the warehouse. Raises `LocationRefused` if the location of the
+    namespace lies in the folder of another table.
     """
-    if namespace_location:
-        return folder_for(namespace_location, key.elements[-1:], uuid)
-    return folder_for(warehouse.location, key.elements, uuid)
+    if not namespace_location:
+        return folder_for(warehouse.location, key.elements, uuid)
+    location = folder_for(namespace_location, key.elements[-1:], uuid)
+    refuse_issued(location, {uuid})
+    return location
 
 
 def check_table_locations(
@@ -59,7 +63,7 @@ def check_table_locations(
                 f"location {location}: the server did not issue it for this table, and the caller"
                 " may not choose locations. Hint: create the table without a location"
             )
-        _refuse_issued(location, uuids)
+        refuse_issued(location, uuids)
     properties = document.get("properties") or {}
     for name in PATH_PROPERTIES:
         path = properties.get(name)
@@ -72,7 +76,20 @@ def check_table_locations(
             continue
         if not may_choose:
             raise LocationRefused(f"{name} {path} is outside of the table's location {location}")
-        _refuse_issued(path, uuids)
+        refuse_issued(path, uuids)
+
+
+def check_own_metadata(document: Mapping[str, Any], metadata_location: str) -> None:
+    """Raises `LocationRefused` unless a metadata file lies in the location that it names.
+
+    Otherwise, a caller could put another table's location into a file of his own.
+    """
+    location = text_of(document, LOCATION)
+    if not Allowed((location,)).holds(metadata_location):
+        raise LocationRefused(
+            f"the metadata file {metadata_location} is outside of the table's location {location},"
+            " and the caller may not choose locations"
+        )
 
 
 def check_namespace_location(files: MetadataFiles, location: str) -> None:
@@ -81,10 +98,10 @@ def check_namespace_location(files: MetadataFiles, location: str) -> None:
     Raises `LocationRefused` if it is not allowed or lies in a table's folder.
     """
     files.check(location)
-    _refuse_issued(location, set())
+    refuse_issued(location, set())
 
 
-def _refuse_issued(location: str, own: Collection[str | None]) -> None:
+def refuse_issued(location: str, own: Collection[str | None]) -> None:
     """Refuse a folder that the server issued, unless its UUID is one of the table's own.
 
     Some programs decode a location before they use it, so all of its readings count.
