@@ -37,7 +37,7 @@ def create(at: Snapshot, change: CreateReference, submission: Submission) -> Dra
     check_new_reference_name(change.name)
     if change.type not in (ReferenceType.BRANCH, ReferenceType.TAG):
         raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
-    if change.message and change.type is not ReferenceType.TAG:
+    if change.message and change.type != ReferenceType.TAG:
         raise InvalidInput("only a tag has a message")
     basis = at.view.basis(change.name, submission.request_id)
     if (again := _repeated(at, change, basis)) is not None:

@@ -44,12 +44,14 @@ MOST_VALUES = 8_000_000
 class CallerAccess(NamedTuple):
     """The repository for one caller: for reading, for drafting, and the policy of its writes.
 
-    Without a policy everything is allowed.
+    Without a policy everything is allowed. `caller` is the authenticated name, empty for an
+    anonymous caller; None if the server authenticates nobody.
     """
 
     reading: Repository
     drafting: Repository
     policy: Policy | None = None
+    caller: str | None = None
 
 
 def full_access(repository: Repository) -> CallerAccess:
@@ -135,9 +137,18 @@ class Call:
     @property
     def repository(self) -> Repository:
         """The repository as the caller may read it."""
+        return self._opened.reading
+
+    @property
+    def caller(self) -> str | None:
+        """The authenticated caller; see `CallerAccess`."""
+        return self._opened.caller
+
+    @property
+    def _opened(self) -> CallerAccess:
         if self._access is None:
             self._access = self._catalog.open(self._catalog.repository)
-        return self._access.reading
+        return self._access
 
     def plan(self, repository: Repository, handle: Callable[[Call], A]) -> Planned[A]:
         """Handles the request on a repository, and returns the answer with its draft.

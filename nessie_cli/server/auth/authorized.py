@@ -182,12 +182,15 @@ class AuthorizedRepository(Repository):
                 yield found
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """See `Repository`; only references whose history or reflog the caller may see."""
+        """See `Repository`; only references whose history or reflog the caller may see.
+
+        A change of a setting is shown to callers who may read the setting.
+        """
         count = 0
         for entry in self._inner.reflog(name):
             if limit is not None and count >= limit:
                 return
-            if not self._may_see_past(entry.reference):
+            if not self._may_see_past(entry):
                 continue
             count += 1
             for hash_ in (entry.before, entry.after):
@@ -201,8 +204,10 @@ class AuthorizedRepository(Repository):
             [name for name in names if self.rights.may(rules.VIEW_REFERENCE, name)]
         )
 
-    def _may_see_past(self, name: str) -> bool:
-        may = self.rights.may
+    def _may_see_past(self, entry: ReflogEntry) -> bool:
+        may, name = self.rights.may, entry.reference
+        if entry.setting is not None:
+            return may(rules.READ_REPOSITORY_CONFIG, config=config_type(entry.setting))
         return may(rules.VIEW_REFERENCE, name) and (
             may(rules.VIEW_REFLOG, name) or may(rules.LIST_COMMIT_LOG, name)
         )
