@@ -81,7 +81,7 @@ def test_another_workspace_at_the_same_path_runs_no_hooks(dev: Nessie, tmp_path:
     dev.folder.rename(tmp_path / "first")
     other.folder.rename(dev.folder)
     refused = dev("content", "put", "db.more", "--type", "namespace", "-m", "more")
-    assert (refused.code, "is not trusted, so its hooks pre-" in refused.err) == (6, True)
+    assert (refused.code, "is not trusted, so its hook pre-commit" in refused.err) == (6, True)
     assert not (tmp_path / "ran").exists()
     dev.ok(*trusting(refused))
     dev.ok("content", "put", "db.more", "--type", "namespace", "-m", "more")
