@@ -1,4 +1,4 @@
-"""What a release depends on: workflows name actions by commit, and no dependency is vulnerable."""
+"""Workflows name actions by commit, and no dependency has a known vulnerability."""
 
 from __future__ import annotations
 

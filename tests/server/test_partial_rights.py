@@ -1,4 +1,4 @@
-"""Random requests of a caller with partial rights, against a model of what this caller may see.
+"""Random requests of a caller with partial rights, against a model of what it may see.
 
 The model is everything that the caller can read before it writes: no sequence of its writes may
 make more readable. The caller knows every name, key and hash.
