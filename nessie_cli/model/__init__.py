@@ -19,10 +19,12 @@ from nessie_cli.model.contents import (
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.operations import Delete, Operation, Put, Unchanged
 from nessie_cli.model.references import (
+    SETTING_PREFIX,
     Reference,
     ReferenceMetadata,
     ReferenceType,
     ReflogEntry,
+    ReflogType,
     Tag,
     check_new_reference_name,
     check_reference_name,
@@ -49,6 +51,7 @@ from nessie_cli.model.secrets import Secret
 __all__ = [
     "CONTENT_TYPES",
     "NO_ANCESTOR",
+    "SETTING_PREFIX",
     "TYPE_OF_PAYLOAD",
     "UDF",
     "ChangedKey",
@@ -82,6 +85,7 @@ __all__ = [
     "ReferenceMetadata",
     "ReferenceType",
     "ReflogEntry",
+    "ReflogType",
     "Rename",
     "RepositoryConfig",
     "Secret",

@@ -27,6 +27,18 @@ class ReferenceType(StrEnum):
     DETACHED = "DETACHED"
 
 
+class ReflogType(StrEnum):
+    """What an entry of the reflog changes."""
+
+    BRANCH = "BRANCH"
+    TAG = "TAG"
+    SETTING = "SETTING"
+
+
+SETTING_PREFIX = "setting:"
+"""How the reflog names settings. No reference has a colon in its name."""
+
+
 def check_reference_name(name: str) -> str:
     """Returns a well-formed reference name unchanged, otherwise raises `InvalidInput`."""
     if not re.fullmatch(_NAME, name):
@@ -76,16 +88,17 @@ class Tag(Reference, frozen=True):
 
 
 class ReflogEntry(Struct, frozen=True):
-    """One move of a reference.
+    """One move of a reference, or one change of a setting.
 
     `before` is None for a creation, `after` for a deletion. `number` counts up in the whole
     repository. `operation` is the method, such as `commit` or `assign`. `message` is the subject of
-    the new commit, or the message of a tag.
+    the new commit, or the message of a tag. For a setting, `reference` is `setting:NAME`, both
+    hashes are None, and `value_before` and `value_after` are its values, None if it was not set.
     """
 
     number: int
     reference: str
-    type: ReferenceType
+    type: ReflogType
     before: str | None
     after: str | None
     time: datetime
@@ -93,3 +106,11 @@ class ReflogEntry(Struct, frozen=True):
     operation: str
     message: str
     request_id: str
+    value_before: str | None = None
+    value_after: str | None = None
+
+    @property
+    def setting(self) -> str | None:
+        """The name of the changed setting, or None."""
+        is_setting = self.type is ReflogType.SETTING
+        return self.reference.removeprefix(SETTING_PREFIX) if is_setting else None

@@ -86,7 +86,7 @@ def _last_commit(reference: Reference, terminal: Terminal) -> tuple[str, str, st
 
 
 def print_reflog(entries: Iterable[ReflogEntry], terminal: Terminal) -> None:
-    """Prints moves, newest first; `undo --to` accepts their numbers."""
+    """Prints entries, newest first; `undo --to` accepts their numbers."""
     skipped = (_BEFORE,) if terminal.is_terminal else ()
     columns = [column for number, column in enumerate(_REFLOG) if number not in skipped]
     rows = (
@@ -100,6 +100,10 @@ def _move(entry: ReflogEntry, terminal: Terminal) -> Sequence[str]:
     before, after = (
         terminal.hash(where) if where else _NOWHERE for where in (entry.before, entry.after)
     )
+    message = entry.message
+    if entry.setting is not None:
+        values = entry.value_before, entry.value_after
+        message = " -> ".join(_NOWHERE if value is None else value for value in values)
     who = terminal.person(entry.who)
     return (
         str(entry.number),
@@ -109,5 +113,5 @@ def _move(entry: ReflogEntry, terminal: Terminal) -> Sequence[str]:
         terminal.time(entry.time),
         who,
         entry.operation,
-        entry.message,
+        message,
     )

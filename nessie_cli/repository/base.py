@@ -113,6 +113,14 @@ class Repository(ABC):
         """Returns the same repository with `who` as the committer."""
         raise InvalidInput(f"{self.url}: the server decides who commits")
 
+    def caller(self) -> str | None:
+        """Returns the name under which a server records the operations of this caller.
+
+        Returns an empty name for an anonymous caller, and None for a repository that does not
+        authenticate its callers.
+        """
+        return None
+
     # -- references -------------------------------------------------------------------------------
     @abstractmethod
     def config(self) -> RepositoryConfig:

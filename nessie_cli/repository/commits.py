@@ -15,7 +15,6 @@ from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
-from nessie_cli.repository import protection
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.requests import (
@@ -94,17 +93,13 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
         progress=context.progress,
     )
     submission.remember_content_ids(applied.added)
-    refuse = protection.refusal(
-        basis.settings.values, name, protection.MERGE_ONLY, "it changes only by merges"
-    )
-    if refuse is None and applied.conflicts:
-        refuse = partial(conflict_error, at, objects, branch, expected, applied.conflicts)
-    if refuse is not None:
+    if applied.conflicts:
         return Draft(
             change,
             [unmoved(branch)],
-            refuse=refuse,
+            refuse=partial(conflict_error, at, objects, branch, expected, applied.conflicts),
             effect=Effect(objects, root, applied.operations),
+            settings=basis.settings,
         )
     stamp = Stamp(context.who, context.clock())
     new = draft_commit(
@@ -115,7 +110,9 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
         result = CommitResult(
             branch_at(name, branch.target), AddedIds(applied.added), applied=False
         )
-        return Draft(change, [unmoved(branch)], answer=result, effect=effect)
+        return Draft(
+            change, [unmoved(branch)], answer=result, effect=effect, settings=basis.settings
+        )
     write = branch_write(
         context,
         submission,
@@ -127,7 +124,14 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
         settings_version=basis.settings.version,
     )
     result = CommitResult(branch_at(name, new), AddedIds(applied.added))
-    return Draft(change, reference_changes(write.moves), answer=result, write=write, effect=effect)
+    return Draft(
+        change,
+        reference_changes(write.moves),
+        answer=result,
+        write=write,
+        effect=effect,
+        settings=basis.settings,
+    )
 
 
 def _digest(name: str, change: Commit, batch: Batch, submission: Submission) -> bytes:

@@ -16,7 +16,7 @@ from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Conflict, Content, ContentKey, ReferenceType
 from nessie_cli.repository.changes import Change
-from nessie_cli.store.records import Write
+from nessie_cli.store.records import Settings, Write
 
 A = TypeVar("A")
 
@@ -107,7 +107,7 @@ class Draft(Generic[A]):
     `write` is what the store commits. It is None on a server, and if nothing changes: for a
     refusal, a dry run, a merge of merged commits, or a repetition of a committed request
     (`repeated`). `exact` is whether committing the draft commits exactly what it shows; a server
-    may decide on a newer state.
+    may decide on a newer state. `settings` are those of the state, or None if they were not read.
     """
 
     def __init__(
@@ -122,6 +122,7 @@ class Draft(Generic[A]):
         sources: tuple[str, ...] = (),
         repeated: bool = False,
         exact: bool = True,
+        settings: Settings | None = None,
     ) -> None:
         self.change = change
         self.references = tuple(references)
@@ -129,6 +130,7 @@ class Draft(Generic[A]):
         self.repeated = repeated
         self.exact = exact
         self.effect = effect
+        self.settings = settings
         self._sources = sources
         self.open_view: Callable[[Draft[A]], Any] | None = None
         self._answer = answer
@@ -138,6 +140,10 @@ class Draft(Generic[A]):
     def refusal(self) -> NessieError | None:
         """The error that prevents the change, such as conflicts or a protected branch."""
         return None if self._refuse is None else self._refuse()
+
+    def refused_by(self, refuse: Callable[[], NessieError]) -> Draft[A]:
+        """Returns this draft with another refusal, so that it writes nothing."""
+        return Draft(self.change, self.references, refuse=refuse, effect=self.effect)
 
     @property
     def refused(self) -> bool:
@@ -197,19 +203,39 @@ class Draft(Generic[A]):
             tuple(source.hex() for source in self.effect.sources) if self.effect else self._sources
         )
 
-    def reached_changes(self, known: Sequence[str] = ()) -> Iterator[tuple[ContentKey, str | None]]:
-        """Yields the changes of all commits that the draft makes reachable: keys and content types.
+    @property
+    def targets(self) -> tuple[ReferenceChange, ...]:
+        """The references from which `sources` become reachable: all but those that are deleted."""
+        return tuple(one for one in self.references if one.after is not None)
 
-        Those commits are `sources` and their ancestors, without those that the reference or the
-        hashes `known` reach already. The type is None for a deletion. Costs a read for each commit,
-        none for contents.
+    def reached_commits(self, known: Sequence[str] = ()) -> Iterator[str]:
+        """Yields the existing commits that the draft makes reachable.
+
+        Those are `sources` and their ancestors, without those that the `targets` or the hashes
+        `known` reach already. Costs a read for each.
         """
         if self.effect is None:
             return
         objects = self.effect.objects
-        before = [reference.before for reference in self.references if reference.before is not None]
+        before = [target.before for target in self.targets if target.before is not None]
         excluded = list(objects.find_commits([bytes.fromhex(hash_) for hash_ in (*before, *known)]))
-        for _, commit in history.reachable(objects, self.effect.sources, excluded):
-            for key, record in operations_of(objects, commit):
-                change = KeyChange(objects, key, None, record)
-                yield change.key, change.type_after
+        for id_, _ in history.reachable(objects, self.effect.sources, excluded):
+            yield id_.hex()
+
+    def reached_changes(self, known: Sequence[str] = ()) -> Iterator[tuple[ContentKey, str | None]]:
+        """Yields the changes of `reached_commits`: keys and content types; see `changes_of`."""
+        for commit in self.reached_commits(known):
+            yield from self.changes_of(commit)
+
+    def changes_of(self, commit: str) -> list[tuple[ContentKey, str | None]]:
+        """Returns the changes of an existing commit: keys and content types, None for a deletion.
+
+        Costs a read, none for contents.
+        """
+        assert self.effect is not None
+        objects = self.effect.objects
+        changes = [
+            KeyChange(objects, key, None, record)
+            for key, record in operations_of(objects, objects.commit(bytes.fromhex(commit)))
+        ]
+        return [(change.key, change.type_after) for change in changes]

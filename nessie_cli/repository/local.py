@@ -41,7 +41,7 @@ from nessie_cli.model import (
     RepositoryConfig,
 )
 from nessie_cli.model.progress import with_progress
-from nessie_cli.repository import reading
+from nessie_cli.repository import protection, reading
 from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Check, Repository, describe_settings
 from nessie_cli.repository.changes import (
     AnyRevision,
@@ -413,6 +413,8 @@ class LocalRepository(Repository):
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
         """See `Repository`."""
         draft = _drafting(change)(self._snapshot, change, submission or Submission())
+        if (refuse := protection.refusal(draft, self._view, self._descends)) is not None:
+            draft = draft.refused_by(refuse)
         draft.open_view = self._as_drafted
         return draft
 

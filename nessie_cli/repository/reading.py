@@ -34,10 +34,11 @@ from nessie_cli.model import (
     LogEntry,
     Operation,
     Put,
-    ReferenceType,
     ReflogEntry,
+    ReflogType,
 )
 from nessie_cli.repository.base import AheadBehind
+from nessie_cli.repository.requests import values_of
 from nessie_cli.store.base import View
 from nessie_cli.store.records import ReflogRow
 
@@ -242,10 +243,13 @@ def _reflog_entry(objects: Objects, row: ReflogRow) -> ReflogEntry:
         and move.after not in (None, NO_COMMIT)
     ):
         message = objects.commit(move.after).message.partition("\n")[0] if move.after else ""
+    values: tuple[str | None, str | None] = (None, None)
+    if move.kind == ReflogType.SETTING:
+        message, values = "", values_of(move)
     return ReflogEntry(
         number=row.number,
         reference=move.name,
-        type=ReferenceType(move.kind),
+        type=ReflogType(move.kind),
         before=move.before.hex() if move.before is not None else None,
         after=move.after.hex() if move.after is not None else None,
         time=from_micros(move.time),
@@ -253,6 +257,8 @@ def _reflog_entry(objects: Objects, row: ReflogRow) -> ReflogEntry:
         operation=move.operation,
         message=message,
         request_id=move.request_id,
+        value_before=values[0],
+        value_after=values[1],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from nessie_cli.errors import AlreadyExists, InvalidInput, NessieError, ReferenceMoved
 from nessie_cli.kernel.forms import NO_COMMIT, Id
@@ -13,7 +14,6 @@ from nessie_cli.model import (
     ReferenceType,
     check_new_reference_name,
 )
-from nessie_cli.repository import protection
 from nessie_cli.repository.changes import (
     AssignReference,
     Change,
@@ -25,7 +25,7 @@ from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.requests import Submission, digest, recorded, reference_of, reused
 from nessie_cli.repository.revisions import as_reference, reference_not_found
 from nessie_cli.repository.snapshot import Snapshot
-from nessie_cli.repository.writes import WriteMaker, reference_changes, unmoved
+from nessie_cli.repository.writes import WriteMaker, reference_changes
 from nessie_cli.store.base import View
 from nessie_cli.store.records import Basis, StoredReference, Write
 
@@ -37,17 +37,13 @@ def create(at: Snapshot, change: CreateReference, submission: Submission) -> Dra
     check_new_reference_name(change.name)
     if change.type not in (ReferenceType.BRANCH, ReferenceType.TAG):
         raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
-    if change.message and change.type is not ReferenceType.TAG:
+    if change.message and change.type != ReferenceType.TAG:
         raise InvalidInput("only a tag has a message")
     basis = at.view.basis(change.name, submission.request_id)
     if (again := _repeated(at, change, basis)) is not None:
         return again
     target = at.revisions.commit_id(change.target)
     new = StoredReference(change.name, change.type, target)
-    if basis.reference is not None:
-        return _refused(
-            change, basis.reference, lambda: already_exists(change.name), _reaching(at, target)
-        )
     return _move(
         at,
         change,
@@ -56,6 +52,7 @@ def create(at: Snapshot, change: CreateReference, submission: Submission) -> Dra
         operation="create",
         answer=new,
         message=change.message,
+        refuse=_taken(change.name, basis.reference),
     )
 
 
@@ -68,20 +65,6 @@ def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Dra
     found = _existing(name, basis)
     _check_expected(found, change.expected_hash)
     target = at.revisions.commit_id(change.target)
-    settings = basis.settings.values
-    refuse = protection.refusal(
-        settings, name, protection.MERGE_ONLY, "it changes only by merges", found.kind
-    )
-    if refuse is None and not at.ancestry.is_ancestor(found.target, target):
-        refuse = protection.refusal(
-            settings,
-            name,
-            protection.NO_REWIND,
-            "it is only assigned to descendants of its HEAD",
-            found.kind,
-        )
-    if refuse is not None:
-        return _refused(change, found, refuse, _reaching(at, target))
     assigned = StoredReference(name, found.kind, target)
     moves = [(assigned, found.target, target)]
     message = _message(at, found)
@@ -107,13 +90,6 @@ def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Dra
     found = _existing(name, basis)
     _check_expected(found, change.expected_hash)
     _refuse_default(at, name, "renamed")
-    refuse = protection.refusal(
-        basis.settings.values, name, protection.NO_DELETE, "it cannot be renamed", found.kind
-    )
-    if refuse is None and at.view.reference(change.new) is not None:
-        refuse = lambda: already_exists(change.new)  # noqa: E731 - as the line above, a maker of an error
-    if refuse is not None:
-        return _refused(change, found, refuse, _reaching(at, found.target))
     renamed = StoredReference(change.new, found.kind, found.target)
     moves = [(renamed, None, found.target), (found, found.target, None)]
     message = _message(at, found)
@@ -126,6 +102,9 @@ def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Dra
         answer=renamed,
         basis=basis,
         message=message,
+        refuse=None
+        if at.view.reference(change.new) is None
+        else partial(already_exists, change.new),
     )
 
 
@@ -137,11 +116,6 @@ def delete(at: Snapshot, change: DeleteReference, submission: Submission) -> Dra
         return again
     found = _existing(name, basis)
     _refuse_default(at, name, "deleted")
-    refuse = protection.refusal(
-        basis.settings.values, name, protection.NO_DELETE, "it cannot be deleted", found.kind
-    )
-    if refuse is not None:
-        return _refused(change, found, refuse)
     _check_expected(found, change.expected_hash)
     return _move(
         at,
@@ -164,10 +138,11 @@ def _move(
     answer: StoredReference,
     basis: Basis | None = None,
     message: str = "",
+    refuse: Refuse = None,
 ) -> Draft[Reference]:
     """Drafts moves. With `basis` they require its version of the settings.
 
-    `message` is the message of the tag.
+    `message` is the message of the tag. With `refuse` the draft shows the moves and writes nothing.
     """
     maker = WriteMaker(at.context, submission, operation)
     made = [maker.move(*move, message="" if move[2] is None else message) for move in moves]
@@ -180,7 +155,13 @@ def _move(
     )
     effect = Effect(at.objects, sources=targets)
     return Draft(
-        change, reference_changes(made), answer=as_reference(answer), write=write, effect=effect
+        change,
+        reference_changes(made),
+        answer=as_reference(answer),
+        refuse=refuse,
+        write=None if refuse else write,
+        effect=effect,
+        settings=None if basis is None else basis.settings,
     )
 
 
@@ -205,19 +186,6 @@ def _message(at: Snapshot, found: StoredReference) -> str:
     )
 
 
-def _reaching(at: Snapshot, target: Id) -> Effect:
-    return Effect(at.objects, sources=[target])
-
-
-def _refused(
-    change: Change,
-    found: StoredReference,
-    refuse: Callable[[], NessieError],
-    effect: Effect | None = None,
-) -> Draft[Reference]:
-    return Draft(change, [unmoved(found)], refuse=refuse, effect=effect)
-
-
 def _repeated(at: Snapshot, change: Change, basis: Basis) -> Draft[Reference] | None:
     if basis.request is None:
         return None
@@ -225,6 +193,10 @@ def _repeated(at: Snapshot, change: Change, basis: Basis) -> Draft[Reference] | 
     refuse = reused(basis.request, at.context.who, digest(change))
     answer = None if refuse else reference_of(done)
     return Draft(change, reference_changes(done.moves), answer=answer, refuse=refuse, repeated=True)
+
+
+def _taken(name: str, existing: StoredReference | None) -> Refuse:
+    return None if existing is None else partial(already_exists, name)
 
 
 def _existing(name: str, basis: Basis) -> StoredReference:

@@ -11,18 +11,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, msgpack, structs
+from msgspec import Struct, json, msgpack, structs
 
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import Objects, Values
-from nessie_cli.model import NO_ANCESTOR, ContentKey, Operation, Reference, ReferenceType
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    SETTING_PREFIX,
+    ContentKey,
+    Operation,
+    Reference,
+    ReferenceType,
+    ReflogType,
+)
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.changes import Change, Merge
 from nessie_cli.repository.context import Context
 from nessie_cli.revisions import parse
 from nessie_cli.store.base import View
-from nessie_cli.store.records import Request
+from nessie_cli.store.records import Move, Request
 
 if TYPE_CHECKING:
     from nessie_cli.kernel.committing import Batch
@@ -55,6 +63,7 @@ class Recorded(Struct, frozen=True, array_like=True):
 
 
 _decode = msgpack.Decoder(Recorded).decode
+_decode_values = json.Decoder(tuple[str | None, str | None]).decode
 
 
 def encode_result(done: Recorded) -> bytes:
@@ -179,8 +188,22 @@ def recorded(view: View, request: Request) -> Recorded:
     if request.result:
         return _decode(request.result)
     rows = [row.move for row in view.reflog() if row.move.request_id == request.id][::-1]
-    moves = tuple(RecordedMove(move.name, move.kind, move.before, move.after) for move in rows)
-    return Recorded(rows[-1].operation if rows else "", moves)
+    moves = tuple(
+        RecordedMove(move.name, move.kind, move.before, move.after)
+        for move in rows
+        if move.kind != ReflogType.SETTING
+    )
+    settings = {
+        move.name.removeprefix(SETTING_PREFIX): values_of(move)[0]
+        for move in rows
+        if move.kind == ReflogType.SETTING
+    }
+    return Recorded(rows[-1].operation if rows else "", moves, settings)
+
+
+def values_of(move: Move) -> tuple[str | None, str | None]:
+    """Returns the values of a setting before and after its change."""
+    return _decode_values(move.message)
 
 
 def reference_of(done: Recorded) -> Reference:

@@ -34,6 +34,11 @@ def put_settings(
     maker = WriteMaker(at.context, submission, "settings")
     write = Write(
         request=maker.request(lambda: digest(change), (), previous),
+        moves=[
+            maker.setting_change(name, before, after)
+            for name, after in change.values.items()
+            if (before := previous[name]) != after
+        ],
         settings=change.values,
         settings_version=settings.version,
     )

@@ -16,7 +16,6 @@ from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, MergeBehavior, MergeResult
-from nessie_cli.repository import protection
 from nessie_cli.repository.changes import MergeOptions, Transplant
 from nessie_cli.repository.commits import UNVALIDATED, validates_namespaces
 from nessie_cli.repository.context import Context
@@ -73,10 +72,7 @@ def _transplant(
         if replay.total.namespace_conflicts:
             break
     effect = Effect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
-    refuse = protection.refusal(
-        settings.values, branch.name, protection.MERGE_ONLY, "it changes only by merges"
-    )
-    refuse = refuse or refusal(at, objects, target, replay.total, replay.rules)
+    refuse = refusal(at, objects, target, replay.total, replay.rules)
     if refuse is not None:
         return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
     skipped = () if options.per_key else replay.skipped

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import json
+
 from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import ReferenceType
+from nessie_cli.model import SETTING_PREFIX, ReferenceType, ReflogType
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import ReferenceChange
 from nessie_cli.repository.requests import Recorded, RecordedMove, Submission, encode_result
@@ -42,6 +44,15 @@ class WriteMaker:
             message,
             self._id,
         )
+
+    def setting_change(self, name: str, before: str | None, after: str | None) -> Move:
+        """Returns the reflog entry of a changed setting: it moves no reference.
+
+        `message` holds both values.
+        """
+        values = json.encode((before, after)).decode()
+        setting = StoredReference(SETTING_PREFIX + name, ReflogType.SETTING, b"")
+        return self.move(setting, None, None, values)
 
     def request(
         self, digest: Digest, moves: Sequence[Move], settings: Mapping[str, str | None] = {}

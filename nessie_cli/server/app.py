@@ -47,6 +47,7 @@ from nessie_cli.server.table import Match, RouteTable
 from nessie_cli.wire.extensions import HEADER
 
 if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
     from nessie_cli.iceberg.warehouses.warehouse import Warehouses
     from nessie_cli.server.iceberg_rest.api import IcebergRest
 
@@ -105,7 +106,9 @@ class Server:
 
     def __init__(self, catalog: Catalog, table: RouteTable, parts: Parts | None = None) -> None:
         parts = parts or Parts()
-        self.catalog = catalog._replace(filter_seconds=parts.limits.filter_seconds)
+        self.catalog = catalog._replace(
+            filter_seconds=parts.limits.filter_seconds, locations=_recorded(parts.warehouses)
+        )
         self.metrics = parts.metrics or Metrics()
         self.beside: Application | None = None
         self._table = table
@@ -435,3 +438,11 @@ def _nothing() -> None:
 def _planned(call: Call, handle: Callable[[Call], Reply], repository: Repository) -> Planned[Reply]:
     """Plans a request that writes, on the writing thread."""
     return call.plan(repository, handle)
+
+
+def _recorded(warehouses: Warehouses | None) -> RecordedLocations | None:
+    if warehouses is None:
+        return None
+    from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
+
+    return RecordedLocations(warehouses.all)

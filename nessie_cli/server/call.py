@@ -20,12 +20,14 @@ from nessie_cli.repository.changes import Change
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.writing import Planned
+from nessie_cli.server.auth.locations import check_locations
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
 
 if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
     from nessie_cli.server.auth.policy import Policy
 
 A = TypeVar("A")
@@ -42,12 +44,14 @@ MOST_VALUES = 8_000_000
 class CallerAccess(NamedTuple):
     """The repository for one caller: for reading, for drafting, and the policy of its writes.
 
-    Without a policy everything is allowed.
+    Without a policy everything is allowed. `caller` is the authenticated name, empty for an
+    anonymous caller; None if the server authenticates nobody.
     """
 
     reading: Repository
     drafting: Repository
     policy: Policy | None = None
+    caller: str | None = None
 
 
 def full_access(repository: Repository) -> CallerAccess:
@@ -60,7 +64,7 @@ class Catalog(NamedTuple):
 
     It has the repository, its default branch (which never changes), a cache of encoded entries, and
     a function that opens the access of a caller. A filter gets `filter_seconds` of processor time
-    per page.
+    per page. `locations` are the warehouses in which callers need a right to choose locations.
     """
 
     repository: Repository
@@ -68,6 +72,7 @@ class Catalog(NamedTuple):
     pieces: Pieces
     open: Callable[[Repository], CallerAccess] = full_access
     filter_seconds: float = 10.0
+    locations: RecordedLocations | None = None
 
 
 class Answer(NamedTuple):
@@ -101,6 +106,9 @@ class Call:
     Raises `InvalidInput` for invalid ones.
     """
 
+    checks_locations = True
+    """Whether locations are checked on the draft, because the handler does not read metadata."""
+
     def __init__(
         self,
         catalog: Catalog,
@@ -129,9 +137,18 @@ class Call:
     @property
     def repository(self) -> Repository:
         """The repository as the caller may read it."""
+        return self._opened.reading
+
+    @property
+    def caller(self) -> str | None:
+        """The authenticated caller; see `CallerAccess`."""
+        return self._opened.caller
+
+    @property
+    def _opened(self) -> CallerAccess:
         if self._access is None:
             self._access = self._catalog.open(self._catalog.repository)
-        return self._access.reading
+        return self._access
 
     def plan(self, repository: Repository, handle: Callable[[Call], A]) -> Planned[A]:
         """Handles the request on a repository, and returns the answer with its draft.
@@ -159,6 +176,8 @@ class Call:
         self.repeated = draft.repeated
         if policy is not None:
             policy.on(draft)
+        if self._catalog.locations and self.checks_locations:
+            check_locations(draft, self._catalog.locations, policy)
         try:
             answer = draft.answer()
         except MergeConflict as conflict:

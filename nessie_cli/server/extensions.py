@@ -118,8 +118,14 @@ def get_divisions(call: Call) -> Answer:
 
 
 # -- references ----------------------------------------------------------------------------------
+def get_caller(call: Call) -> Answer:
+    """The authenticated caller: empty for an anonymous one, null if nobody is authenticated."""
+    _require_extensions(call)
+    return Answer({"name": call.caller})
+
+
 def get_reflog(call: Call) -> Answer:
-    """A page of the moves of one reference or of all, newest first."""
+    """A page of the moves of one reference, of the changes of one setting, or of all entries."""
     _require_extensions(call)
     entries, token = call.repository.reflog(call.text("ref")), call.text("page-token")
     if token:
@@ -199,6 +205,7 @@ def _require_extensions(call: Call) -> None:
 
 
 EXTENSIONS = (
+    Route("GET", "/api/v2/caller", get_caller, "The authenticated caller", "", lasts=False),
     Route("GET", "/api/v2/divisions", get_divisions, "Parts of a state", ""),
     Route("GET", "/api/v2/messages", get_messages, "Messages of tags", ""),
     Route("GET", "/api/v2/reflog", get_reflog, "Moves of references", ""),

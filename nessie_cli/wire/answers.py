@@ -48,6 +48,7 @@ from nessie_cli.model import (
     ReferenceMetadata,
     ReferenceType,
     ReflogEntry,
+    ReflogType,
     Rename,
 )
 from nessie_cli.wire import documents, rest, shapes
@@ -351,7 +352,7 @@ def decode_recent_changes(data: Any) -> list[ReflogEntry]:
             ReflogEntry(
                 number=len(states) - index,
                 reference=reference.name,
-                type=reference.type,
+                type=ReflogType(reference.type),
                 before=states[index + 1]["commit_hash"] if index + 1 < len(states) else None,
                 after=state["commit_hash"],
                 time=(meta.commit_time if meta else None) or EPOCH,
@@ -365,14 +366,14 @@ def decode_recent_changes(data: Any) -> list[ReflogEntry]:
 
 
 def decode_reflog_entry(data: Any) -> ReflogEntry:
-    """Decodes a move of a reference, as our own servers send it."""
+    """Decodes an entry of the reflog, as our own servers send it."""
     found = _fields(
         documents.ReflogEntry,
         data,
         "reflog",
-        *(one.name for one in attributes(documents.ReflogEntry)),
+        *(one.name for one in attributes(documents.ReflogEntry) if not one.optional),
     )
-    return ReflogEntry(**found | {"type": ReferenceType(found["type"])})
+    return ReflogEntry(**found | {"type": ReflogType(found["type"])})
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -83,11 +83,15 @@ class MetadataFact(Shape):
 
 
 class ReflogEntry(Shape):
-    """A move of a reference; `before` is null for a creation, `after` for a deletion."""
+    """A move of a reference; `before` is null for a creation, `after` for a deletion.
+
+    For a change of a setting, `reference` is `setting:NAME`, and both hashes are null. Its values
+    are left out where it is not set.
+    """
 
     number: Count
     reference: str
-    type: Literal["BRANCH", "TAG"]
+    type: Literal["BRANCH", "TAG", "SETTING"]
     before: Hash | None
     after: Hash | None
     time: Instant
@@ -95,6 +99,8 @@ class ReflogEntry(Shape):
     operation: str
     message: str
     requestId: str
+    valueBefore: NotRequired[str]
+    valueAfter: NotRequired[str]
 
 
 class Problem(Shape):

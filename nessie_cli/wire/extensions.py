@@ -10,6 +10,7 @@ extensions are:
 * `anyOrder` of a transplant: its commits need not be neighbours;
 * `message` of a new tag, and `GET messages?ref=`, the messages of tags;
 * `POST trees/{ref}/rename?name=`, `GET reflog`, `GET divisions`;
+* `GET caller`, the name of the authenticated caller, under which the reflog has its operations;
 * `key=` for a log: only the commits of this key, without reading the others;
 * the settings of the repository, as a configuration object;
 * `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;

@@ -186,7 +186,8 @@ def entry_with_facts(entry: Entry) -> Json:
 
 
 def reflog_entry(entry: ReflogEntry) -> Json:
-    """Encodes a move of a reference; `before` is null for a creation, `after` for a deletion."""
+    """Encodes an entry of the reflog."""
+    values = {"valueBefore": entry.value_before, "valueAfter": entry.value_after}
     return {
         "number": entry.number,
         "reference": entry.reference,
@@ -198,7 +199,7 @@ def reflog_entry(entry: ReflogEntry) -> Json:
         "operation": entry.operation,
         "message": entry.message,
         "requestId": entry.request_id,
-    }
+    } | {name: value for name, value in values.items() if value is not None}
 
 
 def problem(found: Problem) -> dict[str, Any]:

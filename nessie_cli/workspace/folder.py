@@ -1,9 +1,10 @@
 """The workspace: the folder `.nessie/`, found upwards from the current folder.
 
 It contains `HEAD` (the current reference, one line), `PREVIOUS` (the one before), `config.toml`
-(settings), `batch.json` (the staged operations), `stash.json` (stashed batches), `MESSAGE` (that of
-a failed commit), `lock`, optionally `requests.json` (requests without an answer) and `hooks/`, and,
-unless the settings name another store, the store.
+(settings), `identity` (to which the user's trust refers), `batch.json` (the staged operations),
+`stash.json` (stashed batches), `MESSAGE` (that of a failed commit), `lock`, optionally
+`requests.json` (requests without an answer) and `hooks/`, and, unless the settings name another
+store, the store.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ def decide(
     """Returns the trust in the workspace of a folder.
 
     `path` is resolved. `owners` are the user ids that own the folder and its `.nessie/`. `safe` are
-    the entries of `safe-directories`, resolved. `recorded`: the user made the workspace, and its
-    owners are still the same.
+    the entries of `safe-directories`, resolved. `recorded`: the user made this very workspace, and
+    its owners are still the same.
     """
     if recorded or is_safe(path, safe):
         return TRUSTED
@@ -73,9 +73,17 @@ def owner_text(owners: Iterable[int]) -> str:
     return ",".join(map(str, sorted(set(owners))))
 
 
-def is_recorded(records: Iterable[str], path: str, owners: Iterable[int]) -> bool:
-    """Returns whether the user made this workspace and its owners have not changed since.
+def record(path: str, owners: Iterable[int], identity: str) -> str:
+    """Returns the record of a workspace: `OWNERS IDENTITY PATH`."""
+    return f"{owner_text(owners)} {identity} {path}"
 
-    A record is `OWNERS PATH`.
+
+def is_recorded(
+    records: Iterable[str], path: str, owners: Iterable[int], identity: str | None
+) -> bool:
+    """Returns whether the user made this very workspace and its owners have not changed since.
+
+    `identity` is the one in its folder, or None without one. Another folder at the same path has
+    another identity.
     """
-    return f"{owner_text(owners)} {path}" in records
+    return identity is not None and record(path, owners, identity) in records

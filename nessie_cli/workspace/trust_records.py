@@ -26,6 +26,8 @@ SAFE_DIRECTORIES = "safe-directories"
 TRUSTED_ENDPOINTS = "trusted-endpoints"
 ALLOW_HTTP = "allow-http"
 _WORKSPACES, _SERVERS = "workspaces", "servers"
+_IDENTITY, _LENGTH = "identity", 64
+"""The file in `.nessie/` with the identity of a workspace, and its length."""
 _DATABASES = ("postgresql", "postgres")
 _SQLITE_FILES = ("", "-wal", "-shm", "-journal")
 _ELSEWHERE = ("http", "https", "memory")
@@ -46,23 +48,54 @@ def trust_in(root: str) -> Trust:
         uid=os.geteuid(),
         sudo_uid=trust.sudo_uid(environment.variable(environment.SUDO_UID)),
         safe=safe_directories(),
-        recorded=trust.is_recorded(_records(_WORKSPACES), path, owners),
+        recorded=trust.is_recorded(_records(_WORKSPACES), path, owners, _identity(path)),
     )
 
 
 def record_workspace(root: str) -> bool:
-    """Records that the user made the workspace of a folder. Returns whether that was possible."""
+    """Records that the user made the workspace of a folder. Returns whether that was possible.
+
+    The workspace gets a new identity, so that the record does not hold for another one at its path.
+    """
     path = os.path.realpath(root)
     owners = _owners(path)
-    if owners is None or "\n" in path:
+    if owners is None or "\n" in path or not _set_identity(path, identity := os.urandom(32).hex()):
         return False
-    return _change(
-        _WORKSPACES, lambda lines: [*_without(lines, path), f"{trust.owner_text(owners)} {path}"]
-    )
+    line = trust.record(path, owners, identity)
+    return _change(_WORKSPACES, lambda lines: [*_without(lines, path), line])
 
 
 def _without(lines: Iterable[str], path: str) -> list[str]:
-    return [line for line in lines if line.partition(" ")[2] != path]
+    return [line for line in lines if line.split(" ", 2)[-1] != path]
+
+
+def _set_identity(path: str, identity: str) -> bool:
+    file = os.path.join(path, FOLDER, _IDENTITY)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(file, flags, 0o600)
+        try:
+            os.write(descriptor, f"{identity}\n".encode())
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _identity(path: str) -> str | None:
+    """Returns the identity in a workspace; None without one."""
+    try:
+        # Opening a pipe would wait for a writer.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(os.path.join(path, FOLDER, _IDENTITY), flags)
+        try:
+            text = os.read(descriptor, _LENGTH + 1).decode("ascii", "replace").strip()
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return None
+    return text if len(text) == _LENGTH and text.isalnum() else None
 
 
 def _owners(path: str) -> set[int] | None:

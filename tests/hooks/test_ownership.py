@@ -67,6 +67,27 @@ def test_hooks_of_a_copied_folder_are_refused_not_skipped(
     assert (tmp_path / "ran").exists()
 
 
+def test_another_workspace_at_the_same_path_runs_no_hooks(dev: Nessie, tmp_path: Path) -> None:
+    """The folder was replaced, for example by a clone, after `nessie init` had made it."""
+    hooks = Hooks(dev)
+    hooks.write("pre-commit", f'#!/bin/sh\ntouch "{tmp_path}/own"\n')
+    dev.ok(*WRITES["commit"])
+    assert (tmp_path / "own").exists()
+    other = Nessie(tmp_path / "other", Path(dev.environment["HOME"]), dev.server)
+    shutil.copytree(dev.folder, other.folder)
+    (other.folder / ".nessie" / "identity").unlink()
+    shutil.rmtree(other.folder / ".nessie" / "hooks")
+    Hooks(other).write("pre-commit", f'#!/bin/sh\ntouch "{tmp_path}/ran"\n')
+    dev.folder.rename(tmp_path / "first")
+    other.folder.rename(dev.folder)
+    refused = dev("content", "put", "db.more", "--type", "namespace", "-m", "more")
+    assert (refused.code, "is not trusted, so its hook pre-commit" in refused.err) == (6, True)
+    assert not (tmp_path / "ran").exists()
+    dev.ok(*trusting(refused))
+    dev.ok("content", "put", "db.more", "--type", "namespace", "-m", "more")
+    assert (tmp_path / "ran").exists()
+
+
 def test_a_copied_folder_is_used_as_data(copied: Nessie, tmp_path: Path) -> None:
     copied.ok("switch", "dev")
     copied.ok("content", "put", "db.new", "--type", "namespace")

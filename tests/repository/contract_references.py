@@ -14,7 +14,7 @@ from nessie_cli.errors import (
     ReferenceMoved,
     ReferenceNotFound,
 )
-from nessie_cli.model import ConflictType, Reference, ReferenceType
+from nessie_cli.model import ConflictType, Reference, ReferenceType, ReflogType
 from nessie_cli.repository.base import Repository
 from tests.repository.vocabulary import EMPTY, NOBODY, Catalog
 
@@ -481,6 +481,32 @@ class References:
         assert repository.put_setting("retention", "ünï") == "30 days"
         assert repository.put_setting("retention", None) == "ünï"
         assert "retention" not in repository.config().settings
+
+    def test_changes_of_settings_are_in_the_reflog(self, repository: Repository) -> None:
+        before = next(repository.reflog()).number
+        for value in ("30 days", "30 days", "ünï", None, None):
+            repository.put_setting("main", value)
+        entries = list(repository.reflog("setting:main"))
+        assert entries == [one for one in repository.reflog() if one.number > before]
+        assert [(one.value_before, one.value_after) for one in entries] == [
+            ("ünï", None),
+            ("30 days", "ünï"),
+            (None, "30 days"),
+        ]
+        for entry in entries:
+            assert (entry.type, entry.setting) == (ReflogType.SETTING, "main")
+            assert (entry.reference, entry.before, entry.after) == ("setting:main", None, None)
+            assert (entry.operation, entry.message) == ("settings", "")
+        assert all(one.type is ReflogType.BRANCH for one in repository.reflog("main"))
+        assert repository.reference("main")
+        assert len({one.request_id for one in entries}) == len(entries)
+
+    def test_a_change_of_a_setting_under_a_request_id_happens_once(
+        self, repository: Repository
+    ) -> None:
+        for _ in range(2):
+            assert repository.put_setting("retention", "1", request_id="set-1") is None
+        assert len(list(repository.reflog("setting:retention"))) == 1
 
     def test_the_configuration_has_format_and_creation_time(self, repository: Repository) -> None:
         config = repository.config()

@@ -601,10 +601,12 @@ def test_creating_assigning_and_deleting_references_require_rights(server):
     # them at the source.
     server.rule(make_and_move, "op == 'VIEW_REFERENCE' && ref == 'main'")
     assert owner.send("POST", make.format("mine/a"), body).status == 403
-    server.rule(
-        make_and_move,
-        "op in ['VIEW_REFERENCE', 'READ_CONTENT_KEY', 'READ_ENTITY_VALUE'] && ref == 'main'",
-    )
+    read = "op in ['VIEW_REFERENCE', 'READ_CONTENT_KEY', 'READ_ENTITY_VALUE'{}] && ref == 'main'"
+    # It also makes the log and the list of keys readable.
+    for only in ("", ", 'LIST_COMMIT_LOG'", ", 'READ_ENTRIES'"):
+        server.rule(make_and_move, read.format(only))
+        assert owner.send("POST", make.format("mine/a"), body).status == 403
+    server.rule(make_and_move, read.format(", 'LIST_COMMIT_LOG', 'READ_ENTRIES'"))
     assert owner.send("POST", make.format("mine/a"), body).status == 200
     assert (
         owner.send("POST", make.format("mine/b"), {"type": "DETACHED", "hash": server.main}).status

@@ -333,6 +333,17 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
             (None, id_of("1")),
         ]
 
+    def test_an_entry_without_hashes_is_in_the_reflog_and_moves_nothing(self, store: Store) -> None:
+        """Changes of settings are such entries."""
+        move = a_move("setting:a", None, None, kind="SETTING", message='[null,"1"]')
+        before = store.references()
+        assert write(store, a_write(moves=[move], settings={"a": "1"})) == Done()
+        assert [row.move for row in store.reflog("setting:a")] == [move]
+        assert store.reference("setting:a") is None
+        assert store.references() == before
+        assert write(store, a_write(moves=[move])) == Done()
+        assert len(store.reflog("setting:a")) == 2
+
     def test_the_reflog_is_paged(self, store: Store) -> None:
         write(
             store,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 import pytest
@@ -161,8 +162,12 @@ def recorded(nessie: Nessie) -> None:
     """Let the workspaces be those that this user made: copied ones are not trusted."""
     state = Path(nessie.environment["HOME"], ".local/state/nessie")
     state.mkdir(parents=True, exist_ok=True)
-    found = [folder.parent.resolve() for folder in nessie.folder.rglob(".nessie")]
-    (state / "workspaces").write_text("".join(f"{os.getuid()} {root}\n" for root in found))
+    lines = []
+    for folder in nessie.folder.rglob(".nessie"):
+        identity = token_hex(32)
+        (folder / "identity").write_text(f"{identity}\n")
+        lines.append(f"{os.getuid()} {identity} {folder.parent.resolve()}\n")
+    (state / "workspaces").write_text("".join(lines))
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -89,12 +90,15 @@ def test_sudo_uid_is_parsed(text: str | None, found: int | None) -> None:
 
 
 def test_a_record_is_valid_while_path_and_owners_are_the_same() -> None:
-    records = ["1000 /srv/lake", "0,65534 /mnt/squashed dir"]
-    assert trust.is_recorded(records, "/srv/lake", {ME})
-    assert trust.is_recorded(records, "/mnt/squashed dir", {NOBODY, ROOT})
-    assert not trust.is_recorded(records, "/srv/lake", {OTHER})
-    assert not trust.is_recorded(records, "/srv/lake", {ME, OTHER})
-    assert not trust.is_recorded(records, "/srv/copy", {ME})
+    records = ["1000 a1 /srv/lake", "0,65534 b2 /mnt/squashed dir", "1000 /srv/old"]
+    assert trust.is_recorded(records, "/srv/lake", {ME}, "a1")
+    assert trust.is_recorded(records, "/mnt/squashed dir", {NOBODY, ROOT}, "b2")
+    assert not trust.is_recorded(records, "/srv/lake", {OTHER}, "a1")
+    assert not trust.is_recorded(records, "/srv/lake", {ME, OTHER}, "a1")
+    assert not trust.is_recorded(records, "/srv/copy", {ME}, "a1")
+    assert not trust.is_recorded(records, "/srv/lake", {ME}, "b2")
+    assert not trust.is_recorded(records, "/srv/lake", {ME}, None)
+    assert not trust.is_recorded(records, "/srv/old", {ME}, None)
 
 
 # -- the facts -----------------------------------------------------------------------------------
@@ -130,6 +134,59 @@ def test_a_copy_and_a_moved_folder_are_not_trusted(workspace: Workspace, tmp_pat
     trust_records.record_workspace(str(workspace.root))
     workspace.root.rename(tmp_path / "moved")
     assert Workspace(tmp_path / "moved").trust == OWN
+
+
+def replaced(workspace: Workspace) -> Path:
+    """Replaces a workspace by another one at its path; returns the folder of the first."""
+    first = workspace.root.with_name("first")
+    workspace.folder.rename(first)
+    make_workspace(workspace.root, None)
+    return first
+
+
+def test_another_workspace_at_a_trusted_path_is_not_trusted(workspace: Workspace) -> None:
+    trust_records.record_workspace(str(workspace.root))
+    first = replaced(workspace)
+    assert fresh(workspace) == OWN
+    other = make_workspace(workspace.root.with_name("other"), None)
+    trust_records.record_workspace(str(other.root))
+    (workspace.folder / "identity").write_bytes((other.folder / "identity").read_bytes())
+    assert fresh(workspace) == OWN
+    shutil.rmtree(workspace.folder)
+    first.rename(workspace.folder)
+    assert fresh(workspace) == TRUSTED
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "long", "pipe", "folder", "link", "binary"])
+def test_without_its_identity_a_workspace_is_not_trusted(workspace: Workspace, kind: str) -> None:
+    trust_records.record_workspace(str(workspace.root))
+    file = workspace.folder / "identity"
+    right = file.read_text()
+    assert fresh(workspace) == TRUSTED
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    elif kind == "link":
+        (workspace.root / "elsewhere").write_text(right)
+        file.symlink_to(workspace.root / "elsewhere")
+    elif kind != "missing":
+        file.write_bytes(
+            {"empty": b"", "long": right.strip().encode() + b"00", "binary": b"\xff" * 64}[kind]
+        )
+    assert fresh(workspace) == OWN
+
+
+def test_recording_again_replaces_the_identity(workspace: Workspace, user: Path) -> None:
+    trust_records.record_workspace(str(workspace.root))
+    first = (workspace.folder / "identity").read_text()
+    trust_records.record_workspace(str(workspace.root))
+    assert (workspace.folder / "identity").read_text() != first
+    assert len((user / "state" / "nessie" / "workspaces").read_text().splitlines()) == 1
+    (workspace.folder / "identity").write_text(first)
+    assert fresh(workspace) == OWN
 
 
 def test_a_link_to_a_trusted_folder_is_trusted(workspace: Workspace, tmp_path: Path) -> None:

@@ -196,9 +196,8 @@ def changed_since(repository: Repository, staged: Sequence[Staged], head: str) -
         actual = states.get(item.key)
         # A Put after a Delete of the same key builds on that Delete, not on the store.
         if item.key not in recreated and actual != item.seen:
-            found.append(
-                _conflict(repository, item, item.seen, actual, proposed(last[item.key]), head)
-            )
+            three = (item.seen, actual, proposed(last[item.key]))
+            found.append(_conflict(repository, item.key, three, head))
         recreated.add(item.key)
     return found
 
@@ -229,12 +228,7 @@ def changed_after(
     before, after = repository.contents(expected_hash, keys), repository.contents(head, keys)
     return [
         _conflict(
-            repository,
-            item,
-            before.get(item.key),
-            after.get(item.key),
-            proposed(item),
-            head,
+            repository, item.key, (before.get(item.key), after.get(item.key), proposed(item)), head
         )
         for item in items
         if before.get(item.key) != after.get(item.key)
@@ -243,23 +237,23 @@ def changed_after(
 
 def _conflict(
     repository: Repository,
-    item: Staged,
-    expected: Content | None,
-    actual: Content | None,
-    proposed: Content | None,
+    key: ContentKey,
+    states: tuple[Content | None, Content | None, Content | None],
     head: str,
 ) -> Conflict:
+    """Returns the conflict of a key with its expected, current and proposed state."""
     from nessie_cli.kernel.conflicts import conflict_text
 
+    expected, actual, proposed = states
     type_ = _difference(expected, actual)
     return Conflict(
         type=type_,
-        key=item.key,
-        message=conflict_text(type_, item.key),
+        key=key,
+        message=conflict_text(type_, key),
         expected=expected,
         actual=actual,
         proposed=proposed,
-        changed_by=repository.last_change(head, item.key),
+        changed_by=repository.last_change(head, key),
     )
 
 

@@ -21,6 +21,9 @@ EXAMPLES = ("nessie reflog", "nessie reflog main -n 5", "nessie reflog --all --j
 class Options(Struct, frozen=True, kw_only=True):
     """Show the operations on a reference, newest first.
 
+    With --all, changes of settings of the repository are shown too, as `setting:NAME`. Their
+    message is the value before and after.
+
     The first column is the number that `nessie undo --to` accepts. When stdout is not a terminal,
     each line has the tab-separated fields number, reference, before, after, time, user, operation,
     message.
@@ -30,7 +33,8 @@ class Options(Struct, frozen=True, kw_only=True):
         str | None,
         typer.Argument(
             metavar="[REF]",
-            help="A branch or tag, possibly a deleted one. Default: the current reference.",
+            help="A branch or tag, possibly a deleted one, or setting:NAME. Default: the current"
+            " reference.",
         ),
     ] = None
     all_: Annotated[bool, typer.Option("--all", help="Show the operations on all references.")] = (

@@ -7,54 +7,61 @@ from datetime import datetime
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput, ReferenceNotFound
-from nessie_cli.model import Reference, ReferenceType, ReflogEntry
+from nessie_cli.model import Reference, ReferenceType, ReflogEntry, ReflogType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.expiry import expiry
 
 RENAME = "rename"
 
 
+class Values(NamedTuple):
+    """The values of a setting before and after an undo; None if it is not set."""
+
+    setting: str
+    before: str | None
+    after: str | None
+
+
 class Step(NamedTuple):
     """An undo: its description, the resulting reference, and the call.
 
     `after` is None if the reference is deleted. `renamed` is its current name if the undo renames
-    it.
+    it. An undo that changes a setting has `values`, and neither hashes nor a resulting reference.
     """
 
     verb: str
     name: str
-    type: ReferenceType
+    type: ReflogType
     before: str | None
     after: str | None
-    act: Callable[[], Reference]
+    act: Callable[[], Reference | None]
     renamed: str | None = None
+    values: Values | None = None
 
 
 def plan(repository: Repository, name: str, to: int | None = None) -> Step:
     """Returns the step that undoes the last operation on a reference, or all after number `to`.
 
-    Raises `ReferenceNotFound` for a name without a reflog, `InvalidInput` if there is nothing to
-    undo.
+    A name `setting:NAME` is a setting. Raises `ReferenceNotFound` for a name without a reflog,
+    `InvalidInput` if there is nothing to undo.
     """
     last = next(repository.reflog(name), None)
     if last is None:
         raise ReferenceNotFound(f"no reference '{name}' has ever existed", name)
+    if last.setting is not None:
+        before = last.value_before if to is None else _position(repository, name, to).value_after
+        return _set_back(repository, last.setting, last, before)
     if to is None and last.operation == RENAME:
         return _rename_back(repository, last)
-    target = last.before if to is None else _position(repository, name, to)
+    target = last.before if to is None else _position(repository, name, to).after
     if target == last.after:
         raise InvalidInput(f"'{name}' is at this hash already: nothing to undo")
     return _step(repository, last, target)
 
 
 def last_operation_of(repository: Repository, callers: Collection[str]) -> ReflogEntry | None:
-    """Returns the newest operation of a caller, under any of the caller's names.
-
-    An operation without a name may be the caller's: a server without authentication records none.
-    """
-    return next(
-        (entry for entry in repository.reflog() if not entry.who or entry.who in callers), None
-    )
+    """Returns the newest operation of a caller, under any of the caller's names."""
+    return next((entry for entry in repository.reflog() if entry.who in callers), None)
 
 
 def operation_number(repository: Repository, number: int) -> ReflogEntry:
@@ -67,14 +74,39 @@ def operation_number(repository: Repository, number: int) -> ReflogEntry:
     )
 
 
-def _position(repository: Repository, name: str, to: int) -> str | None:
+def _position(repository: Repository, name: str, to: int) -> ReflogEntry:
     for entry in repository.reflog(name):
         if entry.number == to:
-            return entry.after
+            return entry
     raise InvalidInput(
         f"--to {to}: the reflog of '{name}' has no such operation; `nessie reflog {name}` lists"
         " them"
     )
+
+
+def _set_back(repository: Repository, setting: str, last: ReflogEntry, before: str | None) -> Step:
+    """Returns the step that sets a setting to `before`, or removes it (None)."""
+    now = repository.config().settings.get(setting)
+    if now != last.value_after:
+        raise InvalidInput(
+            f"setting {setting} has changed since operation {last.number}. Hint: `nessie reflog"
+            f" {last.reference}` lists its changes"
+        )
+    if before == now:
+        raise InvalidInput(f"setting {setting} has this value already: nothing to undo")
+    return Step(
+        "removed" if before is None else "restored",
+        last.reference,
+        last.type,
+        None,
+        None,
+        lambda: _put_setting(repository, setting, before),
+        values=Values(setting, now, before),
+    )
+
+
+def _put_setting(repository: Repository, setting: str, value: str | None) -> None:
+    repository.put_setting(setting, value)
 
 
 def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Step:
@@ -97,7 +129,9 @@ def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Step
             last.type,
             None,
             target,
-            lambda: repository.create_reference(last.type, name, target, message=message),
+            lambda: repository.create_reference(
+                ReferenceType(last.type), name, target, message=message
+            ),
         )
     return Step(
         "moved",
@@ -110,7 +144,7 @@ def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Step
 
 
 def _message_before_deletion(repository: Repository, deletion: ReflogEntry) -> str:
-    if deletion.type is not ReferenceType.TAG:
+    if deletion.type is not ReflogType.TAG:
         return ""
     return next(
         (

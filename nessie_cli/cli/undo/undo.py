@@ -13,13 +13,20 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.questions import is_yes
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.references.moves import follow_rename
-from nessie_cli.cli.undo.steps import Step, has_expired, last_operation_of, operation_number, plan
+from nessie_cli.cli.undo.steps import (
+    Step,
+    Values,
+    has_expired,
+    last_operation_of,
+    operation_number,
+    plan,
+)
 from nessie_cli.errors import Interrupted, InvalidInput, NotFound, ReferenceMoved, ReferenceNotFound
-from nessie_cli.model import CommitMeta, Reference, ReflogEntry
+from nessie_cli.model import CommitMeta, Reference, ReferenceType, ReflogEntry
 from nessie_cli.render.spans import Span
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
-from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.wire.record import NOT_JSON, OPTIONAL
 from nessie_cli.wire.shapes import Hash
 
 EXAMPLES = (
@@ -34,6 +41,7 @@ _BY_COMMIT = {"commit": "on", "merge": "into", "transplant": "onto"}
 _PREVIEWS = {
     "deleted": "would delete",
     "moved": "would move",
+    "removed": "would remove",
     "renamed": "would rename",
     "restored": "would restore",
 }
@@ -42,10 +50,11 @@ _PREVIEWS = {
 class Options(Struct, frozen=True, kw_only=True):
     """Undo your last operation on the store, or the last operation on a reference.
 
-    Without REF, undoes your own last operation on any reference: a commit, a merge, a deletion, ...
-    It fails (exit 5) if another user has changed the reference since. With REF, undoes the newest
-    operation on REF, by any user. `nessie undo` again redoes the operation. `nessie revert` undoes
-    older commits.
+    Without REF, undoes your own last operation: a commit, a merge, a deletion, a change of a
+    setting, ... On a server with authentication, your operations are those of the authenticated
+    caller, otherwise those of the author. It fails (exit 5) if another user has changed the
+    reference since. With REF, undoes the newest operation on REF, by any user. `nessie undo` again
+    redoes the operation. `nessie revert` undoes older commits.
 
     If an operation to be undone may be another user's, the command asks for confirmation; with
     --json or without a terminal, it fails unless --yes is given. A server without authentication
@@ -57,7 +66,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
     reference: Annotated[
         str | None,
-        typer.Argument(metavar="[REF]", help="A branch or tag, possibly a deleted one."),
+        typer.Argument(
+            metavar="[REF]",
+            help="A branch or tag, possibly a deleted one, or setting:NAME.",
+        ),
     ] = None
     to: Annotated[
         int | None,
@@ -78,20 +90,27 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Undone(Result, frozen=True):
-    """A reference and its undone operation: from `before` to `after`, null if nonexistent."""
+    """A reference and its undone operation: from `before` to `after`, null if nonexistent.
 
-    reference: Reference
+    For a setting, `setting` is its name, from `valueBefore` to `valueAfter`; a value is left out
+    where it is not set.
+    """
+
+    reference: Reference | None
     was_applied: bool
     before: Annotated[str, Hash] | None
     after: Annotated[str, Hash] | None
     step: Annotated[Step, NOT_JSON]
+    setting: Annotated[str | None, OPTIONAL] = None
+    value_before: Annotated[str | None, OPTIONAL] = None
+    value_after: Annotated[str | None, OPTIONAL] = None
 
 
 def run(options: Options, app: Invocation) -> Undone:
     """Undoes one operation."""
     refuse_empty("nessie undo [REF]", options.reference)
     repository = app.repository()
-    callers = {name for name in (app.who(), app.author()) if name}
+    callers = _names(app, repository)
     entry = _operation(options, repository, callers)
     step = plan(repository, entry.reference, options.to)
     title = "last operation"
@@ -108,7 +127,7 @@ def run(options: Options, app: Invocation) -> Undone:
         # Without --to, only the last operation is undone.
         first = entry.number if options.to is None else options.to + 1
         for one in takewhile(lambda one: one.number >= first, undone):
-            if one.who not in callers:
+            if not one.who or one.who not in callers:
                 _confirm(one, app.output)
                 break
     expired = has_expired(repository, step, app.now)
@@ -120,13 +139,29 @@ def run(options: Options, app: Invocation) -> Undone:
             "table files of this commit may be deleted, because `nessie gc` keeps only those within"
             f" the reflog's expiry. Hint: `nessie audit {step.name}` checks them"
         )
-    return Undone(done, not options.dry_run, step.before, step.after, step)
+    values = step.values or Values("", None, None)
+    return Undone(
+        done,
+        not options.dry_run,
+        step.before,
+        step.after,
+        step,
+        values.setting or None,
+        values.before,
+        values.after,
+    )
 
 
 def show(result: Undone, output: Output) -> None:
     """Prints the reference with its hash, or its hashes before and after a move."""
     step = result.step
     action = step.verb if result.was_applied else _PREVIEWS[step.verb]
+    if step.values is not None:
+        value = "" if step.values.after is None else f" = {step.values.after}"
+        output.say(f"{action} setting ", Span(step.values.setting, "name"), value)
+        if result.was_applied:
+            output.note("`nessie undo` again redoes it")
+        return
     words: list[Span | str] = [
         f"{action} {step.type.lower()} ",
         Span(step.renamed or step.name, "name"),
@@ -145,6 +180,16 @@ def show(result: Undone, output: Output) -> None:
         output.note("`nessie undo` again redoes it")
 
 
+def _names(app: Invocation, repository: Repository) -> set[str]:
+    """Returns the names under which the reflog may have operations of this user.
+
+    A server knows whom it authenticated. Only without authentication the author counts, and an
+    empty name: such a server records none.
+    """
+    caller = repository.caller()
+    return {app.who(), app.author() or "", ""} if caller is None else {caller}
+
+
 def _operation(options: Options, repository: Repository, callers: set[str]) -> ReflogEntry:
     """Returns the operation. Raises `ReferenceMoved` if it is not the last one of its reference."""
     if options.reference is not None:
@@ -157,7 +202,7 @@ def _operation(options: Options, repository: Repository, callers: set[str]) -> R
         return operation_number(repository, options.to)
     entry = last_operation_of(repository, callers)
     if entry is None:
-        names = " or ".join(sorted(callers)) or "this user"
+        names = " or ".join(sorted(filter(None, callers))) or "this user"
         raise InvalidInput(
             f"the reflog has no operation of {names}. Hint: `nessie reflog --all` lists all"
             " operations; `nessie undo REF` undoes the last one of REF"
@@ -176,10 +221,13 @@ def _operation(options: Options, repository: Repository, callers: set[str]) -> R
 def _described(entry: ReflogEntry, step: Step, repository: Repository, output: Output) -> str:
     """Returns an operation in words: `moved branch main from 2e1cfa82 to 8f31c0de, by ...`."""
     meta = _commit(entry, repository) if entry.operation in _BY_COMMIT else None
-    author = (meta.author if meta else "") or entry.who or "an unknown user"
+    who = entry.who or (meta.author if meta else "") or "an unknown user"
     name, kind = entry.reference, entry.type.lower()
     before, after = (output.err.hash(hash_ or "") for hash_ in (entry.before, entry.after))
-    if step.renamed:
+    if entry.setting is not None:
+        values = (value or "nothing" for value in (entry.value_before, entry.value_after))
+        done = f"changed setting {entry.setting} from {' to '.join(values)}"
+    elif step.renamed:
         done = f"renamed {kind} {step.name} to {step.renamed}"
     elif entry.after is None:
         done = f"deleted {kind} {name} (was {before})"
@@ -190,7 +238,7 @@ def _described(entry: ReflogEntry, step: Step, repository: Repository, output: O
         done = f"created {kind} {name} at {after}"
     else:
         done = f"moved {kind} {name} from {before} to {after}"
-    return f"{done}, by {author}, {output.err.time(entry.time)}"
+    return f"{done}, by {who}, {output.err.time(entry.time)}"
 
 
 def _commit(entry: ReflogEntry, repository: Repository) -> CommitMeta | None:
@@ -220,5 +268,7 @@ def _confirm(entry: ReflogEntry, output: Output) -> None:
         raise Interrupted("not confirmed, so nothing was done. Hint: --yes skips the question")
 
 
-def _preview(step: Step) -> Reference:
-    return Reference(step.type, step.name, step.after or step.before or "")
+def _preview(step: Step) -> Reference | None:
+    if step.values is not None:
+        return None
+    return Reference(ReferenceType(step.type), step.name, step.after or step.before or "")

@@ -204,8 +204,17 @@ def folder_for(base: str, names: Iterable[str]) -> str:
 
 def issued_uuid(location: str) -> str | None:
     """Returns the UUID of the outermost folder `NAME_UUID` in which a location lies."""
-    found = (_ISSUED_FOLDER.fullmatch(folder) for folder in location.split("/"))
-    return next((match[1] for match in found if match), None)
+    match = _ISSUED_FOLDER.fullmatch(issued_folder(location).rpartition("/")[2])
+    return match[1] if match else None
+
+
+def issued_folder(location: str) -> str:
+    """Returns the location of the outermost folder `NAME_UUID`, or the location without one."""
+    folders = location.split("/")
+    for number, folder in enumerate(folders, 1):
+        if _ISSUED_FOLDER.fullmatch(folder):
+            return "/".join(folders[:number])
+    return location
 
 
 def next_metadata_file(

@@ -8,6 +8,7 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.warehouses.locations import (
     PATH_PROPERTIES,
+    Allowed,
     LocationRefused,
     folder_for,
     is_inside,
@@ -34,11 +35,15 @@ def namespace_location(warehouse: Warehouse, namespace: Namespace, key: ContentK
 def new_location(warehouse: Warehouse, namespace: Namespace, key: ContentKey, uuid: str) -> str:
     """Returns a location of its own for a new table or view of a namespace.
 
-    It is `NAME_UUID` in the location of the namespace.
+    It is `NAME_UUID` in the location of the namespace. Raises `LocationRefused` if the stored
+    location of the namespace lies in the folder of another table.
     """
     assert key.parent is not None
     folder = namespace_location(warehouse, namespace, key.parent)
-    return f"{folder_for(folder, key.elements[-1:])}_{uuid}"
+    location = f"{folder_for(folder, key.elements[-1:])}_{uuid}"
+    if namespace.properties.get(LOCATION):
+        refuse_issued(location, {uuid})
+    return location
 
 
 def check_table_locations(
@@ -64,7 +69,7 @@ def check_table_locations(
                 f"location {location}: the server did not issue it for this table, and the caller"
                 " may not choose locations. Hint: create the table without a location"
             )
-        _refuse_issued(location, uuids)
+        refuse_issued(location, uuids)
     properties = document.get("properties") or {}
     if not isinstance(properties, Mapping):
         raise InvalidInput("properties must be an object")
@@ -79,7 +84,20 @@ def check_table_locations(
             continue
         if not may_choose:
             raise LocationRefused(f"{name} {path} is outside of the table's location {location}")
-        _refuse_issued(path, uuids)
+        refuse_issued(path, uuids)
+
+
+def check_own_metadata(document: Mapping[str, Any], metadata_location: str) -> None:
+    """Raises `LocationRefused` unless a metadata file lies in the location that it names.
+
+    Otherwise, a caller could put another table's location into a file of his own.
+    """
+    location = text_of(document, LOCATION)
+    if not Allowed((location,)).holds(metadata_location):
+        raise LocationRefused(
+            f"the metadata file {metadata_location} is outside of the table's location {location},"
+            " and the caller may not choose locations"
+        )
 
 
 def check_namespace_location(files: MetadataFiles, location: str) -> None:
@@ -88,10 +106,10 @@ def check_namespace_location(files: MetadataFiles, location: str) -> None:
     Raises `LocationRefused` if it is not allowed or lies in a table's folder.
     """
     files.check(location)
-    _refuse_issued(location, ())
+    refuse_issued(location, set())
 
 
-def _refuse_issued(location: str, own: Collection[str | None]) -> None:
+def refuse_issued(location: str, own: Collection[str | None]) -> None:
     """Refuse a folder that the server issued, unless its UUID is one of the table's own.
 
     Some programs decode a location before they use it, so all of its readings count.

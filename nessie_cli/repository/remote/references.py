@@ -214,6 +214,13 @@ def messages(session: Session, names: Collection[str]) -> dict[str, str]:
 # -- reflog --------------------------------------------------------------------------------------
 
 
+def caller(session: Session) -> str | None:
+    """The caller that the server authenticated, by the extensions; None if it does not."""
+    found = session.optional(lambda: session.transport.get("caller"), "who the caller is")
+    name: str | None = understood(found, lambda given: given["name"], "the caller")
+    return name
+
+
 def reflog(session: Session, name: str | None) -> Iterator[ReflogEntry]:
     """The moves of one reference or of all, newest first, by the extensions."""
     return session.pages(

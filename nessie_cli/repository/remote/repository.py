@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.model import (
+    SETTING_PREFIX,
     CommitMeta,
     CommitResult,
     Content,
@@ -102,7 +103,7 @@ class RemoteRepository(Repository):
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """See `Repository`."""
-        if name is not None and not name.isascii():
+        if name is not None and not (name.isascii() or name.startswith(SETTING_PREFIX)):
             # No reference can ever have had such a name, and not every text can be sent.
             return
         if self._extensions:
@@ -112,6 +113,10 @@ class RemoteRepository(Repository):
 
             found = plain.reflog(self._session, name)
         yield from islice(found, limit)
+
+    def caller(self) -> str | None:
+        """See `Repository`."""
+        return references.caller(self._session) if self._extensions else None
 
     def messages(self, names: Collection[str]) -> dict[str, str]:
         """See `Repository`; from our servers only."""

@@ -98,6 +98,11 @@ class AuthorizedRepository(Repository):
         """Returns the reference through which the caller sees a commit. Raises `NotAllowed`."""
         return self._at(revision)[1]
 
+    def ways_to(self, hash_: str) -> Iterator[str]:
+        """Returns `Visibility.ways` of a commit. Raises `NotAllowed` for a hidden one."""
+        self.resolve(f"@{hash_}")
+        return self._sight.ways(hash_)
+
     def listed(self, start: AnyRevision) -> str:
         """Returns `seen` for a commit whose history the caller must be allowed to list."""
         return self._listed(start)[1]
@@ -177,12 +182,15 @@ class AuthorizedRepository(Repository):
                 yield found
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """See `Repository`; only references whose history or reflog the caller may see."""
+        """See `Repository`; only references whose history or reflog the caller may see.
+
+        A change of a setting is shown to callers who may read the setting.
+        """
         count = 0
         for entry in self._inner.reflog(name):
             if limit is not None and count >= limit:
                 return
-            if not self._may_see_past(entry.reference):
+            if not self._may_see_past(entry):
                 continue
             count += 1
             for hash_ in (entry.before, entry.after):
@@ -196,8 +204,10 @@ class AuthorizedRepository(Repository):
             [name for name in names if self.rights.may(rules.VIEW_REFERENCE, name)]
         )
 
-    def _may_see_past(self, name: str) -> bool:
-        may = self.rights.may
+    def _may_see_past(self, entry: ReflogEntry) -> bool:
+        may, name = self.rights.may, entry.reference
+        if entry.setting is not None:
+            return may(rules.READ_REPOSITORY_CONFIG, config=config_type(entry.setting))
         return may(rules.VIEW_REFERENCE, name) and (
             may(rules.VIEW_REFLOG, name) or may(rules.LIST_COMMIT_LOG, name)
         )

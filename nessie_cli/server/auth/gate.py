@@ -100,12 +100,14 @@ class Admission(NamedTuple):
         """
 
         def opened(repository: Repository) -> CallerAccess:
-            acting = repository.as_caller(self.caller.name)
+            name = self.caller.name
+            acting = repository.as_caller(name)
             if self.rules is None:
-                return CallerAccess(acting, acting)
+                return CallerAccess(acting, acting, caller=name)
             rights = Rights(self.caller, self.rules, 1 if raw_path.startswith(_V1) else 2)
             reading = AuthorizedRepository(acting, rights, right)
-            return CallerAccess(reading, acting, Policy(rights, reading, catalog.default_branch))
+            policy = Policy(rights, reading, catalog.default_branch)
+            return CallerAccess(reading, acting, policy, name)
 
         return catalog._replace(open=opened)
 

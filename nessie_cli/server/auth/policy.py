@@ -8,11 +8,13 @@ have the original server's names.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from msgspec import structs
 
-from nessie_cli.errors import MergeConflict
+from nessie_cli.errors import MergeConflict, NotAllowed
 from nessie_cli.kernel.conflicts import conflict_text
 from nessie_cli.model import (
     Conflict,
@@ -40,6 +42,9 @@ from nessie_cli.repository.draft import Draft, KeyChange
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
 from nessie_cli.server.auth.rights import Checks, Rights
+
+_MOST_WAYS = 16
+"""How many references are tried through which the caller may read a renamed reference."""
 
 
 class Policy:
@@ -84,8 +89,9 @@ class Policy:
             return
         change = draft.change
         through = self._source_of(change)
-        if through:
-            self._require_readable(through, draft)
+        self._check_reached(draft)
+        if isinstance(change, Transplant):
+            self._check_copied(change, draft)
         if isinstance(change, Commit | Merge | Transplant):
             branch = self._name(change.branch)
             checks = self._rights.checks()
@@ -217,6 +223,8 @@ class Policy:
             )
         if isinstance(change, CreateReference | AssignReference):
             return self._reading.seen(f"@{change.target}")
+        if isinstance(change, RenameReference):
+            return self._reading.seen(self._name(change.old))
         return ""
 
     def _require_source(self, through: str, change: KeyChange) -> None:
@@ -232,13 +240,61 @@ class Policy:
             named = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, change.key)
             raise self._rights.refusal(operation, through, change.key if named else None)
 
-    def _require_readable(self, through: str, draft: Draft[Any]) -> None:
-        """Checks that the caller may read, at the source, every content of newly reachable commits.
+    def _check_reached(self, draft: Draft[Any]) -> None:
+        """Checks each reference from which existing commits become reachable, like a new one.
+
+        The caller must be allowed to create it if it is new, and to read at the source what becomes
+        reachable.
+        """
+        if not draft.sources:
+            return
+        for target in draft.targets:
+            if target.before is None:
+                self._rights.require(rules.CREATE_REFERENCE, target.name)
+        # A rename does not choose its source: the caller could create the new name through any.
+        most = _MOST_WAYS if isinstance(draft.change, RenameReference) else 1
+        for source in draft.sources:
+            refusals = []
+            for through in islice(self._reading.ways_to(source), most):
+                refusal = self._unreadable(through, draft)
+                if refusal is None:
+                    break
+                refusals.append(refusal)
+            else:
+                raise refusals[0]
+
+    def _unreadable(self, through: str, draft: Draft[Any]) -> NotAllowed | None:
+        """Returns an error unless the caller may list and read the newly reachable commits.
 
         Commits that were checked completely for this caller and reference are not read again.
         """
+        heads = self._rights.readable_heads(through)
+        try:
+            for commit in draft.reached_commits(heads):
+                for operation in (rules.LIST_COMMIT_LOG, rules.READ_ENTRIES):
+                    self._rights.require(operation, through)
+                self._require_all(through, draft.changes_of(commit))
+        except NotAllowed as error:
+            return error
+        if all(target.before is None for target in draft.targets):
+            # Otherwise the commits that a target reached before were not checked.
+            self._rights.remember_readable(through, draft.sources)
+        return None
+
+    def _check_copied(self, change: Transplant, draft: Draft[Any]) -> None:
+        """Checks that the caller may read what each commit brings, where it sees this commit."""
+        brought = {key.key for key in draft.key_changes()}
+        for commit in change.commits:
+            changes = draft.changes_of(self._reading.resolve(f"@{commit}").hash)
+            self._require_all(
+                self._reading.listed(f"@{commit}"),
+                [(key, type_) for key, type_ in changes if key in brought],
+            )
+
+    def _require_all(self, through: str, changes: Iterable[tuple[ContentKey, str | None]]) -> None:
+        """Raises `NotAllowed` unless the caller may read all contents; None is a deletion."""
         may = self._rights.may
-        for key, type_ in draft.reached_changes(self._rights.readable_heads(through)):
+        for key, type_ in changes:
             if type_ is None:
                 readable = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, key)
             else:
@@ -247,7 +303,6 @@ class Policy:
                 )
             if not readable:
                 raise self._rights.refusal(rules.READ_ENTITY_VALUE, through)
-        self._rights.remember_readable(through, draft.sources)
 
 
 def _needed(change: KeyChange) -> list[tuple[str, str]]:

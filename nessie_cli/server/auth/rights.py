@@ -62,11 +62,11 @@ class Rights:
 
     def readable_heads(self, through: str) -> list[str]:
         """Returns commits whose whole history the caller may read through a reference."""
-        return self._rules.readable_heads(self.caller, through)
+        return self._rules.readable_heads(self.caller, self._api, through)
 
     def remember_readable(self, through: str, hashes: Sequence[str]) -> None:
         """Remembers that the caller may read these commits and their ancestors."""
-        self._rules.remember_readable(self.caller, through, hashes)
+        self._rules.remember_readable(self.caller, self._api, through, hashes)
 
     def refusal(
         self, op: str, ref: str = "", key: ContentKey | None = None, *, config: str = ""

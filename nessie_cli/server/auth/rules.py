@@ -63,18 +63,20 @@ class Rules:
     def __init__(self, expressions: Mapping[str, str]) -> None:
         self._rules = [(name, _compiled(name, text)) for name, text in expressions.items()]
         self.allow = lru_cache(_REMEMBERED)(self._allow)
-        self._readable: dict[tuple[Caller, str], list[str]] = {}
+        self._readable: dict[tuple[Caller, int, str], list[str]] = {}
 
-    def readable_heads(self, caller: Caller, through: str) -> list[str]:
+    def readable_heads(self, caller: Caller, api: int, through: str) -> list[str]:
         """Returns commits whose whole history a caller may read through a reference."""
-        return self._readable.get((caller, through), [])
+        return self._readable.get((caller, api, through), [])
 
-    def remember_readable(self, caller: Caller, through: str, hashes: Sequence[str]) -> None:
+    def remember_readable(
+        self, caller: Caller, api: int, through: str, hashes: Sequence[str]
+    ) -> None:
         """Remembers such commits; the last few of each caller and reference."""
         if len(self._readable) >= _MOST_READERS:
             self._readable.clear()
-        known = self._readable.get((caller, through), [])
-        self._readable[caller, through] = [*hashes, *known][:_HEADS_REMEMBERED]
+        known = self._readable.get((caller, api, through), [])
+        self._readable[caller, api, through] = [*hashes, *known][:_HEADS_REMEMBERED]
 
     def _allow(self, caller: Caller, api: int, question: Question) -> bool:
         """Returns whether a rule allows this to the caller."""

@@ -46,17 +46,25 @@ class Visibility:
         return known
 
     def _find(self, hash_: str) -> str:
-        named = next((name for name, head in self._named.items() if head == hash_), None)
-        if named is None:
-            named = next(
-                (name for name, head in self._named.items() if self._reaches(head, hash_)), None
-            )
-        if named is not None:
-            return named
+        return next(self.ways(hash_), DETACHED)
+
+    def ways(self, hash_: str) -> Iterator[str]:
+        """Yields the references through which the caller sees a commit, or could by naming them.
+
+        Those that the request names come first, then DETACHED. Cost: ancestor tests.
+        """
+        yield from (name for name, head in self._named.items() if head == hash_)
+        yield from (
+            name
+            for name, head in self._named.items()
+            if head != hash_ and self._reaches(head, hash_)
+        )
         if self._rights.may(VIEW_REFERENCE, DETACHED):
-            return DETACHED
-        return next(
-            (found.name for found in self._viewable() if self._reaches(found.hash, hash_)), DETACHED
+            yield DETACHED
+        yield from (
+            found.name
+            for found in self._viewable()
+            if found.name not in self._named and self._reaches(found.hash, hash_)
         )
 
     def _viewable(self) -> Iterator[Reference]:

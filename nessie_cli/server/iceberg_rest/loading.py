@@ -41,8 +41,7 @@ def _with_access(
     session: Session, key: ContentKey, content: IcebergTable, snapshots: str, digest: str
 ) -> Reply:
     """Returns the answer that loads a table, with access to its files."""
-    location = read_table(session, content)["location"]
-    access = session.access_to(key, content.id, location)
+    access = session.access_to(key, content, read_table(session, content))
     body = _loaded(session, content, snapshots, access)
     return answer(body, (b"etag", etag(digest, access.expires)))
 

@@ -28,7 +28,9 @@ from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
+from nessie_cli.iceberg.warehouses.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import LocalFile, MetadataFiles
+from nessie_cli.iceberg.warehouses.tables import LOCATION, check_own_metadata
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.model import (
     CommitMeta,
@@ -36,6 +38,7 @@ from nessie_cli.model import (
     Content,
     ContentKey,
     IcebergTable,
+    IcebergView,
     Operation,
     Put,
     Reference,
@@ -106,6 +109,8 @@ class IcebergCall(Call):
     """The caller."""
     scheme = "http"
     """`http` or `https`, of the connection."""
+    checks_locations = False
+    """The handlers check locations in metadata that they have read."""
     target = ""
     """The method, path and query as the client sent them."""
     sent = b""
@@ -252,20 +257,30 @@ class Session:
         return self.services.delegation.mode(self.header(DELEGATION), self.warehouse)
 
     def access_to(
-        self, key: ContentKey, content_id: str | None, location: str, mode: str | None = None
+        self,
+        key: ContentKey,
+        content: IcebergTable | None,
+        document: Document,
+        mode: str | None = None,
     ) -> FileAccess:
         """Returns how the client accesses the files of a table.
 
-        `content_id` is None if the server has just issued the location.
+        There is none if the metadata file lies outside of the table's location, unless the caller
+        may choose locations. `content` is None if the server has just issued the location.
         """
         mode = self.delegation_mode if mode is None else mode
+        try:
+            self.check_own_metadata(key, content, document)
+        except LocationRefused:
+            return FileAccess()
         if not mode:
             return FileAccess()
+        content_id = None if content is None else content.id
         table = Table(
             ref=self.reference_text,
             key=key,
             content_id=content_id,
-            location=location,
+            location=document[LOCATION],
             resource=self._resource(key),
             catalog=client_uri(self.call.scheme, self.header),
             caller=self.call.who,
@@ -294,6 +309,16 @@ class Session:
             return True
         policy = self._open().policy
         return policy is not None and policy.may_choose_location(self._branch, key, type_)
+
+    def check_own_metadata(
+        self, key: ContentKey, content: IcebergTable | IcebergView | None, document: Document
+    ) -> None:
+        """Raises `LocationRefused` if metadata names a location that does not contain its file.
+
+        Callers who may choose locations are not checked, nor what the server has just made.
+        """
+        if content is not None and not self.may_choose_location(key, content.type):
+            check_own_metadata(document, content.metadata_location)
 
     def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
         """Whether the caller may update a table of this key, or create it if it does not exist."""

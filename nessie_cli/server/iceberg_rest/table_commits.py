@@ -72,7 +72,7 @@ def _staged(session: Session, key: ContentKey, body: Document, table_uuid: str) 
     session.check_may_put(state, key, IcebergTable(metadata_location="staged"))
     document = _new_document(session, state, key, body, table_uuid)
     session.files.make_folders(document[LOCATION])
-    access = session.access_to(key, None, document[LOCATION])
+    access = session.access_to(key, None, document)
     return answer({"metadata": document, **for_client(session, access)})
 
 
@@ -258,6 +258,8 @@ def _updated_by(
     there = need_table(state, key)
     base = read_table(session, there)
     updates, document = _applied(base, several, [], there.metadata_location)
+    if document is not base:
+        session.check_own_metadata(key, there, base)
     if document is not base and paths_of(document) != paths_of(base):
         _check_locations(session, key, document, base[LOCATION])
     return Made(key, there, base, document, messages.changed(key, updates))

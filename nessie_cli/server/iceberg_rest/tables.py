@@ -61,9 +61,8 @@ def load_credentials(session: Session) -> Reply:
     """`GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials`."""
     key = key_in_path(session)
     content = need_table(session.state(), key)
-    location = read_table(session, content)["location"]
     mode = session.services.delegation.mode(VENDED_CREDENTIALS, session.warehouse)
-    access = session.access_to(key, content.id, location, mode)
+    access = session.access_to(key, content, read_table(session, content), mode)
     return answer({"storage-credentials": access.credentials})
 
 

@@ -120,6 +120,7 @@ def replace_view(session: Session) -> Reply:
             document = updated(base, changes.updates, now())
         if document is base:
             return Proposal()
+        session.check_own_metadata(key, there, base)
         if paths_of(document) != paths_of(base):
             _check_locations(session, key, document, base[LOCATION])
         properties = document["properties"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
+from msgspec import structs
 from pyiceberg.catalog import load_catalog
 
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
@@ -120,6 +122,27 @@ def test_a_location_committed_through_rest_v2_gets_no_credentials(served: Lake) 
         assert not {KEY_ID, "signer.endpoint"} & found["config"].keys()
     answer = served.main.get("/namespaces/db/tables/evil/credentials")
     assert answer.body == {"storage-credentials": []}
+
+
+def test_metadata_outside_of_its_location_gets_no_credentials(served: Lake, store: Store) -> None:
+    """A file in the folder of another table names the location of this table."""
+    main, repository = served.main, served.repository
+    own = repository.content("main", ContentKey(("db", "t")))
+    other = main.create("db", "u").body["metadata-location"]
+    forged = other.replace("00000-", "00009-")
+    assert isinstance(own, IcebergTable)
+    document = main.load("db", "t").body["metadata"]
+    store.put(forged.removeprefix("s3://"), json.dumps(document).encode())
+    put = Put(ContentKey(("db", "t")), structs.replace(own, metadata_location=forged))
+    repository.commit("main", [put], CommitMeta("forged"))
+    for mode in (VENDED, SIGNING):
+        answer = main.load("db", "t", x_iceberg_access_delegation=mode)
+        assert answer.status == 200
+        assert "storage-credentials" not in answer.body
+        assert not {KEY_ID, "signer.endpoint"} & answer.body["config"].keys()
+    answer = main.get("/namespaces/db/tables/t/credentials")
+    assert answer.body == {"storage-credentials": []}
+    assert error_of(main.set_properties("db", "t")) == FORBIDDEN
 
 
 def test_a_renamed_table_keeps_its_credentials(served: Lake) -> None:

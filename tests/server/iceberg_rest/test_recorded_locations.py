@@ -1,0 +1,251 @@
+"""Without the right to choose locations, no content can name the files of another table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
+from nessie_cli.model import CommitMeta, IcebergTable, Put, ReferenceType
+from tests.repository.vocabulary import key
+from tests.server.client import Answer, Client, namespace
+from tests.server.client import delete as deletion
+from tests.server.iceberg_rest.lake import error_of, lake
+from tests.server.iceberg_rest.test_rights import FORBIDDEN, READ, WRITE, Ruled, ruled
+
+WRITER = f"'writer' in roles && ({READ} || {WRITE} || op == 'CREATE_REFERENCE')"
+OWNER = "'owner' in roles && op == 'CHOOSE_LOCATION'"
+
+
+def guarded(folder: Path) -> Warehouses:
+    [configured] = from_options([str(folder)]).all
+    return Warehouses([structs.replace(configured, choose_locations=False)])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Ruled]:
+    """A server whose writers may not choose locations. The tables `mine` and `victim` are new."""
+    for found in ruled(tmp_path, guarded(tmp_path / "warehouse")):
+        found.admin.create("db", "mine")
+        found.admin.create("db", "victim")
+        found.rule(WRITER, OWNER)
+        yield found
+
+
+def content(client: Client, name: str, branch: str = "main") -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/api/v2/trees/{branch}/contents/db.{name}").body["content"]
+    return found
+
+
+def putting(name: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "PUT", "key": {"elements": ["db", name]}, "content": value}
+
+
+def commit(client: Client, *operations: Any, version: int = 2, branch: str = "main") -> Answer:
+    return client.commit(branch, client.head(branch), *operations, version=version)
+
+
+def path_of(value: dict[str, Any]) -> Path:
+    return Path(str(value["metadataLocation"]).removeprefix("file://"))
+
+
+def is_refused(answer: Answer) -> bool:
+    return answer.status == 403 and "'CHOOSE_LOCATION' is not allowed" in answer.body["message"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_put_of_another_tables_file_needs_the_right(server: Ruled, version: int) -> None:
+    writer = server.as_("carla", "writer")
+    mine, victim = content(writer, "mine"), content(writer, "victim")
+    at = writer.head()
+    stolen = putting("mine", {**mine, "metadataLocation": victim["metadataLocation"]})
+    answer = commit(writer, stolen, version=version)
+    assert is_refused(answer), answer
+    assert writer.head() == at
+    owner = server.as_("olga", "writer", "owner")
+    assert commit(owner, stolen, version=version).status == 200
+
+
+def hostile(mine: Path, victim: Path, folder: Path) -> dict[str, str]:
+    """Returns locations in or near the folder of `mine` that lie elsewhere, or are no metadata."""
+    link = mine.parent / "link"
+    link.symlink_to(victim.parent)
+    (mine.parent / "notes.json").write_text(victim.read_text())
+    up = f"file://{mine.parent}/../.."
+    return {
+        "dots": f"{up}/{victim.parent.parent.name}/metadata/{victim.name}",
+        "encoded dots": f"file://{mine.parent}/%2e%2e/%2e%2e/{victim.parent.parent.name}/metadata/"
+        f"{victim.name}",
+        "encoded slash": f"file://{mine.parent}%2f..%2f..%2f{victim.parent.parent.name}%2fmetadata"
+        f"%2f{victim.name}",
+        "link": f"file://{link}/{victim.name}",
+        "path without scheme": str(victim),
+        "host": f"file://localhost{victim}",
+        "half a name": f"file://{mine.parent.parent}x/{victim.name}",
+        "no metadata file": f"file://{mine.parent}/notes.json",
+        "folder": f"file://{mine.parent}",
+        "folder of the table": f"file://{mine.parent.parent}/{victim.name}",
+        "warehouse": f"file://{folder}/warehouse/00001-x.metadata.json",
+    }
+
+
+def test_no_spelling_of_a_location_leaves_the_folder_of_a_table(
+    server: Ruled, tmp_path: Path
+) -> None:
+    writer = server.as_("carla", "writer")
+    mine, victim = content(writer, "mine"), content(writer, "victim")
+    for name, location in hostile(path_of(mine), path_of(victim), tmp_path).items():
+        answer = commit(writer, putting("mine", {**mine, "metadataLocation": location}))
+        own = name == "folder of the table"
+        assert answer.status == 200 if own else is_refused(answer), (name, answer)
+
+
+def test_a_put_within_the_folder_of_its_table_needs_no_right(server: Ruled) -> None:
+    writer = server.as_("carla", "writer")
+    mine = content(writer, "mine")
+    for name in ("00001-next.metadata.json", "00001-next.gz.metadata.json"):
+        (path_of(mine).parent / name).write_text(path_of(mine).read_text())
+        location = f"file://{path_of(mine).parent}/{name}"
+        assert commit(writer, putting("mine", {**mine, "metadataLocation": location})).status == 200
+        loaded = server.on(writer).load("db", "mine")
+        assert loaded.body["metadata-location"] == location
+    assert server.on(writer).set_properties("db", "mine").status == 200
+
+
+def test_a_rename_keeps_the_folder_of_its_content(server: Ruled) -> None:
+    writer = server.as_("carla", "writer")
+    mine, victim = content(writer, "mine"), content(writer, "victim")
+    stolen = {**mine, "metadataLocation": victim["metadataLocation"]}
+    assert is_refused(commit(writer, deletion("db", "mine"), putting("new", stolen)))
+    assert commit(writer, deletion("db", "mine"), putting("new", mine)).status == 200
+    assert server.on(writer).set_properties("db", "new").status == 200
+    swapped = (putting("new", {**victim, "id": mine["id"]}), putting("victim", mine | victim))
+    assert is_refused(commit(writer, *swapped))
+
+
+def test_creating_a_table_through_nessies_api_needs_the_right(server: Ruled) -> None:
+    writer, owner = server.as_("carla", "writer"), server.as_("olga", "writer", "owner")
+    mine = content(writer, "mine")
+    new = {name: value for name, value in mine.items() if name != "id"}
+    assert is_refused(commit(writer, putting("new", new)))
+    assert is_refused(commit(writer, deletion("db", "mine"), putting("mine", new)))
+    assert commit(owner, putting("new", new)).status == 200
+    # The server never reads what lies outside of its warehouses.
+    elsewhere = {**new, "metadataLocation": "s3://elsewhere/t.metadata.json"}
+    assert commit(writer, putting("elsewhere", elsewhere)).status == 200
+    assert commit(writer, putting("n", namespace("db", "n"))).status == 200
+
+
+def test_views_are_checked_like_tables(server: Ruled) -> None:
+    writer = server.as_("carla", "writer")
+    for name in ("v", "w"):
+        assert server.on(writer).view("db", name).status == 200
+    v, w = content(writer, "v"), content(writer, "w")
+    assert is_refused(
+        commit(writer, putting("v", {**v, "metadataLocation": w["metadataLocation"]}))
+    )
+    assert commit(writer, putting("v", {**v, "versionId": 1})).status == 200
+
+
+def merging(hash_: str) -> dict[str, Any]:
+    return {"fromRefName": "dev", "fromHash": hash_, "defaultKeyMergeMode": "FORCE"}
+
+
+def test_merges_and_transplants_bring_only_issued_locations(server: Ruled) -> None:
+    writer, owner = server.as_("carla", "writer"), server.as_("olga", "writer", "owner")
+    server.served.branch("dev")
+    assert server.on(writer, "dev").create("db", "new").status == 200
+    answer = writer.send(
+        "POST",
+        f"/api/v2/trees/main@{writer.head()}/history/merge",
+        merging(writer.head("dev")),
+    )
+    assert answer.status == 200, answer
+    assert server.on(writer).set_properties("db", "new").status == 200
+    mine, victim = content(owner, "mine", "dev"), content(owner, "victim", "dev")
+    stolen = {**mine, "metadataLocation": victim["metadataLocation"]}
+    assert commit(owner, putting("mine", stolen), branch="dev").status == 200
+    copied = {"fromRefName": "dev", "hashesToTransplant": [writer.head("dev")]}
+    for verb, body in (("merge", merging(writer.head("dev"))), ("transplant", copied)):
+        path = f"/api/v2/trees/main@{writer.head()}/history/{verb}"
+        answer = writer.send("POST", path, body)
+        assert is_refused(answer), (verb, answer)
+    assert owner.send("POST", path, copied).status == 200
+
+
+def test_without_rules_nobody_chooses_locations(tmp_path: Path) -> None:
+    with lake(tmp_path / "warehouse", guarded(tmp_path / "warehouse")) as served:
+        served.main.namespace("db")
+        for name in ("mine", "victim"):
+            served.main.create("db", name)
+        client = served.client
+        mine, victim = content(client, "mine"), content(client, "victim")
+        stolen = {**mine, "metadataLocation": victim["metadataLocation"]}
+        assert is_refused(commit(client, putting("mine", stolen)))
+        assert commit(client, putting("mine", {**mine, "snapshotId": -1})).status == 200
+
+
+def test_without_guarded_warehouses_any_location_can_be_put(tmp_path: Path) -> None:
+    with lake(tmp_path / "warehouse") as served:
+        served.main.namespace("db")
+        served.main.create("db", "mine")
+        new = {k: v for k, v in content(served.client, "mine").items() if k != "id"}
+        assert commit(served.client, putting("new", new)).status == 200
+
+
+def forged(server: Ruled, **changed: Any) -> IcebergTable:
+    """Writes a metadata file into the folder of `mine`, and puts it without the server."""
+    mine = server.repository.content("main", key("db.mine"))
+    assert isinstance(mine, IcebergTable)
+    path = Path(mine.metadata_location.removeprefix("file://"))
+    document = json.loads(path.read_text()) | changed
+    (path.parent / "00009-x.metadata.json").write_text(json.dumps(document))
+    location = f"file://{path.parent}/00009-x.metadata.json"
+    put = structs.replace(mine, metadata_location=location)
+    server.repository.commit("main", [Put(key("db.mine"), put)], CommitMeta("forged"))
+    return put
+
+
+def test_metadata_outside_of_its_location_gets_no_commit(server: Ruled) -> None:
+    """Also if the content was committed before the server had guarded warehouses."""
+    writer = server.on(server.as_("carla", "writer"))
+    victim = server.admin.load("db", "victim").body["metadata"]["location"]
+    forged(server, location=victim)
+    files = server.served.files()
+    assert writer.load("db", "mine").status == 200
+    for answer in (
+        writer.set_properties("db", "mine"),
+        writer.append("db", "mine", 1, None),
+        writer.set_properties("db", "mine", properties={"write.metadata.path": f"{victim}/m"}),
+    ):
+        assert error_of(answer) == FORBIDDEN, answer
+    assert server.served.files() == files
+    owner = server.on(server.as_("olga", "writer", "owner"))
+    assert owner.set_properties("db", "mine").status == 200
+
+
+def test_a_namespace_in_the_folder_of_a_table_gets_no_tables(server: Ruled) -> None:
+    """The location of a namespace can be put through Nessie's API, unseen by the server."""
+    writer = server.as_("carla", "writer")
+    victim = server.admin.load("db", "victim").body["metadata"]["location"]
+    value = {**namespace("inside"), "properties": {"location": f"{victim}/inside"}}
+    put = {"type": "PUT", "key": {"elements": ["inside"]}, "content": value}
+    assert commit(writer, put).status == 200
+    files = server.served.files()
+    assert error_of(server.on(writer).create("inside", "t")) == FORBIDDEN
+    assert error_of(server.on(writer).create("inside", "t", **{"stage-create": True})) == FORBIDDEN
+    assert error_of(server.on(writer).view("inside", "v")) == FORBIDDEN
+    assert server.served.files() == files
+
+
+def test_a_new_branch_needs_no_right_to_choose_locations(server: Ruled) -> None:
+    head = server.repository.reference("main").hash
+    server.repository.create_reference(ReferenceType.BRANCH, "dev", head)
+    writer = server.as_("carla", "writer")
+    mine = content(writer, "mine", "dev")
+    assert commit(writer, putting("mine", mine | {"snapshotId": -1}), branch="dev").status == 200

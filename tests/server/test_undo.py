@@ -1,0 +1,149 @@
+"""`nessie undo` on a server with authentication undoes for the authenticated caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from nessie_cli.cli.main import run
+from tests.server.client import EMPTY, put
+from tests.server.guarding import Guarded, guarded
+
+OURS = {"nessie-cli": "1"}
+Undo = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def server(tmp_path) -> Iterator[Guarded]:
+    """The boss and Nina are callers. All commits have the author Nina."""
+    with guarded(tmp_path, "'writer' in roles") as found:
+        found.boss, found.nina = found.as_("boss", "writer"), found.as_("nina", "writer")
+        yield found
+
+
+@pytest.fixture
+def undo(server: Guarded, tmp_path, monkeypatch, capsys) -> Undo:
+    """Runs the command as a user whose local author is Nina, with the token of a client."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NESSIE_AUTHOR", "nina")
+
+    def undoing(client, *argv: str) -> tuple[int, str, str]:
+        monkeypatch.setenv("NESSIE_AUTH_TOKEN", client.token)
+        capsys.readouterr()
+        code = run(["undo", "--store", f"{server.url}/api/v2", *argv])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return undoing
+
+
+def commit(client, name: str) -> str:
+    head = client.head()
+    body = {
+        "commitMeta": {"message": f"add {name}", "authors": ["nina"]},
+        "operations": [put(name)],
+    }
+    answer = client.send("POST", f"/api/v2/trees/main@{head}/history/commit", body)
+    hash_: str = answer.body["targetBranch"]["hash"]
+    return hash_
+
+
+def test_the_server_tells_callers_their_names(server: Guarded) -> None:
+    for client, name in ((server.boss, "boss"), (server.nina, "nina"), (server.boss, "boss")):
+        assert client.get("/api/v2/caller", **OURS).body == {"name": name}
+    assert server.boss.get("/api/v2/caller").status == 404
+
+
+def test_without_rules_callers_are_not_mistaken_for_each_other(tmp_path) -> None:
+    with guarded(tmp_path, with_rules=False, anonymous=True) as server:
+        one, two, nobody = server.as_("one"), server.as_("two"), server.as_("")
+        for client, name in ((one, "one"), (two, "two"), (nobody, ""), (one, "one")):
+            assert client.get("/api/v2/caller", **OURS).body == {"name": name}
+
+
+def test_undo_takes_back_the_operation_of_the_authenticated_caller(
+    server: Guarded, undo: Undo
+) -> None:
+    """Nina's token counts, whatever the local author is."""
+    commit(server.boss, "a")
+    server.nina.send(
+        "POST",
+        "/api/v2/trees?name=ninas&type=BRANCH",
+        {"type": "BRANCH", "name": "main", "hash": server.nina.head()},
+    )
+    theirs = commit(server.boss, "b")
+    code, out, err = undo(server.nina)
+    assert (code, out.partition(" (")[0]) == (0, "deleted branch ninas"), err
+    assert server.nina.head() == theirs
+
+
+def test_the_operation_of_another_caller_is_not_taken_back_unasked(
+    server: Guarded, undo: Undo
+) -> None:
+    """The local author and the author of the commit are Nina; its caller was the boss."""
+    head = commit(server.boss, "a")
+    for argv in ((), ("--dry-run",)):
+        code, out, err = undo(server.nina, *argv)
+        assert (code, out) == (2, ""), err
+        assert "no operation of nina" in err
+    code, out, err = undo(server.nina, "main")
+    assert (code, "by boss, not by you" in err, server.boss.head()) == (2, True, head)
+    assert "by boss, " in err.splitlines()[0]
+    code, _, err = undo(server.boss)
+    assert (code, server.boss.head()) == (0, EMPTY), err
+
+
+def test_an_anonymous_caller_has_no_name(tmp_path, monkeypatch, capsys) -> None:
+    """Operations of a caller named like the local author are not those of an anonymous one."""
+    monkeypatch.setenv("NESSIE_AUTHOR", "nina")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with guarded(tmp_path, "true", anonymous=True) as server:
+        head = commit(server.as_("nina"), "a")
+        # What nobody is recorded for may be theirs: the creation of `main`, but not the last of it.
+        assert run(["undo", "--store", f"{server.url}/api/v2"]) == 5
+        assert server.as_("nina").head() == head
+        commit(server.as_(""), "b")
+        capsys.readouterr()
+        assert run(["undo", "--store", f"{server.url}/api/v2"]) == 2
+        assert "did not record a user" in capsys.readouterr().err
+
+
+def test_values_of_settings_need_the_right_to_read_them(server: Guarded) -> None:
+    server.repository.put_setting("protect.secret-plan", "no-delete")
+    server.repository.put_setting("repository-config.GARBAGE_COLLECTOR", "{}")
+    path = "/api/v2/reflog"
+
+    def names() -> set[str]:
+        entries = server.nina.get(path, **OURS).body["reflog"]
+        return {one["reference"] for one in entries if one["type"] == "SETTING"}
+
+    config = "'writer' in roles && op == 'READ_REPOSITORY_CONFIG'"
+    server.rule("'writer' in roles && op != 'READ_REPOSITORY_CONFIG'")
+    assert names() == set()
+    named = server.nina.get(f"{path}?ref=setting:protect.secret-plan", **OURS)
+    assert named.body["reflog"] == []
+    assert "secret-plan" not in server.nina.get(path, **OURS).raw.decode()
+    server.rule(f"{config} && type == 'GARBAGE_COLLECTOR'")
+    assert names() == {"setting:repository-config.GARBAGE_COLLECTOR"}
+    server.rule(f"{config} && type == 'NESSIE_CLI_SETTINGS'")
+    assert names() == {"setting:protect.secret-plan"}
+
+
+def test_undoing_a_setting_needs_the_right_to_change_it(server: Guarded, undo: Undo) -> None:
+    server.nina.send(
+        "POST",
+        "/api/v2/config/repository",
+        {"config": {"type": "NESSIE_CLI_SETTINGS", "settings": {"protect.main": "no-delete"}}},
+        OURS,
+    )
+    server.rule("'writer' in roles && op != 'UPDATE_REPOSITORY_CONFIG'")
+    code, _, err = undo(server.nina)
+    assert (code, "UPDATE_REPOSITORY_CONFIG" in err) == (6, True)
+    assert server.repository.config().settings["protect.main"] == "no-delete"
+    server.rule("'writer' in roles")
+    assert undo(server.nina)[:2] == (0, "removed setting protect.main\n")
+    entry = next(server.repository.reflog())
+    assert (entry.who, entry.value_before, entry.value_after) == ("nina", "no-delete", None)
