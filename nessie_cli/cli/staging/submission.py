@@ -24,6 +24,7 @@ from nessie_cli.model import (
     Conflict,
     ConflictType,
     Content,
+    ContentKey,
     Put,
     ReferenceType,
 )
