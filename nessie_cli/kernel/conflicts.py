@@ -9,24 +9,8 @@ from msgspec import Struct
 from nessie_cli.kernel.forms import Id, content_id_of, format_content_id, payload_of
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import CommitMeta, Conflict, ConflictType, ContentKey, Rename
-
-_TEXT = {
-    ConflictType.KEY_EXISTS: "key '{}' already exists",
-    ConflictType.KEY_DOES_NOT_EXIST: "key '{}' does not exist",
-    ConflictType.PAYLOAD_DIFFERS: "payload of existing and expected content"
-    " for key '{}' are different",
-    ConflictType.CONTENT_ID_DIFFERS: "content IDs of existing and expected content"
-    " for key '{}' are different",
-    ConflictType.VALUE_DIFFERS: "values of existing and expected content"
-    " for key '{}' are different",
-    ConflictType.NAMESPACE_ABSENT: "namespace '{}' must exist",
-    ConflictType.NOT_A_NAMESPACE: "expecting the key '{}' to be a namespace, but is not a"
-    " namespace (using a content object that is not a namespace as a namespace is forbidden)",
-    ConflictType.NAMESPACE_NOT_EMPTY: "namespace '{}' is not empty",
-    ConflictType.KEY_CONFLICT: "the content of key '{}' has different keys",
-}
-
+from nessie_cli.model import CommitMeta, Conflict, ConflictType, Rename
+from nessie_cli.model.conflicts import conflict_text
 
 _OF_NAMESPACES = (
     ConflictType.NAMESPACE_ABSENT,
@@ -125,11 +109,6 @@ def describe(
             )
         )
     return tuple(described)
-
-
-def conflict_text(type_: ConflictType, key: ContentKey) -> str:
-    """Returns the message of the REST API for a conflict."""
-    return _TEXT[type_].format(key.plain)
 
 
 def _rename_text(conflict: KeyConflict) -> str:

@@ -65,3 +65,25 @@ class Conflict(Struct, frozen=True):
     is_ambiguous: bool = False
     commit: str | None = None
     other_key: ContentKey | None = None
+
+
+_TEXT = {
+    ConflictType.KEY_EXISTS: "key '{}' already exists",
+    ConflictType.KEY_DOES_NOT_EXIST: "key '{}' does not exist",
+    ConflictType.PAYLOAD_DIFFERS: "payload of existing and expected content"
+    " for key '{}' are different",
+    ConflictType.CONTENT_ID_DIFFERS: "content IDs of existing and expected content"
+    " for key '{}' are different",
+    ConflictType.VALUE_DIFFERS: "values of existing and expected content"
+    " for key '{}' are different",
+    ConflictType.NAMESPACE_ABSENT: "namespace '{}' must exist",
+    ConflictType.NOT_A_NAMESPACE: "expecting the key '{}' to be a namespace, but is not a"
+    " namespace (using a content object that is not a namespace as a namespace is forbidden)",
+    ConflictType.NAMESPACE_NOT_EMPTY: "namespace '{}' is not empty",
+    ConflictType.KEY_CONFLICT: "the content of key '{}' has different keys",
+}
+
+
+def conflict_text(type_: ConflictType, key: ContentKey) -> str:
+    """Returns the message of the REST API for a conflict."""
+    return _TEXT[type_].format(key.plain)

@@ -83,14 +83,8 @@ def test_the_history_of_a_deleted_key_starts_at_its_deletion(nessie, catalog) ->
 
 
 def test_a_replacement_shows_type_and_id(nessie, catalog) -> None:
-    before = catalog.repository.content("main", key("db.orders"))
-    view = IcebergView(
-        id="11111111-1111-4111-8111-111111111111",
-        metadata_location="s3://v",
-        version_id=1,
-        schema_id=0,
-    )
-    catalog.commit("main", "a view now", Put(key("db.orders"), view, before))
+    view = IcebergView(metadata_location="s3://v", version_id=1, schema_id=0)
+    catalog.commit("main", "a view now", Delete(key("db.orders")), Put(key("db.orders"), view))
     ran = nessie("content", "history", "db.orders")
     assert shown(ran) == [("M", "db.orders"), ("A", "db.orders")]
     assert ran.rows[0][5].startswith("type,id,")

@@ -243,7 +243,7 @@ def _conflict(
     head: str,
 ) -> Conflict:
     """Returns the conflict of a key with its expected, current and proposed state."""
-    from nessie_cli.kernel.conflicts import conflict_text
+    from nessie_cli.model.conflicts import conflict_text
 
     expected, actual, proposed = states
     type_ = _difference(expected, actual)

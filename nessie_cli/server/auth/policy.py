@@ -15,7 +15,6 @@ from typing import Any
 from msgspec import structs
 
 from nessie_cli.errors import MergeConflict, NotAllowed
-from nessie_cli.kernel.conflicts import conflict_text
 from nessie_cli.model import (
     Conflict,
     ContentKey,
@@ -27,6 +26,7 @@ from nessie_cli.model import (
     Put,
     Rename,
 )
+from nessie_cli.model.conflicts import conflict_text
 from nessie_cli.repository.changes import (
     AssignReference,
     Change,
