@@ -46,11 +46,19 @@ def _verify_rows(store: Store, references: list[StoredReference]) -> Iterator[Pr
         "reflog": lambda: deque(moves(store), maxlen=0),
         "requests": lambda: _read_requests(store),
     }
+    damaged = False
     for where, read in parts.items():
         try:
             read()
         except NessieError as error:
+            damaged = True
             yield Problem(ProblemKind.DAMAGED, where, error.message)
+    if damaged:
+        return
+    try:
+        verify_references(store)
+    except NessieError as error:
+        yield Problem(ProblemKind.DAMAGED, "references", error.message)
 
 
 def _read_requests(store: Store) -> None:

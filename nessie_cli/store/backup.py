@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 from nessie_cli.errors import FileExists, FileNotFound
 from nessie_cli.model.progress import Progress
+from nessie_cli.store.base import Dump
 from nessie_cli.store.opening import create_store, open_store
 from nessie_cli.store.records import Counts
 from nessie_cli.store.sqlite import open_sqlite
+from nessie_cli.store.sqlite_format_3 import has_format_3, open_format_3
 from nessie_cli.store.sqlite_schema import new_file
 
 
@@ -39,11 +42,23 @@ def back_up(url: str, path: str, progress: Progress | None = None) -> Counts:
 def load_backup(path: str, url: str, progress: Progress | None = None) -> Counts:
     """Loads a SQLite store into a store of any kind that is empty or does not exist.
 
+    The file may have format 3, and stays unchanged.
+
     Raises `FileNotFound`, and the errors of `Store.load`, `create_store` and `open_sqlite`.
     """
     if not os.path.exists(path):
         raise FileNotFound(f"{path}: no such file", path)
-    with closing(open_sqlite(path)) as backup, backup.dump() as dump:
+    with _opened(path) as dump:
         with closing(create_store(url)) as store:
             store.load(dump, progress)
         return dump.counts
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Dump]:
+    if has_format_3(path):
+        with open_format_3(path) as dump:
+            yield dump
+        return
+    with closing(open_sqlite(path)) as backup, backup.dump() as dump:
+        yield dump
