@@ -100,6 +100,15 @@ def verify_reachable(store: Store, commits: Iterable[Id], progress: Progress | N
     return len(reachable)
 
 
+def verify_copy(store: Store) -> None:
+    """Verifies the references of a copy, and everything that they need.
+
+    Raises `DamagedObject` for the first problem. Reads each object once.
+    """
+    verify_references(store)
+    verify_reachable(store, [reference.target for reference in store.references()])
+
+
 def verify_references(view: View) -> None:
     """Verifies that each reference is where its newest move in the reflog led.
 

@@ -51,6 +51,11 @@ def create_store(url: str) -> Store:
     return create_sqlite(path)
 
 
+def sqlite_path(url: str) -> str | None:
+    """Returns the file that a URL names, or None if it names another kind of store."""
+    return None if url == "memory:" or _is_postgres(url) else _path(url)
+
+
 def _memory() -> Store:
     from nessie_cli.store.memory import MemoryStore
 
