@@ -2,7 +2,6 @@
 
 import signal
 
-import apsw
 import pytest
 
 # pytest does not collect the modules of the contracts, so they are registered for explained
@@ -11,14 +10,9 @@ pytest.register_assert_rewrite("tests.history", "tests.repository", "tests.store
 
 from hypothesis import HealthCheck, settings  # noqa: E402 - see above
 
-from nessie_cli.store.sqlite_pages import VFS, load_page_checks  # noqa: E402 - see above
 from tests.environment import pin  # noqa: E402
 
 pin()
-
-# Tests that read or change a store file directly keep the checksums of its pages valid.
-load_page_checks()
-apsw.set_default_vfs(VFS)
 
 # A background run of a script ignores interrupts, and so would every program that a test starts and
 # interrupts.

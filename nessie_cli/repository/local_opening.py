@@ -13,9 +13,9 @@ from nessie_cli.store.opening import create_store, open_store
 from nessie_cli.store.records import Move, Request, Write
 
 
-def open_local(url: str, context: Context, *, migrate: bool) -> Repository:
-    """Returns the repository at a URL, after migrating a store of an older format."""
-    return LocalRepository(open_store(url, migrate=migrate), context)
+def open_local(url: str, context: Context) -> Repository:
+    """Returns the repository at a URL."""
+    return LocalRepository(open_store(url), context)
 
 
 def create_local(url: str, default_branch: str | None, context: Context) -> Repository:

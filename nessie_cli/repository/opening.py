@@ -36,7 +36,6 @@ def connect(
     access: Access | None = None,
     fact_cache: FactCache = NO_CACHE,
     progress: Progress | None = None,
-    migrate: bool = True,
     clock: Clock = _now,
     random: Randomness = os.urandom,
 ) -> Repository:
@@ -49,9 +48,8 @@ def connect(
     `who` is the committer, or a function that returns it, called for each write (a server
     determines it itself). `progress` is called during long operations with the amount done and the
     total, None if unknown; on a server, it is not called. `fact_cache` is the on-disk cache of
-    facts about commits. A store of an older format is migrated; with `migrate=False`, it
-    raises `UnsupportedFormat` instead. `clock` returns microseconds since 1970 and `random`
-    random bytes, for tests that need equal hashes.
+    facts about commits. `clock` returns microseconds since 1970 and `random` random bytes, for
+    tests that need equal hashes.
 
     Raises `InvalidInput` for an invalid URL, `StoreNotFound` if nothing is there (see `create`),
     `UnsupportedFormat` and `StoreUnavailable` if it cannot be used.
@@ -68,11 +66,7 @@ def connect(
         return open_remote(url, access or Access(), context)
     from nessie_cli.repository.local_opening import create_local, open_local
 
-    return (
-        create_local(url, None, context)
-        if url == "memory:"
-        else open_local(url, context, migrate=migrate)
-    )
+    return create_local(url, None, context) if url == "memory:" else open_local(url, context)
 
 
 def create(

@@ -59,11 +59,19 @@ def _verify_rows(store: Store, references: list[StoredReference]) -> Iterator[Pr
         "reflog": lambda: deque(moves(store), maxlen=0),
         "requests": lambda: _read_requests(store),
     }
+    damaged = False
     for where, read in parts.items():
         try:
             read()
         except NessieError as error:
+            damaged = True
             yield Problem(ProblemKind.DAMAGED, where, error.message)
+    if damaged:
+        return
+    try:
+        verify_references(store)
+    except NessieError as error:
+        yield Problem(ProblemKind.DAMAGED, "references", error.message)
 
 
 def _read_requests(store: Store) -> None:
@@ -153,6 +161,15 @@ def verify_reachable(store: Store, commits: Iterable[Id], progress: Progress | N
     )
     reachable.add(Kind.COMMIT, commits)
     return len(reachable)
+
+
+def verify_copy(store: Store) -> None:
+    """Verifies the references of a copy, and everything that they need.
+
+    Raises `DamagedObject` for the first problem. Reads each object once.
+    """
+    verify_references(store)
+    verify_reachable(store, [reference.target for reference in store.references()])
 
 
 def verify_references(view: View) -> None:

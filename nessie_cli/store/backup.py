@@ -6,21 +6,29 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 
 from nessie_cli.errors import FileExists, FileNotFound
 from nessie_cli.model.progress import Progress
-from nessie_cli.store.opening import create_store, open_store
+from nessie_cli.store.base import Dump, Store
+from nessie_cli.store.opening import create_store, open_store, sqlite_path
 from nessie_cli.store.records import Counts
 from nessie_cli.store.sqlite import open_sqlite
+from nessie_cli.store.sqlite_format_3 import has_format_3, open_format_3
 from nessie_cli.store.sqlite_schema import new_file
 
+Verify = Callable[[Store], object]
+"""Verifies a copy, by the rules of those who know what objects mean. Raises `DamagedObject`."""
 
-def back_up(url: str, path: str, progress: Progress | None = None) -> Counts:
+
+def back_up(
+    url: str, path: str, progress: Progress | None = None, verify: Verify | None = None
+) -> Counts:
     """Writes one consistent state of a store to a new file, beside readers and writers.
 
-    The file appears when it is complete. Raises `FileExists`, `DamagedObject` for the first damaged
-    object, and the errors of `open_store`.
+    The file appears when it is complete and verified. Raises `FileExists`, `DamagedObject`
+    for the first object that is damaged or missing, and the errors of `open_store`.
     """
     path = os.path.abspath(path)
     exists = FileExists(f"{path} already exists. Hint: write the backup to a new file", path)
@@ -28,22 +36,49 @@ def back_up(url: str, path: str, progress: Progress | None = None) -> Counts:
         raise exists
     with closing(open_store(url)) as store:
         try:
-            with new_file(path) as unfinished, store.dump() as dump:
-                with closing(open_sqlite(unfinished)) as copy:
-                    copy.load(dump, progress)
+            with store.dump() as dump:
+                _copy(dump, path, progress, verify)
                 return dump.counts
         except FileExistsError:
             raise exists from None
 
 
-def load_backup(path: str, url: str, progress: Progress | None = None) -> Counts:
+def load_backup(
+    path: str, url: str, progress: Progress | None = None, verify: Verify | None = None
+) -> Counts:
     """Loads a SQLite store into a store of any kind that is empty or does not exist.
+
+    The file may have format 3, and stays unchanged. A new SQLite store is verified, and appears
+    when it is complete.
 
     Raises `FileNotFound`, and the errors of `Store.load`, `create_store` and `open_sqlite`.
     """
     if not os.path.exists(path):
         raise FileNotFound(f"{path}: no such file", path)
-    with closing(open_sqlite(path)) as backup, backup.dump() as dump:
+    with _opened(path) as dump:
+        target = sqlite_path(url)
+        if target is not None and not os.path.lexists(target):
+            with suppress(FileExistsError):
+                _copy(dump, os.path.abspath(target), progress, verify)
+                return dump.counts
         with closing(create_store(url)) as store:
             store.load(dump, progress)
         return dump.counts
+
+
+def _copy(dump: Dump, path: str, progress: Progress | None, verify: Verify | None) -> None:
+    """Writes a dump to a new file. Raises `FileExistsError` if another process made one."""
+    with new_file(path) as unfinished, closing(open_sqlite(unfinished)) as copy:
+        copy.load(dump, progress)
+        if verify is not None:
+            verify(copy)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Dump]:
+    if has_format_3(path):
+        with open_format_3(path) as dump:
+            yield dump
+        return
+    with closing(open_sqlite(path)) as backup, backup.dump() as dump:
+        yield dump

@@ -10,6 +10,7 @@ So most commands do not load zstandard.
 from __future__ import annotations
 
 import threading
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -32,6 +33,11 @@ _encode = Encoder().encode
 def row_check(*fields: str | bytes | int | None) -> int:
     """Returns the checksum of a row that is not an object."""
     return crc32(_encode(fields))
+
+
+def entry_digest(previous: bytes, *fields: str | bytes | int | None) -> bytes:
+    """Returns the digest of a reflog entry, which covers the digest of the one before it."""
+    return blake2b(_encode((previous, fields)), digest_size=16).digest()
 
 
 def pack(id_: bytes, kind: int, data: bytes, *, plain: bool = False) -> bytes:
@@ -66,19 +72,6 @@ def verified(id_: bytes, kind: int, blob: bytes) -> bytes:
     if _check(id_, kind, codec, payload) != int.from_bytes(blob[1:_HEADER], "big"):
         raise ValueError("its checksum is wrong")
     return payload
-
-
-def resealed(id_: bytes, kind: int, blob: bytes) -> bytes:
-    """Converts the form of format 1, whose checksum covered only codec and payload.
-
-    A damaged object stays damaged.
-    """
-    codec, payload = blob[:1], blob[_HEADER:]
-    if len(codec) + 4 > len(blob) or crc32(codec + payload) != int.from_bytes(
-        blob[1:_HEADER], "big"
-    ):
-        return blob
-    return _sealed(id_, kind, codec[0], payload)
 
 
 def _sealed(id_: bytes, kind: int, codec: int, payload: bytes) -> bytes:

@@ -16,8 +16,8 @@ _FORMS = (
 _SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://|(memory|sqlite):"
 
 
-def open_store(url: str, *, migrate: bool = True) -> Store:
-    """Opens an existing store. Migrates an older format, or refuses it without `migrate`.
+def open_store(url: str) -> Store:
+    """Opens an existing store.
 
     Raises `InvalidInput` for a URL that names no store, `StoreNotFound`, `UnsupportedFormat`,
     `StoreUnavailable`.
@@ -27,13 +27,11 @@ def open_store(url: str, *, migrate: bool = True) -> Store:
     if _is_postgres(url):
         with _psycopg_needed():
             from nessie_cli.store.postgres import open_postgres
-            from nessie_cli.store.postgres.schema import MIGRATIONS as POSTGRES_MIGRATIONS
-        return open_postgres(url, migrations=POSTGRES_MIGRATIONS if migrate else {})
+        return open_postgres(url)
     path = _path(url)
     from nessie_cli.store.sqlite import open_sqlite
-    from nessie_cli.store.sqlite_schema import MIGRATIONS
 
-    return open_sqlite(path, migrations=MIGRATIONS if migrate else {})
+    return open_sqlite(path)
 
 
 def create_store(url: str) -> Store:
@@ -51,6 +49,11 @@ def create_store(url: str) -> Store:
     from nessie_cli.store.sqlite import create_sqlite
 
     return create_sqlite(path)
+
+
+def sqlite_path(url: str) -> str | None:
+    """Returns the file that a URL names, or None if it names another kind of store."""
+    return None if url == "memory:" or _is_postgres(url) else _path(url)
 
 
 def _memory() -> Store:

@@ -1,4 +1,4 @@
-"""Ranges of texts with a common prefix, in the order of code points."""
+"""Ranges of texts (by code point) and of ids with a common prefix."""
 
 from __future__ import annotations
 
@@ -13,3 +13,13 @@ def after_prefix(prefix: str) -> str | None:
     code = ord(stem[-1]) + 1
     # Surrogates have no bytes that could be compared.
     return stem[:-1] + chr(_AFTER_SURROGATES if code == _FIRST_SURROGATE else code)
+
+
+def hex_range(prefix: str) -> tuple[bytes, bytes] | None:
+    """Returns the lowest and the highest id with this prefix of the lower-case hex form."""
+    try:
+        low = bytes.fromhex(prefix + "0" * (len(prefix) % 2))
+        high = bytes.fromhex(prefix.ljust(64, "f"))
+    except ValueError:
+        return None
+    return (low, high) if prefix == prefix.lower() else None

@@ -12,7 +12,7 @@ from nessie_cli import store as _package
 STORE_FORMAT = _package.STORE_FORMAT
 """The format version that this program writes.
 
-A newer store is refused, an older one is migrated when it is opened.
+A store of another format is refused.
 """
 
 

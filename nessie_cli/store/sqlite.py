@@ -25,9 +25,8 @@ from nessie_cli.errors import DamagedObject, NessieError, OutcomeUnknown, StoreU
 from nessie_cli.store.base import LEASE, Dump
 from nessie_cli.store.codec import unpack
 from nessie_cli.store.decision import DONE, Needs
-from nessie_cli.store.prefixes import after_prefix
+from nessie_cli.store.prefixes import after_prefix, hex_range
 from nessie_cli.store.records import (
-    STORE_FORMAT,
     Basis,
     DamagedId,
     Outcome,
@@ -39,7 +38,7 @@ from nessie_cli.store.records import (
     Write,
 )
 from nessie_cli.store.sqlite_commit import ObjectRow, apply, packed, present, put, state
-from nessie_cli.store.sqlite_errors import failure, is_damaged_page, reason
+from nessie_cli.store.sqlite_errors import failure, reason
 from nessie_cli.store.sqlite_lease import draw, give_back, leased, waiting
 from nessie_cli.store.sqlite_rows import (
     BASIS,
@@ -55,7 +54,7 @@ from nessie_cli.store.sqlite_rows import (
     request_of,
     settings_of,
 )
-from nessie_cli.store.sqlite_schema import MIGRATIONS, Migrations, create_file, open_session
+from nessie_cli.store.sqlite_schema import create_file, open_session
 from nessie_cli.store.sqlite_session import PATIENCE, Session, connect, file_of, registry
 
 if TYPE_CHECKING:
@@ -102,16 +101,14 @@ def open_sqlite(
     *,
     clock: Callable[[], float] = time.time,
     patience: float = PATIENCE,
-    format_: int = STORE_FORMAT,
-    migrations: Migrations = MIGRATIONS,
 ) -> SQLiteStore:
-    """Opens an existing store, after migrating an older format.
+    """Opens an existing store.
 
-    A writer waits at most `patience` seconds. Raises `StoreNotFound`, `UnsupportedFormat` (a newer
+    A writer waits at most `patience` seconds. Raises `StoreNotFound`, `UnsupportedFormat` (another
     format, or not a store), `StoreUnavailable`.
     """
     path = os.path.abspath(path)
-    return SQLiteStore(path, open_session(path, patience, format_, migrations), clock, patience)
+    return SQLiteStore(path, open_session(path, patience), clock, patience)
 
 
 def create_sqlite(
@@ -182,33 +179,35 @@ class SQLiteStore:
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """See `View`. Reads the ids of all objects with this prefix."""
-        try:
-            low, high = (
-                bytes.fromhex(prefix + "0" * (len(prefix) % 2)),
-                bytes.fromhex(prefix.ljust(64, "f")),
-            )
-        except ValueError:
-            return []
-        if prefix != prefix.lower():
+        if (ids := hex_range(prefix)) is None:
             return []
         sql = "SELECT id FROM objects WHERE id BETWEEN ? AND ? AND kind = ? ORDER BY id LIMIT ?"
-        return [id_ for (id_,) in self._rows(sql, (low, high, kind, limit))]
+        return [id_ for (id_,) in self._rows(sql, (*ids, kind, limit))]
 
     def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
         """See `View`."""
         return self._rows(_INDEXED, (entry, _LAST if before is None else before, limit))
 
     def verify_file(self) -> Iterator[str]:
-        """See `Store`: SQLite's integrity check, which also compares tables with their indexes."""
+        """See `Store`: SQLite's integrity check, and the chains of the reflog.
+
+        The check also compares tables with their indexes. Writers wait while the chains are read.
+        """
         for (line,) in self._rows("PRAGMA integrity_check", ()):
             if line != "ok":
                 yield f"store {self._path}: the file is damaged ({line}); restore it from a backup"
+        from nessie_cli.store.sqlite_chain import broken_chains
+
+        with self._session() as session, session as cursor:
+            yield from [f"store {self._path}: {line}" for line in broken_chains(cursor)]
 
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
         """See `Store`. Reads some hundred entries at a time."""
         last: tuple[bytes, int] = (b"", -_LAST)
         while rows := self._rows(_INDEX_AFTER, (*last, _SCAN)):
             yield from ((entry, id_) for entry, _, id_ in rows)
+            if rows[-1][:2] <= last:
+                raise self._failure(DamagedRow("table object_index is out of order"))
             last = rows[-1][:2]
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
@@ -220,6 +219,9 @@ class SQLiteStore:
         while rows is None or len(rows) == _SCAN:
             rows = self._rows(_SCAN_AFTER, (last, kind, _SCAN))
             for number, *fields in rows:
+                # A damaged tree of the file may be in no order: then the scan would not end.
+                if number <= last:
+                    raise self._failure(DamagedRow(f"table objects, row {number}: out of order"))
                 last = number
                 yield object_of(fields)
 
@@ -301,7 +303,7 @@ class SQLiteStore:
             if row[0] == 0:
                 version = row[1] or 0
             elif row[0] == 1:
-                reference = self._found(reference_of, row[1:5])
+                reference = self._found(reference_of, row[1:6])
             else:
                 request = self._found(request_of, row[1:])
         settings = self._settings
@@ -538,7 +540,7 @@ class SQLiteStore:
 
     def _translated(self, session: Session, error: Exception) -> NessieError:
         """Returns our error for one of SQLite's; `_CommitFailed` for a failed COMMIT."""
-        if session.committing and isinstance(error, apsw.IOError) and not is_damaged_page(error):
+        if session.committing and isinstance(error, apsw.IOError):
             return _CommitFailed(str(self._failure(error)))
         return self._failure(error)
 

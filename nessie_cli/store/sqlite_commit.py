@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from nessie_cli.store.codec import pack
+from nessie_cli.store.codec import entry_digest, pack
 from nessie_cli.store.decision import Decision, Needs
 from nessie_cli.store.records import Move, StoredObject, StoredReference
 from nessie_cli.store.sqlite_rows import REFERENCE, REQUEST, reference_of, request_of, with_check
@@ -37,12 +37,17 @@ _EXISTS = "SELECT 1 FROM objects WHERE id = ?"
 _FIND_REFERENCE = f"{REFERENCE} WHERE name = ?"
 _FIND_REQUEST = f"{REQUEST} WHERE id = ?"
 # The index by kind stays untouched when a reference only moves.
-_MOVE = "UPDATE refs SET target = ?2, check_sum = ?3 WHERE name = ?1"
-CREATE = "INSERT OR REPLACE INTO refs (name, kind, target, check_sum) VALUES (?, ?, ?, ?)"
+_MOVE = "UPDATE refs SET target = ?2, newest = ?3, check_sum = ?4 WHERE name = ?1"
+CREATE = (
+    "INSERT OR REPLACE INTO refs (name, kind, target, newest, check_sum) VALUES (?, ?, ?, ?, ?)"
+)
 _DELETE = "DELETE FROM refs WHERE name = ?"
 LOG = """INSERT INTO reflog
-(number, name, kind, before, after, time, who, operation, message, request_id, check_sum)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+(number, name, kind, before, after, time, who, operation, message, request_id, previous, digest)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_NEWEST = """SELECT coalesce((SELECT newest FROM refs WHERE name = ?1),
+(SELECT digest FROM reflog WHERE name = ?1 ORDER BY number DESC LIMIT 1),
+(SELECT digest FROM anchors WHERE name = ?1), x'')"""
 RECORD = (
     "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
 )
@@ -106,11 +111,11 @@ def apply(
     done = decided.done
     moves = [move for write in done for move in write.moves]
     if moves:
-        for name in dict.fromkeys(move.name for move in moves):
-            _move(cursor, name, before[name], decided.references[name])
-        cursor.executemany(
-            LOG, [log_row(number, move) for number, move in enumerate(moves, last_number + 1)]
-        )
+        names = dict.fromkeys(move.name for move in moves)
+        newest = {name: _newest(cursor, name) for name in names}
+        cursor.executemany(LOG, log_rows(last_number + 1, moves, newest))
+        for name in names:
+            _move(cursor, name, before[name], decided.references[name], newest[name])
     if requests := [one.request for one in done if one.records_request]:
         cursor.executemany(
             RECORD, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
@@ -127,30 +132,49 @@ def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:
     return reference_of(rows[0]) if rows else None
 
 
+def _newest(cursor: apsw.Cursor, name: str) -> bytes:
+    """Returns the digest of the newest entry of a reference; of one without entries, no bytes."""
+    rows: list[tuple[bytes]] = cursor.execute(_NEWEST, (name,)).fetchall()  # type: ignore[assignment]
+    return rows[0][0]
+
+
 def _move(
-    cursor: apsw.Cursor, name: str, before: StoredReference | None, after: StoredReference | None
+    cursor: apsw.Cursor,
+    name: str,
+    before: StoredReference | None,
+    after: StoredReference | None,
+    newest: bytes,
 ) -> None:
     if after is None:
         cursor.execute(_DELETE, (name,))
         return
-    row = with_check(name, after.kind, after.target)
+    row = with_check(name, after.kind, after.target, newest)
     if before is not None and before.kind == after.kind:
         cursor.execute(_MOVE, (name, *row[2:]))
     else:
         cursor.execute(CREATE, row)
 
 
-def log_row(number: int, move: Move) -> tuple[Any, ...]:
-    """Returns the row of a move."""
-    return with_check(
-        number,
-        move.name,
-        move.kind,
-        move.before,
-        move.after,
-        move.time,
-        move.who,
-        move.operation,
-        move.message,
-        move.request_id,
-    )
+def log_rows(first: int, moves: Sequence[Move], newest: dict[str, bytes]) -> list[tuple[Any, ...]]:
+    """Returns the rows of moves, numbered from `first`, each chained to the one before it.
+
+    `newest` has the digest of the newest entry of each reference, and is brought up to date.
+    """
+    rows = []
+    for number, move in enumerate(moves, first):
+        fields = (
+            number,
+            move.name,
+            move.kind,
+            move.before,
+            move.after,
+            move.time,
+            move.who,
+            move.operation,
+            move.message,
+            move.request_id,
+        )
+        previous = newest.get(move.name, b"")
+        newest[move.name] = digest = entry_digest(previous, *fields)
+        rows.append((*fields, previous, digest))
+    return rows

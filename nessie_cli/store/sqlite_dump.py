@@ -20,7 +20,7 @@ from nessie_cli.store.dump import (
     require_empty,
 )
 from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
-from nessie_cli.store.sqlite_commit import CREATE, LOG, RECORD, SET, log_row
+from nessie_cli.store.sqlite_commit import CREATE, LOG, RECORD, SET, log_rows
 from nessie_cli.store.sqlite_errors import failure
 from nessie_cli.store.sqlite_rows import (
     REFERENCE,
@@ -44,7 +44,12 @@ _COUNTS = """SELECT (SELECT count(*) FROM objects), (SELECT count(*) FROM refs),
 _OBJECTS = """SELECT number, CAST(id AS BLOB), kind, CAST(packed AS BLOB)
 FROM objects ORDER BY number"""
 _ENTRIES = "SELECT object, entry FROM object_index ORDER BY object"
-_CLEAR = ("DELETE FROM refs", "DELETE FROM reflog", "DELETE FROM requests")
+_CLEAR = (
+    "DELETE FROM refs",
+    "DELETE FROM reflog",
+    "DELETE FROM anchors",
+    "DELETE FROM requests",
+)
 _LAST = 2**63 - 1
 
 _PUT = "INSERT INTO objects (number, id, kind, written, packed) VALUES (?, ?, ?, ?, ?)"
@@ -147,13 +152,15 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
     for statement in _CLEAR:
         cursor.execute(statement)
     _load_settings(cursor, dump.settings(), version)
-    for references in batches(dump.references()):
-        cursor.executemany(CREATE, [with_check(r.name, r.kind, r.target) for r in references])
-        tally.add(len(references))
+    newest: dict[str, bytes] = {}
     for moves in batches(dump.moves()):
-        cursor.executemany(LOG, [log_row(n, move) for n, move in enumerate(moves, last_number + 1)])
+        cursor.executemany(LOG, log_rows(last_number + 1, moves, newest))
         last_number += len(moves)
         tally.add(len(moves))
+    for references in batches(dump.references()):
+        rows = [with_check(r.name, r.kind, r.target, newest.get(r.name, b"")) for r in references]
+        cursor.executemany(CREATE, rows)
+        tally.add(len(references))
     for requests in batches(dump.requests()):
         rows = [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
         cursor.executemany(RECORD, rows)

@@ -45,11 +45,6 @@ def failure(path: str, error: Exception) -> StoreUnavailable:
         return DamagedObject(
             f"store {path}: the file is damaged ({reason(error)}); restore it from a backup{hint}"
         )
-    if is_damaged_page(error):
-        return DamagedObject(
-            f"store {path}: the file is damaged (the checksum of a page is wrong); restore it"
-            " from a backup"
-        )
     if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
         # The file that readers and writers share is the first to lack space.
         return StoreUnavailable(
@@ -59,14 +54,6 @@ def failure(path: str, error: Exception) -> StoreUnavailable:
         if isinstance(error, kinds):
             return StoreUnavailable(f"store {path}: {meaning}")
     return StoreUnavailable(f"store {path}: {reason(error)}")
-
-
-def is_damaged_page(error: Exception) -> bool:
-    """Returns whether a page of the file fails its checksum."""
-    return (
-        isinstance(error, apsw.IOError)
-        and getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA
-    )
 
 
 def reason(error: Exception) -> str:

@@ -16,7 +16,7 @@ import apsw
 from nessie_cli.store.base import Reached
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
 from nessie_cli.store.sqlite_errors import failure
-from nessie_cli.store.sqlite_rows import REFLOG, DamagedRow, reflog_row_of
+from nessie_cli.store.sqlite_rows import REFLOG, DamagedRow, reflog_row_of, with_check
 from nessie_cli.store.sqlite_session import Session, connect
 
 _BATCH = 5_000  # rows per statement and per transaction
@@ -29,10 +29,11 @@ _MOVES_SINCE = f"{REFLOG} WHERE number > ? ORDER BY number DESC"
 # The highest number stays, so no number is used twice.
 _DELETE = """DELETE FROM objects WHERE id IN (SELECT value FROM carray(?)) AND written < ?
 AND number < (SELECT max(number) FROM objects) RETURNING length(packed)"""
-_OLD_MOVES = """SELECT number FROM reflog WHERE number > ? AND time < ? AND number <= ?
-AND number < (SELECT max(number) FROM reflog) AND NOT (message <> '' AND after IS NOT NULL
-AND number = (SELECT max(number) FROM reflog AS newer WHERE newer.name = reflog.name)) ORDER BY number LIMIT ?"""
+_MOVES = """SELECT number, name, digest, time < ? AND number <= ? AND NOT (message <> '' AND after IS NOT NULL
+AND number = (SELECT max(number) FROM reflog AS newer WHERE newer.name = reflog.name))
+FROM reflog WHERE number > ? AND number < (SELECT max(number) FROM reflog) ORDER BY number LIMIT ?"""
 _DELETE_MOVES = "DELETE FROM reflog WHERE number = ?"
+_ANCHOR = "INSERT OR REPLACE INTO anchors (name, digest, check_sum) VALUES (?, ?, ?)"
 _OLD_REQUESTS = "SELECT id FROM requests WHERE id > ? AND time < ? ORDER BY id LIMIT ?"
 _DELETE_REQUESTS = "DELETE FROM requests WHERE id = ?"
 _DEAD_ENTRIES = """SELECT entry, object FROM object_index WHERE (entry, object) > (?, ?)
@@ -104,24 +105,37 @@ class SQLiteMaintenance:
         self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False
     ) -> Expired:
         """See `Maintenance`."""
-        moves = self._expire(
-            _OLD_MOVES, -1, (moves_before, last_move), None if dry_run else _DELETE_MOVES
-        )
-        requests = self._expire(
-            _OLD_REQUESTS, "", (requests_before,), None if dry_run else _DELETE_REQUESTS
-        )
+        moves = self._expire_moves(moves_before, last_move, dry_run=dry_run)
+        last, requests = "", 0
+        while rows := self._rows(_OLD_REQUESTS, (last, requests_before, _BATCH)):
+            last = rows[-1][0]
+            requests += len(rows)
+            if not dry_run:
+                with self._transaction() as cursor:
+                    cursor.executemany(_DELETE_REQUESTS, rows)
         return Expired(moves, requests)
 
-    def _expire(
-        self, find: str, last: int | str, limits: tuple[int, ...], delete: str | None
-    ) -> int:
-        count = 0
-        while found := self._rows(find, (last, *limits, _BATCH)):
-            last = found[-1][0]
-            count += len(found)
-            if delete is not None:
+    def _expire_moves(self, before: int, last_move: int, *, dry_run: bool) -> int:
+        """Deletes the oldest entries of each reference, and anchors the chain of the others.
+
+        An entry stays if an older one of its reference stays.
+        """
+        kept: set[str] = set()
+        last, count = -1, 0
+        while rows := self._rows(_MOVES, (before, last_move, last, _BATCH)):
+            last = rows[-1][0]
+            expired = []
+            for number, name, digest, is_old in rows:
+                if is_old and name not in kept:
+                    expired.append((number, name, digest))
+                else:
+                    kept.add(name)
+            count += len(expired)
+            if expired and not dry_run:
+                anchors = {name: digest for _, name, digest in expired}
                 with self._transaction() as cursor:
-                    cursor.executemany(delete, found)
+                    cursor.executemany(_DELETE_MOVES, [row[:1] for row in expired])
+                    cursor.executemany(_ANCHOR, [with_check(*one) for one in anchors.items()])
         return count
 
     def compact(self, *, full: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from nessie_cli.store.codec import row_check, unpack
+from nessie_cli.store.codec import entry_digest, row_check, unpack
 from nessie_cli.store.records import (
     DamagedId,
     Move,
@@ -18,13 +18,13 @@ from nessie_cli.store.records import (
 
 Row = tuple[Any, ...]
 
-REFERENCE = "SELECT name, kind, target, check_sum FROM refs"
-REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id, check_sum
-FROM reflog"""
+REFERENCE = "SELECT name, kind, target, newest, check_sum FROM refs"
+REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id,
+previous, digest FROM reflog"""
 SETTINGS = "SELECT name, value, version, check_sum FROM settings"
 REQUEST = "SELECT id, caller, digest, result, time, check_sum FROM requests"
 BASIS = """SELECT 0, max(version), NULL, NULL, NULL, NULL, NULL FROM settings
-UNION ALL SELECT 1, name, kind, target, check_sum, NULL, NULL FROM refs WHERE name = ?
+UNION ALL SELECT 1, name, kind, target, newest, check_sum, NULL FROM refs WHERE name = ?
 UNION ALL SELECT 2, id, caller, digest, result, time, check_sum FROM requests WHERE id = ?"""
 """The settings version, a reference and a request, in one statement."""
 
@@ -36,13 +36,25 @@ class DamagedRow(Exception):
 def reference_of(row: Row) -> StoredReference:
     """Returns the value of a row of `REFERENCE`."""
     _check("refs", row, row[0])
-    return StoredReference(*row[:-1])
+    return StoredReference(*row[:3])
 
 
 def reflog_row_of(row: Row) -> ReflogRow:
     """Returns the value of a row of `REFLOG`."""
-    _check("reflog", row, row[0])
-    return ReflogRow(row[0], Move(*row[1:-1]))
+    *fields, previous, digest = row
+    try:
+        valid = entry_digest(previous, *fields) == digest
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        raise DamagedRow(f"table reflog, row {row[0]!r}: its checksum is wrong")
+    return ReflogRow(row[0], Move(*fields[1:]))
+
+
+def anchor_of(row: Row) -> tuple[str, bytes]:
+    """Returns the name of a reference and the digest of its last expired entry."""
+    _check("anchors", row, row[0])
+    return row[0], row[1]
 
 
 def request_of(row: Row) -> Request:
@@ -69,6 +81,12 @@ def settings_of(rows: Iterable[Row]) -> Settings:
 def with_check(*fields: str | bytes | int | None) -> Row:
     """Returns the fields of a row followed by their checksum."""
     return (*fields, row_check(*fields))
+
+
+def checked_row(table: str, row: Row) -> Row:
+    """Returns the fields of a row without its checksum, after verifying it."""
+    _check(table, row, row[0])
+    return row[:-1]
 
 
 def _check(table: str, row: Row, name: object) -> None:

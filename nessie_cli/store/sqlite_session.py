@@ -20,7 +20,6 @@ import apsw
 
 from nessie_cli.errors import StoreNotFound, StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.sqlite_errors import failure
-from nessie_cli.store.sqlite_pages import VFS, load_page_checks
 
 PATIENCE = 30.0
 """The default for the seconds that a writer waits for other writers."""
@@ -132,11 +131,8 @@ def connect(path: str, patience: float) -> Session:
             f"store {path}: this process was forked inside a transaction of it; fork outside, or"
             " start a new process"
         )
-    load_page_checks()
     try:
-        return _set_up(
-            apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=VFS), file, patience
-        )
+        return _set_up(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE), file, patience)
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
         return _connect_unchanging(path, file, error)
     except apsw.NotADBError as error:
@@ -172,9 +168,7 @@ def _connect_unchanging(path: str, file: tuple[int, int], error: apsw.Error) -> 
 
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
-        return _set_up(
-            apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags, vfs=VFS), file, 0
-        )
+        return _set_up(apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags), file, 0)
     except apsw.Error as again:
         raise failure(path, again) from again
 

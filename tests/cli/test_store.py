@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.postgres_server import new_url
+from tests.store.raw import raw
 
 
 def test_a_backup_is_a_store(nessie, catalog) -> None:
@@ -15,6 +16,31 @@ def test_a_backup_is_a_store(nessie, catalog) -> None:
     assert nessie("--store", "lake.backup", "fsck").code == 0
     catalog.create("main", "db.later")
     assert nessie("--store", "lake.backup", "log").lines != nessie("log").lines
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+def test_a_store_that_lacks_an_object_is_neither_backed_up_nor_loaded(
+    nessie, catalog, tmp_path: Path, kind: int
+) -> None:
+    assert nessie("store", "backup", "lake.backup").code == 0
+    for file in (tmp_path / ".nessie" / "store.sqlite", tmp_path / "lake.backup"):
+        with raw(file) as connection:
+            connection.execute(
+                "DELETE FROM objects WHERE number ="
+                " (SELECT max(number) FROM objects WHERE kind = ?)",
+                (kind,),
+            )
+    files = sorted(
+        path.name for path in tmp_path.iterdir() if not path.name.endswith(("-wal", "-shm"))
+    )
+    backup = nessie("store", "backup", "new.backup", "--json")
+    load = nessie("--store", "new.sqlite", "store", "load", "lake.backup", "--json")
+    for ran in (backup, load):
+        assert (ran.code, ran.error["errorCode"]) == (7, "DAMAGED_OBJECT")
+    assert (
+        sorted(path.name for path in tmp_path.iterdir() if not path.name.endswith(("-wal", "-shm")))
+        == files
+    )
 
 
 def test_the_document_counts_what_was_copied(nessie, catalog, tmp_path: Path) -> None:

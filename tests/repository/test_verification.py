@@ -153,7 +153,7 @@ def test_references_must_match_the_reflog(store, statement, message):
 def test_a_reference_after_its_deletion_in_the_reflog_is_reported(store):
     sql(
         store,
-        "INSERT INTO refs SELECT 'gone', kind, target, check_sum FROM refs WHERE name = 'main'",
+        "INSERT INTO refs SELECT 'gone', kind, target, newest, check_sum FROM refs WHERE name = 'main'",
     )
     with pytest.raises(DamagedObject):
         verified(store)

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPException
 from itertools import cycle
 from pathlib import Path
@@ -17,12 +18,14 @@ import pytest
 from nessie_cli import CommitMeta, create
 from nessie_cli.model import ReferenceType
 from nessie_cli.repository.base import Repository
+from nessie_cli.server.runtime.connections import GRACE
 from tests.repository.vocabulary import put, table
 from tests.server.client import EMPTY, Answer, Client
 from tests.server.client import put as put_json
 from tests.server.processes import PATIENCE, started
 from tests.server.serving import serving
-from tests.store.postgres_server import new_url
+from tests.store.postgres_server import new_url, shared_server
+from tests.store.test_postgres_silent import stopped
 
 READERS = 6
 ROUNDS = 2
@@ -140,3 +143,28 @@ def test_closing_the_repository_of_a_busy_server(
     log = "".join(capfd.readouterr())
     assert "Traceback" not in log
     assert "apsw" not in log
+
+
+def test_a_silent_database_does_not_keep_the_server_alive() -> None:
+    """A commit waits for a stopped process of PostgreSQL when the server receives SIGTERM."""
+    with new_url() as url:
+        create(url).close()
+        with started("--store", url + "&application_name=silent") as (process, address):
+            client = Client(address, PATIENCE)
+            assert client.commit("main", EMPTY, put_json("a")).status == 200
+            with stopped(shared_server(), "silent"):
+                writer = threading.Thread(target=_commit_and_hang_up, args=(address,), daemon=True)
+                writer.start()
+                time.sleep(0.5)
+                process.send_signal(signal.SIGTERM)
+                begin = time.monotonic()
+                assert process.wait(60) == 0
+                assert time.monotonic() - begin < GRACE + 20
+            writer.join(PATIENCE)
+            assert process.stderr is not None
+            assert "Traceback" not in process.stderr.read()
+
+
+def _commit_and_hang_up(address: str) -> None:
+    with suppress(OSError, HTTPException):
+        Client(address, PATIENCE).commit("main", EMPTY, put_json("b"))

@@ -1,7 +1,4 @@
-"""Direct SQLite access to a store file, to change it without the store.
-
-The checksums of its pages remain valid.
-"""
+"""Direct SQLite access to a store file, to change it without the store."""
 
 from __future__ import annotations
 
@@ -11,13 +8,10 @@ from pathlib import Path
 
 import apsw
 
-from nessie_cli.store.sqlite_pages import VFS, load_page_checks
-
 
 @contextmanager
 def raw(path: str | Path) -> Iterator[apsw.Connection]:
-    load_page_checks()
-    connection = apsw.Connection(str(path), vfs=VFS)
+    connection = apsw.Connection(str(path))
     try:
         yield connection
     finally:

@@ -411,7 +411,8 @@ def test_a_damaged_row_stops_a_backup(places: Places, table: str) -> None:
     url, file = places.url("sqlite"), places.file()
     make(url)
     with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as connection:
-        connection.execute(f"UPDATE {table} SET check_sum = check_sum + 1")
+        column = "digest" if table == "reflog" else "check_sum"
+        connection.execute(f"UPDATE {table} SET {column} = CAST({column} || '1' AS BLOB)")
     with pytest.raises(DamagedObject, match=table):
         back_up(url, file)
     assert not Path(file).exists()

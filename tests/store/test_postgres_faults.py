@@ -89,11 +89,11 @@ def waiting(server: PostgresServer) -> list[int]:
 
 
 class Proxy:
-    """Forwards bytes, except in two modes.
+    """Forwards bytes, except in three modes.
 
     `hold_requests`: bytes from clients are held back until `release`. `drop_answers`: the next
     bytes that the server sends to a client that has sent a commit are lost, and the connection is
-    cut.
+    cut. `swallow`: bytes from clients are lost, and connections stay open.
     """
 
     def __init__(self, port: int) -> None:
@@ -102,6 +102,7 @@ class Proxy:
         self.port = int(self._listener.getsockname()[1])
         self.drop_answers = False
         self.hold_requests = False
+        self.swallow = False
         self.held: list[tuple[socket.socket, bytes]] = []
         self.refuse = False
         self._open: list[socket.socket] = []
@@ -122,6 +123,8 @@ class Proxy:
     def _requests(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
             while data := client.recv(1 << 20):
+                if self.swallow:
+                    continue
                 if self.hold_requests:
                     self.held.append((server, data))
                     _cut(client)

@@ -260,51 +260,17 @@ def test_a_newer_format_is_refused(postgres_url: str, server: PostgresServer) ->
         connection.execute(f"UPDATE {schema_of(postgres_url)}.store SET format = 99")
     with pytest.raises(
         UnsupportedFormat,
-        match=f"format 99; this program supports formats up to {STORE_FORMAT}. Hint: upgrade",
+        match=f"format 99; this program supports format {STORE_FORMAT}. Hint: upgrade",
     ):
         open_postgres(postgres_url)
 
 
-def test_an_older_format_is_migrated_once_in_one_transaction(postgres_url: str) -> None:
-    store = create_postgres(postgres_url)
-    write(store, create("main"))
-    ran: list[int] = []
-
-    def step(number: int, fail: bool = False):
-        def migrate(connection) -> None:
-            ran.append(number)
-            connection.execute(f"CREATE TABLE added_{number} ()")
-            if fail:
-                connection.execute("SELECT 1 / 0")
-
-        return migrate
-
-    newer = STORE_FORMAT + 2
-    failing = {STORE_FORMAT: step(1), STORE_FORMAT + 1: step(2, fail=True)}
-    with pytest.raises(StoreUnavailable, match="division by zero"):
-        open_postgres(postgres_url, format_=newer, migrations=failing)
-    with pytest.raises(UnsupportedFormat, match="unknown format"):
-        open_postgres(postgres_url, format_=newer, migrations={})
-    open_postgres(postgres_url).close()
-    working = {STORE_FORMAT: step(1), STORE_FORMAT + 1: step(2)}
-    migrated = open_postgres(postgres_url, format_=newer, migrations=working)
-    assert len(migrated.references()) == 1
-    migrated.close()
-    open_postgres(postgres_url, format_=newer, migrations=working).close()
-    assert ran == [1, 2, 1, 2]
-    with pytest.raises(UnsupportedFormat, match="upgrade"):
-        open_postgres(postgres_url)
-    store.close()
-
-
-def test_without_migration_an_older_format_is_refused_unchanged(
-    postgres_url: str, server: PostgresServer
-) -> None:
+def test_an_older_format_is_refused_unchanged(postgres_url: str, server: PostgresServer) -> None:
     create_postgres(postgres_url).close()
     with server.connect() as connection:
         connection.execute(f"UPDATE {schema_of(postgres_url)}.store SET format = 2")
     with pytest.raises(UnsupportedFormat, match="format 2"):
-        open_store(postgres_url, migrate=False)
+        open_store(postgres_url)
     with server.connect() as connection:
         query = f"SELECT format FROM {schema_of(postgres_url)}.store"
         assert connection.execute(query).fetchall() == [(2,)]

@@ -148,7 +148,12 @@ def rows_of_every_table(store: SQLiteStore) -> list[Callable[[], object]]:
 
 
 COLUMNS = {
-    "refs": {"kind": "'TAG'", "target": "x'00'", "check_sum": "check_sum + 1"},
+    "refs": {
+        "kind": "'TAG'",
+        "target": "x'00'",
+        "newest": "x'00'",
+        "check_sum": "check_sum + 1",
+    },
     "reflog": {
         "kind": "'TAG'",
         "before": "NULL",
@@ -158,7 +163,8 @@ COLUMNS = {
         "operation": "'merge'",
         "message": "'x'",
         "request_id": "'x'",
-        "check_sum": "check_sum + 1",
+        "previous": "x'00'",
+        "digest": "x'00'",
         "number": "number + 7",
     },
     "settings": {"value": "'2'", "version": "version + 1", "check_sum": "check_sum + 1"},

@@ -19,7 +19,7 @@ from nessie_cli.errors import (
 )
 from nessie_cli.store.records import STORE_FORMAT, Done
 from nessie_cli.store.sqlite import create_sqlite, open_sqlite
-from tests.store.samples import commit, create, id_of, write
+from tests.store.samples import commit, create, write
 
 
 def change(path: str, sql: str) -> None:
@@ -133,85 +133,26 @@ def test_a_store_that_loses_a_table_is_damaged(filled: str) -> None:
 def test_a_newer_format_is_refused(filled: str) -> None:
     change(filled, f"PRAGMA user_version = {STORE_FORMAT + 6}")
     before = Path(filled).read_bytes()
-    expected = rf"store\.sqlite has format {STORE_FORMAT + 6}; this program supports formats up to {STORE_FORMAT}. Hint: upgrade nessie-cli"
+    expected = rf"store\.sqlite has format {STORE_FORMAT + 6}; this program supports format {STORE_FORMAT}. Hint: upgrade nessie-cli"
     for make in (open_sqlite, create_sqlite):
         with pytest.raises(UnsupportedFormat, match=expected):
             make(filled)
     assert Path(filled).read_bytes() == before
 
 
-def add_column(cursor: apsw.Cursor) -> None:
-    cursor.execute("ALTER TABLE refs ADD COLUMN note TEXT NOT NULL DEFAULT ''")
-
-
-def fill_column(cursor: apsw.Cursor) -> None:
-    cursor.execute("UPDATE refs SET note = 'made from an older format'")
-
-
-def fail(_: apsw.Cursor) -> None:
-    raise ZeroDivisionError
-
-
-def notes(path: str) -> list[str]:
-    connection = apsw.Connection(path)
-    try:
-        return [note for (note,) in connection.execute("SELECT note FROM refs")]
-    finally:
-        connection.close()
-
-
-def test_an_older_format_is_migrated_step_by_step_and_keeps_everything(filled: str) -> None:
-    store = open_sqlite(
-        filled,
-        format_=STORE_FORMAT + 2,
-        migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fill_column},
-    )
-    assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
-    assert len(list(store.scan())) == 3
-    assert len(store.reflog()) == 2
-    assert write(store, commit("main", "1", "2")) == Done()
-    store.close()
-    assert notes(filled) == ["made from an older format"]
-    with pytest.raises(UnsupportedFormat, match="upgrade nessie-cli"):
-        open_sqlite(filled)
-
-
-def test_a_migration_that_fails_changes_nothing(filled: str) -> None:
-    with pytest.raises(ZeroDivisionError):
-        open_sqlite(
-            filled,
-            format_=STORE_FORMAT + 2,
-            migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fail},
-        )
-    store = open_sqlite(filled)
-    assert write(store, commit("main", "1", "2")) == Done()
-    store.close()
-    with pytest.raises(apsw.SQLError):
-        notes(filled)
-
-
-def test_a_store_can_be_migrated_concurrently(filled: str) -> None:
-    """Adding the column twice would fail."""
-
-    def migrate(_: int) -> None:
-        open_sqlite(
-            filled,
-            format_=STORE_FORMAT + 2,
-            migrations={STORE_FORMAT: add_column, STORE_FORMAT + 1: fill_column},
-        ).close()
-
-    with ThreadPoolExecutor(6) as pool:
-        list(pool.map(migrate, range(6)))
-    assert notes(filled) == ["made from an older format"]
-
-
 def test_an_unknown_format_is_refused(filled: str) -> None:
-    for found in (0, -3):
-        change(filled, f"PRAGMA user_version = {found}")
+    for number in (-3, 0, 1, 2):
+        change(filled, f"PRAGMA user_version = {number}")
         with pytest.raises(
-            UnsupportedFormat, match=f"has the unknown format {found}; restore it from a backup"
+            UnsupportedFormat, match=f"has format {number}, which no program supports any more"
         ):
             open_sqlite(filled)
+
+
+def test_format_3_is_refused_with_the_command_that_copies_it(filled: str) -> None:
+    change(filled, "PRAGMA user_version = 3")
+    with pytest.raises(UnsupportedFormat, match=f"nessie store load {filled} "):
+        open_sqlite(filled)
 
 
 def test_a_log_file_of_another_store_is_reported(filled: str, tmp_path: Path) -> None:

@@ -1,47 +1,73 @@
-"""A store file of each released format can still be read.
+"""A store file of an older format can be loaded into a new store.
 
 The files in `golden/` are never rewritten.
 """
 
+from contextlib import closing
 from gzip import decompress
 from pathlib import Path
 
+import apsw
 import pytest
 
-from nessie_cli.store.records import STORE_FORMAT, Done, StoredReference
-from nessie_cli.store.sqlite import open_sqlite
+from nessie_cli.errors import DamagedObject, UnsupportedFormat
+from nessie_cli.store.backup import load_backup
+from nessie_cli.store.opening import open_store
+from nessie_cli.store.records import Done, StoredReference
 from tests.store.samples import COMMIT, NODE, VALUE, a_move, an_object, commit, id_of, write
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent / "golden" / "format_3.sqlite.gz"
 
 
-@pytest.mark.parametrize("format_", range(1, STORE_FORMAT + 1))
-def test_a_store_of_every_released_format_is_read_and_written(tmp_path: Path, format_: int) -> None:
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
     path = tmp_path / "old.sqlite"
-    path.write_bytes(decompress((GOLDEN / f"format_{format_}.sqlite.gz").read_bytes()))
-    store = open_sqlite(str(path))
-    objects = [
-        an_object("root", COMMIT, 300),
-        *commit("main", "root", "next").objects,
-        an_object("empty", VALUE, 0),
-        an_object("long", VALUE, 70_000),
-    ]
-    assert {o.id: o for o in store.scan()} == {o.id: o for o in objects}
-    assert store.get([o.id for o in objects]) == {o.id: o.data for o in objects}
-    assert store.find_ids(NODE, "", 9) == [id_of("node next")]
-    assert store.references() == [
-        StoredReference("main", "BRANCH", id_of("next")),
-        StoredReference("v1", "TAG", id_of("next")),
-    ]
-    moves = [
-        a_move("main", None, "root", message="made"),
-        a_move("main", "root", "next", request_id="request 7"),
-        a_move("v1", None, "next", kind="TAG"),
-    ]
-    assert [row.move for row in reversed(store.reflog())] == moves
-    request = store.request("request 7")
-    assert request is not None
-    assert (request.caller, request.time) == (moves[1].who, moves[1].time)
-    assert store.settings().values == {".default-branch": "main"}
-    assert write(store, commit("main", "next", "after")) == Done()
-    store.close()
+    path.write_bytes(decompress(GOLDEN.read_bytes()))
+    return path
+
+
+def test_a_store_of_format_3_is_loaded_into_a_new_one(old: Path, tmp_path: Path) -> None:
+    before = old.read_bytes()
+    url = str(tmp_path / "new.sqlite")
+    counts = load_backup(str(old), url)
+    assert (counts.references, counts.moves) == (2, 3)
+    assert old.read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"old.sqlite", "new.sqlite"}
+    with pytest.raises(UnsupportedFormat, match="nessie store load"):
+        open_store(str(old))
+    with closing(open_store(url)) as store:
+        objects = [
+            an_object("root", COMMIT, 300),
+            *commit("main", "root", "next").objects,
+            an_object("empty", VALUE, 0),
+            an_object("long", VALUE, 70_000),
+        ]
+        assert {o.id: o for o in store.scan()} == {o.id: o for o in objects}
+        assert store.get([o.id for o in objects]) == {o.id: o.data for o in objects}
+        assert store.find_ids(NODE, "", 9) == [id_of("node next")]
+        assert store.references() == [
+            StoredReference("main", "BRANCH", id_of("next")),
+            StoredReference("v1", "TAG", id_of("next")),
+        ]
+        moves = [
+            a_move("main", None, "root", message="made"),
+            a_move("main", "root", "next", request_id="request 7"),
+            a_move("v1", None, "next", kind="TAG"),
+        ]
+        assert [row.move for row in reversed(store.reflog())] == moves
+        request = store.request("request 7")
+        assert request is not None
+        assert (request.caller, request.time) == (moves[1].who, moves[1].time)
+        assert store.settings().values == {".default-branch": "main"}
+        assert list(store.verify_file()) == []
+        assert write(store, commit("main", "next", "after")) == Done()
+        assert list(store.verify_file()) == []
+
+
+def test_a_damaged_store_of_format_3_is_not_loaded(old: Path, tmp_path: Path) -> None:
+    with closing(apsw.Connection(str(old))) as connection:
+        connection.execute("UPDATE reflog SET who = 'nobody' WHERE number = 2")
+    url = str(tmp_path / "new.sqlite")
+    with pytest.raises(DamagedObject, match="table reflog, row 2"):
+        load_backup(str(old), url)
+    assert [path.name for path in tmp_path.iterdir()] == ["old.sqlite"]

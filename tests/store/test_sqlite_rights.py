@@ -11,8 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from nessie_cli.errors import StoreUnavailable, UnsupportedFormat
-from nessie_cli.store.records import STORE_FORMAT
+from nessie_cli.errors import StoreUnavailable
 from nessie_cli.store.sqlite import SQLiteStore, create_sqlite, open_sqlite
 from tests.store.samples import an_object, commit, create, delete, id_of, write
 
@@ -124,20 +123,6 @@ def test_an_unreadable_store_is_reported(shared: Path) -> None:
         StoreUnavailable, match=r"store\.sqlite(: it)? cannot be (read|opened); check .*permissions"
     ):
         open_sqlite(str(shared / "store.sqlite"))
-
-
-def test_a_read_only_store_of_an_older_format_is_reported(shared: Path) -> None:
-    as_owner(lambda: (shared / "store.sqlite").chmod(0o444))
-    as_owner(lambda: shared.chmod(0o555))
-    with pytest.raises(
-        UnsupportedFormat,
-        match=f"has the older format {STORE_FORMAT} and cannot be migrated to {STORE_FORMAT + 1}, it is read-only",
-    ):
-        open_sqlite(
-            str(shared / "store.sqlite"),
-            format_=STORE_FORMAT + 1,
-            migrations={STORE_FORMAT: add_column},
-        )
 
 
 def test_no_store_is_created_in_a_read_only_folder(shared: Path) -> None:

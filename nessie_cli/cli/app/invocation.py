@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 class Invocation:
     """The context of one command line. Everything is opened or read on first use."""
 
-    def __init__(self, argv: Sequence[str], *, migrate: bool = True) -> None:
+    def __init__(self, argv: Sequence[str]) -> None:
         self.argv = tuple(argv)
-        self._migrate = migrate
         self.options = GlobalOptions()
         self._repository: Repository | None = None
         self._hooks: Hooks | None = None
@@ -93,7 +92,6 @@ class Invocation:
                     access=self.access(url),
                     fact_cache=FactFiles(url),
                     progress=report,
-                    migrate=self._migrate,
                 )
             self._repository = self._watched(self._hooked(repository))
         return self._repository

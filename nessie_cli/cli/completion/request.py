@@ -30,8 +30,7 @@ def request_of_kind(kind: Kind, words: Sequence[str]) -> Request:
 
     Reads only options that affect where candidates are looked up.
     """
-    # Completion must not change anything, so it does not migrate the store.
-    app = Invocation((), migrate=False)
+    app = Invocation(())
     app.options.quiet = True
     revision = None
     before, last = words[:-1], words[-1] if words else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -18,6 +19,8 @@ from nessie_cli.server.failures import ClientGone, Unavailable
 T = TypeVar("T")
 BUSY = "Too many requests are waiting; come again later"
 """The message when too many requests wait."""
+CLOSING = 2.0
+"""Seconds that a thread that still waits for its database delays the end of the server."""
 Waiter = asyncio.Future[Any] | Future[Any]
 """The future of the event loop or of a thread."""
 Outcome = tuple[Waiter, Any, Exception | None]
@@ -73,11 +76,15 @@ class ThreadPool:
         return future
 
     def close(self) -> None:
-        """Finishes the waiting functions and ends the threads."""
+        """Finishes the waiting functions and ends the threads.
+
+        A thread that waits for its database for more than `CLOSING` seconds is left behind.
+        """
         for _ in self._threads:
             self._queue.put(None)
+        deadline = time.monotonic() + CLOSING
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _run(self) -> None:
         while (job := self._queue.get()) is not None:

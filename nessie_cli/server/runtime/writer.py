@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.writing import Lease, Planned
 from nessie_cli.server.failures import Unavailable
-from nessie_cli.server.runtime.thread_pool import Outcome, Waiter, deliver
+from nessie_cli.server.runtime.thread_pool import CLOSING, Outcome, Waiter, deliver
 
 MOST_TOGETHER = 64
 """The most writes in one transaction, which bounds the time until each is durable."""
@@ -84,9 +84,9 @@ class Writer:
         self._queue.put(waiting)
 
     def close(self) -> None:
-        """Writes what is queued, and ends the thread."""
+        """Writes what is queued, and ends the thread. See `ThreadPool.close`."""
         self._queue.put(None)
-        self._thread.join()
+        self._thread.join(CLOSING)
 
     def _run(self) -> None:
         # Each round is a function, so that nothing of it stays in memory while the thread waits.

@@ -47,6 +47,7 @@ _OBJECTS = sql.SQL(
 def open_dump(pool: Pool) -> Iterator[Dump]:
     """Opens the dump of a store, on a connection of its own that closing the store leaves open."""
     with closing(pool.connect()) as connection:
+        connection.longest_wait = None  # sorting a large table takes long
         dump = PostgresDump(pool.location.url, connection)
         try:
             yield dump

@@ -43,7 +43,10 @@ def load(pool: Pool, dump: Dump, now: int, progress: Progress | None) -> None:
     """See `Store.load`."""
     url, transaction = pool.location.url, ""
     try:
-        with pool.connection(writing=True) as connection, connection.transaction():
+        with (
+            pool.connection(writing=True, bounded=False) as connection,
+            connection.transaction(),
+        ):
             _write(connection, url, dump, now, progress)
             [[transaction]] = connection.execute("SELECT pg_current_xact_id()::text").fetchall()
     except (psycopg.Error, UnicodeEncodeError) as error:

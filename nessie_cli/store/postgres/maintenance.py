@@ -141,7 +141,7 @@ class PostgresMaintenance:
         )
 
     def _write(self, act: Callable[[Connection], T]) -> T:
-        with self._pool.connection(writing=True) as connection:
+        with self._pool.connection(writing=True, bounded=False) as connection:
             try:
                 return act(connection)
             except psycopg.Error as error:

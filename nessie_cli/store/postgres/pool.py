@@ -13,22 +13,24 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import psycopg
 from psycopg import pq
 
 from nessie_cli.errors import StoreUnavailable
+from nessie_cli.store.postgres.connection import BoundedConnection
 from nessie_cli.store.postgres.errors import failure
 from nessie_cli.store.postgres.location import Location
 from nessie_cli.store.postgres.parameters import register
 
 PATIENCE = 30.0
-"""The default for the seconds that a call waits for a connection or a lock."""
+"""The default for the seconds that a call waits for a connection, a lock, or an answer."""
 
-Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
+Connection: TypeAlias = BoundedConnection
 
 _CLOSING = 5.0  # seconds that `close` waits for calls that are under way
+_LOCK_SHARE = 0.9  # of the patience: the server reports a lock before the client gives up
 
 # Look-ups by index stay look-ups by index, whatever the statistics of a young table say. A database
 # may have other defaults for isolation and durability; a stronger `synchronous_commit` is kept.
@@ -62,8 +64,10 @@ class Pool:
     def _reset(self) -> None:
         self._changed = threading.Condition()
         self._idle: list[Connection] = []
+        self._open: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._busy = 0
         self._writing = 0
+        self._gave_up = False
         self._close_idle = weakref.finalize(self, _close_all, self._idle, os.getpid())
 
     def connect(self) -> Connection:
@@ -72,16 +76,17 @@ class Pool:
             raise self._closed_error()
         url = self.location.url
         try:
-            connection = psycopg.connect(
+            connection = Connection.connect(
                 **self.location.connection,  # type: ignore[arg-type]
                 autocommit=True,
                 client_encoding="UTF8",
             )
         except (psycopg.Error, OSError) as error:
             raise failure(url, error) from error
+        connection.longest_wait = self.patience
         try:
             register(connection)
-            patience = f"{int(self.patience * 1000)}ms"
+            patience = f"{int(self.patience * _LOCK_SHARE * 1000)}ms"
             connection.execute(_SETUP, (self.location.schema, patience), prepare=False)
         except psycopg.Error as error:
             connection.close()
@@ -91,15 +96,22 @@ class Pool:
             raise
         with self._changed:
             self.opened += 1
+            self._open.add(connection)
+            # `close` may have missed a connection that was just opened.
+            connection.abandoned = self._gave_up
         return connection
 
     @contextmanager
-    def connection(self, *, writing: bool = False) -> Iterator[Connection]:
-        """Lends a connection that is in no transaction."""
+    def connection(self, *, writing: bool = False, bounded: bool = True) -> Iterator[Connection]:
+        """Lends a connection that is in no transaction.
+
+        Unless `bounded`, its statements may take as long as they need.
+        """
         self._enter(writing)
         process, connection = os.getpid(), None
         try:
             connection = self._take()
+            connection.longest_wait = self.patience if bounded else None
             yield connection
         finally:
             if os.getpid() == process:
@@ -112,6 +124,7 @@ class Pool:
     def extra_connection(self) -> Iterator[Connection]:
         """Lends a connection outside of the limit."""
         process, connection = os.getpid(), self._take()
+        connection.longest_wait = self.patience
         try:
             yield connection
         finally:
@@ -167,7 +180,10 @@ class Pool:
         connection.close()
 
     def close(self) -> None:
-        """Closes idle connections and waits a little for the others, which their users close."""
+        """Closes idle connections and waits a little for the others, which their users close.
+
+        Then calls that still wait for the server end with an error.
+        """
         with self._changed:
             self.closed = True
             self._changed.notify_all()
@@ -177,6 +193,9 @@ class Pool:
         deadline = time.monotonic() + _CLOSING
         with self._changed:
             self._changed.wait_for(lambda: not self._busy, deadline - time.monotonic())
+            self._gave_up = True
+            for connection in self._open:
+                connection.abandoned = True
 
     def _closed_error(self) -> StoreUnavailable:
         return StoreUnavailable(f"store {self.location.url} has been closed; open it again")

@@ -68,16 +68,6 @@ def a_reflog_row(row: Sequence[Any]) -> ReflogRow:
     return ReflogRow(row[0], Move(*row[1:]))
 
 
-def hex_range(prefix: str) -> tuple[bytes, bytes] | None:
-    """Returns the lowest and the highest id with this prefix of the lower-case hex form."""
-    try:
-        low = bytes.fromhex(prefix + "0" * (len(prefix) % 2))
-        high = bytes.fromhex(prefix.ljust(64, "f"))
-    except ValueError:
-        return None
-    return (low, high) if prefix == prefix.lower() else None
-
-
 def is_storable(*texts: str) -> bool:
     """Returns whether PostgreSQL can store texts: a NUL and half a surrogate pair it cannot."""
     try:

@@ -1,8 +1,7 @@
-"""The schema of a store: how one is created, and how one of an older format is migrated."""
+"""The schema of a store: how one is created and opened."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psycopg
@@ -12,19 +11,6 @@ from nessie_cli.errors import StoreNotFound, UnsupportedFormat
 from nessie_cli.store.postgres.location import Location
 from nessie_cli.store.postgres.pool import Connection
 from nessie_cli.store.records import STORE_FORMAT
-
-Migrations = Mapping[int, Callable[[Connection], object]]
-"""For each older format the step to the next one.
-
-Steps run in one transaction and must not end it.
-"""
-
-
-def _from_format_2(_: Connection) -> None:
-    """Nothing differs here: format 3 is about pages of SQLite."""
-
-
-MIGRATIONS: Migrations = {2: _from_format_2}
 
 OLDEST_SERVER = 140000
 """PostgreSQL 14: the first one with `idle_session_timeout`, by which a lease ends."""
@@ -53,15 +39,21 @@ def create_schema(connection: Connection, location: Location) -> None:
         connection.execute("INSERT INTO store (format) VALUES (%s)", (STORE_FORMAT,))
 
 
-def check_schema(
-    connection: Connection, location: Location, format_: int, migrations: Migrations
-) -> None:
-    """Migrates an older store; raises `StoreNotFound`, `UnsupportedFormat`, `StoreUnavailable`."""
+def check_schema(connection: Connection, location: Location) -> None:
+    """Raises `StoreNotFound`, `UnsupportedFormat`, `StoreUnavailable`."""
     _check_server(connection, location)
-    found = _format(connection, location)
-    if found != format_:
-        _migrate(connection, location, format_, migrations)
-    elif not _has_functions(connection, location.schema):
+    format_ = _format(connection, location)
+    if format_ > STORE_FORMAT:
+        raise UnsupportedFormat(
+            f"store {location.url} has format {format_}; this program supports format"
+            f" {STORE_FORMAT}. Hint: upgrade nessie-cli"
+        )
+    if format_ < STORE_FORMAT:
+        raise UnsupportedFormat(
+            f"store {location.url} has the older format {format_}. Hint: back it up with the"
+            " program that wrote it, and load the file into a new schema: nessie store load FILE"
+        )
+    if not _has_functions(connection, location.schema):
         _add_functions(connection, location)
 
 
@@ -88,27 +80,6 @@ def _format(connection: Connection, location: Location) -> int:
     if not rows:
         raise UnsupportedFormat(f"store {url}: schema {schema} does not hold a nessie store")
     return int(rows[0][0])
-
-
-def _migrate(
-    connection: Connection, location: Location, format_: int, migrations: Migrations
-) -> None:
-    with connection.transaction():
-        connection.execute(_LOCK, (location.schema,))
-        # Another process may have done it while this one waited for the lock.
-        found = _format(connection, location)
-        if found > format_:
-            raise UnsupportedFormat(
-                f"store {location.url} has format {found}; this program supports formats up to"
-                f" {format_}. Hint: upgrade nessie-cli"
-            )
-        for step in range(found, format_):
-            if step not in migrations:
-                raise UnsupportedFormat(
-                    f"store {location.url} has the unknown format {step}; restore it from a backup"
-                )
-            migrations[step](connection)
-            connection.execute("UPDATE store SET format = %s", (step + 1,))
 
 
 def _add_functions(connection: Connection, location: Location) -> None:

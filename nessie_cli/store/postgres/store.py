@@ -29,15 +29,13 @@ from nessie_cli.store.postgres.rows import (
     a_reference,
     a_reflog_row,
     a_request,
-    hex_range,
     is_storable,
     pack_objects,
     unpack_objects,
 )
-from nessie_cli.store.postgres.schema import MIGRATIONS, Migrations, check_schema, create_schema
-from nessie_cli.store.prefixes import after_prefix
+from nessie_cli.store.postgres.schema import check_schema, create_schema
+from nessie_cli.store.prefixes import after_prefix, hex_range
 from nessie_cli.store.records import (
-    STORE_FORMAT,
     Basis,
     DamagedId,
     Outcome,
@@ -117,21 +115,19 @@ def open_postgres(
     *,
     clock: Callable[[], float] = time.time,
     patience: float = PATIENCE,
-    format_: int = STORE_FORMAT,
-    migrations: Migrations = MIGRATIONS,
 ) -> PostgresStore:
-    """Opens an existing store; one of an older format is migrated first.
+    """Opens an existing store.
 
     A call waits at most `patience` seconds for a lock, a connection, or a server that is away
     while the outcome of a commit is open. Raises `InvalidInput` for a malformed URL,
-    `StoreNotFound`, `UnsupportedFormat` (a newer format, or no store), `StoreUnavailable`.
+    `StoreNotFound`, `UnsupportedFormat` (another format, or no store), `StoreUnavailable`.
     """
     location = parse_location(url)
     return _open(
         location,
         clock,
         patience,
-        lambda connection: check_schema(connection, location, format_, migrations),
+        lambda connection: check_schema(connection, location),
     )
 
 
@@ -147,7 +143,7 @@ def create_postgres(
 
     def create(connection: Connection) -> None:
         create_schema(connection, location)
-        check_schema(connection, location, STORE_FORMAT, MIGRATIONS)
+        check_schema(connection, location)
 
     return _open(location, clock, patience, create)
 

@@ -1,0 +1,165 @@
+"""A PostgreSQL server that does not answer: every wait ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
+from nessie_cli.store.base import Store
+from nessie_cli.store.postgres import PostgresStore, create_postgres, open_postgres
+from nessie_cli.store.records import Done
+from tests.store.postgres_server import PostgresServer, shared_server
+from tests.store.samples import an_object, commit, create, id_of, write
+from tests.store.test_postgres_faults import Proxy, locked, wait_until, waiting
+
+
+@pytest.fixture
+def server() -> PostgresServer:
+    return shared_server()
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[PostgresStore]:
+    store = create_postgres(postgres_url)
+    write(store, create("main", "0"))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def proxy(server: PostgresServer) -> Iterator[Proxy]:
+    proxy = Proxy(server.port)
+    yield proxy
+    proxy.close()
+
+
+def backends(server: PostgresServer, application: str) -> list[int]:
+    """Returns the processes of the server that serve one application."""
+    with server.connect() as connection:
+        rows = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = %s", (application,)
+        ).fetchall()
+    return [pid for (pid,) in rows]
+
+
+@contextmanager
+def stopped(server: PostgresServer, application: str) -> Iterator[None]:
+    """Stops the processes that serve one application, as a server that hangs does."""
+    processes = backends(server, application)
+    assert processes
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+
+
+@pytest.fixture
+def impatient(postgres_url: str, store: PostgresStore) -> Iterator[PostgresStore]:
+    """The same store, with connections that a test recognizes, and little patience."""
+    opened = open_postgres(postgres_url + "&application_name=impatient", patience=1)
+    assert write(opened, create("warm")) == Done()
+    yield opened
+    opened.close()
+
+
+def test_a_commit_to_a_stopped_process_writes_nothing(
+    impatient: PostgresStore, store: Store, server: PostgresServer
+) -> None:
+    one = commit("main", "0", "1", "r")
+    with stopped(server, "impatient"):
+        begin = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="did not answer for 1 seconds") as caught:
+            write(impatient, one)
+        assert time.monotonic() - begin < 5
+        assert not isinstance(caught.value, OutcomeUnknown)
+        # The store goes on with new connections, and the lost attempt stays excluded.
+        assert store.request("r") is None
+        assert write(impatient, one) == Done()
+    time.sleep(0.5)
+    assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
+    assert len(store.reflog("main")) == 2
+
+
+def test_other_calls_to_a_stopped_process_end(
+    impatient: PostgresStore, server: PostgresServer
+) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: impatient.put([an_object("a")]),
+        lambda: impatient.lease("main").__enter__(),
+    ]
+    for call in calls:
+        impatient.references()
+        with stopped(server, "impatient"):
+            begin = time.monotonic()
+            with pytest.raises(StoreUnavailable, match="did not answer for 1 seconds"):
+                call()
+            assert time.monotonic() - begin < 5
+    impatient.references()
+    with stopped(server, "impatient"):
+        # A read is asked again on a new connection.
+        assert [one.name for one in impatient.references()] == ["main", "warm"]
+
+
+def test_a_commit_whose_process_stops_inside_its_transaction_is_unknown(
+    impatient: PostgresStore, store: Store, server: PostgresServer, postgres_url: str
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with locked(server, postgres_url):
+            outcome = pool.submit(write, impatient, commit("main", "0", "1", "r"))
+            wait_until(lambda: waiting(server))
+            blocked = stopped(server, "impatient")
+            blocked.__enter__()
+        # It holds its request id, so nobody can find out whether it will succeed.
+        with pytest.raises(OutcomeUnknown):
+            outcome.result(30)
+    blocked.__exit__(None, None, None)
+    # It goes on: whether it succeeds, the request id tells.
+    wait_until(lambda: not waiting(server))
+    time.sleep(0.3)
+    moved = store.reference("main").target == id_of("1")  # type: ignore[union-attr]
+    assert (store.request("r") is not None) == moved
+
+
+def test_a_commit_through_a_network_that_swallows_everything_ends(
+    store: Store, proxy: Proxy, server: PostgresServer, postgres_url: str
+) -> None:
+    url = postgres_url.replace(f":{server.port}/", f":{proxy.port}/") + "&connect_timeout=2"
+    opened = open_postgres(url, patience=1)
+    write(opened, create("warm"))
+    proxy.swallow = True
+    begin = time.monotonic()
+    with pytest.raises(OutcomeUnknown, match="look for request r"):
+        write(opened, commit("main", "0", "1", "r"))
+    with pytest.raises(StoreUnavailable):
+        opened.references()
+    assert time.monotonic() - begin < 15
+    proxy.swallow = False
+    assert store.request("r") is None
+    assert write(opened, commit("main", "0", "1", "r")) == Done()
+    opened.close()
+
+
+def test_closing_ends_calls_that_wait_for_a_silent_server(
+    postgres_url: str, store: Store, server: PostgresServer
+) -> None:
+    opened = open_postgres(postgres_url + "&application_name=closed", patience=60)
+    write(opened, create("warm"))
+    with stopped(server, "closed"), ThreadPoolExecutor(1) as pool:
+        outcome = pool.submit(write, opened, commit("main", "0", "1", "r"))
+        time.sleep(0.3)
+        begin = time.monotonic()
+        opened.close()
+        with pytest.raises(OutcomeUnknown):
+            outcome.result(10)
+        assert time.monotonic() - begin < 10
+    assert store.reference("main").target in (id_of("0"), id_of("1"))  # type: ignore[union-attr]
