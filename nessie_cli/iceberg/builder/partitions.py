@@ -17,6 +17,7 @@ from nessie_cli.iceberg.builder.values import Document
 FIRST_FIELD_ID = 1000
 UNSORTED_ORDER_ID = 0
 _WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]", re.IGNORECASE)
+_MOST_DIGITS = 10
 _DAYS = frozenset({"date", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
 _BUCKETS = (
     frozenset({"int", "long", "time", "string", "binary", "fixed", "decimal", "uuid"}) | _DAYS
@@ -35,8 +36,8 @@ _NEVER_IDENTITY = frozenset({"geometry", "geography", "variant"})
 def transform(text: str, where: str) -> str:
     """Returns a transform in the spelling of the specification. Unknown ones are preserved."""
     if found := _WIDTH.fullmatch(text):
-        if int(found[2]) < 1:
-            raise InvalidInput(f"{where}: {text}: the width must be at least 1")
+        if len(found[2]) > _MOST_DIGITS or not 0 < int(found[2]) < 1 << 31:
+            raise InvalidInput(f"{where}: {text[:60]}: the width must be between 1 and 2147483647")
         return f"{found[1].lower()}[{int(found[2])}]"
     lower = text.lower()
     return lower if lower in (*_SOURCES, "identity", "void") else text

@@ -20,10 +20,9 @@ _SIMPLE = frozenset(
         "geometry", "geography",
     }
 )  # fmt: skip
-_PARAMETERS = re.compile(
-    r"(fixed|decimal|geometry|geography)\s*[(\[]\s*(.*?)\s*[)\]]", re.IGNORECASE
-)
-_DECIMAL = re.compile(r"(\d+)\s*,\s*(\d+)")
+_PARAMETERS = re.compile(r"(fixed|decimal|geometry|geography)\s*[(\[](.*)[)\]]", re.IGNORECASE)
+_FIXED = re.compile(r"\d{1,10}")
+_DECIMAL = re.compile(r"(\d{1,10})\s*,\s*(\d{1,10})")
 _MOST_DIGITS = 38
 _SINCE_VERSION_3 = frozenset(
     {"timestamp_ns", "timestamptz_ns", "variant", "unknown", "geometry", "geography"}
@@ -112,8 +111,8 @@ def canonical_type(type_: Any, where: str) -> str:
     if name in _SIMPLE:
         return name
     if found := _PARAMETERS.fullmatch(type_.strip()):
-        name, given = found[1].lower(), found[2]
-        if name == "fixed" and given.isdecimal():
+        name, given = found[1].lower(), found[2].strip()
+        if name == "fixed" and _FIXED.fullmatch(given):
             return f"fixed[{int(given)}]"
         if name == "decimal" and (numbers := _DECIMAL.fullmatch(given)):
             precision, scale = int(numbers[1]), int(numbers[2])
