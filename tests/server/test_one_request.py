@@ -83,6 +83,21 @@ HOSTILE = {
             "headers": {"if-none-match": "a" + " " * 60_000 + "b"},
         },
     ),
+    "many slashes": (
+        404,
+        4,
+        {"method": "GET", "path": f"/iceberg/v1/{'/' * 60_000}/namespaces"},
+    ),
+    "many versions": (
+        404,
+        4,
+        {"method": "GET", "path": f"/iceberg/v1{'/v1' * 15_000}/namespaces/x"},
+    ),
+    "many references": (
+        404,
+        4,
+        {"method": "GET", "path": f"/api/v2/trees/{'@/' * 30_000}x/history"},
+    ),
     "many parameters": (
         400,
         4,
