@@ -17,7 +17,7 @@ _DURATION = re.compile(
     re.IGNORECASE,
 )
 _SHORT = re.compile(
-    r"(?:(\d{1,6})w)?\s*(?:(\d{1,6})d)?\s*(?:(\d{1,7})h)?\s*(?:(\d{1,9})m)?\s*(?:(\d{1,11})s)?",
+    r"(?:(\d{1,6})w\s*)?(?:(\d{1,6})d\s*)?(?:(\d{1,7})h\s*)?(?:(\d{1,9})m\s*)?(?:(\d{1,11})s)?",
     re.IGNORECASE,
 )
 _UNITS = ("weeks", "days", "hours", "minutes", "seconds")

@@ -31,6 +31,7 @@ from nessie_cli.server.http import (
     Reply,
     accepts_json,
     check_content_type,
+    check_single,
     decompress,
     drain,
     header,
@@ -39,6 +40,7 @@ from nessie_cli.server.http import (
 )
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.answers import Answers, Versions
+from nessie_cli.server.runtime.bodies import LARGE, Bodies
 from nessie_cli.server.runtime.memory import give_back
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.thread_pool import ThreadPool
@@ -64,15 +66,8 @@ READERS = 2
 """The number of reading threads. The second one runs while the store reads its file."""
 LONG_READERS = 1
 """The number of threads for long reads, such as filters, so that short reads do not wait."""
-LARGE = 1 << 18
-"""The size of a body from which on its write gets its own transaction.
-
-So small writes do not wait for large ones.
-"""
 GIVEN_BACK_AFTER = 1.0
 """Seconds after a large request until its memory is freed."""
-UNPACKERS = 1
-"""The number of threads that read large bodies and decompress others."""
 
 _OURS = HEADER.lower().encode()
 _NOTHING: dict[str, Any] = {}
@@ -125,7 +120,7 @@ class Server:
             LONG_READERS, name="long-reader", most_waiting=parts.limits.long_reads
         )
         self._checkers = ThreadPool(1, name="checker")
-        self._unpackers = ThreadPool(UNPACKERS, name="unpacker")
+        self._bodies = Bodies(most_waiting=parts.limits.most_drained)
         self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
         self._warehouses = parts.warehouses
         self._iceberg: IcebergRest | None = None
@@ -139,7 +134,7 @@ class Server:
             self._iceberg.close()
         self._writer.close()
         for threads in (
-            self._unpackers,
+            self._bodies,
             self._readers,
             self._long_readers,
             self._checkers,
@@ -231,6 +226,7 @@ class Server:
                 self._hosts,
                 self.limits,
                 self._writer,
+                self._bodies,
                 self._versions,
             )
             self._iceberg = IcebergRest(self._warehouses, shared)
@@ -247,6 +243,7 @@ class Server:
         """Sends the answer of `answer`, or of `fail` if it raises."""
         headers: Headers = exchange.scope["headers"]
         try:
+            check_single(headers)
             reply = await answer(exchange, headers, receive)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             reply = fail(error, headers, exchange)
@@ -279,7 +276,7 @@ class Server:
 
     def _give_back(self) -> None:
         self._giving_back = None
-        self._unpackers.submit(give_back)
+        self._bodies.submit(give_back)
 
     async def _send_pieces(
         self, exchange: Exchange, reply: Reply, headers: Headers, send: Send
@@ -352,12 +349,24 @@ class Server:
         elif not match.route.writes:
             return await self._read(exchange, match, headers, (catalog, callers))
         call = Call(catalog, match.segments, scope["query_string"].decode("latin-1"), headers, body)
-        prepare: Callable[[], Any] = partial(self._prepare, call, headers)
-        large = len(body) >= LARGE
-        if large or header(headers, b"content-encoding"):
+        prepare = partial(self._prepare, call, headers)
+        if len(body) >= LARGE or header(headers, b"content-encoding"):
             # The call drops the body as soon as it is read.
             del body
-            large, prepare = await self._unpackers.submit(prepare) >= LARGE, _nothing
+            answer = partial(self._answer_call, exchange, match, call, _nothing)
+            return await self._bodies.answer(exchange.received, prepare, answer)
+        return await self._answer_call(exchange, match, call, prepare, large=False)
+
+    async def _answer_call(
+        self,
+        exchange: Exchange,
+        match: Match,
+        call: Call,
+        prepare: Callable[[], object],
+        large: bool,
+    ) -> Reply:
+        """Answers a request with a body. The write of a large one gets its own transaction."""
+        headers: Headers = exchange.scope["headers"]
         if match.route.writes:
             plan = partial(_planned, call, partial(replied, match, headers))
             refuse = partial(failure, headers=headers, exchange=exchange)
@@ -365,7 +374,7 @@ class Server:
                 Write(prepare, plan, refuse, large=large, begin=call.begin)
             )
             return reply
-        if not large:
+        if prepare is not _nothing:
             await self._readers.submit(prepare, exchange.lost)
         return await self._in_steps(exchange, match, call, headers)
 

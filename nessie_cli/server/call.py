@@ -37,8 +37,12 @@ _DIGITS = 11
 _OURS = HEADER.lower().encode()
 _REQUEST_HEADER = REQUEST_HEADER.lower().encode()
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,100}")
-MOST_VALUES = 8_000_000
+MOST_VALUES = 2_000_000
 """The most JSON values of a body: small ones take many times the memory of their text."""
+
+
+MOST_PARAMETERS = 2000
+"""The most query parameters of a request, which are read on the event loop."""
 
 
 class CallerAccess(NamedTuple):
@@ -216,9 +220,7 @@ class Call:
     def parameters(self) -> dict[str, list[str]]:
         """The values of each query parameter."""
         found: dict[str, list[str]] = {}
-        for name, value in (
-            parse_qsl(self._query, keep_blank_values=True, errors="replace") if self._query else ()
-        ):
+        for name, value in _fields(self._query) if self._query else ():
             found.setdefault(name, []).append(value)
         return found
 
@@ -336,6 +338,15 @@ def _read_json(body: bytes) -> Any:
         raise InvalidInput("body: is nested too deeply") from None
     except (DecodeError, UnicodeDecodeError, ValueError) as error:
         raise InvalidInput(f"body: is not JSON: {_lower_first(str(error))}") from None
+
+
+def _fields(query: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            query, keep_blank_values=True, errors="replace", max_num_fields=MOST_PARAMETERS
+        )
+    except ValueError:
+        raise InvalidInput(f"query: has more than {MOST_PARAMETERS:,} parameters") from None
 
 
 _FIRST_BYTES = (b"{", b"[", b'"', b" ", b"\n")

@@ -27,6 +27,7 @@ DRAIN_SECONDS, SILENCE = 20.0, 2.0
 COMPRESSED_FROM = 2048
 """The size in bytes from which answers are compressed for clients that accept gzip."""
 MOST_CODINGS = 2
+_MOST_DIGITS = 18
 """The most nested content codings of a body."""
 _FED, _UNFOLDED = 1 << 16, 1 << 20
 """Bytes of a compressed body that one step reads, and the most that one step produces."""
@@ -44,7 +45,7 @@ class Limits(NamedTuple):
     """
 
     body: int = 64 * 1024 * 1024
-    decompressed: int = 256 * 1024 * 1024
+    decompressed: int = 64 * 1024 * 1024
     seconds: float = 60.0
     head: int = 64 * 1024
     head_seconds: float = 20.0
@@ -88,6 +89,12 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
         if found == name:
             return value
     return b""
+
+
+def check_single(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuses two headers `Authorization`: a proxy may have checked the other one."""
+    if sum(name == b"authorization" for name, _ in headers) > 1:
+        raise HttpFault(400, "The header Authorization occurs more than once", "BAD_REQUEST")
 
 
 def accepts_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:
@@ -233,7 +240,7 @@ async def read_body(
     `arrived` means that all of it is there, so that no timeout is needed.
     """
     announced = header(headers, b"content-length")
-    if announced.isdigit() and int(announced) > limits.body:
+    if announced.isdigit() and (len(announced) > _MOST_DIGITS or int(announced) > limits.body):
         raise too_large(f"is larger than {limits.body} bytes")
     if arrived:
         return await _parts(receive, limits)

@@ -17,7 +17,8 @@ from starlette.routing import Route
 from nessie_cli.errors import NessieError
 from nessie_cli.server.app import Application, Server
 from nessie_cli.server.auth.identity import KeysUnavailable, Unauthenticated
-from nessie_cli.server.failures import RETRY_AFTER, error_body
+from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body
+from nessie_cli.server.http import Headers, check_single
 from nessie_cli.server.manual import manual
 from nessie_cli.server.openapi import openapi, security
 from nessie_cli.wire.encode import Json
@@ -32,33 +33,6 @@ def pages(server: Server) -> Application:
     described = cache(lambda: json.encode(openapi(_ways(server))))
     page = cache(lambda: manual(openapi(_ways(server))))
 
-    async def live(_: Request) -> Response:
-        return _health([])
-
-    async def ready(_: Request) -> Response:
-        return _health([await _store(server)])
-
-    async def metrics(request: Request) -> Response:
-        if server.gate is not None and not server.gate.open_metrics:
-            try:
-                await server.gate.admit(request.scope["headers"])
-            except KeysUnavailable as error:
-                return Response(
-                    json.encode(error_body(error, "")),
-                    error.status,
-                    {"retry-after": RETRY_AFTER},
-                    "application/json",
-                )
-            except Unauthenticated as error:
-                refused = {"www-authenticate": error.challenge.decode()}
-                return Response(
-                    json.encode(error_body(error, "")), error.status, refused, "application/json"
-                )
-        server.metrics.sample()
-        return Response(
-            await asyncio.to_thread(server.metrics.text), media_type=CONTENT_TYPE_PLAIN_0_0_4
-        )
-
     async def api_description(_: Request) -> Response:
         return Response(await server.read(described), media_type="application/json")
 
@@ -71,15 +45,57 @@ def pages(server: Server) -> Application:
     return Starlette(
         routes=[
             Route("/", home),
-            *_with_and_without_slash("/q/health", ready),
-            *_with_and_without_slash("/q/health/live", live),
-            *_with_and_without_slash("/q/health/ready", ready),
-            *_with_and_without_slash("/q/metrics", metrics),
+            *_checks(server),
             Route("/api/openapi.json", api_description),
             Route("/q/openapi", api_description),
             Route("/api/docs", api_manual),
         ]
     )
+
+
+def management_pages(server: Server) -> Application:
+    """Returns the application of the management port: health and metrics."""
+    return Starlette(routes=_checks(server))
+
+
+def _checks(server: Server) -> list[Route]:
+    async def live(_: Request) -> Response:
+        return _health([])
+
+    async def ready(_: Request) -> Response:
+        return _health([await _store(server)])
+
+    async def metrics(request: Request) -> Response:
+        if (refusal := await _metrics_refusal(server, request.scope["headers"])) is not None:
+            return refusal
+        server.metrics.sample()
+        return Response(
+            await asyncio.to_thread(server.metrics.text), media_type=CONTENT_TYPE_PLAIN_0_0_4
+        )
+
+    return [
+        *_with_and_without_slash("/q/health", ready),
+        *_with_and_without_slash("/q/health/live", live),
+        *_with_and_without_slash("/q/health/ready", ready),
+        *_with_and_without_slash("/q/metrics", metrics),
+    ]
+
+
+async def _metrics_refusal(server: Server, headers: Headers) -> Response | None:
+    """Returns the refusal of a caller who may not see the metrics."""
+    if server.gate is None or server.gate.open_metrics:
+        return None
+    try:
+        check_single(headers)
+        await server.gate.admit(headers)
+    except (HttpFault, KeysUnavailable, Unauthenticated) as error:
+        more = {}
+        if isinstance(error, KeysUnavailable):
+            more["retry-after"] = RETRY_AFTER
+        if isinstance(error, Unauthenticated):
+            more["www-authenticate"] = error.challenge.decode()
+        return Response(json.encode(error_body(error, "")), error.status, more, "application/json")
+    return None
 
 
 def _with_and_without_slash(

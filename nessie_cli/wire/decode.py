@@ -382,7 +382,7 @@ def _content(data: JsonObject | None, path: str) -> Content | None:
 def _behavior(text: str | None, path: str) -> MergeBehavior:
     if text is None:
         return MergeBehavior.NORMAL
-    if is_lenient() and text.isdecimal() and int(text) < len(MergeBehavior):
+    if is_lenient() and text.isdecimal() and text in map(str, range(len(MergeBehavior))):
         return list(MergeBehavior)[int(text)]
     if text not in MergeBehavior.__members__:
         raise fault(path, f"{describe(text)} is not a merge behavior ({', '.join(MergeBehavior)})")

@@ -21,6 +21,7 @@ from nessie_cli.model import (
     Reference,
     ReferenceMetadata,
 )
+from nessie_cli.wire.filter_cost import MOST_STEPS, OPERATION, Size, most_steps
 from nessie_cli.wire.filter_engine import (
     BARE,
     CHECKED,
@@ -38,6 +39,8 @@ __all__ = ["FilterKind", "compile_filter"]
 MAX_LENGTH = 10_000
 """The most characters of a filter; the compiler never sees a longer one."""
 _REMEMBERED = 128
+_OF_CONTENT, _ELEMENT_BYTES = 2, 4
+"""The attributes of an operation's content, and the least bytes of an element in a message."""
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
@@ -55,7 +58,9 @@ def compile_filter(kind: FilterKind, text: str) -> Callable[[Any], bool]:
     def test(value: Any) -> bool:
         package = BARE if isinstance(value, Reference) and value.metadata is None else EVALUATED
         try:
-            found = compiled(kind, package, text).eval(data=bind(value))
+            values = bind(value)
+            _check_steps(kind, text, values)
+            found = compiled(kind, package, text).eval(data=values)
         except RuntimeError as error:
             raise InvalidInput(f"filter: {reason(error)}") from None
         answer = found.value()
@@ -64,6 +69,39 @@ def compile_filter(kind: FilterKind, text: str) -> Callable[[Any], bool]:
         return answer
 
     return test
+
+
+def _check_steps(kind: FilterKind, text: str, values: Mapping[str, Any]) -> None:
+    """Refuses an evaluation that could take long, before it begins."""
+    sizes = {name: _size(value) for name, value in values.items()}
+    operations = values.get("operations", ())
+    sizes[OPERATION] = Size(
+        max((len(one.keyElements.values) for one in operations), default=0) + _OF_CONTENT,
+        max(map(_bytes, operations), default=0),
+    )
+    # Rounded, so that the records of a listing share a few bounds.
+    rounded = tuple((name, size.rounded()) for name, size in sizes.items())
+    if _steps(kind, text, rounded) > MOST_STEPS:
+        raise InvalidInput(
+            "filter: could take too long for a record. Hint: use fewer and smaller loops and texts"
+        )
+
+
+@lru_cache(_REMEMBERED)
+def _steps(kind: FilterKind, text: str, sizes: tuple[tuple[str, Size], ...]) -> int:
+    return most_steps(compiled(kind, CHECKED, text), dict(sizes))
+
+
+def _size(value: Any) -> Size:
+    if isinstance(value, list):
+        return Size(len(value), sum(map(_bytes, value)))
+    bytes_ = _bytes(value)
+    # No element of a list or map takes less.
+    return Size(bytes_ // _ELEMENT_BYTES, bytes_)
+
+
+def _bytes(value: Any) -> int:
+    return len(value) if isinstance(value, str) else value.ByteSize()
 
 
 def _no_truth(text: str, found: Any) -> str:

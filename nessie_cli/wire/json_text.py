@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -49,7 +50,7 @@ class _Reader:
         self.suspicious = True
         doubled = _Doubled(found)
         names = [name for name, _ in pairs]
-        doubled.name = next(name for name in names if names.count(name) > 1)
+        doubled.name = Counter(names).most_common(1)[0][0]
         return doubled
 
     def _constant(self, text: str) -> Any:

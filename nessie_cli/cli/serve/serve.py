@@ -52,6 +52,17 @@ class Options(Struct, frozen=True, kw_only=True):
             help="The port to listen on; 0 selects a free port.",
         ),
     ] = 19120
+    management_port: Annotated[
+        int | None,
+        typer.Option(
+            "--management-port",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Also answer health checks and metrics on this port, over plain HTTP. Clients"
+            " that fill the main port do not delay them.",
+        ),
+    ] = None
     insecure: Annotated[
         bool,
         typer.Option(
@@ -236,6 +247,7 @@ def run(options: Options, app: Invocation) -> None:
         tls=_tls(options),
         allowed_hosts=_host_names(options.allowed_host),
         warehouses=warehouses,
+        management_port=options.management_port,
     )
     listeners = Listeners(started, write, faults=not options.access_log)
     serve(lambda: connect(url), settings, listeners)

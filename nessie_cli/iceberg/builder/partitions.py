@@ -17,6 +17,7 @@ from nessie_cli.iceberg.builder.values import Document
 
 FIRST_FIELD_ID = 1000
 UNSORTED_ORDER_ID = 0
+_MOST_DIGITS = 10
 _WIDTH = re.compile(r"(\w+)\[([0-9]+)\]", re.ASCII)
 _DAYS = frozenset({"date", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
 _BUCKETS = (
@@ -38,8 +39,9 @@ _NEVER_IDENTITY = frozenset({"geometry", "geography", "variant"})
 def transform(text: str, where: str) -> str:
     """Returns a transform in the spelling of the specification. Unknown ones are preserved."""
     if found := _WIDTH.fullmatch(text):
-        name, width = found[1].lower(), int(found[2])
-        if width not in values.INT32:
+        # Python refuses to read integers of thousands of digits.
+        name, width = found[1].lower(), int(found[2][:_MOST_DIGITS])
+        if len(found[2]) > _MOST_DIGITS or width not in values.INT32:
             raise InvalidInput(f"{where}: {text}: the width is beyond 32 bits")
         if name in _SOURCES_WITH_WIDTH:
             if width < 1:

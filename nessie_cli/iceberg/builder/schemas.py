@@ -20,8 +20,8 @@ _SIMPLE = frozenset(
         "geometry", "geography",
     }
 )  # fmt: skip
-_FIXED = re.compile(r"fixed\[\s*([0-9]+)\s*\]")
-_DECIMAL = re.compile(r"decimal\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
+_FIXED = re.compile(r"fixed\[\s*([0-9]{1,10})\s*\]")
+_DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,10})\s*,\s*([0-9]{1,10})\s*\)")
 _EDGES = frozenset({"spherical", "vincenty", "thomas", "andoyer", "karney"})
 """The algorithms of the type geography."""
 _MOST_DIGITS = 38

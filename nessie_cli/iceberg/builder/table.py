@@ -36,6 +36,7 @@ RESERVED_PROPERTIES = frozenset(
 """Properties of a request to create a table that are not stored as properties."""
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 _MOST_METADATA_FILES = "write.metadata.previous-versions-max"
+_MOST_DIGITS = 9
 _MOST_METADATA_FILES_DEFAULT = 100
 CLOCK_SKEW = 60_000
 """How many milliseconds a snapshot may be older than the one before it."""
@@ -54,8 +55,8 @@ def new_table(request: Document, location: str, now: int) -> Document:
     order = request.get("write-order") and values.object_(request, "write-order", where)
     properties = values.text_map(request, "properties", where) if request.get("properties") else {}
     given = properties.get("format-version", str(DEFAULT_VERSION))
-    if not given.isdecimal():
-        raise InvalidInput(f"property format-version: must be an integer, not {given!r}")
+    if not given.isdecimal() or len(given) > _MOST_DIGITS:
+        raise InvalidInput(f"property format-version: must be an integer, not {given[:60]!r}")
     builder = TableBuilder(None, now, version=int(given))
     names = {id_: field.name for id_, field in schemas.fields(schema).items()}
     counter = iter(range(1, len(names) + 1))

@@ -5,6 +5,7 @@ https://iceberg.apache.org/view-spec/
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -19,6 +20,7 @@ VERSION = 1
 LAST_ADDED = -1
 _HISTORY_SIZE = "version.history.num-entries"
 _HISTORY_SIZE_DEFAULT = 10
+_SIZE = re.compile(r"\d{1,9}", re.ASCII)
 _MAY_DROP_DIALECTS = "replace.drop-dialect.allowed"
 _ORDER = (
     "view-uuid", "format-version", "location", "properties", "schemas", "current-version-id",
@@ -103,7 +105,7 @@ class ViewBuilder:
         """Drops the oldest versions beyond the size of the history, but no version added now."""
         made = self._made
         given = made["properties"].get(_HISTORY_SIZE, str(_HISTORY_SIZE_DEFAULT))
-        if not given.isdecimal() or int(given) < 1:
+        if not _SIZE.fullmatch(given) or int(given) < 1:
             raise InvalidInput(
                 f"property {_HISTORY_SIZE}: must be a positive integer, not {given!r}"
             )

@@ -37,7 +37,7 @@ _MOST_CHARACTERS = 4096
 _NOT_FOR_FOLDERS = re.compile(r"[^\w.-]|^\.+")
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ISSUED_FOLDER = re.compile(rf"[^/]*_({_UUID})")
-_METADATA_FILE = re.compile(r"(?:.*/)?v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_METADATA_FILE = re.compile(r"(?:.*/)?v?(\d{1,18})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
 class LocationRefused(NotAllowed):

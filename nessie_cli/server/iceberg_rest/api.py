@@ -43,6 +43,7 @@ from nessie_cli.server.iceberg_rest.prefix import BELOW
 from nessie_cli.server.iceberg_rest.session import DELEGATION, IcebergCall, Services, Session
 from nessie_cli.server.runtime.answers import Answers, Versions
 from nessie_cli.server.runtime.batches import Batches
+from nessie_cli.server.runtime.bodies import LARGE, Bodies
 from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.server.runtime.writer import Writer
 
@@ -64,6 +65,7 @@ class Shared(NamedTuple):
     hosts: Hosts
     limits: Limits
     writer: Writer
+    bodies: Bodies
     versions: Versions | None = None
     """How the version of a remote store is read."""
 
@@ -127,7 +129,8 @@ class IcebergRest:
         # The query contains the grant of remote signing, so it is not logged.
         exchange.hides_query = match.endpoint is SIGN
         if match.endpoint.handler is None:
-            body = await self._body(exchange, headers, receive)
+            form = self._shared.limits._replace(body=oauth.MOST_BYTES)
+            body = await self._body(exchange, headers, receive, form)
             return await oauth.token(self._shared.gate, headers, body)
         catalog, caller, callers = self._shared.catalog, Caller(), None
         if self._shared.gate is not None:
@@ -143,7 +146,7 @@ class IcebergRest:
         body = b""
         if match.endpoint.has_body:
             check_content_type(headers)
-            body = await self._body(exchange, headers, receive)
+            body = await self._body(exchange, headers, receive, self._shared.limits)
         request: Hashable = None
         if match.endpoint.lasts and not header(headers, DELEGATION):
             request, version = _key(exchange, headers, callers), await self._version()
@@ -158,14 +161,27 @@ class IcebergRest:
         call.scheme = scope["scheme"]
         call.target = f"{exchange.method} {scope['raw_path']!r} {query!r}"
         session = Session(call, catalog, match.prefix, self._services)
-        run = partial(self._run, session, match.endpoint, headers)
-        if match.endpoint.writes:
-            return await self._writers.submit(run)
-        reply = await self._readers.submit(run, exchange.lost)
+        del body
+        reply = await self._answer(exchange, session, match.endpoint)
         if request is not None:
             known = _Cached(reply, session.local_file)
             self._answers.keep(request, version, known, len(scope["raw_path"]) + len(query))
         return reply
+
+    async def _answer(self, exchange: Exchange, session: Session, endpoint: Endpoint) -> Reply:
+        """Runs an endpoint on a thread; a large or compressed body waits for its turn."""
+        headers: Headers = exchange.scope["headers"]
+        run = partial(self._run, session, endpoint, headers)
+        lane = self._writers if endpoint.writes else self._readers
+        lost = None if endpoint.writes else exchange.lost
+        if exchange.received >= LARGE or header(headers, b"content-encoding"):
+            read = partial(self._prepare, session, headers)
+            return await self._shared.bodies.answer(
+                exchange.received, read, lambda _: lane.submit(run, lost)
+            )
+        if endpoint.has_body:
+            run = partial(self._read_and_run, session, endpoint, headers)
+        return await lane.submit(run, lost)
 
     async def _version(self) -> Hashable | None:
         versions = self._shared.versions
@@ -176,18 +192,29 @@ class IcebergRest:
         """Returns the answer for a failure."""
         return errors.failure(error, exchange)
 
-    async def _body(self, exchange: Exchange, headers: Headers, receive: Receive) -> bytes:
+    @staticmethod
+    async def _body(
+        exchange: Exchange, headers: Headers, receive: Receive, limits: Limits
+    ) -> bytes:
         arrived = ARRIVED in exchange.scope.get("state", _NOTHING)
-        body = await read_body(headers, receive, self._shared.limits, arrived=arrived)
+        body = await read_body(headers, receive, limits, arrived=arrived)
         exchange.received = len(body)
         return body
 
+    def _prepare(self, session: Session, headers: Headers) -> int:
+        """Reads the body of a call as JSON, on a thread. Returns the size of its text."""
+        call = session.call
+        call.sent = call.body
+        body = decompress(call.body, headers, self._shared.limits)
+        call.take(body)
+        return len(body)
+
+    def _read_and_run(self, session: Session, endpoint: Endpoint, headers: Headers) -> Reply:
+        self._prepare(session, headers)
+        return self._run(session, endpoint, headers)
+
     def _run(self, session: Session, endpoint: Endpoint, headers: Headers) -> Reply:
         """Runs the handler of an endpoint; on a thread of the catalog."""
-        call = session.call
-        if endpoint.has_body:
-            call.sent = call.body
-            call.take(decompress(call.body, headers, self._shared.limits))
         assert endpoint.handler is not None
         handle: Callable[[], Reply] = partial(endpoint.handler, session)
         return compressed(session.once(handle) if endpoint.writes else handle(), headers)

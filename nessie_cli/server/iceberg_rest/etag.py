@@ -7,7 +7,6 @@ that it got with it.
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 from collections.abc import Mapping
 
@@ -17,8 +16,9 @@ from nessie_cli.model import IcebergTable
 
 MARGIN = 300
 """Before credentials expire, the seconds in which a client gets new ones instead of a 304."""
-_ONE = re.compile(r'\s*(?:W/)?"([^"]*)"\s*(?:,|$)')
 _DIGITS = 32
+_MOST_DIGITS = 12
+"""The most digits of the second until which credentials are valid."""
 _encode = msgpack.Encoder(order="sorted").encode
 
 
@@ -42,7 +42,10 @@ def known_to(header: str | None, digest: str, *, delegated: bool = False) -> byt
     if header.strip() == "*":
         # How long the credentials of the client are good is unknown.
         return None if delegated else f'"{digest}"'.encode()
-    for tag in _ONE.findall(header):
+    for part in header.split(","):
+        # Our ETags contain no commas and no quotes.
+        quoted = part.strip().removeprefix("W/")
+        tag = quoted[1:-1] if quoted[:1] == quoted[-1:] == '"' else ""
         found, _, expires = tag.partition(".")
         if found == digest and (not expires or _is_far(expires)):
             return f'"{tag}"'.encode()
@@ -51,4 +54,6 @@ def known_to(header: str | None, digest: str, *, delegated: bool = False) -> byt
 
 def _is_far(expires: str) -> bool:
     """Whether credentials are good for a while."""
-    return expires.isdecimal() and int(expires) - MARGIN > time.time()
+    return (
+        expires.isdecimal() and len(expires) <= _MOST_DIGITS and int(expires) - MARGIN > time.time()
+    )

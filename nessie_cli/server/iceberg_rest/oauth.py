@@ -27,13 +27,24 @@ _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _PREFIX = "nessie_"
 _NOT_STORED = [(b"content-type", JSON), (b"cache-control", b"no-store")]
 _FORM = b"application/x-www-form-urlencoded"
+MOST_BYTES, MOST_FIELDS = 8 << 10, 20
+"""The largest form, which is read on the event loop before the caller is known."""
 
 
 async def token(gate: Gate | None, headers: Headers, body: bytes) -> Reply:
     """`POST /v1/oauth/tokens`."""
     if header(headers, b"content-type").partition(b";")[0].strip().lower() != _FORM:
         return _error("invalid_request", f"the body must be {_FORM.decode()}")
-    form = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+    try:
+        fields = parse_qsl(
+            body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS
+        )
+    except ValueError:
+        return _error("invalid_request", f"the form has more than {MOST_FIELDS} fields")
+    return _granted(gate, headers, dict(fields))
+
+
+def _granted(gate: Gate | None, headers: Headers, form: Mapping[str, str]) -> Reply:
     grant = form.get("grant_type", "")
     if gate is None or not gate.knows_tokens:
         return _error(

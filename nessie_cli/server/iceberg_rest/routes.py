@@ -21,6 +21,8 @@ CONFIG = Endpoint("GET", "/v1/config", configuration, lasts=True)
 _ALL = (CONFIG, Endpoint("POST", "/v1/oauth/tokens", None), *ENDPOINTS, SIGN)
 _CACHED, _LONGEST_CACHED = 1024, 512
 """The number of paths whose endpoints are cached, and their most characters."""
+_MOST_SEGMENTS = 40
+"""The most segments of a path: the number of its readings grows with their square."""
 _PATTERNS: dict[int, list[tuple[Endpoint, tuple[str, ...]]]] = {}
 """The endpoints by their number of segments after `v1`."""
 for _one in _ALL:
@@ -43,8 +45,10 @@ def match(method: str, raw_path: str) -> Match:
 
 
 def _find(method: str, raw_path: str) -> Match:
-    segments = raw_path.removeprefix(BELOW).strip("/").split("/")
+    segments = raw_path.removeprefix(BELOW).strip("/").split("/", _MOST_SEGMENTS)
     allowed: set[str] = set()
+    if len(segments) > _MOST_SEGMENTS:
+        raise NoRoute(allowed)
     for front, rest in _splits(segments):
         for endpoint, pattern in _PATTERNS.get(len(rest), ()):
             bound = _bind(pattern, rest)

@@ -9,8 +9,8 @@ import shutil
 import signal
 import socket
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,11 +27,12 @@ from nessie_cli.server.auth.gate import Security, open_gate
 from nessie_cli.server.call import Catalog
 from nessie_cli.server.extensions import EXTENSIONS
 from nessie_cli.server.http import Limits
-from nessie_cli.server.pages import pages
+from nessie_cli.server.pages import management_pages, pages
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.connections import configuration
+from nessie_cli.server.runtime.management import Management
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.tls import RenewedContext, Tls
 from nessie_cli.server.runtime.watched_files import report_on_stderr
@@ -42,8 +43,8 @@ from nessie_cli.server.table import RouteTable
 class Settings(NamedTuple):
     """The settings of a server.
 
-    Its address, limits, number of processes, authentication, TLS, names, and the warehouses of its
-    Iceberg REST catalog.
+    Its address, limits, number of processes, authentication, TLS, names, the warehouses of its
+    Iceberg REST catalog, and the port that answers only health checks and metrics, if any.
     """
 
     host: str = "127.0.0.1"
@@ -55,6 +56,7 @@ class Settings(NamedTuple):
     tls: Tls | None = None
     allowed_hosts: tuple[str, ...] = ()
     warehouses: Warehouses | None = None
+    management_port: int | None = None
 
     @property
     def hosts(self) -> Hosts:
@@ -159,16 +161,43 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
     if settings.workers > 1:
         _serve_together(opened, settings, listeners)
         return
-    with opened() as repository:
+    with opened() as repository, _management_listener(settings) as management:
         app = application(repository, _parts(settings, listeners, repository))
         server = Uvicorn(
             configuration(app, host=settings.host, port=settings.port), listeners.started
         )
         # uvicorn exits if it cannot listen.
-        with suppress(SystemExit):
+        with _managed(app, management), suppress(SystemExit):
             server.run()
     if not server.started:
         raise cannot_listen(settings)
+
+
+@contextmanager
+def _management_listener(settings: Settings) -> Iterator[socket.socket | None]:
+    """Yields the listening socket of the management port, if there is one."""
+    if settings.management_port is None:
+        yield None
+        return
+    try:
+        listener = listen(settings.host, settings.management_port)
+    except OSError:
+        raise cannot_listen(settings._replace(port=settings.management_port)) from None
+    with listener:
+        yield listener
+
+
+@contextmanager
+def _managed(server: Server, listener: socket.socket | None) -> Iterator[None]:
+    """Answers health checks and metrics on a listening socket within the block."""
+    if listener is None:
+        yield
+        return
+    management = Management(management_pages(server), listener)
+    try:
+        yield
+    finally:
+        management.close()
 
 
 def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> Parts:
@@ -200,10 +229,11 @@ def _serve_together(
     with (
         tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as name,
         listener,
+        _management_listener(settings) as management,
     ):
         folder = Path(name)
         config = configuration(
-            Work(opened, each, listeners, folder, os.getpid()),
+            Work(opened, each, listeners, folder, os.getpid(), management),
             factory=True,
             workers=settings.workers,
             ssl_context_factory=partial(_tls_context, settings.tls) if settings.tls else None,
@@ -225,6 +255,7 @@ class Work(Struct, frozen=True):
     listeners: Listeners
     folder: Path
     parent: int
+    management: socket.socket | None = None
 
     def __call__(self) -> Server:
         """Opens the repository and returns the application."""
@@ -247,6 +278,8 @@ class _WorkerServer(Server):
         super().__init__(*_content(repository), parts)
         self.beside = pages(self)
         self._work = work
+        self._managed = ExitStack()
+        self._managed.enter_context(_managed(self, work.management))
         self._watch = asyncio.get_running_loop().create_task(self._end_with_parent())
 
     async def _end_with_parent(self) -> None:
@@ -256,6 +289,7 @@ class _WorkerServer(Server):
 
     def close(self) -> None:
         """See the base class; if the parent has died, this removes its files."""
+        self._managed.close()
         super().close()
         self._watch.cancel()
         self.catalog.repository.close()

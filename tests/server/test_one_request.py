@@ -1,0 +1,289 @@
+"""One request cannot stop the server: while a hostile one is answered, health checks answer."""
+
+import gzip
+import json
+import os
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from nessie_cli import create
+from tests.server.client import Client
+from tests.server.processes import started
+
+PATIENCE = 60
+SOON = 1.0 if "CI" in os.environ else 0.5
+"""Seconds in which a health check is answered, whatever others send, on a busy machine."""
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+TOKENS = "/iceberg/v1/oauth/tokens"
+NAMESPACES = "/iceberg/v1/main/namespaces"
+SCHEMA = {"type": "struct", "fields": []}
+MANY_VALUES = b"[" + b"{}," * 990_000 + b"{}]"
+GROWING = '["aaaaaaaaaaaaaaaa"]' + ".map(x, x + x + x + x)" * 12 + "[0].size() > 0"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lake")
+    (folder / "warehouse").mkdir()
+    store = str(folder / "catalog.sqlite")
+    create(store).close()
+    with started("--store", store, "--warehouse", f"lake={folder / 'warehouse'}") as (_, found):
+        client = Client(found)
+        client.send("POST", NAMESPACES, {"namespace": ["a"], "properties": {}})
+        table = {"name": "t", "schema": SCHEMA}
+        assert client.send("POST", f"{NAMESPACES}/a/tables", table).status == 200
+        client.close()
+        yield found
+
+
+def worst_health(url, sends, count=1):
+    """Returns the statuses of the requests, and the longest wait of a health check meanwhile."""
+    waits = []
+
+    def send(_):
+        client = Client(url, PATIENCE)
+        try:
+            return client.send(**sends).status
+        finally:
+            client.close()
+
+    with ThreadPoolExecutor(count) as pool:
+        pending = [pool.submit(send, number) for number in range(count)]
+        health = Client(url, PATIENCE)
+        while not waits or not all(one.done() for one in pending):
+            begun = time.monotonic()
+            assert health.get("/q/health/live").status == 200
+            waits.append(time.monotonic() - begun)
+            time.sleep(0.01)
+        health.close()
+    return {one.result() for one in pending}, max(waits)
+
+
+FIELDS = {"method": "POST", "path": TOKENS, "headers": FORM}
+JSON_GZIP = {"content-type": "application/json", "content-encoding": "gzip"}
+HOSTILE = {
+    "a large form": (413, 1, FIELDS | {"raw": b"%41&" * 500_000}),
+    "a form with many fields": (400, 1, FIELDS | {"raw": b"&".join([b"a=1"] * 21)}),
+    "a growing filter": (
+        400,
+        1,
+        {"method": "GET", "path": f"/api/v2/trees?filter={quote(GROWING)}"},
+    ),
+    "spaces in If-None-Match": (
+        200,
+        4,
+        {
+            "method": "GET",
+            "path": f"{NAMESPACES}/a/tables/t",
+            "headers": {"if-none-match": "a" + " " * 60_000 + "b"},
+        },
+    ),
+    "many slashes": (
+        404,
+        4,
+        {"method": "GET", "path": f"/iceberg/v1/{'/' * 60_000}/namespaces"},
+    ),
+    "many versions": (
+        404,
+        4,
+        {"method": "GET", "path": f"/iceberg/v1{'/v1' * 15_000}/namespaces/x"},
+    ),
+    "many references": (
+        404,
+        4,
+        {"method": "GET", "path": f"/api/v2/trees/{'@/' * 30_000}x/history"},
+    ),
+    "many parameters": (
+        400,
+        4,
+        {"method": "GET", "path": "/api/v2/trees?" + "&".join(["a"] * 25_000)},
+    ),
+    "compressed bodies of Iceberg": (
+        400,
+        4,
+        {
+            "method": "POST",
+            "path": NAMESPACES,
+            "raw": gzip.compress(MANY_VALUES),
+            "headers": JSON_GZIP,
+        },
+    ),
+    "compressed bodies of Nessie": (
+        400,
+        4,
+        {
+            "method": "POST",
+            "path": "/api/v2/trees/main/contents",
+            "raw": gzip.compress(MANY_VALUES),
+            "headers": JSON_GZIP,
+        },
+    ),
+    "deep JSON": (
+        400,
+        4,
+        {
+            "method": "POST",
+            "path": NAMESPACES,
+            "raw": b"[" * 2_000_000,
+            "headers": {"content-type": "application/json"},
+        },
+    ),
+    "a type of many spaces": (
+        400,
+        2,
+        {
+            "method": "POST",
+            "path": f"{NAMESPACES}/a/tables",
+            "body": {
+                "name": "u",
+                "schema": {
+                    "type": "struct",
+                    "fields": [
+                        {
+                            "id": 1,
+                            "name": "c",
+                            "required": True,
+                            "type": "fixed[" + " " * 60_000 + "x",
+                        }
+                    ],
+                },
+            },
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_health_answers_while_a_hostile_request_is_answered(url, what):
+    status, count, sends = HOSTILE[what]
+    statuses, wait = worst_health(url, sends, count)
+    assert statuses == {status}
+    assert wait < SOON
+
+
+def test_a_form_of_the_largest_size_is_read(url):
+    client = Client(url)
+    form = b"grant_type=client_credentials&client_secret=" + b"x" * 8000
+    answer = client.send("POST", TOKENS, raw=form, headers=FORM)
+    assert (answer.status, answer.body["error"]) == (400, "unauthorized_client")
+    client.close()
+
+
+def test_two_headers_with_credentials_are_refused(url):
+    parts = urlsplit(url)
+    for path in ("/api/v2/config", "/iceberg/v1/config", "/iceberg/v1/main/namespaces"):
+        with socket.create_connection((parts.hostname, parts.port), PATIENCE) as connection:
+            twice = "authorization: Bearer a\r\n" * 2
+            head = f"GET {path} HTTP/1.1\r\nhost: localhost\r\n{twice}connection: close\r\n\r\n"
+            connection.sendall(head.encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+GIANT = "1" * 5000
+
+
+def field(type_):
+    return {"type": "struct", "fields": [{"id": 1, "name": "c", "required": True, "type": type_}]}
+
+
+TABLES = f"{NAMESPACES}/a/tables"
+BUCKETS = {"fields": [{"source-id": 1, "name": "p", "transform": f"bucket[{GIANT}]"}]}
+MERGE = {"fromRefName": "main", "fromHash": "a" * 64, "defaultKeyMergeMode": GIANT}
+RETENTION = {"defaultCutoffPolicy": f"1w{' ' * 20_000}x", "newFilesGracePeriod": f"P{GIANT}D"}
+GIANTS = [
+    ("GET", f"/api/v2/trees?max-records={GIANT}", None),
+    ("GET", f"/api/v2/trees/main~{GIANT}", None),
+    ("GET", f"/api/v2/trees/main*{GIANT}", None),
+    ("GET", f"/api/v2/trees?filter={GIANT}%3E0", None),
+    ("GET", f"/iceberg/v1/main/namespaces?pageSize={GIANT}&pageToken={GIANT}", None),
+    ("POST", "/api/v2/trees/main/contents", f'{{"requestedKeys": {GIANT}}}'),
+    ("POST", f"/api/v2/trees/main@{'a' * 64}/history/commit", f'{{"operations": {GIANT}}}'),
+    ("POST", f"/api/v2/trees/main@{'a' * 64}/history/merge", json.dumps(MERGE)),
+    ("POST", NAMESPACES, f'{{"namespace": ["b"], "properties": {{"a": {GIANT}}}}}'),
+    ("POST", TABLES, json.dumps({"name": "v", "schema": field(f"fixed[{GIANT}]")})),
+    ("POST", TABLES, json.dumps({"name": "v", "schema": field(f"decimal({GIANT}, 2)")})),
+    (
+        "POST",
+        TABLES,
+        json.dumps({"name": "v", "schema": field("int"), "partition-spec": BUCKETS}),
+    ),
+    (
+        "POST",
+        TABLES,
+        json.dumps({"name": "w", "schema": SCHEMA, "properties": {"format-version": GIANT}}),
+    ),
+    (
+        "PUT",
+        "/api/v2/config",
+        json.dumps({"config": {"type": "GARBAGE_COLLECTOR", **RETENTION}}),
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(GIANTS)))
+def test_a_giant_number_is_a_fault_of_the_client(url, number):
+    method, path, body = GIANTS[number]
+    client = Client(url)
+    begun = time.monotonic()
+    answer = client.send(
+        method,
+        path,
+        raw=None if body is None else body.encode(),
+        headers=None if body is None else {"content-type": "application/json"},
+    )
+    assert 400 <= answer.status < 500, answer.raw[:500]
+    assert time.monotonic() - begun < 2 * SOON
+    client.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_management_port_answers_while_all_connections_are_idle(tmp_path, workers):
+    store = str(tmp_path / "catalog.sqlite")
+    create(store).close()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ("--management-port", str(port), "--workers", str(workers))
+    with started("--store", store, *options) as (_, url):
+        parts = urlsplit(url)
+        idle = [
+            socket.create_connection((parts.hostname, parts.port), PATIENCE) for _ in range(1100)
+        ]
+        management = Client(f"http://127.0.0.1:{port}")
+        for path in ("/q/health", "/q/health/live", "/q/health/ready", "/q/metrics"):
+            assert management.get(path).status == 200
+        assert management.get("/api/v2/config").status == 404
+        assert management.get("/iceberg/v1/config").status == 404
+        management.close()
+        for connection in idle:
+            connection.close()
+
+
+def test_slow_clients_delay_nobody(url):
+    parts = urlsplit(url)
+    head = b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    starts = [
+        head[:40],
+        head + b"content-length: 1000\r\n\r\n[",
+        head + b"transfer-encoding: chunked\r\n\r\n1\r\n[\r\n",
+        head + b"transfer-encoding: chunked\r\n\r\n" + b"1\r\n[\r\n" * 1_000,
+        b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 5_000,
+    ]
+    stop = threading.Event()
+
+    def trickle(start):
+        with socket.create_connection((parts.hostname, parts.port), PATIENCE) as connection:
+            connection.sendall(start)
+            stop.wait(PATIENCE)
+
+    with ThreadPoolExecutor(50) as pool:
+        for number in range(50):
+            pool.submit(trickle, starts[number % len(starts)])
+        _, wait = worst_health(url, {"method": "GET", "path": "/api/v2/config"}, 4)
+        stop.set()
+    assert wait < SOON

@@ -1,0 +1,100 @@
+"""Filters whose evaluation could take long or much memory are refused before it begins."""
+
+import time
+
+import pytest
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    Delete,
+    Entry,
+    LogEntry,
+    Reference,
+    ReferenceType,
+)
+from nessie_cli.wire.filters import FilterKind, compile_filter
+
+ENTRY = Entry(ContentKey(("db", "t")), "ICEBERG_TABLE", "id", "hash")
+BRANCH = Reference(ReferenceType.BRANCH, "main", "ab" * 32)
+SOON = 1.0
+"""Seconds in which a filter is tested or refused, on a busy machine."""
+
+
+def commit(operations):
+    keys = (ContentKey(("db", f"t{number}")) for number in range(operations))
+    return LogEntry(CommitMeta("load"), 1, tuple(map(Delete, keys)))
+
+
+def ones(number):
+    return f"[{','.join(['1'] * number)}]"
+
+
+HOSTILE = {
+    "growing texts": "['a'].map(x, x+x+x+x)" + ".map(x, x+x+x+x)" * 12 + "[0].size() > 0",
+    "growing lists": "[[1]].map(x, x+x+x+x)" + ".map(x, x+x+x+x)" * 12 + "[0].size() > 0",
+    "growing maps": "[{'a': 1}]" + ".map(x, {'a': x, 'b': x, 'c': x})" * 13 + ".size() > 0",
+    "growing texts in a condition": "['a']" + ".map(x, true ? x+x+x+x : x)" * 13 + ".size() > 0",
+    "growing texts by strings": "['a']" + ".map(x, string(x+x+x+x))" * 13 + ".size() > 0",
+    "growing texts by bytes": "['a']" + ".map(x, string(bytes(x+x+x+x)))" * 13 + ".size() > 0",
+    "growing lists of lists": "[1]" + ".map(x, [x, x, x, x])" * 13 + ".size() > 0",
+    "growing nested loops": "['a'].map(x, [x+x+x].map(y, [y+y+y].map(z, [z+z+z].map(w, w))))==[]",
+    "a long result": f"{ones(4000)}.map(x, x + 1).size() > 0",
+    "a long selection": f"{ones(4000)}.filter(x, x > 0).size() > 0",
+    "loops over a result": f"{ones(90)}.map(x, {ones(90)}).exists(x, x.exists(y, y == 2))",
+    "repetitions of a pattern": f"'{'a' * 2000}'.matches('(((a{{1,10}}){{1,10}}){{1,10}})b')",
+    "many repetitions": "'aaaa'.matches('" + "(a{1,100}){1,9}" * 20 + "')",
+    "open repetitions": "'aaaa'.matches('((a{100,}){100,})b')",
+    "classes of Unicode": "'aaaa'.matches('" + r"\\pL" * 1000 + "')",
+    "a pattern that is made": "'aaaa'.matches('a{1000}' + 'b{1000}')",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_filter_that_could_take_long_is_refused_at_once(what):
+    begun = time.monotonic()
+    with pytest.raises(InvalidInput, match="filter: "):
+        compile_filter(FilterKind.REFERENCES, HOSTILE[what])(BRANCH)
+    assert time.monotonic() - begun < SOON
+
+
+def test_loops_over_loops_of_operations_are_refused_for_large_commits():
+    each = "operations.all(a, operations.all(b, a.key == b.key || a.key != b.key))"
+    test = compile_filter(FilterKind.LOG, each)
+    assert test(commit(20))
+    with pytest.raises(InvalidInput, match="could take too long for a record"):
+        test(commit(2000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "operations.exists(op, op.namespace == 'db')",
+        "operations.exists(op, op.keyElements.exists(e, e == 't1999'))",
+        "operations.all(op, op.type in ['PUT', 'DELETE'])",
+        "operations.exists_one(op, op.key == 'db.t7')",
+        "operations.exists(op, op.name.matches('^t[0-9]+$'))",
+        "commit.message.matches('^[a-z]{1,20}$') && commit.author == ''",
+    ],
+)
+def test_a_filter_with_one_pass_over_a_large_commit_is_evaluated(text):
+    assert compile_filter(FilterKind.LOG, text)(commit(2000)) in (True, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{ones(90)}.all(a, {ones(90)}.all(b, a + b >= 0))",
+        f"{ones(300)}.map(a, a + 1).size() == 300",
+        f"{ones(4000)}.exists_one(a, a == 2) == false",
+        "entry.keyElements.map(e, e + '/')[0] == 'db/'",
+        "entry.key.matches('^(db|lake)[.][a-z_]{1,60}$')",
+        "{'a': 1, 'b': 2}.all(k, k != entry.name)",
+    ],
+)
+def test_small_loops_are_evaluated_fast(text):
+    test = compile_filter(FilterKind.ENTRIES, text)
+    begun = time.monotonic()
+    assert test(ENTRY)
+    assert time.monotonic() - begun < SOON
