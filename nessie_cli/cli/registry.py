@@ -230,7 +230,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         CONTENT,
     ),
     "restore": CommandEntry(
-        "staging.restore", "Restore keys from an earlier revision, as staged changes.", CONTENT
+        "staging.restore", "Restore contents from an earlier revision, as staged changes.", CONTENT
     ),
     "revert": CommandEntry(
         "merge.revert",

@@ -80,7 +80,10 @@ def test_the_same_history_has_the_same_hashes(tmp_path: Path) -> None:
             assert tell(repository) == facts["hashes"]
             config = [*facts["readable"]["config"]]
             config[2] = str(STORE_FORMAT)
-            assert plain(readable(repository)) == facts["readable"] | {"config": config}
+            # The program that wrote the golden file recorded no changes of settings.
+            current = plain(readable(repository))
+            current["reflog"] = [e for e in current["reflog"] if not e[1].startswith("setting:")]
+            assert current == facts["readable"] | {"config": config}
 
 
 def test_a_store_of_format_3_is_loaded_read_and_written(tmp_path: Path) -> None:

@@ -43,7 +43,6 @@ def at_server(nessie: Nessie, server: str) -> Iterator[Nessie]:
 REFUSED = {
     "reflog": ("reflog",),
     "undo": ("undo",),
-    "follow-renames": ("merge", "work", "--follow-renames"),
     "unrelated": ("merge", "work", "--unrelated"),
     "settings": ("config", "set", "require-expected-content", "true", "--repository"),
 }

@@ -143,9 +143,10 @@ def compare(plans: list[ModelledPlan], repository: LocalRepository) -> None:
     order = list(dict.fromkeys(entry.request_id for entry in list(repository.reflog())[::-1]))[
         1:
     ]  # The first entry created `main`.
-    assert sorted(order) == sorted(wrote.keys() - {id_ for _, id_ in settings}), (
-        "the reflog has the moves of those that were done, and no others"
+    assert sorted(order) == sorted(wrote), (
+        "the reflog has the moves and settings of those that were done, and no others"
     )
+    order = [id_ for id_ in order if not wrote[id_][1].settings]
     for _, id_ in settings:
         judge.set(wrote[id_][0])
     for id_ in order:

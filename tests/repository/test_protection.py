@@ -155,7 +155,7 @@ def test_a_merge_only_branch_accepts_what_the_merge_combines(repository: Reposit
     catalog.write("dev", {"t": 2})
     catalog.rename("main", "t", "renamed")
     repository.put_setting("protect.main", "merge-only")
-    assert repository.merge("main", "dev", MergeOptions(follow_renames=True)).applied
+    assert repository.merge("main", "dev", MergeOptions()).applied
     assert repository.content("main", key("renamed")) == table(2, content.id)
 
 

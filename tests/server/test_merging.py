@@ -91,9 +91,9 @@ def test_a_transplanted_commit_keeps_metadata_that_is_not_overridden(work, given
 
 @pytest.mark.parametrize(
     ("key", "headers", "status"),
-    [("nosuch", {}, 400), ("nosuch", OURS, 200), ("a", {}, 200), (None, {}, 200)],
+    [("nosuch", {}, 400), ("nosuch", OURS, 400), ("a", {}, 200), (None, {}, 200)],
 )
-def test_an_unused_drop_is_an_error_for_other_clients(work, key, headers, status):
+def test_an_unused_drop_is_an_error(work, key, headers, status):
     drops = [{"key": {"elements": [key]}, "mergeBehavior": "DROP"}] if key else []
     body = {"fromRefName": "work", "fromHash": work.work, "keyMergeModes": drops}
     answer = work.send(

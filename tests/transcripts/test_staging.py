@@ -484,12 +484,30 @@ def test_from_metadata_reads_an_iceberg_file(catalog):
         "last-sequence-number": 1,
         "last-updated-ms": 1,
         "last-column-id": 1,
-        "schemas": [{"type": "struct", "schema-id": 3, "fields": []}],
+        "schemas": [
+            {
+                "type": "struct",
+                "schema-id": 3,
+                "fields": [{"id": 1, "name": "x", "required": False, "type": "long"}],
+            }
+        ],
         "current-schema-id": 3,
         "partition-specs": [{"spec-id": 4, "fields": []}],
         "default-spec-id": 4,
         "last-partition-id": 999,
-        "sort-orders": [{"order-id": 5, "fields": []}],
+        "sort-orders": [
+            {
+                "order-id": 5,
+                "fields": [
+                    {
+                        "transform": "identity",
+                        "source-id": 1,
+                        "direction": "asc",
+                        "null-order": "nulls-first",
+                    }
+                ],
+            }
+        ],
         "default-sort-order-id": 5,
         "current-snapshot-id": 42,
         "snapshots": [

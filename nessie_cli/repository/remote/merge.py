@@ -218,14 +218,29 @@ def _explained(
         },
     }
     now = contents(session, head, keys)
-    return list(
-        with_details(
-            conflicts,
-            expected,
-            now,
-            proposed,
-            changes_since(session, keys, answer.common_ancestor, head, now),
-        )
+    explained = with_details(
+        conflicts,
+        expected,
+        now,
+        proposed,
+        changes_since(session, keys, answer.common_ancestor, head, now),
+    )
+    if options.per_key:
+        return list(explained)
+    commit = sources[0] if answer.common_ancestor is None and len(sources) == 1 else None
+    return [_of_unmoved_content(conflict, commit) for conflict in explained]
+
+
+def _of_unmoved_content(conflict: Conflict, commit: str | None) -> Conflict:
+    """The conflict of a content that has one key in all states, with its id and keys."""
+    base, ours, theirs = conflict.expected, conflict.actual, conflict.proposed
+    content = theirs or ours or base
+    return structs.replace(
+        conflict,
+        content_id=content.id if content else None,
+        base_key=conflict.key if base else None,
+        theirs_key=conflict.key if theirs else None,
+        commit=commit,
     )
 
 
