@@ -77,6 +77,7 @@ class TestOriginal(Plain):
         "test_only_equal_changes_create_no_commit": SAME_CHANGE,
         "test_the_same_change_on_both_sides_does_not_conflict": SAME_CHANGE,
         "test_the_same_rename_on_both_sides_does_not_conflict": RENAMES,
+        "test_contents_change_places_in_one_commit": TAKEN,
         "test_a_swap_is_reverted_with_both_ids": TAKEN,
         "test_a_renamed_table_takes_its_key_back_from_another_table": TAKEN,
         "test_every_combination_of_changes_under_normal[remove-remove-the same change-None]": SAME_CHANGE,

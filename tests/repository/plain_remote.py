@@ -53,7 +53,9 @@ class Plain(Served):
             "a transplant of several commits keeps their metadata, so its request leaves no trace"
         ),
         "test_any_other_value_validates_namespaces": SETTINGS,
+        "test_a_change_of_a_setting_under_a_request_id_happens_once": SETTINGS,
         "test_a_repository_setting_can_be_reverted": SETTINGS,
+        "test_changes_of_settings_are_in_the_reflog": SETTINGS,
         "test_every_content_is_stored_exactly[PAIMON_TABLE]": (
             "a content of an unknown type is refused"
         ),
