@@ -180,6 +180,7 @@ class ContentMerge:
         self.verdicts = [Verdict(states, *_three_way(states)) for states in changes]
         self.unused: list[Choice] = []
         self._changed = len(changes)
+        self._undecided = self
         self._at: list[dict[bytes, Verdict]] = [{}, {}, {}]
         for verdict in self.verdicts:
             for side, position in enumerate(verdict.states):
@@ -198,6 +199,7 @@ class ContentMerge:
         blocked: Collection[bytes],
     ) -> None:
         """Applies decisions. `undecided` is the same merge without them, with its conflicts."""
+        self._undecided = undecided
         by_index: dict[int, Choice] = {}
         for given in choices:
             place = undecided.named(given)
@@ -229,7 +231,7 @@ class ContentMerge:
         if choice.content_id is not None:
             same = [v for v in self.verdicts if v.states.content_id == choice.content_id]
         else:
-            same = self._with_key(choice.key)
+            same = self.with_key(choice.key)
             contested = [verdict for verdict in same if not verdict.is_settled]
             if len(contested) > 1:
                 first, second = (format_content_id(v.states.content_id) for v in contested[:2])
@@ -242,13 +244,16 @@ class ContentMerge:
         return next((changed.index(verdict) for verdict in same if verdict in changed), None)
 
     def is_ambiguous(self, verdict: Verdict) -> bool:
-        """Returns whether the key of a conflict is also that of another content in conflict."""
+        """Returns whether the key of a conflict is also that of another content in conflict.
+
+        Contents that are decided count too: a further decision is given together with theirs.
+        """
         return any(
-            not other.is_settled and other is not verdict
-            for other in self._with_key(verdict.conflict_key)
+            not other.is_settled and other.states != verdict.states
+            for other in self._undecided.with_key(verdict.conflict_key)
         )
 
-    def _with_key(self, key: bytes) -> list[Verdict]:
+    def with_key(self, key: bytes) -> list[Verdict]:
         """Returns the contents with a key: on ours, on theirs, at the base.
 
         The holder of a claimed key stands for the arrival, which carries the conflict.

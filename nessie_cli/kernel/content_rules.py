@@ -137,7 +137,7 @@ def _settled(
     result, behavior = verdict.result, _BEHAVIORS[verdict.side]
     if result == ours:
         if verdict.side is Side.OURS and theirs != base and verdict.states.key not in edits:
-            yield verdict.states.key, _kept(verdict.states, sides)
+            yield verdict.states.key, _kept(verdict.states, changes, sides)
         return
     if ours is not None and edits.get(ours.key, ours.record) is None:
         yield ours.key, Detail(behavior, None, ours.record)
@@ -153,15 +153,20 @@ def _settled(
     yield result.key, Detail(behavior, source, target, None, result.record, source_at, result_at)
 
 
-def _kept(states: ContentStates, sides: Sides) -> Detail:
-    """Returns the detail of a content that a decision leaves as it is on ours."""
-    _, ours, theirs = states
+def _kept(states: ContentStates, changes: ContentChanges, sides: Sides) -> Detail:
+    """Returns the detail of a key whose content a decision leaves as it is on ours.
+
+    A content that ours does not have is reported under its key on theirs, which can be that of
+    another content on ours.
+    """
+    theirs = states.theirs
+    record = changes.others.on_ours(states.key)
     return Detail(
         MergeBehavior.DROP,
         theirs and theirs.record,
-        ours and ours.record,
+        record,
         None,
-        ours and ours.record,
+        record,
         (sides.source, theirs.key) if theirs else None,
-        (sides.head, ours.key) if ours else None,
+        (sides.head, states.key) if record else None,
     )

@@ -123,6 +123,12 @@ def test_a_decision_settles_the_conflict_that_it_names(
             left = {(c.content_id, c.key) for c in after.conflicts}
             assert left < {(c.content_id, c.key) for c in before.conflicts}, seed
             assert (conflict.content_id, conflict.key) not in left, seed
+            first = Choice(conflict.key, behavior, name)
+            for other in after.conflicts:
+                second = Choice(
+                    other.key, behavior, other.content_id if other.is_ambiguous else None
+                )
+                assert not merge(*sides, choices=(first, second)).unused, seed
 
 
 @every_history

@@ -398,6 +398,19 @@ class Contents:
         catalog.merge_contents("dev", behaviors=[behave("new", "DROP")])
         assert catalog.numbers() == {"aside": 1, "new": 7, "old": 2}
 
+    def test_a_content_that_is_left_out_is_listed_beside_the_one_that_stays(
+        self, catalog: Catalog
+    ) -> None:
+        begin(catalog)
+        catalog.write("dev", {"new": 5})
+        catalog.write("main", {"new": 7})
+        for options in (
+            {"default_behavior": MergeBehavior.DROP},
+            {"behaviors": [behave("new", "DROP")]},
+        ):
+            result = catalog.merge_contents("dev", dry_run=True, **options)
+            assert listed(result) == {"new": ("DROP", 7, 7)}
+
     def test_a_lost_claim_gives_the_content_its_other_key(self, catalog: Catalog) -> None:
         begin(catalog)
         catalog.rename("main", "old", "new", 2)
