@@ -1,0 +1,161 @@
+"""Random histories of three branches: commits, renames, swaps, merges back and forth, transplants.
+
+After each merge or transplant: no content has two keys, what is listed is what changed, a dry run
+shows what happens, and a repeated merge does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from nessie_cli.errors import InvalidInput, MergeConflict
+from nessie_cli.model import Conflict, Content, KeyBehavior, MergeBehavior, MergeResult
+from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.repository.opening import create
+from tests.repository.vocabulary import Catalog, delete, put, table
+
+COUNT = int(os.environ.get("NESSIE_TEST_MERGES", "160"))
+"""The number of histories. A long run sets it to 10,000."""
+NAMES, BRANCHES = "abcde", ("main", "x", "y")
+MOST_ROUNDS = 5
+DEFAULTS = [*[MergeBehavior.NORMAL] * 4, MergeBehavior.FORCE, MergeBehavior.DROP]
+
+Merge = Callable[..., MergeResult]
+State = dict[str, Content | None]
+
+
+class History:
+    """A catalog that changes at random."""
+
+    def __init__(self, catalog: Catalog, seed: int) -> None:
+        self.catalog = catalog
+        self.random = random.Random(seed)
+        self.done: Counter[str] = Counter()
+        self._number = 1
+        catalog.write("main", {"a": 1, "b": 1, "c": 1})
+        for branch in BRANCHES[1:]:
+            catalog.branch(branch)
+
+    def step(self) -> None:
+        branch = self.random.choice(BRANCHES)
+        if self.random.random() < 0.5:
+            self._commit(branch)
+        else:
+            self._combine(branch)
+
+    def _commit(self, branch: str) -> None:
+        state, catalog = self.state(branch), self.catalog
+        name, other = self.random.choice(NAMES), self.random.choice(NAMES)
+        self._number += 1
+        here, there = state.get(name), state.get(other)
+        match self.random.randrange(5):
+            case 0 if here:
+                catalog.write(branch, {name: self._number})
+            case 1 if here:
+                catalog.write(branch, {name: None})
+            case 2:
+                gone = [delete(name)] if here else []
+                catalog.commit(branch, *gone, put(name, table(self._number)))
+            case 3 if here and not there:
+                catalog.rename(branch, name, other)
+            case 4 if here and there and name != other:
+                catalog.commit(branch, put(name, there, here), put(other, here, there))
+
+    def _combine(self, branch: str) -> None:
+        source = self.random.choice([other for other in BRANCHES if other != branch])
+        default = self.random.choice(DEFAULTS)
+        merge: Merge
+        if is_merge := self.random.random() < 0.6:
+
+            def merge(**options: object) -> MergeResult:
+                return self.catalog.merge_contents(
+                    source, branch, default_behavior=default, **options
+                )
+        else:
+            commits = self.catalog.hashes(source)[: self.random.randrange(1, 4)][::-1]
+
+            def merge(**options: object) -> MergeResult:
+                return self.catalog.transplant_contents(
+                    commits, branch, default_behavior=default, any_order=True, **options
+                )
+
+        before = self.state(branch)
+        try:
+            behaviors, dry = self._decided(branch, before, merge)
+        except InvalidInput as refused:
+            # Random decisions can give one key to two contents.
+            if "contradict each other" not in refused.message:
+                raise
+            assert self.state(branch) == before
+            self.done["refused"] += 1
+            return
+        self._check(branch, before, dry, merge(behaviors=behaviors))
+        self.done["merges" if is_merge else "transplants"] += 1
+        if is_merge:
+            assert not self.catalog.repository.merge(branch, source, MergeOptions()).applied
+
+    def _decided(
+        self, branch: str, before: State, merge: Merge
+    ) -> tuple[list[KeyBehavior], MergeResult]:
+        """Decides conflicts at random until there are none. Returns the dry run."""
+        behaviors: list[KeyBehavior] = []
+        for _ in range(MOST_ROUNDS):
+            try:
+                return behaviors, merge(behaviors=behaviors, dry_run=True)
+            except MergeConflict as conflict:
+                assert self.state(branch) == before
+                self.done["conflicts"] += len(conflict.conflicts)
+                behaviors += self._decisions(conflict.conflicts)
+        return behaviors, merge(behaviors=behaviors, dry_run=True)
+
+    def _decisions(self, conflicts: Sequence[Conflict]) -> list[KeyBehavior]:
+        sides = [MergeBehavior.FORCE, MergeBehavior.DROP]
+        return [
+            KeyBehavior(
+                c.key,
+                self.random.choice(sides),
+                content_id=c.content_id if c.is_ambiguous or c.commit else None,
+                commit=c.commit,
+            )
+            for c in conflicts
+            if c.key is not None
+        ]
+
+    def _check(self, branch: str, before: State, dry: MergeResult, done: MergeResult) -> None:
+        after = self.state(branch)
+        ids = [content.id for content in after.values() if content]
+        assert len(ids) == len(set(ids))
+        changed = {k for k in {*before, *after} if before.get(k) != after.get(k)}
+        assert {d.key.plain for d in done.details if d.result != d.target} == changed
+        assert all(after.get(d.key.plain) == d.result for d in done.details)
+        assert rows(dry) == rows(done)
+
+    def state(self, branch: str) -> State:
+        entries = self.catalog.repository.entries(branch, content=True)
+        return {entry.key.plain: entry.content for entry in entries}
+
+
+def rows(result: MergeResult) -> list[tuple[object, ...]]:
+    return [(d.key, d.behavior, d.target, d.result) for d in result.details]
+
+
+@pytest.mark.parametrize("seeds", [range(n, COUNT, 8) for n in range(8)], ids=str)
+def test_merges_and_transplants_keep_every_content_once(seeds: range) -> None:
+    done: Counter[str] = Counter()
+    for seed in seeds:
+        with create("memory:") as repository:
+            history = History(Catalog(repository), seed)
+            for _ in range(30):
+                history.step()
+            assert list(repository.check()) == []
+            done += history.done
+    # A merge that always refuses would pass every other check.
+    assert done["merges"] > 3 * len(seeds)
+    assert done["transplants"] > 2 * len(seeds)
+    assert done["conflicts"] > len(seeds) / 2
+    assert done["refused"] < len(seeds) / 2
