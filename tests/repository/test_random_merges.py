@@ -1,4 +1,4 @@
-"""Random histories of three branches: commits, renames, swaps, merges back and forth, transplants.
+"""Random histories of three branches: commits, renames, merges back and forth, transplants.
 
 After each merge or transplant: no content has two keys, what is listed is what changed, a dry run
 shows what happens, and a repeated merge does nothing.
