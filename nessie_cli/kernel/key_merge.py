@@ -128,7 +128,7 @@ class KeyRules:
             choice = self.of(change.key)
             if not _is_done(change, choice, transplant=sides.is_transplant):
                 _decide(outcome, change, choice, self, transplant=sides.is_transplant)
-        _refuse_doubles(objects, outcome, sides)
+        _refuse_doubles(objects, outcome, sides, self)
         if validate_namespaces:
             _check_namespaces(objects, outcome, sides)
         return outcome
@@ -212,13 +212,17 @@ def _resolved(
     return with_content_id(choice.resolved, content_id_of(target or after))
 
 
-def _refuse_doubles(objects: Objects, outcome: Outcome, sides: Sides) -> None:
+def _refuse_doubles(objects: Objects, outcome: Outcome, sides: Sides, choices: KeyRules) -> None:
     """Makes it a conflict if the outcome would give a content a second key."""
     doubles = doubled_keys(
         objects, sides.changes, sides.base, sides.target, outcome.edits_if_source_wins()
     )
+    changed = {change.key: change for change in sides.changes if change.key in doubles}
     for key, other in doubles.items():
-        detail = outcome.details[key]
+        # A namespace of both sides has no detail.
+        detail = outcome.details.get(key) or Detail(
+            choices.of(key).behavior, changed[key].after, changed[key].target
+        )
         conflict = detail.conflict or KeyConflict(
             ConflictType.KEY_EXISTS, key, None, detail.target, detail.source
         )

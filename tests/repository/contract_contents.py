@@ -559,6 +559,31 @@ class KeysOfContents:
         assert catalog.numbers() == before
         assert [e.content_id for e in catalog.repository.entries("main")].count(content_id) == 1
 
+    @pytest.mark.parametrize("behavior", ["NORMAL", "FORCE"])
+    @pytest.mark.parametrize("verb", ["merge", "transplant"])
+    def test_a_second_key_of_a_namespace_on_both_sides_is_a_conflict(
+        self, catalog: Catalog, verb: str, behavior: str
+    ) -> None:
+        catalog.write("main", {"old": NS})
+        catalog.branch("dev")
+        renamed = catalog.rename("dev", "old", "new")
+        catalog.rename("main", "old", "other")
+        catalog.write("main", {"new": NS})
+        before = catalog.numbers()
+        side = MergeBehavior(behavior)
+
+        def combine() -> None:
+            if verb == "merge":
+                catalog.merge("dev", default_behavior=side)
+            else:
+                catalog.transplant([renamed], default_behavior=side)
+
+        with pytest.raises(MergeConflict) as refused:
+            combine()
+        (message,) = [c.message for c in refused.value.result.conflicts if c.key == key("new")]
+        assert message.endswith("its content id is that of key 'other'")
+        assert catalog.numbers() == before
+
     @pytest.mark.parametrize("verb", ["merge", "transplant"])
     def test_force_edits_only_keys_that_the_source_changed(
         self, catalog: Catalog, verb: str
