@@ -287,6 +287,51 @@ def test_a_deletion_of_a_renamed_table_is_said(nessie, catalog) -> None:
     assert catalog.snapshot("main", "db.sales") is None
 
 
+@pytest.mark.parametrize("case", ["recreated", "moved", "renamed twice", "dropped", "claimed"])
+def test_advice_that_deletes_another_table_says_so(nessie, catalog, case) -> None:
+    catalog.branch("feature")
+    decided, lost = {
+        "recreated": ("db.orders", "db.orders"),
+        "moved": ("db.aside", "db.orders"),
+        "renamed twice": ("db.aside", "db.sales"),
+        "dropped": ("db.sales", "db.sales"),
+        "claimed": ("db.aside", "db.orders"),
+    }[case]
+    if case in ("renamed twice", "dropped"):
+        catalog.rename("feature", "db.orders", "db.sales")
+    elif case == "claimed":
+        catalog.create("feature", "db.aside", 8)
+    else:
+        catalog.update("feature", "db.orders", 8)
+    if decided == "db.aside":
+        catalog.rename("main", "db.orders", "db.aside")
+    else:
+        catalog.drop("main", "db.orders")
+    if case == "moved":
+        catalog.update("main", "db.aside", 7)
+    catalog.create("main", lost, 9)
+    said = f"deletes the present {lost} on main, unless theirs has it under another key"
+    ran = nessie("merge", "feature")
+    assert ran.code == 3
+    assert f"  or: nessie merge feature --theirs {decided}\n" in ran.err
+    assert said in ran.err
+    assert nessie("merge", "feature", "--theirs", decided).code == 0
+    assert catalog.snapshot("main", lost) != 9
+
+
+def test_a_key_that_looks_like_a_content_id_is_quoted_in_advice(nessie, catalog) -> None:
+    name = "0f5f1d3a-aaaa-4bbb-8ccc-123456789abc"
+    catalog.create("main", name)
+    catalog.branch("feature")
+    catalog.update("feature", name, 2)
+    catalog.update("main", name, 3)
+    ran = nessie("merge", "feature", "--json")
+    (found,) = ran.error["errorDetails"]["conflicts"]
+    for line in found["resolutions"]:
+        _, *argv = shlex.split(line)
+        assert nessie(*argv, "--dry-run").code == 0
+
+
 def test_a_missing_namespace_says_how_to_create_it(nessie, catalog) -> None:
     key = ContentKey.parse("ns")
     catalog.commit("main", "ns", Put(key, Namespace(elements=("ns",))))

@@ -10,7 +10,7 @@ from nessie_cli.cli.app.global_options import carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.errors import ReferenceConflict, Resolution
-from nessie_cli.model import Conflict, ConflictType, ContentKey
+from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, Namespace
 from nessie_cli.render.text import visible
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class MergeResolutions:
     def __init__(self, app: Invocation, branch: str, conflicts: Collection[Conflict]) -> None:
         self._app = app
         self._branch = branch
+        self._contested = {conflict.content_id for conflict in conflicts}
         words = [word for word in app.argv if word not in _NOT_REPEATED]
         self._again = list(_without_decisions(words, conflicts))
 
@@ -73,7 +74,7 @@ class MergeResolutions:
                 aside = self._free_key(key)
                 yield self._commit("rename", [str(key), str(aside)], f"make room for {key}")
             case ConflictType.NAMESPACE_NOT_EMPTY:
-                yield Resolution(command_line(*self._again, "--ours", str(key)))
+                yield Resolution(command_line(*self._again, "--ours", name))
             case _:
                 for option, effect in (
                     ("--theirs", self._effect_of_theirs(conflict, key)),
@@ -85,18 +86,32 @@ class MergeResolutions:
         """Returns what happens on the branch if theirs is taken, beside taking its content."""
         where = f"{visible(str(key))} on {visible(self._branch)}"
         ours, theirs = conflict.actual, conflict.proposed
-        if ours is None:
-            return ""
         if theirs is None:
-            return f"deletes {where}"
-        if ours.id != theirs.id:
+            return f"deletes {where}" if ours else ""
+        if ours is not None and ours.id != theirs.id:
             old = conflict.target_rename.old if conflict.target_rename else None
-            if old is not None:
-                return f"renames the present {where} back to {visible(str(old))}"
-            return f"deletes the present {where}"
-        if conflict.theirs_key not in (None, key):
-            return f"renames {where} to {visible(str(conflict.theirs_key))}"
-        return ""
+            if old is None:
+                return f"deletes the present {where}"
+            effect = f"renames the present {where} back to {visible(str(old))}"
+            return "; ".join([effect, *self._displaced(old, ours)])
+        arrives_at = conflict.theirs_key or key
+        effects = []
+        if ours is not None and arrives_at != key:
+            effects.append(f"renames {where} to {visible(str(arrives_at))}")
+        return "; ".join([*effects, *self._displaced(arrives_at, theirs)])
+
+    def _displaced(self, key: ContentKey, content: Content) -> Iterator[str]:
+        """Yields what happens to the other content that has a key to which a content moves.
+
+        A content in conflict has its own decision, and two namespaces with one key are one.
+        """
+        present = self._app.repository().contents(self._branch, [key]).get(key)
+        if present is None or present.id in (content.id, *self._contested):
+            return
+        if isinstance(present, Namespace) and isinstance(content, Namespace):
+            return
+        where = f"{visible(str(key))} on {visible(self._branch)}"
+        yield f"deletes the present {where}, unless theirs has it under another key"
 
     def _free_key(self, key: ContentKey) -> ContentKey:
         """Returns a key beside another one that the branch does not have."""

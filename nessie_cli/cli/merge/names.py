@@ -20,7 +20,10 @@ class ContentName(NamedTuple):
 
     def __str__(self) -> str:
         """Returns the text of an option."""
-        return self.content_id or str(self.key)
+        if self.content_id:
+            return self.content_id
+        text = str(self.key)
+        return f'"{text}"' if _CONTENT_ID.fullmatch(text) else text
 
     @classmethod
     def parse(cls, text: str) -> ContentName:
