@@ -202,6 +202,17 @@ class Contents:
             catalog.merge_contents("dev")
         assert catalog.numbers() == {"aside": 1, "new": 1}
 
+    def test_a_conflict_with_a_deletion_has_no_content_of_ours(self, catalog: Catalog) -> None:
+        begin(catalog)
+        catalog.write("dev", {"old": 2})
+        catalog.recreate("main", "old", table(3))
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge_contents("dev")
+        conflict = only_conflict(refused)
+        assert (conflict.type, conflict.key) == (ConflictType.KEY_DOES_NOT_EXIST, key("old"))
+        assert conflict.actual is None
+        assert number_of(conflict.proposed) == 2
+
     def test_a_rename_onto_a_key_that_the_target_created_conflicts(self, catalog: Catalog) -> None:
         begin(catalog)
         catalog.rename("dev", "old", "new")

@@ -12,6 +12,7 @@ from nessie_cli.kernel.conflicts import merge_message
 from nessie_cli.model import (
     NO_ANCESTOR,
     Conflict,
+    ConflictType,
     Content,
     ContentKey,
     ContentPlace,
@@ -267,12 +268,23 @@ def _explained_contents(
         return structs.replace(
             conflict,
             expected=read.content(_base_of(session, answer, conflict), conflict.base_key),
-            actual=read.content(head, conflict.key),
+            actual=_on_ours(conflict, read.content(head, conflict.key)),
             proposed=read.content(conflict.commit or sources[-1], conflict.theirs_key),
             changed_by=changed_by.get(conflict.key) if conflict.key else None,
         )
 
     return list(map(completed, conflicts))
+
+
+def _on_ours(conflict: Conflict, present: Content | None) -> Content | None:
+    """The content of ours in a conflict: the one that is present at its key, or None.
+
+    If ours does not have the content in conflict, another one may be present there. It counts only
+    if both claim the key.
+    """
+    is_claim = conflict.type is ConflictType.KEY_EXISTS
+    is_same = present is not None and present.id == conflict.content_id
+    return present if is_claim or is_same else None
 
 
 def _base_of(session: Session, answer: answers.MergeAnswer, conflict: Conflict) -> str:
