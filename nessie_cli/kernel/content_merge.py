@@ -88,7 +88,8 @@ class Verdict(Struct, eq=False):
 
     `conflict` is the conflict between its two sides, and `holder` the content that holds the key at
     which it arrives. With either of them, `result` is not final. `side` is set if a decision, or
-    one about a content that claimed the same key, took it from one side.
+    one about a content that claimed the same key, took it from one side. `is_resolved` is whether
+    the caller supplied the value.
     """
 
     states: ContentStates
@@ -96,6 +97,7 @@ class Verdict(Struct, eq=False):
     conflict: ConflictType | None = None
     holder: Verdict | None = None
     side: Side | None = None
+    is_resolved: bool = False
 
     @property
     def is_settled(self) -> bool:
@@ -278,7 +280,7 @@ class ContentMerge:
             record = with_content_id(choice.resolved, content_id_of(states.ours.record))
             key = _merged_key(states) or states.ours.key
             verdict.take(Side.OURS)
-            verdict.result = Position(key, record)
+            verdict.result, verdict.is_resolved = Position(key, record), True
             verdict.side = Side.OURS if key == states.ours.key else None
         elif before.holder is not None and choice.behavior in _SIDES:
             verdict.give_way(_SIDES[choice.behavior])

@@ -134,7 +134,8 @@ def _settled(
     verdict: Verdict, changes: ContentChanges, edits: Mapping[bytes, bytes | None], sides: Sides
 ) -> Iterator[tuple[bytes, Detail]]:
     base, ours, theirs = verdict.states
-    result, behavior = verdict.result, _BEHAVIORS[verdict.side]
+    result = verdict.result
+    behavior = MergeBehavior.NORMAL if verdict.is_resolved else _BEHAVIORS[verdict.side]
     if result == ours:
         if verdict.side is Side.OURS and theirs != base and verdict.states.key not in edits:
             yield verdict.states.key, _kept(verdict.states, changes, sides)
@@ -145,12 +146,26 @@ def _settled(
         return
     source_at = (sides.source, theirs.key) if theirs else None
     result_at = None
-    if theirs is not None and result.record == theirs.record:
+    if verdict.is_resolved:
+        result_at = None
+    elif theirs is not None and result.record == theirs.record:
         result_at = source_at
     elif ours is not None and result.record == ours.record:
         result_at = (sides.head, ours.key)
     source, target = theirs and theirs.record, changes.others.on_ours(result.key)
-    yield result.key, Detail(behavior, source, target, None, result.record, source_at, result_at)
+    yield (
+        result.key,
+        Detail(
+            behavior,
+            source,
+            target,
+            None,
+            result.record,
+            source_at,
+            result_at,
+            verdict.is_resolved,
+        ),
+    )
 
 
 def _kept(states: ContentStates, changes: ContentChanges, sides: Sides) -> Detail:

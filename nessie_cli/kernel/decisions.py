@@ -45,8 +45,8 @@ class Detail(Struct, frozen=True):
 
     `target` is the record on the target before, `result` the one after. `source` is the record on
     the source: of the key, or in a merge per content of the same content. There, `source_at` and
-    `result_at` name a commit and a key with the contents of `source` and `result`. `result_at` is
-    None if the caller supplied the result.
+    `result_at` name a commit and a key with the contents of `source` and `result`. If
+    `is_resolved`, the caller supplied the result, which has no place.
     """
 
     behavior: MergeBehavior
@@ -56,6 +56,7 @@ class Detail(Struct, frozen=True):
     result: bytes | None = None
     source_at: Place | None = None
     result_at: Place | None = None
+    is_resolved: bool = False
 
 
 class Outcome(Struct):

@@ -131,6 +131,9 @@ class KeyRules:
         _refuse_doubles(objects, outcome, sides, self)
         if validate_namespaces:
             _check_namespaces(objects, outcome, sides)
+        for key, detail in outcome.details.items():
+            result = None if detail.conflict else outcome.edits.get(key, detail.target)
+            outcome.details[key] = structs.replace(detail, result=result)
         return outcome
 
 

@@ -122,7 +122,8 @@ class MergeDetail(Struct, frozen=True):
     `target` is its content on the target before, `result` the one after. `source` is the content on
     the source, in a merge per content under whatever key. `behavior` is the side of the result, or
     NORMAL if it is merged or in conflict. In a merge per content, `source_at` and `result_at` are
-    places of the contents `source` and `result`; `result_at` is None if the caller resolved it.
+    places of the contents `source` and `result`, and `is_resolved` is whether the caller supplied
+    the result, which then has no place.
     """
 
     key: ContentKey
@@ -133,6 +134,7 @@ class MergeDetail(Struct, frozen=True):
     result: Content | None = None
     source_at: ContentPlace | None = None
     result_at: ContentPlace | None = None
+    is_resolved: bool = False
 
 
 class MergeResult(Struct, frozen=True):

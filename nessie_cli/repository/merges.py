@@ -251,8 +251,8 @@ def answer(
     by_key = {conflict.key: conflict for conflict in conflicts}
     records = [r for d in details.values() for r in (d.source, d.target, d.result) if r]
     contents: dict[bytes | None, Content] = {}
-    for some in batched(with_progress(records, target.progress, len(records)), _AT_ONCE):
-        contents.update(zip(some, objects.contents(some), strict=True))
+    for batch in batched(with_progress(records, target.progress, len(records)), _AT_ONCE):
+        contents.update(zip(batch, objects.contents(batch), strict=True))
     return MergeResult(
         target_branch=target.branch.name,
         effective_target_hash=target.branch.target.hex(),
@@ -271,6 +271,7 @@ def answer(
                 contents.get(detail.result),
                 _place(detail.source_at),
                 _place(detail.result_at),
+                is_resolved=detail.is_resolved,
             )
             for raw, detail in details.items()
         ),

@@ -208,6 +208,11 @@ def _compared(
             yield (
                 key,
                 structs.replace(
-                    detail, behavior=behavior, target=target, result=result, result_at=result_at
+                    detail,
+                    behavior=behavior,
+                    target=target,
+                    result=result,
+                    result_at=result_at,
+                    is_resolved=result is not None and result_at is None,
                 ),
             )

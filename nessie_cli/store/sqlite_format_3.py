@@ -53,7 +53,7 @@ def open_format_3(path: str) -> Iterator[Dump]:
 
 
 def _open(path: str) -> apsw.Connection:
-    # Without a log file nobody writes to it, and SQLite need not create files beside it.
+    # Without a log file no program is writing, and SQLite need not create files beside it.
     idle = not os.path.exists(f"{path}-wal")
     url = f"file:{quote(os.path.abspath(path))}{'?immutable=1' if idle else ''}"
     connection = apsw.Connection(url, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)

@@ -309,6 +309,7 @@ def decode_merge(data: Any) -> MergeAnswer:
 def _decode_merge_detail(data: Any, path: str) -> MergeDetail:
     fields = _fields(documents.MergeDetailOfOurs, data, path, "key")
     fields["behavior"] = MergeBehavior(fields["behavior"] or "NORMAL")
+    fields["is_resolved"] = bool(fields["is_resolved"])
     return MergeDetail(**fields)
 
 

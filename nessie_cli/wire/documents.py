@@ -216,6 +216,7 @@ class MergeDetailOfOurs(BareMergeDetail):
 
     sourceAt: NotRequired[ContentPlace | None]
     resultAt: NotRequired[ContentPlace | None]
+    isResolved: NotRequired[bool]
 
 
 class CommitOutcome(BareCommit):

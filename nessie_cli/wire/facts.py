@@ -92,11 +92,12 @@ def content_of_conflict(conflict: Conflict) -> Json:
 
 
 def places_of_detail(detail: MergeDetail) -> Json:
-    """Encodes where the contents of a detail can be read."""
+    """Encodes where the contents of a detail can be read, or that the caller has the result."""
     places = (("sourceAt", detail.source_at), ("resultAt", detail.result_at))
-    return {
+    body: Json = {
         name: {"hash": place.hash, "key": encode_key(place.key)} for name, place in places if place
     }
+    return body | ({"isResolved": True} if detail.is_resolved else {})
 
 
 def _optional_key(key: ContentKey | None) -> Json | None:

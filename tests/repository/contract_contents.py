@@ -462,11 +462,29 @@ class Contents:
         content_id = begin(catalog)
         catalog.rename("dev", "old", "new", 2)
         catalog.write("main", {"old": 3})
-        catalog.merge_contents(
-            "dev",
-            behaviors=[behave("old", "NORMAL", table(3, content_id), table(9, content_id))],
-        )
+        resolved = behave("old", "NORMAL", table(3, content_id), table(9, content_id))
+        for options in ({"dry_run": True}, {}):
+            result = catalog.merge_contents("dev", behaviors=[resolved], **options)
+            assert listed(result) == {"old": ("NORMAL", 3, None), "new": ("NORMAL", None, 9)}
         assert catalog.numbers() == {"aside": 1, "new": 9}
+
+    def test_a_resolved_content_stays_if_theirs_deleted_it(self, catalog: Catalog) -> None:
+        content_id = begin(catalog)
+        catalog.write("dev", {"old": None})
+        catalog.write("main", {"old": 3})
+        resolved = behave("old", "NORMAL", table(3, content_id), table(9, content_id))
+        assert listed(catalog.merge_contents("dev", behaviors=[resolved])) == {
+            "old": ("NORMAL", 3, 9)
+        }
+
+    def test_a_resolved_content_is_listed_as_merged(self, catalog: Catalog) -> None:
+        content_id = begin(catalog)
+        catalog.write("dev", {"old": 2})
+        catalog.write("main", {"old": 3})
+        resolved = behave("old", "NORMAL", table(3, content_id), table(9, content_id))
+        assert listed(catalog.merge_contents("dev", behaviors=[resolved])) == {
+            "old": ("NORMAL", 3, 9)
+        }
 
 
 class ContentTransplants:

@@ -142,8 +142,8 @@ class BatchResolutions:
         if self._app.workspace is None or not keys:
             return []
         dash = ["--"] if any(str(key).startswith("-") for key in keys) else []
-        words = [*carried(self._app.options), "reset", *dash, *map(str, keys)]
-        return [Resolution(command_line(*words))]
+        line = command_line(*carried(self._app.options), "reset", *dash, *map(str, keys))
+        return [Resolution(line)]
 
 
 def _is_another(conflict: Conflict) -> bool:

@@ -216,13 +216,13 @@ def changed_after(
     `expected_hash`. Keys of the conflicts `found` are left out, and a commit that the branch does
     not contain is left to the store.
     """
-    known = {conflict.key for conflict in found}
+    reported = {conflict.key for conflict in found}
     updates = {
         item.key: item
         for item in staged
         if isinstance(item.operation, Put) and item.operation.expected_content is not None
     }
-    items = [item for key, item in updates.items() if key not in known]
+    items = [item for key, item in updates.items() if key not in reported]
     if not items or expected_hash == head or not repository.is_ancestor(expected_hash, head):
         return []
     keys = [item.key for item in items]

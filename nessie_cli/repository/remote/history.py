@@ -64,9 +64,9 @@ def commit_at(session: Session, hash_: str) -> LogEntry:
 
 def entries_of(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
     """These commits in order, with their operations; by one request if they are neighbours."""
-    found = list(islice(log(session, hashes[-1], operations=True), len(hashes)))[::-1]
-    if [entry.hash for entry in found] == list(hashes):
-        return found
+    entries = list(islice(log(session, hashes[-1], operations=True), len(hashes)))[::-1]
+    if [entry.hash for entry in entries] == list(hashes):
+        return entries
     return [commit_at(session, hash_) for hash_ in hashes]
 
 

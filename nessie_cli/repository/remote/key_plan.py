@@ -211,10 +211,9 @@ class _Replay:
         if not by_key:
             return
         keys = {decode_key(key) for key in by_key}
-        for found in by_key.values():
-            keys |= {
-                decode_key(pair[1]) for pair in (found.source_rename, found.target_rename) if pair
-            }
+        for conflict in by_key.values():
+            renames = (conflict.source_rename, conflict.target_rename)
+            keys |= {decode_key(rename[1]) for rename in renames if rename}
         head, source = self._combination.target.hash, self._combination.sources[-1]
         ours = self._steps[0].ours
         now = {

@@ -178,7 +178,7 @@ def _of_contents(
         for place in (detail.source_at, detail.result_at):
             if place is not None:
                 read.want(place.hash, [place.key])
-    resolved = {behavior.key: behavior.resolved for behavior in options.behaviors}
+    resolved = {given.resolved.id: given.resolved for given in options.behaviors if given.resolved}
 
     def at(place: ContentPlace | None) -> Content | None:
         return read.content(place.hash, place.key) if place else None
@@ -186,7 +186,9 @@ def _of_contents(
     def completed(detail: MergeDetail) -> MergeDetail:
         target, conflict = at_target.get(detail.key), conflicts.get(detail.key)
         source = conflict.proposed if conflict else at(detail.source_at)
-        result = at(detail.result_at) or resolved.get(detail.key)
+        result = at(detail.result_at)
+        if detail.is_resolved and (content := source or target) is not None:
+            result = resolved.get(content.id)
         return structs.replace(
             detail,
             conflict=conflict,
