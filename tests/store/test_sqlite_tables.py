@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def test_an_additional_table_does_no_harm(path: Path) -> None:
 
 def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.sqlite"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE refs (name TEXT)")
     with pytest.raises(UnsupportedFormat, match="is not a nessie store"):
         open_store(str(path))
@@ -72,7 +73,7 @@ def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("format_", [0, 1, 2, 3])
 def test_a_file_that_only_has_our_identifier_is_refused(tmp_path: Path, format_: int) -> None:
     path = tmp_path / "other.sqlite"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {format_}")
         connection.execute("CREATE TABLE refs (name TEXT)")
