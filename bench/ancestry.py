@@ -10,7 +10,7 @@ from bench.report import Line, milliseconds, ratio_of_medians, seconds
 from nessie_cli.model import ContentKey, IcebergTable, Put, ReferenceType
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect
-from nessie_cli.store.sqlite import SQLiteStore
+from nessie_cli.store.sqlite.store import SQLiteStore
 
 FAR, NEAR = 100_000, 10
 STARTS = 40

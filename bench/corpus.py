@@ -20,7 +20,7 @@ from nessie_cli.model import (
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create
-from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
+from nessie_cli.store.sqlite.store import SQLiteStore, open_sqlite
 
 PER_NAMESPACE = 999
 AUTHOR = "etl@example.org"

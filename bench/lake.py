@@ -17,7 +17,7 @@ from bench.commands import run, workspace
 from nessie_cli.model import CommitMeta, Put, ReferenceType
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
-from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
+from nessie_cli.store.sqlite.store import SQLiteStore, open_sqlite
 
 ON_BRANCH = 10
 """Commits of each branch."""

@@ -14,9 +14,9 @@ from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump, Store
 from nessie_cli.store.opening import create_store, open_store, sqlite_path
 from nessie_cli.store.records import Counts
-from nessie_cli.store.sqlite import open_sqlite
-from nessie_cli.store.sqlite_format_3 import has_format_3, open_format_3
-from nessie_cli.store.sqlite_schema import new_file
+from nessie_cli.store.sqlite.format_3 import has_format_3, open_format_3
+from nessie_cli.store.sqlite.schema import new_file
+from nessie_cli.store.sqlite.store import open_sqlite
 
 Verify = Callable[[Store], object]
 """Verifies a copy, by the rules of those who know what objects mean. Raises `DamagedObject`."""

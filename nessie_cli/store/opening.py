@@ -29,7 +29,7 @@ def open_store(url: str) -> Store:
             from nessie_cli.store.postgres import open_postgres
         return open_postgres(url)
     path = _path(url)
-    from nessie_cli.store.sqlite import open_sqlite
+    from nessie_cli.store.sqlite.store import open_sqlite
 
     return open_sqlite(path)
 
@@ -46,7 +46,7 @@ def create_store(url: str) -> Store:
             from nessie_cli.store.postgres import create_postgres
         return create_postgres(url)
     path = _path(url)
-    from nessie_cli.store.sqlite import create_sqlite
+    from nessie_cli.store.sqlite.store import create_sqlite
 
     return create_sqlite(path)
 

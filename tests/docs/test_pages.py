@@ -10,7 +10,8 @@ import pytest
 
 from nessie_cli.kernel import chunker, commit_index, drafting, forms
 from nessie_cli.model import NO_ANCESTOR
-from nessie_cli.store import STORE_FORMAT, codec, sqlite_schema
+from nessie_cli.store import STORE_FORMAT, codec
+from nessie_cli.store.sqlite import schema as sqlite_schema
 from tests import test_architecture as architecture
 
 ROOT = Path(__file__).parents[2]

@@ -24,7 +24,7 @@ KILLER = """
 import os, signal, sys, time
 from itertools import count
 from nessie_cli import CommitMeta, ContentKey, IcebergTable, Put, connect, create
-import nessie_cli.store.sqlite, zstandard
+import nessie_cli.store.sqlite.store, zstandard
 
 def write(writer, say):
     # The message says which writer it was and how many commits it had made before.

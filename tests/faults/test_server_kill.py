@@ -30,7 +30,7 @@ import os, socket, sys
 from nessie_cli import connect
 from nessie_cli.server.runtime.connections import configuration
 from nessie_cli.server.runtime.running import Uvicorn, application
-import nessie_cli.store.sqlite, zstandard, uvloop, httptools
+import nessie_cli.store.sqlite.store, zstandard, uvloop, httptools
 
 def live(listener):
     with connect(sys.argv[1]) as repository:

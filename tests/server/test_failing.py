@@ -13,7 +13,7 @@ from nessie_cli.repository.local import LocalRepository
 from nessie_cli.server.app import Parts
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.running import application
-from nessie_cli.store.sqlite import open_sqlite
+from nessie_cli.store.sqlite.store import open_sqlite
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
 

@@ -14,7 +14,7 @@ def path(tmp_path: Path) -> str:
 @pytest.fixture
 def filled(path: str) -> str:
     """A closed store with one branch and three objects."""
-    from nessie_cli.store.sqlite import create_sqlite
+    from nessie_cli.store.sqlite.store import create_sqlite
     from tests.store.samples import commit, create, write
 
     store = create_sqlite(path)

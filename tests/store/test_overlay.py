@@ -19,7 +19,7 @@ from nessie_cli.store.records import (
     StoredReference,
     Write,
 )
-from nessie_cli.store.sqlite import create_sqlite
+from nessie_cli.store.sqlite.store import create_sqlite
 from tests.store.samples import (
     COMMIT,
     NODE,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.store.sqlite import SQLiteStore, create_sqlite
+from nessie_cli.store.sqlite.store import SQLiteStore, create_sqlite
 from tests.store.contract import StoreContract
 from tests.store.samples import Clock
 

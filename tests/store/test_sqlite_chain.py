@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from nessie_cli.errors import DamagedObject
-from nessie_cli.store.sqlite import open_sqlite
+from nessie_cli.store.sqlite.store import open_sqlite
 from tests.store.raw import raw
 from tests.store.samples import a_move, a_write, commit, create, write
 

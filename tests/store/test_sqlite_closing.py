@@ -14,7 +14,7 @@ import pytest
 
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.store.records import Done, Outcome
-from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
+from nessie_cli.store.sqlite.store import SQLiteStore, open_sqlite
 from tests.store.samples import a_write, an_object, commit, create, id_of, write
 
 

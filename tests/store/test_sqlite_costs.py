@@ -9,7 +9,7 @@ from random import Random
 import apsw
 
 from nessie_cli.store.records import Done, Request, StoredObject, Write
-from nessie_cli.store.sqlite import create_sqlite, open_sqlite
+from nessie_cli.store.sqlite.store import create_sqlite, open_sqlite
 from tests.store.samples import (
     COMMIT,
     NODE,

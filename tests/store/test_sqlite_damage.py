@@ -11,7 +11,7 @@ import pytest
 
 from nessie_cli.errors import DamagedObject, NessieError
 from nessie_cli.store.records import Done, StoredObject
-from nessie_cli.store.sqlite import SQLiteStore, create_sqlite, open_sqlite
+from nessie_cli.store.sqlite.store import SQLiteStore, create_sqlite, open_sqlite
 from tests.store.samples import COMMIT, NODE, a_write, an_object, commit, id_of, write
 
 

@@ -17,7 +17,7 @@ from msgspec import structs
 from nessie_cli.errors import NessieError, StoreUnavailable
 from nessie_cli.store.base import Store
 from nessie_cli.store.records import Done, StoredObject, StoredReference, Write
-from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
+from nessie_cli.store.sqlite.store import SQLiteStore, open_sqlite
 from tests.store.samples import (
     Clock,
     a_move,
@@ -301,7 +301,7 @@ def test_a_completely_full_disk_is_reported_with_a_hint(small_disk: Path, filled
 FAILING = """
 import os, resource, signal, sys
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.store.sqlite import open_sqlite
+from nessie_cli.store.sqlite.store import open_sqlite
 from tests.store.samples import commit
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path, room = sys.argv[1], int(sys.argv[2])
@@ -412,7 +412,7 @@ def test_using_a_closed_store_is_reported(filled: str) -> None:
 
 
 def test_the_store_uses_the_given_clock(path: str) -> None:
-    from nessie_cli.store.sqlite import create_sqlite
+    from nessie_cli.store.sqlite.store import create_sqlite
 
     clock = Clock()
     store = create_sqlite(path, clock=clock)

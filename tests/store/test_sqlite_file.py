@@ -18,7 +18,7 @@ from nessie_cli.errors import (
     UnsupportedFormat,
 )
 from nessie_cli.store.records import STORE_FORMAT, Done
-from nessie_cli.store.sqlite import create_sqlite, open_sqlite
+from nessie_cli.store.sqlite.store import create_sqlite, open_sqlite
 from tests.store.samples import commit, create, write
 
 

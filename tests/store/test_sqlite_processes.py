@@ -12,7 +12,7 @@ import pytest
 
 from nessie_cli.store.base import LEASE
 from nessie_cli.store.records import Done
-from nessie_cli.store.sqlite import create_sqlite, open_sqlite
+from nessie_cli.store.sqlite.store import create_sqlite, open_sqlite
 from tests.store.samples import a_move, a_write, create, id_of, write
 
 PREPARED = """
@@ -21,7 +21,7 @@ from contextlib import suppress
 from threading import Event, Thread
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.store.records import Done
-from nessie_cli.store.sqlite import create_sqlite, open_sqlite
+from nessie_cli.store.sqlite.store import create_sqlite, open_sqlite
 from tests.store.samples import a_move, a_write, an_object, commit, create, id_of, write
 path = sys.argv[1]
 """
@@ -121,7 +121,7 @@ def test_concurrent_processes_create_one_store(path: str) -> None:
 
 CRASH = """
 import apsw
-from nessie_cli.store import sqlite
+from nessie_cli.store.sqlite import store as sqlite
 def die(*_):
     os._exit(0)
 store = open_sqlite(path)
@@ -229,7 +229,7 @@ print(open_sqlite(path).reference("main").target == id_of("2"))
 """
 
 FORK_IN_A_TRANSACTION = """
-from nessie_cli.store import sqlite
+from nessie_cli.store.sqlite import store as sqlite
 store = create_sqlite(path)
 write(store, create("main", "0"))
 real = sqlite.apply

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.store.sqlite import SQLiteStore, create_sqlite, open_sqlite
+from nessie_cli.store.sqlite.store import SQLiteStore, create_sqlite, open_sqlite
 from tests.store.samples import an_object, commit, create, delete, id_of, write
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from nessie_cli.errors import DamagedObject, StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.opening import create_store, open_store
-from nessie_cli.store.sqlite_schema import APPLICATION_ID, TABLES
+from nessie_cli.store.sqlite.schema import APPLICATION_ID, TABLES
 from tests.store.raw import raw
 from tests.store.samples import create, write
 

@@ -20,7 +20,7 @@ from nessie_cli.repository.local import LocalRepository
 from nessie_cli.server.app import Parts
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.running import application
-from nessie_cli.store.sqlite import SQLiteStore, open_sqlite
+from nessie_cli.store.sqlite.store import SQLiteStore, open_sqlite
 from tests.server.client import Client
 from tests.server.iceberg_rest.lake import IcebergClient, error_of
 from tests.server.serving import serving

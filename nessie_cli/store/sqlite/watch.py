@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 
 from nessie_cli.errors import NessieError
-from nessie_cli.store.sqlite_session import Session, connect
+from nessie_cli.store.sqlite.session import Session, connect
 
 
 class Watch:

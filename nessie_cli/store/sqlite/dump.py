@@ -20,9 +20,9 @@ from nessie_cli.store.dump import (
     require_empty,
 )
 from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
-from nessie_cli.store.sqlite_commit import CREATE, LOG, RECORD, SET, log_rows
-from nessie_cli.store.sqlite_errors import failure
-from nessie_cli.store.sqlite_rows import (
+from nessie_cli.store.sqlite.commit import CREATE, LOG, RECORD, SET, log_rows
+from nessie_cli.store.sqlite.errors import failure
+from nessie_cli.store.sqlite.rows import (
     REFERENCE,
     REFLOG,
     REQUEST,
@@ -35,7 +35,7 @@ from nessie_cli.store.sqlite_rows import (
     settings_of,
     with_check,
 )
-from nessie_cli.store.sqlite_session import connect
+from nessie_cli.store.sqlite.session import connect
 
 T = TypeVar("T")
 

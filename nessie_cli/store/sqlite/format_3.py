@@ -17,10 +17,10 @@ import apsw
 
 from nessie_cli.store.base import Dump
 from nessie_cli.store.records import Move, StoredReference
-from nessie_cli.store.sqlite_dump import SQLiteDump
-from nessie_cli.store.sqlite_errors import failure
-from nessie_cli.store.sqlite_rows import Row, checked_row
-from nessie_cli.store.sqlite_schema import APPLICATION_ID, LOADED_FORMAT
+from nessie_cli.store.sqlite.dump import SQLiteDump
+from nessie_cli.store.sqlite.errors import failure
+from nessie_cli.store.sqlite.rows import Row, checked_row
+from nessie_cli.store.sqlite.schema import APPLICATION_ID, LOADED_FORMAT
 
 _REFERENCES = "SELECT name, kind, target, check_sum FROM refs ORDER BY name"
 _MOVES = """SELECT number, name, kind, before, after, time, who, operation, message, request_id, check_sum

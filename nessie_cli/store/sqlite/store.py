@@ -37,10 +37,10 @@ from nessie_cli.store.records import (
     StoredReference,
     Write,
 )
-from nessie_cli.store.sqlite_commit import ObjectRow, apply, packed, present, put, state
-from nessie_cli.store.sqlite_errors import failure, reason
-from nessie_cli.store.sqlite_lease import draw, give_back, leased, waiting
-from nessie_cli.store.sqlite_rows import (
+from nessie_cli.store.sqlite.commit import ObjectRow, apply, packed, present, put, state
+from nessie_cli.store.sqlite.errors import failure, reason
+from nessie_cli.store.sqlite.lease import draw, give_back, leased, waiting
+from nessie_cli.store.sqlite.rows import (
     BASIS,
     REFERENCE,
     REFLOG,
@@ -54,13 +54,13 @@ from nessie_cli.store.sqlite_rows import (
     request_of,
     settings_of,
 )
-from nessie_cli.store.sqlite_schema import create_file, open_session
-from nessie_cli.store.sqlite_session import PATIENCE, Session, connect, file_of, registry
+from nessie_cli.store.sqlite.schema import create_file, open_session
+from nessie_cli.store.sqlite.session import PATIENCE, Session, connect, file_of, registry
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
-    from nessie_cli.store.sqlite_maintenance import SQLiteMaintenance
-    from nessie_cli.store.sqlite_watch import Watch
+    from nessie_cli.store.sqlite.maintenance import SQLiteMaintenance
+    from nessie_cli.store.sqlite.watch import Watch
 
 _T = TypeVar("_T")
 _ERRORS = (apsw.Error, UnicodeDecodeError, DamagedRow)
@@ -196,7 +196,7 @@ class SQLiteStore:
         for (line,) in self._rows("PRAGMA integrity_check", ()):
             if line != "ok":
                 yield f"store {self._path}: the file is damaged ({line}); restore it from a backup"
-        from nessie_cli.store.sqlite_chain import broken_chains
+        from nessie_cli.store.sqlite.chain import broken_chains
 
         with self._session() as session, session as cursor:
             yield from [f"store {self._path}: {line}" for line in broken_chains(cursor)]
@@ -243,7 +243,7 @@ class SQLiteStore:
 
     def maintenance(self) -> AbstractContextManager[SQLiteMaintenance]:
         """See `Store`, and `REFRESH_AFTER` for the grace period that deleting objects needs."""
-        from nessie_cli.store.sqlite_maintenance import open_maintenance
+        from nessie_cli.store.sqlite.maintenance import open_maintenance
 
         return open_maintenance(self._path, self._patience)
 
@@ -439,7 +439,7 @@ class SQLiteStore:
 
         Meanwhile, SQLite's log file cannot be truncated, so it grows with each write.
         """
-        from nessie_cli.store.sqlite_dump import open_dump
+        from nessie_cli.store.sqlite.dump import open_dump
 
         if self._closed:
             raise StoreUnavailable(f"store {self._path} has been closed")
@@ -447,7 +447,7 @@ class SQLiteStore:
 
     def load(self, dump: Dump, progress: Progress | None = None) -> None:
         """See `Store`. The log file takes as much space as the dump until the end."""
-        from nessie_cli.store.sqlite_dump import load
+        from nessie_cli.store.sqlite.dump import load
 
         try:
             with self._transaction() as cursor:
@@ -469,7 +469,7 @@ class SQLiteStore:
             return None
         if self._watch is None:
             # Only a server calls it.
-            from nessie_cli.store.sqlite_watch import Watch
+            from nessie_cli.store.sqlite.watch import Watch
 
             self._watch = Watch(self._path)
         return self._watch.version()

@@ -19,9 +19,9 @@ import apsw
 
 from nessie_cli.errors import StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.records import STORE_FORMAT
-from nessie_cli.store.sqlite_errors import failure
-from nessie_cli.store.sqlite_session import Session, connect
-from nessie_cli.store.sqlite_tables import check_tables
+from nessie_cli.store.sqlite.errors import failure
+from nessie_cli.store.sqlite.session import Session, connect
+from nessie_cli.store.sqlite.tables import check_tables
 
 APPLICATION_ID = 0x6E657373
 """`ness` in ASCII: the identifier of our files."""

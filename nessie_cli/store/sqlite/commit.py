@@ -10,7 +10,7 @@ import apsw
 from nessie_cli.store.codec import entry_digest, pack
 from nessie_cli.store.decision import Decision, Needs
 from nessie_cli.store.records import Move, StoredObject, StoredReference
-from nessie_cli.store.sqlite_rows import REFERENCE, REQUEST, reference_of, request_of, with_check
+from nessie_cli.store.sqlite.rows import REFERENCE, REQUEST, reference_of, request_of, with_check
 
 REFRESH_AFTER = 3600
 """The age in seconds from which an existing object that is written again becomes young.

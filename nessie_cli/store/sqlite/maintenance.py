@@ -15,9 +15,9 @@ import apsw
 
 from nessie_cli.store.base import Reached
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
-from nessie_cli.store.sqlite_errors import failure
-from nessie_cli.store.sqlite_rows import REFLOG, DamagedRow, reflog_row_of, with_check
-from nessie_cli.store.sqlite_session import Session, connect
+from nessie_cli.store.sqlite.errors import failure
+from nessie_cli.store.sqlite.rows import REFLOG, DamagedRow, reflog_row_of, with_check
+from nessie_cli.store.sqlite.session import Session, connect
 
 _BATCH = 5_000  # rows per statement and per transaction
 _CHECKPOINT_PATIENCE = 1.0  # seconds: while a checkpoint waits for readers, writers wait for it

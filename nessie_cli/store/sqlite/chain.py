@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import apsw
 
-from nessie_cli.store.sqlite_rows import (
+from nessie_cli.store.sqlite.rows import (
     REFERENCE,
     REFLOG,
     DamagedRow,

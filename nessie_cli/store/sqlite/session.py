@@ -19,7 +19,7 @@ from weakref import WeakSet
 import apsw
 
 from nessie_cli.errors import StoreNotFound, StoreUnavailable, UnsupportedFormat
-from nessie_cli.store.sqlite_errors import failure
+from nessie_cli.store.sqlite.errors import failure
 
 PATIENCE = 30.0
 """The default for the seconds that a writer waits for other writers."""
