@@ -30,7 +30,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.store.opening import open_store
 from nessie_cli.store.records import Done, Move, StoredObject
-from nessie_cli.store.sqlite.rows import with_check
+from nessie_cli.store.rows import with_check
 from tests.repository.vocabulary import Catalog, key, write_history
 from tests.store.samples import a_write, write
 

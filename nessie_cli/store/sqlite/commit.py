@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
-from nessie_cli.store.codec import entry_digest, pack
+from nessie_cli.store.chain import log_rows
+from nessie_cli.store.codec import pack
 from nessie_cli.store.decision import Decision, Needs
-from nessie_cli.store.records import Move, StoredObject, StoredReference
-from nessie_cli.store.sqlite.rows import REFERENCE, REQUEST, reference_of, request_of, with_check
+from nessie_cli.store.records import StoredObject, StoredReference
+from nessie_cli.store.rows import REFERENCE, REQUEST, reference_of, request_of, with_check
 
 REFRESH_AFTER = 3600
 """The age in seconds from which an existing object that is written again becomes young.
@@ -153,28 +154,3 @@ def _move(
         cursor.execute(_MOVE, (name, *row[2:]))
     else:
         cursor.execute(CREATE, row)
-
-
-def log_rows(first: int, moves: Sequence[Move], newest: dict[str, bytes]) -> list[tuple[Any, ...]]:
-    """Returns the rows of moves, numbered from `first`, each chained to the one before it.
-
-    `newest` has the digest of the newest entry of each reference, and is brought up to date.
-    """
-    rows = []
-    for number, move in enumerate(moves, first):
-        fields = (
-            number,
-            move.name,
-            move.kind,
-            move.before,
-            move.after,
-            move.time,
-            move.who,
-            move.operation,
-            move.message,
-            move.request_id,
-        )
-        previous = newest.get(move.name, b"")
-        newest[move.name] = digest = entry_digest(previous, *fields)
-        rows.append((*fields, previous, digest))
-    return rows

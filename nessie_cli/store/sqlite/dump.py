@@ -11,6 +11,7 @@ import apsw
 
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump
+from nessie_cli.store.chain import log_rows
 from nessie_cli.store.dump import (
     Tally,
     batches,
@@ -20,9 +21,7 @@ from nessie_cli.store.dump import (
     require_empty,
 )
 from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
-from nessie_cli.store.sqlite.commit import CREATE, LOG, RECORD, SET, log_rows
-from nessie_cli.store.sqlite.errors import failure
-from nessie_cli.store.sqlite.rows import (
+from nessie_cli.store.rows import (
     REFERENCE,
     REFLOG,
     REQUEST,
@@ -35,6 +34,8 @@ from nessie_cli.store.sqlite.rows import (
     settings_of,
     with_check,
 )
+from nessie_cli.store.sqlite.commit import CREATE, LOG, RECORD, SET
+from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.session import connect
 
 T = TypeVar("T")

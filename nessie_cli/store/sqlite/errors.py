@@ -10,7 +10,7 @@ import os
 import apsw
 
 from nessie_cli.errors import DamagedObject, StoreUnavailable
-from nessie_cli.store.sqlite.rows import DamagedRow
+from nessie_cli.store.rows import DamagedRow
 
 _MEANING: tuple[tuple[tuple[type[apsw.Error], ...], str], ...] = (
     (

@@ -17,9 +17,9 @@ import apsw
 
 from nessie_cli.store.base import Dump
 from nessie_cli.store.records import Move, StoredReference
+from nessie_cli.store.rows import Row, checked_row
 from nessie_cli.store.sqlite.dump import SQLiteDump
 from nessie_cli.store.sqlite.errors import failure
-from nessie_cli.store.sqlite.rows import Row, checked_row
 from nessie_cli.store.sqlite.schema import APPLICATION_ID, LOADED_FORMAT
 
 _REFERENCES = "SELECT name, kind, target, check_sum FROM refs ORDER BY name"

@@ -14,9 +14,10 @@ from typing import Any
 import apsw
 
 from nessie_cli.store.base import Reached
+from nessie_cli.store.chain import broken_chains
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
+from nessie_cli.store.rows import ANCHOR, REFERENCE, REFLOG, DamagedRow, reflog_row_of, with_check
 from nessie_cli.store.sqlite.errors import failure
-from nessie_cli.store.sqlite.rows import REFLOG, DamagedRow, reflog_row_of, with_check
 from nessie_cli.store.sqlite.session import Session, connect
 
 _BATCH = 5_000  # rows per statement and per transaction
@@ -41,6 +42,15 @@ AND NOT EXISTS (SELECT 1 FROM objects WHERE number = object) ORDER BY entry, obj
 _DELETE_ENTRY = "DELETE FROM object_index WHERE entry = ? AND object = ?"
 
 _LAST = 2**63 - 1
+
+
+def verify_chains(cursor: apsw.Cursor) -> Iterator[str]:
+    """Yields the problems of the reflog's chains, read in one transaction of the caller."""
+    return broken_chains(
+        cursor.execute(ANCHOR).fetchall(),
+        cursor.connection.execute(f"{REFLOG} ORDER BY number"),
+        cursor.connection.execute(REFERENCE),
+    )
 
 
 @contextmanager

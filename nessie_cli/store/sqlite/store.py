@@ -37,10 +37,7 @@ from nessie_cli.store.records import (
     StoredReference,
     Write,
 )
-from nessie_cli.store.sqlite.commit import ObjectRow, apply, packed, present, put, state
-from nessie_cli.store.sqlite.errors import failure, reason
-from nessie_cli.store.sqlite.lease import draw, give_back, leased, waiting
-from nessie_cli.store.sqlite.rows import (
+from nessie_cli.store.rows import (
     BASIS,
     REFERENCE,
     REFLOG,
@@ -54,6 +51,9 @@ from nessie_cli.store.sqlite.rows import (
     request_of,
     settings_of,
 )
+from nessie_cli.store.sqlite.commit import ObjectRow, apply, packed, present, put, state
+from nessie_cli.store.sqlite.errors import failure, reason
+from nessie_cli.store.sqlite.lease import draw, give_back, leased, waiting
 from nessie_cli.store.sqlite.schema import create_file, open_session
 from nessie_cli.store.sqlite.session import PATIENCE, Session, connect, file_of, registry
 
@@ -196,10 +196,10 @@ class SQLiteStore:
         for (line,) in self._rows("PRAGMA integrity_check", ()):
             if line != "ok":
                 yield f"store {self._path}: the file is damaged ({line}); restore it from a backup"
-        from nessie_cli.store.sqlite.chain import broken_chains
+        from nessie_cli.store.sqlite.maintenance import verify_chains
 
         with self._session() as session, session as cursor:
-            yield from [f"store {self._path}: {line}" for line in broken_chains(cursor)]
+            yield from [f"store {self._path}: {line}" for line in verify_chains(cursor)]
 
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
         """See `Store`. Reads some hundred entries at a time."""

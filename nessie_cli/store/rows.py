@@ -1,4 +1,4 @@
-"""Converts rows of a SQLite store to values. A wrong checksum of a row raises `DamagedRow`."""
+"""Converts rows of a store to values. A wrong checksum of a row raises `DamagedRow`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ Row = tuple[Any, ...]
 REFERENCE = "SELECT name, kind, target, newest, check_sum FROM refs"
 REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id,
 previous, digest FROM reflog"""
+ANCHOR = "SELECT name, digest, check_sum FROM anchors"
 SETTINGS = "SELECT name, value, version, check_sum FROM settings"
 REQUEST = "SELECT id, caller, digest, result, time, check_sum FROM requests"
 BASIS = """SELECT 0, max(version), NULL, NULL, NULL, NULL, NULL FROM settings
