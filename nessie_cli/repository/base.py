@@ -214,9 +214,19 @@ class Repository(ABC):
 
     @abstractmethod
     def diff(
-        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
+        self,
+        before: AnyRevision,
+        after: AnyRevision,
+        keys: KeyRange = ALL_KEYS,
+        *,
+        whole: bool = False,
     ) -> Iterator[DiffEntry]:
-        """Yields contents that differ, ascending by key. Cost: O(differences · log keys)."""
+        """Yields contents that differ, ascending by key. Cost: O(differences · log keys).
+
+        Keys that the caller may not read are left out. With `whole`, raises `NotAllowed` if one of
+        them has a content that is yielded under another key: a rename would look like a creation or
+        a deletion.
+        """
 
     def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
         """Returns the newest first-parent commit with an operation on a key. O(log commits)."""

@@ -152,11 +152,11 @@ class _States:
 
 def _read(repository: Repository, commits: Commits, head: str) -> _States:
     before, last, now = (Revision(None, hash_) for hash_ in (commits.before, commits.last, head))
-    changes = list(repository.diff(before, last))
+    changes = list(repository.diff(before, last, whole=True))
     on_head = dict(repository.contents(now, [entry.key for entry in changes]))
     at_base = {entry.key: entry.after for entry in changes if entry.after is not None}
     if not _are_in_place(changes, on_head):
-        for entry in repository.diff(last, now):
+        for entry in repository.diff(last, now, whole=True):
             if entry.before is not None:
                 at_base[entry.key] = entry.before
             if entry.after is not None:

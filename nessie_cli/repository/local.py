@@ -321,9 +321,15 @@ class LocalRepository(Repository):
         return found[key]
 
     def diff(
-        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
+        self,
+        before: AnyRevision,
+        after: AnyRevision,
+        keys: KeyRange = ALL_KEYS,
+        *,
+        whole: bool = False,
     ) -> Iterator[DiffEntry]:
-        """See `Repository`."""
+        """See `Repository`. The caller may read each key."""
+        del whole
         return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
 
     def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
