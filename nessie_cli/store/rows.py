@@ -22,7 +22,7 @@ REFERENCE = "SELECT name, kind, target, newest, check_sum FROM refs"
 REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id,
 previous, digest FROM reflog"""
 ANCHOR = "SELECT name, digest, check_sum FROM anchors"
-SETTINGS = "SELECT name, value, version, check_sum FROM settings"
+SETTINGS = "SELECT name, value, version, newest, check_sum FROM settings"
 REQUEST = "SELECT id, caller, digest, result, time, check_sum FROM requests"
 BASIS = """SELECT 0, max(version), NULL, NULL, NULL, NULL, NULL FROM settings
 UNION ALL SELECT 1, name, kind, target, newest, check_sum, NULL FROM refs WHERE name = ?
@@ -72,7 +72,7 @@ def settings_of(rows: Iterable[Row]) -> Settings:
     values, newest = {}, 0
     for row in rows:
         _check("settings", row, row[0])
-        name, value, version, _ = row
+        name, value, version, *_ = row
         newest = max(newest, version)
         if value is not None:
             values[name] = value
@@ -90,13 +90,17 @@ def checked_row(table: str, row: Row) -> Row:
     return row[:-1]
 
 
-def _check(table: str, row: Row, name: object) -> None:
+def is_valid(row: Row) -> bool:
+    """Returns whether the checksum at the end of a row is right."""
     try:
-        if row_check(*row[:-1]) == row[-1]:
-            return
+        return bool(row_check(*row[:-1]) == row[-1])
     except (TypeError, ValueError):
-        pass
-    raise DamagedRow(f"table {table}, row {name!r}: its checksum is wrong")
+        return False
+
+
+def _check(table: str, row: Row, name: object) -> None:
+    if not is_valid(row):
+        raise DamagedRow(f"table {table}, row {name!r}: its checksum is wrong")
 
 
 def object_of(row: Sequence[Any]) -> StoredObject | DamagedId:

@@ -54,6 +54,7 @@ def read_but_not_write(path: Path) -> None:
     store = open_sqlite(str(path))
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
     assert len(list(store.scan())) == 3
+    assert list(store.verify_file()) == []
     for attempt in (
         lambda: write(store, commit("main", "1", "2")),
         lambda: store.put([an_object("x")]),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import apsw
 
-from nessie_cli.store.chain import log_rows
+from nessie_cli.store.chain import chain_of_setting, log_rows
 from nessie_cli.store.codec import pack
 from nessie_cli.store.decision import Decision, Needs
 from nessie_cli.store.records import StoredObject, StoredReference
@@ -49,10 +49,14 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _NEWEST = """SELECT coalesce((SELECT newest FROM refs WHERE name = ?1),
 (SELECT digest FROM reflog WHERE name = ?1 ORDER BY number DESC LIMIT 1),
 (SELECT digest FROM anchors WHERE name = ?1), x'')"""
+ADD_ANCHOR = "INSERT OR REPLACE INTO anchors (name, digest, check_sum) VALUES (?, ?, ?)"
 RECORD = (
     "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
 )
-SET = "INSERT OR REPLACE INTO settings (name, value, version, check_sum) VALUES (?, ?, ?, ?)"
+SET = (
+    "INSERT OR REPLACE INTO settings (name, value, version, newest, check_sum) VALUES (?, ?, ?, ?,"
+    " ?)"
+)
 
 
 def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
@@ -123,9 +127,9 @@ def apply(
         )
     changes = [write.settings for write in done if write.settings]
     for version, settings in enumerate(changes, decided.settings_version - len(changes) + 1):
-        cursor.executemany(
-            SET, [with_check(name, value, version) for name, value in settings.items()]
-        )
+        for name, value in settings.items():
+            newest_entry = _newest(cursor, chain_of_setting(name))
+            cursor.execute(SET, with_check(name, value, version, newest_entry))
 
 
 def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:

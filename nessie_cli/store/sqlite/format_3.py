@@ -22,6 +22,7 @@ from nessie_cli.store.sqlite.dump import SQLiteDump
 from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.schema import APPLICATION_ID, LOADED_FORMAT
 
+_SETTINGS = "SELECT name, value, version, check_sum FROM settings"
 _REFERENCES = "SELECT name, kind, target, check_sum FROM refs ORDER BY name"
 _MOVES = """SELECT number, name, kind, before, after, time, who, operation, message, request_id, check_sum
 FROM reflog ORDER BY number"""
@@ -62,6 +63,11 @@ def _open(path: str) -> apsw.Connection:
 
 
 class _Format3Dump(SQLiteDump):
+    settings_query = _SETTINGS
+
+    def _broken_chains(self) -> Iterator[str]:
+        return iter(())
+
     def references(self) -> Iterator[StoredReference]:
         """See `Dump`."""
         return self._read(_reference_of, _REFERENCES)

@@ -59,6 +59,7 @@ from nessie_cli.store.sqlite.session import PATIENCE, Session, connect, file_of,
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
+    from nessie_cli.store.sqlite.dump import SQLiteDump
     from nessie_cli.store.sqlite.maintenance import SQLiteMaintenance
     from nessie_cli.store.sqlite.watch import Watch
 
@@ -189,17 +190,13 @@ class SQLiteStore:
         return self._rows(_INDEXED, (entry, _LAST if before is None else before, limit))
 
     def verify_file(self) -> Iterator[str]:
-        """See `Store`: SQLite's integrity check, and the chains of the reflog.
+        """See `Store`: SQLite's integrity check, and the chains of the reflog, of one state.
 
-        The check also compares tables with their indexes. Writers wait while the chains are read.
+        The check also compares tables with their indexes. Readers and writers do not wait.
         """
-        for (line,) in self._rows("PRAGMA integrity_check", ()):
-            if line != "ok":
-                yield f"store {self._path}: the file is damaged ({line}); restore it from a backup"
-        from nessie_cli.store.sqlite.maintenance import verify_chains
-
-        with self._session() as session, session as cursor:
-            yield from [f"store {self._path}: {line}" for line in verify_chains(cursor)]
+        with self.dump() as dump:
+            for line in dump.problems():
+                yield f"store {self._path}: {line}"
 
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
         """See `Store`. Reads some hundred entries at a time."""
@@ -434,7 +431,7 @@ class SQLiteStore:
 
     # -- the whole --
 
-    def dump(self) -> AbstractContextManager[Dump]:
+    def dump(self) -> AbstractContextManager[SQLiteDump]:
         """See `Store`.
 
         Meanwhile, SQLite's log file cannot be truncated, so it grows with each write.
