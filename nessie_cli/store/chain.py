@@ -12,7 +12,7 @@ from typing import Any
 from nessie_cli.model import SETTING_PREFIX
 from nessie_cli.store.codec import entry_digest
 from nessie_cli.store.records import Move
-from nessie_cli.store.rows import DamagedRow, Row, anchor_of, is_valid, reflog_row_of
+from nessie_cli.store.rows import DamagedRow, Row, anchor_of, check_order, is_valid, reflog_row_of
 
 
 def chain_of_setting(name: str) -> str:
@@ -70,8 +70,7 @@ class _Chains:
         last = 0
         for row in rows:
             number, name, after, previous, digest = row[0], row[1], row[4], row[-2], row[-1]
-            if not isinstance(number, int) or number <= last:
-                raise DamagedRow(f"table reflog, row {number!r}: out of order")
+            check_order("reflog", [number], last)
             last = number
             try:
                 reflog_row_of(row)

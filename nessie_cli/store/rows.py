@@ -103,6 +103,23 @@ def _check(table: str, row: Row, name: object) -> None:
         raise DamagedRow(f"table {table}, row {name!r}: its checksum is wrong")
 
 
+def check_order(
+    table: str, places: Iterable[Any], last: Any = None, *, descending: bool = False
+) -> None:
+    """Raises `DamagedRow` unless places grow, or fall if `descending`, from `last` on.
+
+    A damaged tree of a file may be in no order. Reading it page by page would never end.
+    """
+    for place in places:
+        try:
+            in_order = last is None or (place < last if descending else place > last)
+        except TypeError:
+            in_order = False
+        if not in_order:
+            raise DamagedRow(f"table {table}, row {place!r}: out of order")
+        last = place
+
+
 def object_of(row: Sequence[Any]) -> StoredObject | DamagedId:
     """Returns an object from its row: id, kind, packed bytes."""
     id_, kind, blob = row

@@ -91,9 +91,10 @@ class SQLiteDump:
         """Yields the problems of the file: its pages, tables and indexes, and `broken_chains`."""
         for (line,) in self._rows("PRAGMA integrity_check"):
             if line != "ok":
-                yield f"the file is damaged ({' '.join(line.split())}); restore it from a backup"
+                yield str(failure(self._path, DamagedRow(line)))
         try:
-            yield from self._broken_chains()
+            for line in self._broken_chains():
+                yield f"store {self._path}: {line}"
         except DamagedRow as error:
             raise failure(self._path, error) from error
 

@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 import apsw
 
-from nessie_cli.store.base import Dump
 from nessie_cli.store.records import Move, StoredReference
 from nessie_cli.store.rows import Row, checked_row
 from nessie_cli.store.sqlite.dump import SQLiteDump
@@ -41,7 +40,7 @@ def has_format_3(path: str) -> bool:
 
 
 @contextmanager
-def open_format_3(path: str) -> Iterator[Dump]:
+def open_format_3(path: str) -> Iterator[SQLiteDump]:
     """Opens the dump of a store of format 3. Raises the errors of `Dump`."""
     try:
         connection = _open(path)

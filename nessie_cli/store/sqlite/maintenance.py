@@ -16,7 +16,7 @@ import apsw
 from nessie_cli.store.base import Reached
 from nessie_cli.store.chain import is_setting
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
-from nessie_cli.store.rows import REFLOG, DamagedRow, reflog_row_of, with_check
+from nessie_cli.store.rows import REFLOG, DamagedRow, check_order, reflog_row_of, with_check
 from nessie_cli.store.sqlite.commit import ADD_ANCHOR
 from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.session import Session, connect
@@ -44,6 +44,13 @@ AND NOT EXISTS (SELECT 1 FROM objects WHERE number = object) ORDER BY entry, obj
 _DELETE_ENTRY = "DELETE FROM object_index WHERE entry = ? AND object = ?"
 
 _LAST = 2**63 - 1
+
+
+def _listed(row: tuple[Any, ...]) -> ListedObject:
+    id_, *numbers = row
+    if not isinstance(id_, bytes) or not all(isinstance(number, int) for number in numbers):
+        raise DamagedRow(f"table objects, row {row[2]!r}: its fields have the wrong types")
+    return ListedObject(*row)
 
 
 @contextmanager
@@ -79,7 +86,10 @@ class SQLiteMaintenance:
         """See `Maintenance`."""
         last = _LAST
         while rows := self._rows(_LIST, (last, _BATCH)):
-            yield from (ListedObject(*row) for row in rows)
+            with self._errors():
+                check_order("objects", [row[2] for row in rows], last, descending=True)
+                listed = [_listed(row) for row in rows]
+            yield from listed
             last = rows[-1][2]
 
     def last_move(self) -> int:
@@ -111,6 +121,8 @@ class SQLiteMaintenance:
         moves = self._expire_moves(moves_before, last_move, dry_run=dry_run)
         last, requests = "", 0
         while rows := self._rows(_OLD_REQUESTS, (last, requests_before, _BATCH)):
+            with self._errors():
+                check_order("requests", [row[0] for row in rows], last)
             last = rows[-1][0]
             requests += len(rows)
             if not dry_run:
@@ -126,6 +138,8 @@ class SQLiteMaintenance:
         kept: set[str] = set()
         last, count = -1, 0
         while rows := self._rows(_MOVES, (before, last_move, last, _BATCH)):
+            with self._errors():
+                check_order("reflog", [row[0] for row in rows], last)
             last = rows[-1][0]
             expired = []
             for *row, is_old in rows:
@@ -153,6 +167,8 @@ class SQLiteMaintenance:
         """See `Maintenance`."""
         last: tuple[bytes, int] = (b"", -_LAST)
         while dead := self._rows(_DEAD_ENTRIES, (*last, _BATCH)):
+            with self._errors():
+                check_order("object_index", dead, last)
             last = dead[-1]
             with self._transaction() as cursor:
                 cursor.executemany(_DELETE_ENTRY, dead)
