@@ -8,16 +8,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.store.sqlite.store import SQLiteStore, create_sqlite, open_sqlite
 from tests.store.samples import an_object, commit, create, delete, id_of, write
-
-
-def add_column(cursor: apsw.Cursor) -> None:
-    cursor.execute("ALTER TABLE refs ADD COLUMN note TEXT NOT NULL DEFAULT ''")
 
 
 @pytest.fixture
