@@ -79,7 +79,7 @@ class _Known:
 def check(
     scan: Scan,
     fetch: Fetch,
-    index: Iterable[tuple[bytes, Id]],
+    indexed: Container[bytes] | None,
     references: Sequence[tuple[str, Id]],
     positions: Mapping[Id, Entry] = {},
     *,
@@ -88,15 +88,16 @@ def check(
 ) -> Iterator[Problem]:
     """Yields every problem of the objects from `scan` and of the references (name, commit).
 
-    `positions` are the commits to which references can be restored, each with an entry of the
-    reflog.
-    Computes the state of every commit again from its first parent's state and its operations:
-    O(log keys) for each operation in history. Visits each of the `count` objects twice, and calls
+    `indexed` contains the terms of the commit index, each followed by the id of its commit (None:
+    not verified). `positions` are the commits to which references can be restored, each with an
+    entry of the reflog.
+
+    Computes the state of every commit again from its first parent's state and its operations: O(log
+    keys) for each operation in history. Visits each of the `count` objects twice, and calls
     `progress` with the number of visits.
     """
     known = _Known()
     cache = Decoded()
-    indexed = {term + id_ for term, id_ in index}
     for id_, kind, data in with_progress(scan(), progress, 2 * count):
         if problem := _register(known, id_, kind, data):
             known.bad.add(id_)
@@ -232,7 +233,7 @@ def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
 
 
 def _check_state(
-    objects: Objects, id_: Id, commit: Commit, indexed: Container[bytes]
+    objects: Objects, id_: Id, commit: Commit, indexed: Container[bytes] | None
 ) -> Iterator[Problem]:
     """Checks that a commit's state follows from its first parent, and that the index finds it."""
     try:
@@ -246,7 +247,8 @@ def _check_state(
                 id_.hex(),
                 f"commit {_short(id_)}: the state is not its parent's with its operations applied",
             )
-        if any(term + id_ not in indexed for term in terms_of(edits, commit.parents)):
+        terms = terms_of(edits, commit.parents)
+        if indexed is not None and any(term + id_ not in indexed for term in terms):
             yield Problem(
                 ProblemKind.MISSING,
                 id_.hex(),

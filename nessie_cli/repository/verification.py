@@ -117,13 +117,18 @@ def _verify_objects(store: Store, state: _State, progress: Progress | None) -> I
                 found.data if isinstance(found, StoredObject) else found.reason,
             )
 
+    indexed: set[bytes] | None = None
+    try:
+        indexed = {term + id_ for term, id_ in store.scan_index()}
+    except NessieError as error:
+        yield Problem(ProblemKind.DAMAGED, "index", error.message)
     try:
         count = store.count() if progress is not None else 0
         targets = [(reference.name, reference.target) for reference in state.references]
         yield from check(
             scan,
             store.get,
-            store.scan_index(),
+            indexed,
             targets,
             state.positions,
             progress=progress,

@@ -120,6 +120,22 @@ def check_order(
         last = place
 
 
+def check_types(table: str, row: Row, types: Sequence[type]) -> Row:
+    """Returns a row. Raises `DamagedRow` unless its fields have these types.
+
+    SQLite stores any type in any column. Rows with a checksum need no other check.
+    """
+    if not all(map(isinstance, row, types)):
+        raise DamagedRow(f"table {table}, row {row[0]!r}: its fields have the wrong types")
+    return row
+
+
+def index_row_of(row: Row) -> tuple[bytes, int, bytes]:
+    """Returns an index entry with the number and the id of its object."""
+    entry, number, id_ = check_types("object_index", row, (bytes, int, bytes))
+    return entry, number, id_
+
+
 def object_of(row: Sequence[Any]) -> StoredObject | DamagedId:
     """Returns an object from its row: id, kind, packed bytes."""
     id_, kind, blob = row

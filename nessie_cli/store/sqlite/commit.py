@@ -11,7 +11,14 @@ from nessie_cli.store.chain import chain_of_setting, log_rows
 from nessie_cli.store.codec import pack
 from nessie_cli.store.decision import Decision, Needs
 from nessie_cli.store.records import StoredObject, StoredReference
-from nessie_cli.store.rows import REFERENCE, REQUEST, reference_of, request_of, with_check
+from nessie_cli.store.rows import (
+    REFERENCE,
+    REQUEST,
+    check_types,
+    reference_of,
+    request_of,
+    with_check,
+)
 
 REFRESH_AFTER = 3600
 """The age in seconds from which an existing object that is written again becomes young.
@@ -90,6 +97,7 @@ def state(cursor: apsw.Cursor) -> State:
     """Reads the state in one statement, inside the transaction."""
     rows: list[tuple[int | None, int | None, int]] = cursor.execute(_STATE).fetchall()  # type: ignore[assignment]
     version, number, leases = rows[0]
+    check_types("settings", (version or 0,), (int,))
     return State(version or 0, number or 0, bool(leases))
 
 

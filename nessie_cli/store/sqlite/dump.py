@@ -30,6 +30,7 @@ from nessie_cli.store.rows import (
     SETTINGS,
     DamagedRow,
     Row,
+    check_types,
     reference_of,
     reflog_row_of,
     request_of,
@@ -137,7 +138,7 @@ class SQLiteDump:
 
         SQLite sorts the index entries first, in a temporary file if there are many.
         """
-        entries = self._rows(_ENTRIES)
+        entries = self._read(_entry_of, _ENTRIES)
         of, entry = next(entries, (_LAST, b""))
         for number, id_, kind, packed in self._rows(_OBJECTS):
             index = []
@@ -161,6 +162,10 @@ class SQLiteDump:
             yield from self._connection.cursor().execute(sql)
         except (apsw.Error, UnicodeDecodeError) as error:
             raise failure(self._path, error) from error
+
+
+def _entry_of(row: Row) -> Row:
+    return check_types("object_index", row, (int, bytes))
 
 
 def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress | None) -> None:

@@ -16,7 +16,14 @@ import apsw
 from nessie_cli.store.base import Reached
 from nessie_cli.store.chain import is_setting
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
-from nessie_cli.store.rows import REFLOG, DamagedRow, check_order, reflog_row_of, with_check
+from nessie_cli.store.rows import (
+    REFLOG,
+    DamagedRow,
+    check_order,
+    check_types,
+    reflog_row_of,
+    with_check,
+)
 from nessie_cli.store.sqlite.commit import ADD_ANCHOR
 from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.session import Session, connect
@@ -26,6 +33,7 @@ _CHECKPOINT_PATIENCE = 1.0  # seconds: while a checkpoint waits for readers, wri
 
 _LIST = """SELECT id, kind, number, written, length(packed) FROM objects
 WHERE number < ? ORDER BY number DESC LIMIT ?"""
+_TYPES = (bytes, int, int, int, int)
 _LAST_MOVE = "SELECT coalesce(max(number), 0) FROM reflog"
 _MOVES_SINCE = f"{REFLOG} WHERE number > ? ORDER BY number DESC"
 # The highest number stays, so no number is used twice.
@@ -44,13 +52,6 @@ AND NOT EXISTS (SELECT 1 FROM objects WHERE number = object) ORDER BY entry, obj
 _DELETE_ENTRY = "DELETE FROM object_index WHERE entry = ? AND object = ?"
 
 _LAST = 2**63 - 1
-
-
-def _listed(row: tuple[Any, ...]) -> ListedObject:
-    id_, *numbers = row
-    if not isinstance(id_, bytes) or not all(isinstance(number, int) for number in numbers):
-        raise DamagedRow(f"table objects, row {row[2]!r}: its fields have the wrong types")
-    return ListedObject(*row)
 
 
 @contextmanager
@@ -88,7 +89,7 @@ class SQLiteMaintenance:
         while rows := self._rows(_LIST, (last, _BATCH)):
             with self._errors():
                 check_order("objects", [row[2] for row in rows], last, descending=True)
-                listed = [_listed(row) for row in rows]
+                listed = [ListedObject(*check_types("objects", row, _TYPES)) for row in rows]
             yield from listed
             last = rows[-1][2]
 

@@ -46,6 +46,7 @@ from nessie_cli.store.rows import (
     DamagedRow,
     Row,
     check_order,
+    index_row_of,
     object_of,
     reference_of,
     reflog_row_of,
@@ -200,9 +201,9 @@ class SQLiteStore:
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
         """See `Store`. Reads some hundred entries at a time."""
         last: tuple[bytes, int] = (b"", -_LAST)
-        while rows := self._rows(_INDEX_AFTER, (*last, _SCAN)):
-            yield from ((entry, id_) for entry, _, id_ in rows)
+        while rows := self._read(index_row_of, _INDEX_AFTER, (*last, _SCAN)):
             self._check_order("object_index", [row[:2] for row in rows], last)
+            yield from ((entry, id_) for entry, _, id_ in rows)
             last = rows[-1][:2]
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
