@@ -578,9 +578,10 @@ class Repository(ABC):
 
         Keeps objects written within `grace` (default: a day, at least 2 hours), which must be
         longer than the longest load. A `dry_run` only counts. With `full`, free space returns to
-        the file system while writers wait. Reads every reachable object once. Raises
-        `DamagedObject` if one of them is missing or damaged, and `InvalidInput` if this repository
-        is remote or `grace` is too short.
+        the file system while writers wait. Verifies the files of the store, its references against
+        the reflog, and every reachable object, which it reads once. Raises `DamagedObject` before
+        it deletes anything, and `InvalidInput` if this repository is remote or `grace` is too
+        short.
         """
         raise InvalidInput(
             f"{self.url}: maintenance needs the store itself; run it where the store is"

@@ -500,13 +500,13 @@ class LocalRepository(Repository):
         """See `Repository`."""
         from nessie_cli.repository.verification import verify
 
-        return verify(self._store, self._at.progress)
+        return verify(self._store, self._at.clock(), self._at.progress)
 
     def verify(self, commits: Collection[str]) -> int:
         """See `Repository`."""
-        from nessie_cli.repository.verification import verify_reachable, verify_references
+        from nessie_cli.repository.verification import verify_reachable, verify_rows
 
-        verify_references(self._store)
+        verify_rows(self._store)
         return verify_reachable(self._store, _ids(commits), self._at.progress)
 
     def maintain(
