@@ -20,8 +20,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Write one consistent state of the store to a new SQLite file.
 
     Other commands can read and write the store during the backup. FILE appears when it is complete,
-    and is a store itself: open it with --store FILE. If an object is damaged or missing,
-    the command fails and writes nothing. Needs direct access to the store: for a SQLite store
+    and is a store itself: open it with --store FILE. If anything in the store is damaged or
+    missing, the command fails and writes nothing. Needs direct access to the store: for a SQLite store
     behind a server, run it on the server's machine.
     """
 

@@ -25,8 +25,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Load a backup, or any SQLite store, into an empty store.
 
     The store can be SQLite or PostgreSQL (--store) and is created if it does not exist. A store
-    counts as empty if it is as `nessie init` creates it. All hashes are kept. If the load fails,
-    nothing is loaded.
+    counts as empty if it is as `nessie init` creates it. All hashes are kept. The file is
+    verified first. If the load fails, nothing is loaded.
     """
 
     file: Annotated[
