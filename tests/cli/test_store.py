@@ -28,6 +28,10 @@ DAMAGES = {
         )
         for kind, name in ((1, "value"), (2, "node"), (3, "commit"))
     },
+    "missing commit that only the reflog needs": (
+        "DELETE FROM objects WHERE id = (SELECT before FROM reflog WHERE name = 'gone'"
+        " AND after IS NULL)"
+    ),
     "damaged object": "UPDATE objects SET packed = CAST(packed || x'00' AS BLOB) WHERE number = 1",
     "object of no kind": "UPDATE objects SET packed = 'text' WHERE number = 1",
     "missing branch": "DELETE FROM refs WHERE name = 'main'",
@@ -55,11 +59,15 @@ def test_a_damaged_store_is_neither_backed_up_nor_loaded(
     nessie, catalog, tmp_path: Path, damage: str
 ) -> None:
     """Nothing is left behind: no file, and nothing in a store that `init` made."""
-    assert nessie("config", "set", "reflog-expiry", "80d", "--repository").code == 0
+    # The clock of the catalog is behind that of the command.
+    assert nessie("config", "set", "reflog-expiry", "3650d", "--repository").code == 0
     head = catalog.repository.reference("main").hash
     catalog.repository.create_reference(
         ReferenceType.TAG, "v2", head, request_id="chosen by a client"
     )
+    catalog.repository.create_reference(ReferenceType.BRANCH, "gone", head)
+    former = catalog.create("gone", "db.gone")
+    catalog.repository.delete_reference("gone", expected_hash=former)
     assert nessie("store", "backup", "lake.backup").code == 0
     (target := tmp_path / "target").mkdir()
     create(f"{target}/store.sqlite").close()
