@@ -184,6 +184,48 @@ def test_expiry_is_a_setting_and_requests_expire_with_their_moves(
         repository.maintain(grace=timedelta(hours=1))
 
 
+def test_a_longer_expiry_does_no_harm(catalog: Catalog, clock: Clock) -> None:
+    """The newest entry, and that of a tag's message, are older than the expiry that was set."""
+    repository = catalog.repository
+    repository.put_setting("reflog-expiry", "1h")
+    head = catalog.write("main", {"a": 1})
+    catalog.branch("dev")
+    former = catalog.write("dev", {"b": 1})
+    repository.create_reference(ReferenceType.TAG, "v1", former, message="a message")
+    repository.assign_reference("v1", head, expected_hash=former)
+    catalog.branch("last")
+    catalog.write("last", {"c": 1})
+    drop(catalog, "dev")
+    drop(catalog, "last")
+    clock.ahead = 2 * DAY
+    report = repository.maintain(grace=timedelta(hours=2))
+    assert deleted(report)["commit"] == 0
+    assert report.moves > 3
+    repository.put_setting("reflog-expiry", "90d")
+    catalog.write("main", {"d": 1})
+    assert list(repository.check()) == []
+    repository.maintain()
+
+
+def test_entries_of_commits_that_were_deleted_before_do_no_harm(
+    tmp_path: Path, clock: Clock
+) -> None:
+    path = f"{tmp_path}/store.sqlite"
+    with create(path, clock=clock) as repository:
+        catalog = Catalog(repository)
+        catalog.branch("dev")
+        lost = catalog.write("dev", {"b": 2})
+        catalog.write("main", {"c": 3})
+        drop(catalog, "dev")
+    with raw(path) as connection:
+        connection.execute("DELETE FROM objects WHERE id = ?", (bytes.fromhex(lost),))
+    clock.ahead = LONG
+    with connect(path, clock=clock) as repository:
+        assert list(repository.check()) == []
+        repository.maintain()
+        assert list(repository.check()) == []
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_reachable_objects_are_kept(catalog: Catalog, clock: Clock, seed: int) -> None:
     chance = random.Random(seed)
