@@ -190,6 +190,18 @@ def test_health_answers_while_a_hostile_request_is_answered(url, what):
     assert wait < SOON
 
 
+def test_health_answers_while_the_first_request_to_iceberg_is_answered(tmp_path):
+    store = str(tmp_path / "catalog.sqlite")
+    create(store).close()
+    with started("--store", store) as (_, url):
+        client = Client(url)
+        client.get("/q/health/live")
+        client.close()
+        statuses, wait = worst_health(url, {"method": "GET", "path": "/iceberg/v1/config"}, 4)
+        assert statuses == {404}
+        assert wait < SOON
+
+
 def test_a_form_of_the_largest_size_is_read(url):
     client = Client(url)
     form = b"grant_type=client_credentials&client_secret=" + b"x" * 8000

@@ -14,7 +14,11 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.validity.metadata import check_metadata
-from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES, next_metadata_file
+from nessie_cli.iceberg.warehouses.locations import (
+    PATH_PROPERTIES,
+    LocationRefused,
+    next_metadata_file,
+)
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.model import ContentKey, Delete, IcebergTable, Namespace, Operation, Put
 from nessie_cli.server.http import Reply
@@ -138,12 +142,16 @@ def registered(
     Raises `InvalidInput` if it holds metadata of another type, or metadata that Iceberg's own
     parser refuses, `NotAllowed` if the caller may not choose its location.
     """
+    if not session.may_choose_location(key, type_.type):
+        # The file is not read: the answer would reveal its existence, and quote it.
+        raise LocationRefused(
+            f"metadata file {location}: the caller may not choose locations, so it cannot register"
+            " tables or views. Hint: create the table without a location"
+        )
     document = session.read_foreign(location)
-    may_choose = session.may_choose_location(key, type_.type)
     try:
         content = content_of(document, location)
-        # The reasons of the last check quote the file, so rights are checked before.
-        check_table_locations(session.files, document, None, may_choose=may_choose)
+        check_table_locations(session.files, document, None, may_choose=True)
         check_metadata(document)
     except InvalidInput as error:
         raise InvalidInput(f"{location}: {error.message}") from None
