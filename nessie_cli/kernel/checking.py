@@ -5,11 +5,10 @@ Memory grows with the number of objects (some dozens of bytes each), not with th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import MsgspecError, Struct
+from msgspec import Struct
 
-from nessie_cli.errors import NessieError
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commit_index import terms_of
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
@@ -18,6 +17,7 @@ from nessie_cli.kernel.forms import (
     CHILD_SIZE,
     NO_COMMIT,
     RECORD_SIZE,
+    UNDECODABLE,
     Commit,
     Id,
     Kind,
@@ -37,6 +37,13 @@ Scanned = tuple[Id, int, bytes | str]
 """An object's id, kind and raw bytes, or the reason (text) why the bytes cannot be read."""
 
 Scan = Callable[[], Iterable[Scanned]]
+
+
+class Entry(Struct, frozen=True):
+    """An entry of the reflog: its number, and the name of its reference."""
+
+    number: int
+    name: str
 
 
 class _CommitFacts(Struct):
@@ -72,21 +79,25 @@ class _Known:
 def check(
     scan: Scan,
     fetch: Fetch,
-    index: Iterable[tuple[bytes, Id]],
+    indexed: Container[bytes] | None,
     references: Sequence[tuple[str, Id]],
+    positions: Mapping[Id, Entry] = {},
     *,
     progress: Progress | None = None,
     count: int = 0,
 ) -> Iterator[Problem]:
     """Yields every problem of the objects from `scan` and of the references (name, commit).
 
-    Computes the state of every commit again from its first parent's state and its operations:
-    O(log keys) for each operation in history. Visits each of the `count` objects twice, and calls
+    `indexed` contains the terms of the commit index, each followed by the id of its commit (None:
+    not verified). `positions` are the commits to which references can be restored, each with an
+    entry of the reflog.
+
+    Computes the state of every commit again from its first parent's state and its operations: O(log
+    keys) for each operation in history. Visits each of the `count` objects twice, and calls
     `progress` with the number of visits.
     """
     known = _Known()
     cache = Decoded()
-    indexed = {term + id_ for term, id_ in index}
     for id_, kind, data in with_progress(scan(), progress, 2 * count):
         if problem := _register(known, id_, kind, data):
             known.bad.add(id_)
@@ -100,12 +111,26 @@ def check(
             commit = decode_commit(data)
             problems = list(_check_commit(known, id_, commit))
             yield from problems or _check_state(Objects(fetch, cache), id_, commit, indexed)
+    yield from _check_heads(known, references, positions)
+
+
+def _check_heads(
+    known: _Known, references: Sequence[tuple[str, Id]], positions: Mapping[Id, Entry]
+) -> Iterator[Problem]:
     for name, target in references:
         if target not in known.commits:
             yield Problem(
                 ProblemKind.BAD_REFERENCE,
                 name,
                 f"reference '{name}' points at {_short(target)}, which is not a commit here",
+            )
+    for position, entry in positions.items():
+        if position not in known.commits:
+            yield Problem(
+                ProblemKind.MISSING,
+                entry.name,
+                f"entry {entry.number} of the reflog of '{entry.name}' leads to"
+                f" {_short(position)}, which is not a commit here",
             )
 
 
@@ -133,7 +158,7 @@ def _register(known: _Known, id_: Id, kind: int, data: bytes | str) -> Problem |
         )
     try:
         _remember(known, id_, Kind(kind), data)
-    except (MsgspecError, NessieError, ValueError, LookupError, TypeError, AttributeError) as fault:
+    except UNDECODABLE as fault:
         return Problem(
             ProblemKind.WRONG_SHAPE,
             id_.hex(),
@@ -208,7 +233,7 @@ def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
 
 
 def _check_state(
-    objects: Objects, id_: Id, commit: Commit, indexed: Container[bytes]
+    objects: Objects, id_: Id, commit: Commit, indexed: Container[bytes] | None
 ) -> Iterator[Problem]:
     """Checks that a commit's state follows from its first parent, and that the index finds it."""
     try:
@@ -222,13 +247,14 @@ def _check_state(
                 id_.hex(),
                 f"commit {_short(id_)}: the state is not its parent's with its operations applied",
             )
-        if any(term + id_ not in indexed for term in terms_of(edits, commit.parents)):
+        terms = terms_of(edits, commit.parents)
+        if indexed is not None and any(term + id_ not in indexed for term in terms):
             yield Problem(
                 ProblemKind.MISSING,
                 id_.hex(),
                 f"commit {_short(id_)}: the index of keys and merges does not contain it",
             )
-    except (NessieError, MsgspecError, LookupError, ValueError, TypeError) as fault:
+    except UNDECODABLE as fault:
         # Nodes of the wrong shape are problems of their own.
         yield Problem(
             ProblemKind.MISSING,
@@ -249,7 +275,7 @@ def _check_operations(
     elif stored:
         try:
             node = decode_node(stored)
-        except MsgspecError:
+        except UNDECODABLE:
             yield wrong("the list of operations cannot be decoded", ProblemKind.WRONG_SHAPE)
             return
         if len(node.keys) != commit.operation_count:

@@ -13,9 +13,10 @@ from itertools import chain
 from struct import Struct as Packing
 from typing import Any, Protocol
 
-from msgspec import Struct, msgpack
+from msgspec import MsgspecError, Struct, msgpack
 from msgspec import json as msgspec_json
 
+from nessie_cli.errors import NessieError
 from nessie_cli.model import NO_ANCESTOR, TYPE_OF_PAYLOAD, Content, content_from
 
 Id = bytes
@@ -35,6 +36,17 @@ class Kind(IntEnum):
     NODE = 2
     COMMIT = 3
 
+
+UNDECODABLE = (
+    MsgspecError,
+    NessieError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)
+"""The errors of decoding invalid bytes."""
 
 _DOMAIN = [b"nessie\x00\x01" + bytes([kind]) for kind in range(len(Kind) + 1)]
 

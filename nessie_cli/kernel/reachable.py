@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import MsgspecError
-
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.forms import (
     NO_COMMIT,
+    UNDECODABLE,
     Commit,
     Id,
     Kind,
@@ -69,9 +68,9 @@ class Reachable:
         for kind, id_ in batch:
             data = found.get(id_)
             if data is None:
-                raise _damaged(kind, id_, "missing from the store")
+                raise damaged(kind, id_, "missing from the store")
             if self._verify and object_id(kind, data) != id_:
-                raise _damaged(kind, id_, "damaged: its bytes do not have this id")
+                raise damaged(kind, id_, "damaged: its bytes do not have this id")
             try:
                 if kind is Kind.COMMIT:
                     self._follow_commit(decode_commit(data))
@@ -79,8 +78,8 @@ class Reachable:
                     self._follow_node(decode_node(data))
                 else:
                     decode_value(data, None)
-            except (MsgspecError, ValueError, LookupError, TypeError):
-                raise _damaged(kind, id_, "damaged: it cannot be decoded") from None
+            except UNDECODABLE:
+                raise damaged(kind, id_, "damaged: it cannot be decoded") from None
 
     def _reach(self, kind: Kind, ids: Iterable[Id]) -> None:
         new = [id_ for id_ in ids if id_ not in self._ids]
@@ -105,7 +104,8 @@ class Reachable:
             )
 
 
-def _damaged(kind: Kind, id_: Id, reason: str) -> DamagedObject:
+def damaged(kind: Kind, id_: Id, reason: str) -> DamagedObject:
+    """Returns the error for an object that is missing or damaged."""
     return DamagedObject(
         f"{kind.name.lower()} {id_.hex()[:16]} is {reason}; nessie fsck lists what is affected",
         id_.hex(),

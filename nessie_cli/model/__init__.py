@@ -1,7 +1,7 @@
 """Immutable values that all packages share. No I/O, clock or environment belongs here."""
 
 from nessie_cli.model.commits import NO_ANCESTOR, CommitMeta, LogEntry
-from nessie_cli.model.conflicts import Conflict, ConflictType, Rename
+from nessie_cli.model.conflicts import Conflict, ConflictType, MergeBehavior, MergeOption, Rename
 from nessie_cli.model.contents import (
     CONTENT_TYPES,
     TYPE_OF_PAYLOAD,
@@ -42,7 +42,6 @@ from nessie_cli.model.results import (
     KeyBehavior,
     KeyRange,
     MaintenanceReport,
-    MergeBehavior,
     MergeDetail,
     MergeResult,
     Problem,
@@ -81,6 +80,7 @@ __all__ = [
     "MaintenanceReport",
     "MergeBehavior",
     "MergeDetail",
+    "MergeOption",
     "MergeResult",
     "Namespace",
     "Operation",

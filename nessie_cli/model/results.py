@@ -8,22 +8,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from nessie_cli.model.conflicts import Conflict
+from nessie_cli.model.conflicts import Conflict, MergeBehavior
 from nessie_cli.model.contents import Content
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.references import Reference
-
-
-class MergeBehavior(StrEnum):
-    """How a key is merged or transplanted.
-
-    NORMAL merges it or reports a conflict, FORCE takes the source's content, DROP keeps the
-    target's (in a transplant, only if the key conflicts).
-    """
-
-    NORMAL = "NORMAL"
-    FORCE = "FORCE"
-    DROP = "DROP"
 
 
 class KeyBehavior(Struct, frozen=True):

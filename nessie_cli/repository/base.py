@@ -214,9 +214,19 @@ class Repository(ABC):
 
     @abstractmethod
     def diff(
-        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
+        self,
+        before: AnyRevision,
+        after: AnyRevision,
+        keys: KeyRange = ALL_KEYS,
+        *,
+        whole: bool = False,
     ) -> Iterator[DiffEntry]:
-        """Yields contents that differ, ascending by key. Cost: O(differences · log keys)."""
+        """Yields contents that differ, ascending by key. Cost: O(differences · log keys).
+
+        Keys that the caller may not read are left out. With `whole`, raises `NotAllowed` if one of
+        them has a content that is yielded under another key: a rename would look like a creation or
+        a deletion.
+        """
 
     def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
         """Returns the newest first-parent commit with an operation on a key. O(log commits)."""
@@ -568,9 +578,10 @@ class Repository(ABC):
 
         Keeps objects written within `grace` (default: a day, at least 2 hours), which must be
         longer than the longest load. A `dry_run` only counts. With `full`, free space returns to
-        the file system while writers wait. Reads every reachable object once. Raises
-        `DamagedObject` if one of them is missing or damaged, and `InvalidInput` if this repository
-        is remote or `grace` is too short.
+        the file system while writers wait. Verifies the files of the store, its references against
+        the reflog, and every reachable object, which it reads once. Raises `DamagedObject` before
+        it deletes anything, and `InvalidInput` if this repository is remote or `grace` is too
+        short.
         """
         raise InvalidInput(
             f"{self.url}: maintenance needs the store itself; run it where the store is"

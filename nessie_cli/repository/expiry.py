@@ -39,6 +39,11 @@ def expiry(settings: Mapping[str, str]) -> Expiry:
     return Expiry(moves, min(moves, requests))
 
 
+def moves_before(limits: Expiry, now: int) -> int:
+    """Returns the time before which reflog entries have expired. Both are in microseconds."""
+    return now - limits.moves // timedelta(microseconds=1)
+
+
 def check_setting(name: str, value: str | None) -> None:
     """Raises `InvalidInput` if an expiry is not a duration or is too short."""
     if name not in DEFAULTS or value is None:

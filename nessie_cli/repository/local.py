@@ -321,9 +321,15 @@ class LocalRepository(Repository):
         return found[key]
 
     def diff(
-        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
+        self,
+        before: AnyRevision,
+        after: AnyRevision,
+        keys: KeyRange = ALL_KEYS,
+        *,
+        whole: bool = False,
     ) -> Iterator[DiffEntry]:
-        """See `Repository`."""
+        """See `Repository`. The caller may read each key."""
+        del whole
         return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
 
     def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
@@ -494,13 +500,13 @@ class LocalRepository(Repository):
         """See `Repository`."""
         from nessie_cli.repository.verification import verify
 
-        return verify(self._store, self._at.progress)
+        return verify(self._store, self._at.clock(), self._at.progress)
 
     def verify(self, commits: Collection[str]) -> int:
         """See `Repository`."""
-        from nessie_cli.repository.verification import verify_reachable, verify_references
+        from nessie_cli.repository.verification import verify_reachable, verify_rows
 
-        verify_references(self._store)
+        verify_rows(self._store)
         return verify_reachable(self._store, _ids(commits), self._at.progress)
 
     def maintain(

@@ -12,12 +12,14 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import timedelta
 
-from nessie_cli.kernel.forms import Id, Kind, decode_node
-from nessie_cli.kernel.reachable import Reachable
+from nessie_cli.errors import DamagedObject
+from nessie_cli.kernel.forms import UNDECODABLE, Id, Kind, decode_node
+from nessie_cli.kernel.reachable import Reachable, damaged
 from nessie_cli.model.progress import Progress
 from nessie_cli.model.results import MaintenanceReport, Reclaimed
-from nessie_cli.repository.expiry import Expiry
+from nessie_cli.repository.expiry import Expiry, moves_before
 from nessie_cli.repository.reading import batched, moves
+from nessie_cli.repository.verification import verify_rows
 from nessie_cli.store.base import Maintenance, Store
 from nessie_cli.store.records import ListedObject, ReflogRow
 
@@ -46,13 +48,16 @@ def maintain(
     """
     with store.maintenance() as maintenance:
         before = maintenance.size()
-        moves_before = now - _micros(expiry.moves)
-        # This comes first, because it raises if a reachable object is missing or damaged.
+        # These come first, because they raise if something is missing or damaged.
+        verify_rows(store)
         sweep = _Sweep(store, maintenance, (now - _micros(grace)) // 10**6, progress)
-        sweep.mark(moves_before)
+        sweep.mark(moves_before(expiry, now))
         garbage = sweep.garbage()
         expired = maintenance.expire(
-            moves_before, now - _micros(expiry.requests), sweep.last_move, dry_run=dry_run
+            moves_before(expiry, now),
+            now - _micros(expiry.requests),
+            sweep.last_move,
+            dry_run=dry_run,
         )
         reclaimed = {
             kind.name.lower(): Reclaimed(len(found), sum(one.size for one in found))
@@ -89,15 +94,16 @@ class _Sweep:
         self._reachable = Reachable(
             store.get,
             None if progress is None else lambda reached: progress(min(reached, total), total),
+            verify=True,
         )
         self.kept = 0
 
-    def mark(self, moves_before: int) -> None:
-        """Marks what references, recent moves and young objects need."""
+    def mark(self, since: int) -> None:
+        """Marks and verifies what references, moves from a time on and young objects need."""
         self._reachable.add(
             Kind.COMMIT, [reference.target for reference in self._store.references()]
         )
-        for some in batched(row for row in moves(self._store) if row.move.time >= moves_before):
+        for some in batched(row for row in moves(self._store) if row.move.time >= since):
             self._reach(some)
         # The newest object always stays; see `Maintenance.delete`.
         newest: ListedObject | None = None
@@ -105,9 +111,9 @@ class _Sweep:
         for listed in self._maintenance.objects():
             newest = listed if newest is None or listed.number > newest.number else newest
             if listed.written >= self._written_before:
-                young[Kind(listed.kind)].append(listed.id)
+                young[_kind_of(listed)].append(listed.id)
         if newest is not None:
-            young[Kind(newest.kind)].append(newest.id)
+            young[_kind_of(newest)].append(newest.id)
         for kind, ids in young.items():
             self._reachable.add(kind, ids)
 
@@ -123,7 +129,7 @@ class _Sweep:
         self.kept = 0
         for listed in self._maintenance.objects():
             if listed.written < self._written_before and listed.id not in self._reachable:
-                found[Kind(listed.kind)].append(listed)
+                found[_kind_of(listed)].append(listed)
             else:
                 self.kept += 1
         levels = {
@@ -133,10 +139,11 @@ class _Sweep:
         return found
 
     def _levels(self, nodes: Iterable[ListedObject]) -> Iterator[tuple[Id, int]]:
-        return (
-            (id_, decode_node(data).level)
-            for id_, data in self._store.get([listed.id for listed in nodes]).items()
-        )
+        for id_, data in self._store.get([listed.id for listed in nodes]).items():
+            try:
+                yield id_, decode_node(data).level
+            except UNDECODABLE:
+                raise damaged(Kind.NODE, id_, "damaged: it cannot be decoded") from None
 
     def delete(self, garbage: dict[Kind, list[ListedObject]]) -> None:
         """Deletes garbage, except objects that became reachable or were written again meanwhile."""
@@ -156,6 +163,16 @@ class _Sweep:
         if rows:
             self._since = rows[0].number
         return self._reachable
+
+
+def _kind_of(listed: ListedObject) -> Kind:
+    try:
+        return Kind(listed.kind)
+    except ValueError:
+        id_ = listed.id.hex()
+        raise DamagedObject(
+            f"object {id_[:16]} is of the unknown kind {listed.kind}", id_
+        ) from None
 
 
 def _micros(duration: timedelta) -> int:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from nessie_cli.errors import DamagedObject, NessieError
-from nessie_cli.kernel.checking import Scanned, check
+from nessie_cli.kernel.checking import Entry, Scanned, check
 from nessie_cli.kernel.duplicates import Duplicate, duplicates, replaceable_key
 from nessie_cli.kernel.forms import Id, Kind, decode_commit, format_content_id
 from nessie_cli.kernel.keys import decode_key
@@ -17,6 +18,7 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.reachable import Reachable
 from nessie_cli.model import Problem, ProblemKind, ReferenceType
 from nessie_cli.model.progress import Progress
+from nessie_cli.repository.expiry import expiry, moves_before
 from nessie_cli.repository.reading import moves
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.records import StoredObject, StoredReference
@@ -27,20 +29,34 @@ _MOST_NAMED = 5
 """The maximum number of keys that a problem names."""
 
 
-def verify(store: Store, progress: Progress | None = None) -> Iterator[Problem]:
+def verify(store: Store, now: int, progress: Progress | None = None) -> Iterator[Problem]:
     """Yields every problem as it is found. Reads the store three times.
 
-    Duplicate content ids are searched only if all objects are intact.
+    `now` is in microseconds since 1970. Duplicate content ids are searched only if all objects are
+    intact.
     """
-    yield from _verify_file(store)
-    references: list[StoredReference] = []
-    yield from _verify_rows(store, references)
+    state = _State()
+    is_intact = True
+    for problem in chain(_verify_file(store), _verify_rows(store, now, state)):
+        is_intact = False
+        yield problem
+    if is_intact:
+        # On a damaged file it would repeat other problems.
+        yield from _verify_references(store)
     is_readable = True
-    for problem in _verify_objects(store, references, progress):
+    for problem in _verify_objects(store, state, progress):
         is_readable = False
         yield problem
     if is_readable:
-        yield from _verify_content_ids(store, references)
+        yield from _verify_content_ids(store, state.references)
+
+
+class _State:
+    """The references, and the positions to which entries of the reflog can restore them."""
+
+    def __init__(self) -> None:
+        self.references: list[StoredReference] = []
+        self.positions: dict[Id, Entry] = {}
 
 
 def _verify_file(store: Store) -> Iterator[Problem]:
@@ -51,27 +67,40 @@ def _verify_file(store: Store) -> Iterator[Problem]:
         yield Problem(ProblemKind.DAMAGED, "store", error.message)
 
 
-def _verify_rows(store: Store, references: list[StoredReference]) -> Iterator[Problem]:
-    """Verifies everything but objects, and adds the references to `references`."""
+def _verify_rows(store: Store, now: int, state: _State) -> Iterator[Problem]:
+    """Verifies everything but objects, and reads the state."""
     parts: dict[str, Callable[[], object]] = {
         "settings": store.settings,
-        "references": lambda: references.extend(store.references()),
-        "reflog": lambda: deque(moves(store), maxlen=0),
+        "references": lambda: state.references.extend(store.references()),
+        "reflog": lambda: _read_reflog(store, now, state.positions),
         "requests": lambda: _read_requests(store),
     }
-    damaged = False
     for where, read in parts.items():
         try:
             read()
         except NessieError as error:
-            damaged = True
             yield Problem(ProblemKind.DAMAGED, where, error.message)
-    if damaged:
-        return
+
+
+def _verify_references(store: Store) -> Iterator[Problem]:
     try:
         verify_references(store)
     except NessieError as error:
         yield Problem(ProblemKind.DAMAGED, "references", error.message)
+
+
+def _read_reflog(store: Store, now: int, positions: dict[Id, Entry]) -> None:
+    """Adds the positions of entries that have not expired."""
+    try:
+        expired_before = moves_before(expiry(store.settings().values), now)
+    except NessieError:
+        # The settings are a problem of their own.
+        expired_before = moves_before(expiry({}), now)
+    for row in moves(store):
+        if row.move.time >= expired_before:
+            for id_ in (row.move.before, row.move.after):
+                if id_ is not None:
+                    positions.setdefault(id_, Entry(row.number, row.move.name))
 
 
 def _read_requests(store: Store) -> None:
@@ -79,9 +108,7 @@ def _read_requests(store: Store) -> None:
         deque(dump.requests(), maxlen=0)
 
 
-def _verify_objects(
-    store: Store, references: list[StoredReference], progress: Progress | None
-) -> Iterator[Problem]:
+def _verify_objects(store: Store, state: _State, progress: Progress | None) -> Iterator[Problem]:
     def scan() -> Iterator[Scanned]:
         for found in store.scan():
             yield (
@@ -90,11 +117,22 @@ def _verify_objects(
                 found.data if isinstance(found, StoredObject) else found.reason,
             )
 
+    indexed: set[bytes] | None = None
+    try:
+        indexed = {term + id_ for term, id_ in store.scan_index()}
+    except NessieError as error:
+        yield Problem(ProblemKind.DAMAGED, "index", error.message)
     try:
         count = store.count() if progress is not None else 0
-        targets = [(reference.name, reference.target) for reference in references]
+        targets = [(reference.name, reference.target) for reference in state.references]
         yield from check(
-            scan, store.get, store.scan_index(), targets, progress=progress, count=count
+            scan,
+            store.get,
+            indexed,
+            targets,
+            state.positions,
+            progress=progress,
+            count=count,
         )
     except NessieError as error:
         yield Problem(ProblemKind.DAMAGED, "objects", error.message)
@@ -163,12 +201,22 @@ def verify_reachable(store: Store, commits: Iterable[Id], progress: Progress | N
     return len(reachable)
 
 
+def verify_rows(store: Store) -> None:
+    """Verifies everything but objects, requests and settings: files, references and the reflog.
+
+    Raises `DamagedObject` for the first problem. Reads the files once.
+    """
+    for problem in store.verify_file():
+        raise DamagedObject(problem)
+    verify_references(store)
+
+
 def verify_copy(store: Store) -> None:
     """Verifies the references of a copy, and everything that they need.
 
     Raises `DamagedObject` for the first problem. Reads each object once.
     """
-    verify_references(store)
+    verify_rows(store)
     verify_reachable(store, [reference.target for reference in store.references()])
 
 

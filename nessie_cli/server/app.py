@@ -27,9 +27,12 @@ from nessie_cli.server.failures import ClientGone, HttpFault
 from nessie_cli.server.http import (
     ARRIVED,
     AT_ONCE,
+    LARGE,
+    Arriving,
     Headers,
     Limits,
     Reply,
+    TooMuchArrives,
     accepts_json,
     check_content_type,
     check_single,
@@ -41,8 +44,7 @@ from nessie_cli.server.http import (
 )
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.answers import Answers, Versions
-from nessie_cli.server.runtime.bodies import LARGE, Bodies
-from nessie_cli.server.runtime.memory import give_back
+from nessie_cli.server.runtime.bodies import Bodies
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.server.runtime.writer import Write, Writer
@@ -67,8 +69,6 @@ READERS = 2
 """The number of reading threads. The second one runs while the store reads its file."""
 LONG_READERS = 1
 """The number of threads for long reads, such as filters, so that short reads do not wait."""
-GIVEN_BACK_AFTER = 1.0
-"""Seconds after a large request until its memory is freed."""
 
 _OURS = HEADER.lower().encode()
 _NOTHING: dict[str, Any] = {}
@@ -113,7 +113,6 @@ class Server:
         self._hosts = parts.hosts
         self.tls = parts.tls
         self._log = parts.log
-        self._giving_back: asyncio.TimerHandle | None = None
         self._answers: Answers[Reply] = Answers(catalog.repository)
         self._versions = Versions(catalog.repository) if catalog.repository.version_waits else None
         self._readers = ThreadPool(READERS, most_waiting=parts.limits.reads)
@@ -122,6 +121,7 @@ class Server:
         )
         self._checkers = ThreadPool(1, name="checker")
         self._bodies = Bodies(most_waiting=parts.limits.most_drained)
+        self._arriving = Arriving(parts.limits.most_drained)
         self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
         self._warehouses = parts.warehouses
         self._iceberg: IcebergRest | None = None
@@ -184,10 +184,12 @@ class Server:
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         sampling = asyncio.create_task(self.metrics.keep_sampling())
+        collecting = asyncio.create_task(self._bodies.keep_collecting())
         while True:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
                 sampling.cancel()
+                collecting.cancel()
                 self.metrics.sample()
                 self.close()
             await send({"type": f"{message['type']}.complete"})
@@ -231,6 +233,7 @@ class Server:
                 self.limits,
                 self._writer,
                 self._bodies,
+                self._arriving,
                 self._versions,
             )
             self._iceberg = IcebergRest(self._warehouses, shared)
@@ -246,12 +249,14 @@ class Server:
     ) -> None:
         """Sends the answer of `answer`, or of `fail` if it raises."""
         headers: Headers = exchange.scope["headers"]
+        is_arriving = False
         try:
             check_single(headers)
             reply = await answer(exchange, headers, receive)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             reply = fail(error, headers, exchange)
-        if reply.status == _TOO_LARGE and not exchange.received:
+            is_arriving = isinstance(error, TooMuchArrives)
+        if is_arriving or (reply.status == _TOO_LARGE and not exchange.received):
             await drain(headers, receive, self.limits)
         sent = [*reply.headers, (b"x-request-id", exchange.id.encode())]
         if reply.pieces is not None:
@@ -273,14 +278,6 @@ class Server:
                 }
             )
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
-        if exchange.received >= LARGE and self._giving_back is None:
-            self._giving_back = asyncio.get_running_loop().call_later(
-                GIVEN_BACK_AFTER, self._give_back
-            )
-
-    def _give_back(self) -> None:
-        self._giving_back = None
-        self._bodies.submit(give_back)
 
     async def _send_pieces(
         self, exchange: Exchange, reply: Reply, headers: Headers, send: Send
@@ -347,7 +344,11 @@ class Server:
             check_content_type(headers)
         if match.route.body:
             body = await read_body(
-                headers, receive, self.limits, arrived=ARRIVED in scope.get("state", _NOTHING)
+                headers,
+                receive,
+                self.limits,
+                self._arriving,
+                arrived=ARRIVED in scope.get("state", _NOTHING),
             )
             exchange.received = len(body)
         elif not match.route.writes:

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 
-from nessie_cli.errors import FileExists, FileNotFound
+from nessie_cli.errors import DamagedObject, FileExists, FileNotFound
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump, Store
 from nessie_cli.store.opening import create_store, open_store, sqlite_path
@@ -28,7 +28,7 @@ def back_up(
     """Writes one consistent state of a store to a new file, beside readers and writers.
 
     The file appears when it is complete and verified. Raises `FileExists`, `DamagedObject`
-    for the first object that is damaged or missing, and the errors of `open_store`.
+    for the first object or row that is damaged or missing, and the errors of `open_store`.
     """
     path = os.path.abspath(path)
     exists = FileExists(f"{path} already exists. Hint: write the backup to a new file", path)
@@ -36,6 +36,7 @@ def back_up(
         raise exists
     with closing(open_store(url)) as store:
         try:
+            _require_intact(store.verify_file())
             with store.dump() as dump:
                 _copy(dump, path, progress, verify)
                 return dump.counts
@@ -66,6 +67,11 @@ def load_backup(
         return dump.counts
 
 
+def _require_intact(problems: Iterable[str]) -> None:
+    for problem in problems:
+        raise DamagedObject(problem)
+
+
 def _copy(dump: Dump, path: str, progress: Progress | None, verify: Verify | None) -> None:
     """Writes a dump to a new file. Raises `FileExistsError` if another process made one."""
     with new_file(path) as unfinished, closing(open_sqlite(unfinished)) as copy:
@@ -76,9 +82,13 @@ def _copy(dump: Dump, path: str, progress: Progress | None, verify: Verify | Non
 
 @contextmanager
 def _opened(path: str) -> Iterator[Dump]:
+    """Opens the dump of a file. Raises `DamagedObject` if the file is damaged."""
     if has_format_3(path):
         with open_format_3(path) as dump:
+            _require_intact(dump.problems())
             yield dump
         return
-    with closing(open_sqlite(path)) as backup, backup.dump() as dump:
-        yield dump
+    with closing(open_sqlite(path)) as backup:
+        _require_intact(backup.verify_file())
+        with backup.dump() as dump:
+            yield dump

@@ -22,7 +22,7 @@ REFERENCE = "SELECT name, kind, target, newest, check_sum FROM refs"
 REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id,
 previous, digest FROM reflog"""
 ANCHOR = "SELECT name, digest, check_sum FROM anchors"
-SETTINGS = "SELECT name, value, version, check_sum FROM settings"
+SETTINGS = "SELECT name, value, version, newest, check_sum FROM settings"
 REQUEST = "SELECT id, caller, digest, result, time, check_sum FROM requests"
 BASIS = """SELECT 0, max(version), NULL, NULL, NULL, NULL, NULL FROM settings
 UNION ALL SELECT 1, name, kind, target, newest, check_sum, NULL FROM refs WHERE name = ?
@@ -72,7 +72,7 @@ def settings_of(rows: Iterable[Row]) -> Settings:
     values, newest = {}, 0
     for row in rows:
         _check("settings", row, row[0])
-        name, value, version, _ = row
+        name, value, version, *_ = row
         newest = max(newest, version)
         if value is not None:
             values[name] = value
@@ -90,13 +90,50 @@ def checked_row(table: str, row: Row) -> Row:
     return row[:-1]
 
 
-def _check(table: str, row: Row, name: object) -> None:
+def is_valid(row: Row) -> bool:
+    """Returns whether the checksum at the end of a row is right."""
     try:
-        if row_check(*row[:-1]) == row[-1]:
-            return
+        return bool(row_check(*row[:-1]) == row[-1])
     except (TypeError, ValueError):
-        pass
-    raise DamagedRow(f"table {table}, row {name!r}: its checksum is wrong")
+        return False
+
+
+def _check(table: str, row: Row, name: object) -> None:
+    if not is_valid(row):
+        raise DamagedRow(f"table {table}, row {name!r}: its checksum is wrong")
+
+
+def check_order(
+    table: str, places: Iterable[Any], last: Any = None, *, descending: bool = False
+) -> None:
+    """Raises `DamagedRow` unless places grow, or fall if `descending`, from `last` on.
+
+    A damaged tree of a file may be in no order. Reading it page by page would never end.
+    """
+    for place in places:
+        try:
+            in_order = last is None or (place < last if descending else place > last)
+        except TypeError:
+            in_order = False
+        if not in_order:
+            raise DamagedRow(f"table {table}, row {place!r}: out of order")
+        last = place
+
+
+def check_types(table: str, row: Row, types: Sequence[type]) -> Row:
+    """Returns a row. Raises `DamagedRow` unless its fields have these types.
+
+    SQLite stores any type in any column. Rows with a checksum need no other check.
+    """
+    if not all(map(isinstance, row, types)):
+        raise DamagedRow(f"table {table}, row {row[0]!r}: its fields have the wrong types")
+    return row
+
+
+def index_row_of(row: Row) -> tuple[bytes, int, bytes]:
+    """Returns an index entry with the number and the id of its object."""
+    entry, number, id_ = check_types("object_index", row, (bytes, int, bytes))
+    return entry, number, id_
 
 
 def object_of(row: Sequence[Any]) -> StoredObject | DamagedId:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.fuzz.lines import ODD, REVISIONS, STORES, VALUES
 
+_PAGE = 4096
 STAGED_FILES = (
     "HEAD",
     "PREVIOUS",
@@ -74,6 +75,14 @@ def _flip(path: Path, chance: random.Random) -> None:
     path.write_bytes(whole)
 
 
+def _page(path: Path, chance: random.Random) -> None:
+    """Replaces a page of a store by zeros or by another page."""
+    whole = path.read_bytes() if path.is_file() else bytes(2 * _PAGE)
+    pages = [whole[start : start + _PAGE] for start in range(0, len(whole), _PAGE)] or [b""]
+    pages[chance.randrange(len(pages))] = chance.choice((bytes(_PAGE), chance.choice(pages)))
+    path.write_bytes(b"".join(pages))
+
+
 def _gone(path: Path, chance: random.Random) -> None:
     path.unlink(missing_ok=True)
 
@@ -104,6 +113,7 @@ def _unreadable(path: Path, chance: random.Random) -> None:
 WAYS: tuple[Callable[[Path, random.Random], None], ...] = (
     _cut,
     _flip,
+    _page,
     _gone,
     _folder,
     _loop,

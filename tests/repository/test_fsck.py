@@ -25,16 +25,19 @@ from nessie_cli.kernel.forms import (
     object_id,
     value_id_of,
 )
-from nessie_cli.model import Problem, ProblemKind
+from nessie_cli.model import Problem, ProblemKind, ReflogEntry
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.store.opening import open_store
-from nessie_cli.store.records import Done, Move, StoredObject
+from nessie_cli.store.records import Done, Move, ReflogRow, StoredObject
 from nessie_cli.store.rows import with_check
 from tests.repository.vocabulary import Catalog, key, write_history
 from tests.store.samples import a_write, write
 
 pytestmark = pytest.mark.slow
+
+DAY = 86_400 * 10**6
+"""Microseconds."""
 
 
 @pytest.fixture(scope="module")
@@ -166,8 +169,16 @@ def holders(path: Path) -> dict[Id, set[str]]:
             )
     for reference in store.references():
         add(reference.name, [reference.target])
+    restorable = {end: row.move.name for row in reversed(store.reflog()) for end in ends(row)}
+    for end, name in restorable.items():
+        add(name, [end])
     store.close()
     return found
+
+
+def ends(row: ReflogRow) -> list[Id]:
+    """Returns the positions to which `nessie undo` can restore a reference."""
+    return [end for end in (row.move.before, row.move.after) if end is not None]
 
 
 def test_every_missing_object_is_found(store: Path) -> None:
@@ -184,6 +195,29 @@ def test_every_missing_object_is_found(store: Path) -> None:
         named = {p.where for p in lost if text in p.message and "cannot be read" not in p.message}
         assert named == needed[id_] != set(), id_.hex()
         store.write_bytes(whole)
+
+
+def test_a_missing_commit_that_only_the_reflog_needs_is_found(store: Path) -> None:
+    with connect(str(store)) as repository:
+        catalog = Catalog(repository)
+        catalog.branch("former")
+        lost = catalog.write("former", {"b": 1})
+        repository.delete_reference("former", expected_hash=lost)
+        [entry] = [entry for entry in repository.reflog("former") if entry.after is None]
+    assert problems(store) == []
+    sql(store, "DELETE FROM objects WHERE id = ?", bytes.fromhex(lost))
+    (problem,) = problems(store)
+    assert (problem.kind, problem.where) == (ProblemKind.MISSING, "former")
+    assert problem.message == (
+        f"entry {entry.number} of the reflog of 'former' leads to {lost[:16]}, which is not a commit"
+        " here"
+    )
+    with connect(str(store), clock=lambda: entry_time(entry) + 91 * DAY) as repository:
+        assert list(repository.check()) == []
+
+
+def entry_time(entry: ReflogEntry) -> int:
+    return round(entry.time.timestamp() * 10**6)
 
 
 def set_target(path: Path, target: object) -> None:

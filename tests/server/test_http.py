@@ -8,9 +8,10 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.server.app import Parts
-from nessie_cli.server.call import MOST_VALUES, Call, Catalog
+from nessie_cli.server.call import Call, Catalog
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.http import Limits, accepts_json, decompress, takes_gzip
+from nessie_cli.server.json_body import MOST_VALUES
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.runtime.running import application
 from tests.server.client import EMPTY, Client, put
@@ -130,7 +131,7 @@ def test_a_body_with_too_many_values_is_refused_before_parsing():
         call = Call(Catalog(repository, "main", Pieces()), {}, "", [])
         call.take(b"[" + b"0," * MOST_VALUES + b"0]")
     assert call.body == b"", "the text is let go of"
-    with pytest.raises(HttpFault, match="2,000,000 values") as refused:
+    with pytest.raises(HttpFault, match="4,000,000 values") as refused:
         call.json()
     assert refused.value.status == 413
 

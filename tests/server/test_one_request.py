@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from nessie_cli import create
-from tests.server.client import Client
+from tests.server.client import EMPTY, Client, put
 from tests.server.processes import started
 
 PATIENCE = 60
@@ -23,6 +23,7 @@ TOKENS = "/iceberg/v1/oauth/tokens"
 NAMESPACES = "/iceberg/v1/main/namespaces"
 SCHEMA = {"type": "struct", "fields": []}
 MANY_VALUES = b"[" + b"{}," * 990_000 + b"{}]"
+MANY_NAMES = b"{" + b",".join(b'"%x":1' % number for number in range(900_000)) + b"}"
 GROWING = '["aaaaaaaaaaaaaaaa"]' + ".map(x, x + x + x + x)" * 12 + "[0].size() > 0"
 
 
@@ -147,6 +148,26 @@ HOSTILE = {
             "headers": JSON_GZIP,
         },
     ),
+    "names of Iceberg": (400, 1, {"method": "POST", "path": NAMESPACES, "raw": MANY_NAMES}),
+    "names of Nessie": (
+        400,
+        1,
+        {"method": "POST", "path": "/api/v2/trees/main/contents", "raw": MANY_NAMES},
+    ),
+    "a text of 64 MB": (
+        400,
+        1,
+        {
+            "method": "POST",
+            "path": "/api/v2/trees/main/contents",
+            "raw": b'["' + b"a" * 64_000_000 + b'"]',
+        },
+    ),
+    "many spaces": (
+        400,
+        1,
+        {"method": "POST", "path": "/api/v2/trees/main/contents", "raw": b" " * 64_000_000},
+    ),
     "deep JSON": (
         400,
         4,
@@ -200,6 +221,23 @@ def test_health_answers_while_the_first_request_to_iceberg_is_answered(tmp_path)
         statuses, wait = worst_health(url, {"method": "GET", "path": "/iceberg/v1/config"}, 4)
         assert statuses == {404}
         assert wait < SOON
+
+
+def test_health_answers_while_many_operations_are_committed(tmp_path):
+    store = str(tmp_path / "catalog.sqlite")
+    create(store).close()
+    commit = {
+        "method": "POST",
+        "path": f"/api/v2/trees/main@{EMPTY}/history/commit",
+        "body": {
+            "commitMeta": {"message": "many"},
+            "operations": [put(f"t{number:06}") for number in range(90_000)],
+        },
+    }
+    with started("--store", store) as (_, found):
+        statuses, wait = worst_health(found, commit)
+    assert statuses == {200}
+    assert wait < SOON
 
 
 def test_a_form_of_the_largest_size_is_read(url):

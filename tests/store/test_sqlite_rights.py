@@ -8,16 +8,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.store.sqlite.store import SQLiteStore, create_sqlite, open_sqlite
 from tests.store.samples import an_object, commit, create, delete, id_of, write
-
-
-def add_column(cursor: apsw.Cursor) -> None:
-    cursor.execute("ALTER TABLE refs ADD COLUMN note TEXT NOT NULL DEFAULT ''")
 
 
 @pytest.fixture
@@ -54,6 +49,7 @@ def read_but_not_write(path: Path) -> None:
     store = open_sqlite(str(path))
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
     assert len(list(store.scan())) == 3
+    assert list(store.verify_file()) == []
     for attempt in (
         lambda: write(store, commit("main", "1", "2")),
         lambda: store.put([an_object("x")]),

@@ -54,6 +54,57 @@ def test_a_store_with_statements_of_others_is_refused(
         open_store(str(path))
 
 
+OTHERS = {
+    "CREATE TABLE refs (name TEXT)": "refs",
+    "CREATE TABLE refs (name TEXT PRIMARY KEY, kind TEXT, target BLOB, newest BLOB, check_sum INTEGER)": "refs",
+    **{
+        TABLES[name].replace(old, new): name
+        for name, old, new in (
+            ("refs", "target BLOB", "target TEXT"),
+            ("refs", "kind TEXT NOT NULL, target BLOB NOT NULL", "target BLOB, kind TEXT"),
+            ("refs", " WITHOUT ROWID", ""),
+            ("reflog", "number INTEGER PRIMARY KEY", "number INTEGER"),
+            ("reflog", "digest BLOB NOT NULL", "digest BLOB NOT NULL, more TEXT"),
+            ("reflog", "digest BLOB NOT NULL", "digest BLOB NOT NULL CHECK (abs(number) > 0)"),
+            ("objects", " UNIQUE", ""),
+            ("settings", "newest BLOB NOT NULL,", ""),
+            ("requests", "id TEXT NOT NULL PRIMARY KEY", "id INTEGER NOT NULL PRIMARY KEY"),
+            ("object_index", "(entry, object)", "(object, entry)"),
+        )
+    },
+    "CREATE INDEX reflog_by_name ON reflog (kind)": "reflog_by_name",
+    "CREATE UNIQUE INDEX refs_by_kind ON refs (kind, name)": "refs_by_kind",
+    "CREATE INDEX refs_by_kind ON refs (kind, name) WHERE kind = 'TAG'": "refs_by_kind",
+    "CREATE VIRTUAL TABLE refs USING fts5 (name)": "refs",
+}
+
+
+@pytest.mark.parametrize("statement", OTHERS)
+def test_another_table_of_the_same_name_is_refused(path: Path, statement: str) -> None:
+    name = OTHERS[statement]
+    type_ = "index" if " INDEX " in statement else "table"
+    # The statement differs from ours, or the test would be in vain.
+    assert statement != TABLES[name]
+    with raw(path) as connection:
+        connection.execute(f"DROP {type_} {name}; {statement}").fetchall()
+    with pytest.raises(DamagedObject, match=f"its {type_} {name} differs from") as caught:
+        open_store(str(path))
+    assert str(caught.value).endswith("Hint: restore it from a backup")
+
+
+def test_tables_that_others_renamed_and_rewrote_are_accepted(path: Path) -> None:
+    """SQLite quotes a name that was changed."""
+    with raw(path) as connection:
+        connection.execute(
+            "ALTER TABLE refs RENAME TO other; ALTER TABLE other RENAME TO refs; VACUUM"
+        ).fetchall()
+        [(sql,)] = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'refs'")
+        assert 'CREATE TABLE "refs"' in sql
+    with closing(open_store(str(path))) as store:
+        assert [reference.name for reference in store.references()] == ["main"]
+        assert list(store.verify_file()) == []
+
+
 def test_an_additional_table_does_no_harm(path: Path) -> None:
     with raw(path) as connection:
         connection.execute("CREATE TABLE notes (text TEXT); ANALYZE")

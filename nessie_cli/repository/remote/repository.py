@@ -205,10 +205,16 @@ class RemoteRepository(Repository):
         return found[key]
 
     def diff(
-        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
+        self,
+        before: AnyRevision,
+        after: AnyRevision,
+        keys: KeyRange = ALL_KEYS,
+        *,
+        whole: bool = False,
     ) -> Iterator[DiffEntry]:
-        """See `Repository`."""
-        yield from contents.diff(self._session, self._hash(before), self._hash(after), keys)
+        """See `Repository`. A server without extensions ignores `whole`."""
+        hashes = self._hash(before), self._hash(after)
+        yield from contents.diff(self._session, *hashes, keys, whole=whole)
 
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None

@@ -351,7 +351,12 @@ class AuthorizedRepository(Repository):
         return self.contents(at, [key]).get(key) or self._inner.content(at, key)
 
     def diff(
-        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
+        self,
+        before: AnyRevision,
+        after: AnyRevision,
+        keys: KeyRange = ALL_KEYS,
+        *,
+        whole: bool = False,
     ) -> Iterator[DiffEntry]:
         """See `Repository`; only keys whose contents the caller may read on both sides."""
         left, right = self._at(before), self._at(after)
@@ -363,7 +368,17 @@ class AuthorizedRepository(Repository):
                 right[1], entry.key, entry.after
             )
 
-        return filter(may_see, self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys))
+        def read() -> Iterator[DiffEntry]:
+            return self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys)
+
+        if whole:
+            shown, hidden = set[str | None](), set[str | None]()
+            for entry in read():
+                ids = {side.id for side in (entry.before, entry.after) if side is not None}
+                (shown if may_see(entry) else hidden).update(ids)
+            if shown & hidden:
+                raise NotAllowed("a content was renamed from or to a key that you may not read")
+        return filter(may_see, read())
 
     # -- care -------------------------------------------------------------------------------------
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:

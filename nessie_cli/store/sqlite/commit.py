@@ -7,11 +7,18 @@ from typing import NamedTuple
 
 import apsw
 
-from nessie_cli.store.chain import log_rows
+from nessie_cli.store.chain import chain_of_setting, log_rows
 from nessie_cli.store.codec import pack
 from nessie_cli.store.decision import Decision, Needs
 from nessie_cli.store.records import StoredObject, StoredReference
-from nessie_cli.store.rows import REFERENCE, REQUEST, reference_of, request_of, with_check
+from nessie_cli.store.rows import (
+    REFERENCE,
+    REQUEST,
+    check_types,
+    reference_of,
+    request_of,
+    with_check,
+)
 
 REFRESH_AFTER = 3600
 """The age in seconds from which an existing object that is written again becomes young.
@@ -49,10 +56,14 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _NEWEST = """SELECT coalesce((SELECT newest FROM refs WHERE name = ?1),
 (SELECT digest FROM reflog WHERE name = ?1 ORDER BY number DESC LIMIT 1),
 (SELECT digest FROM anchors WHERE name = ?1), x'')"""
+ADD_ANCHOR = "INSERT OR REPLACE INTO anchors (name, digest, check_sum) VALUES (?, ?, ?)"
 RECORD = (
     "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
 )
-SET = "INSERT OR REPLACE INTO settings (name, value, version, check_sum) VALUES (?, ?, ?, ?)"
+SET = (
+    "INSERT OR REPLACE INTO settings (name, value, version, newest, check_sum) VALUES (?, ?, ?, ?,"
+    " ?)"
+)
 
 
 def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
@@ -86,6 +97,7 @@ def state(cursor: apsw.Cursor) -> State:
     """Reads the state in one statement, inside the transaction."""
     rows: list[tuple[int | None, int | None, int]] = cursor.execute(_STATE).fetchall()  # type: ignore[assignment]
     version, number, leases = rows[0]
+    check_types("settings", (version or 0,), (int,))
     return State(version or 0, number or 0, bool(leases))
 
 
@@ -123,9 +135,9 @@ def apply(
         )
     changes = [write.settings for write in done if write.settings]
     for version, settings in enumerate(changes, decided.settings_version - len(changes) + 1):
-        cursor.executemany(
-            SET, [with_check(name, value, version) for name, value in settings.items()]
-        )
+        for name, value in settings.items():
+            newest_entry = _newest(cursor, chain_of_setting(name))
+            cursor.execute(SET, with_check(name, value, version, newest_entry))
 
 
 def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:

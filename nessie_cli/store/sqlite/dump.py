@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
 import apsw
 
+from nessie_cli.model import SETTING_PREFIX
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump
-from nessie_cli.store.chain import log_rows
+from nessie_cli.store.chain import broken_chains, chain_of_setting, is_setting, log_rows
 from nessie_cli.store.dump import (
     Tally,
     batches,
@@ -22,19 +23,21 @@ from nessie_cli.store.dump import (
 )
 from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
 from nessie_cli.store.rows import (
+    ANCHOR,
     REFERENCE,
     REFLOG,
     REQUEST,
     SETTINGS,
     DamagedRow,
     Row,
+    check_types,
     reference_of,
     reflog_row_of,
     request_of,
     settings_of,
     with_check,
 )
-from nessie_cli.store.sqlite.commit import CREATE, LOG, RECORD, SET
+from nessie_cli.store.sqlite.commit import ADD_ANCHOR, CREATE, LOG, RECORD, SET
 from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.session import connect
 
@@ -58,7 +61,7 @@ _INDEX = "INSERT INTO object_index (entry, object) VALUES (?, ?)"
 
 
 @contextmanager
-def open_dump(path: str, patience: float) -> Iterator[Dump]:
+def open_dump(path: str, patience: float) -> Iterator[SQLiteDump]:
     """Opens the dump of a store file, on its own connection.
 
     Closing the store leaves it open.
@@ -76,12 +79,33 @@ def open_dump(path: str, patience: float) -> Iterator[Dump]:
 class SQLiteDump:
     """A `Dump` of a SQLite store: one read transaction."""
 
+    settings_query = SETTINGS
+
     def __init__(self, path: str, connection: apsw.Connection) -> None:
         self._path = path
         self._connection = connection
         list(self._rows("BEGIN"))
         # The first statement that reads determines which state the transaction shows.
         list(self._rows("SELECT 1 FROM settings LIMIT 1"))
+
+    def problems(self) -> Iterator[str]:
+        """Yields the problems of the file: its pages, tables and indexes, and `broken_chains`."""
+        for (line,) in self._rows("PRAGMA integrity_check"):
+            if line != "ok":
+                yield str(failure(self._path, DamagedRow(line)))
+        try:
+            for line in self._broken_chains():
+                yield f"store {self._path}: {line}"
+        except DamagedRow as error:
+            raise failure(self._path, error) from error
+
+    def _broken_chains(self) -> Iterator[str]:
+        return broken_chains(
+            self._rows(ANCHOR),
+            self._rows(f"{REFLOG} ORDER BY number"),
+            self._rows(REFERENCE),
+            self._rows(SETTINGS),
+        )
 
     @cached_property
     def counts(self) -> Counts:
@@ -91,7 +115,7 @@ class SQLiteDump:
 
     def settings(self) -> Settings:
         """See `Dump`."""
-        rows = list(self._rows(SETTINGS))
+        rows = list(self._rows(self.settings_query))
         try:
             return settings_of(rows)
         except DamagedRow as error:
@@ -114,7 +138,7 @@ class SQLiteDump:
 
         SQLite sorts the index entries first, in a temporary file if there are many.
         """
-        entries = self._rows(_ENTRIES)
+        entries = self._read(_entry_of, _ENTRIES)
         of, entry = next(entries, (_LAST, b""))
         for number, id_, kind, packed in self._rows(_OBJECTS):
             index = []
@@ -140,6 +164,10 @@ class SQLiteDump:
             raise failure(self._path, error) from error
 
 
+def _entry_of(row: Row) -> Row:
+    return check_types("object_index", row, (int, bytes))
+
+
 def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress | None) -> None:
     """Writes everything in a dump, inside a transaction. Raises `StoreNotEmpty`."""
     before = _one_row(cursor, _COUNTS)
@@ -152,15 +180,19 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
     tally = Tally(dump.counts, progress)
     for statement in _CLEAR:
         cursor.execute(statement)
-    _load_settings(cursor, dump.settings(), version)
+    settings = dump.settings()
     newest: dict[str, bytes] = {}
     for moves in batches(dump.moves()):
         cursor.executemany(LOG, log_rows(last_number + 1, moves, newest))
         last_number += len(moves)
         tally.add(len(moves))
+    _load_settings(cursor, settings, version, newest)
     for references in batches(dump.references()):
         rows = [with_check(r.name, r.kind, r.target, newest.get(r.name, b"")) for r in references]
         cursor.executemany(CREATE, rows)
+        # The entries of these have expired. An anchor shows that they exist.
+        expired = [with_check(r.name, b"") for r in references if r.name not in newest]
+        cursor.executemany(ADD_ANCHOR, expired)
         tally.add(len(references))
     for requests in batches(dump.requests()):
         rows = [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
@@ -175,12 +207,17 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
         tally.add(len(objects))
 
 
-def _load_settings(cursor: apsw.Cursor, settings: Settings, replaced: int) -> None:
+def _load_settings(
+    cursor: apsw.Cursor, settings: Settings, replaced: int, newest: Mapping[str, bytes]
+) -> None:
     version = loaded_version(settings.version, replaced)
     names = [str(name) for (name,) in cursor.execute("SELECT name FROM settings").fetchall()]
     # A setting that the dump lacks is removed: its row keeps the version.
-    for name in {*names, *settings.values}:
-        cursor.execute(SET, with_check(name, settings.values.get(name), version))
+    # So is one whose entry says that it was.
+    logged = [name.removeprefix(SETTING_PREFIX) for name in newest if is_setting(name)]
+    for name in {*names, *settings.values, *logged}:
+        entry = newest.get(chain_of_setting(name), b"")
+        cursor.execute(SET, with_check(name, settings.values.get(name), version, entry))
 
 
 def _one_row(cursor: apsw.Cursor, sql: str) -> tuple[Any, ...]:

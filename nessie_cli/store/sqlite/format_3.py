@@ -15,13 +15,13 @@ from urllib.parse import quote
 
 import apsw
 
-from nessie_cli.store.base import Dump
 from nessie_cli.store.records import Move, StoredReference
 from nessie_cli.store.rows import Row, checked_row
 from nessie_cli.store.sqlite.dump import SQLiteDump
 from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.schema import APPLICATION_ID, LOADED_FORMAT
 
+_SETTINGS = "SELECT name, value, version, check_sum FROM settings"
 _REFERENCES = "SELECT name, kind, target, check_sum FROM refs ORDER BY name"
 _MOVES = """SELECT number, name, kind, before, after, time, who, operation, message, request_id, check_sum
 FROM reflog ORDER BY number"""
@@ -40,7 +40,7 @@ def has_format_3(path: str) -> bool:
 
 
 @contextmanager
-def open_format_3(path: str) -> Iterator[Dump]:
+def open_format_3(path: str) -> Iterator[SQLiteDump]:
     """Opens the dump of a store of format 3. Raises the errors of `Dump`."""
     try:
         connection = _open(path)
@@ -62,6 +62,11 @@ def _open(path: str) -> apsw.Connection:
 
 
 class _Format3Dump(SQLiteDump):
+    settings_query = _SETTINGS
+
+    def _broken_chains(self) -> Iterator[str]:
+        return iter(())
+
     def references(self) -> Iterator[StoredReference]:
         """See `Dump`."""
         return self._read(_reference_of, _REFERENCES)

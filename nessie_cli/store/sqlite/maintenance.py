@@ -14,9 +14,17 @@ from typing import Any
 import apsw
 
 from nessie_cli.store.base import Reached
-from nessie_cli.store.chain import broken_chains
+from nessie_cli.store.chain import is_setting
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
-from nessie_cli.store.rows import ANCHOR, REFERENCE, REFLOG, DamagedRow, reflog_row_of, with_check
+from nessie_cli.store.rows import (
+    REFLOG,
+    DamagedRow,
+    check_order,
+    check_types,
+    reflog_row_of,
+    with_check,
+)
+from nessie_cli.store.sqlite.commit import ADD_ANCHOR
 from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.session import Session, connect
 
@@ -25,16 +33,18 @@ _CHECKPOINT_PATIENCE = 1.0  # seconds: while a checkpoint waits for readers, wri
 
 _LIST = """SELECT id, kind, number, written, length(packed) FROM objects
 WHERE number < ? ORDER BY number DESC LIMIT ?"""
+_TYPES = (bytes, int, int, int, int)
 _LAST_MOVE = "SELECT coalesce(max(number), 0) FROM reflog"
 _MOVES_SINCE = f"{REFLOG} WHERE number > ? ORDER BY number DESC"
 # The highest number stays, so no number is used twice.
 _DELETE = """DELETE FROM objects WHERE id IN (SELECT value FROM carray(?)) AND written < ?
 AND number < (SELECT max(number) FROM objects) RETURNING length(packed)"""
-_MOVES = """SELECT number, name, digest, time < ? AND number <= ? AND NOT (message <> '' AND after IS NOT NULL
+_MOVES = """SELECT number, name, digest, after IS NULL, time < ? AND number <= ? AND NOT (message <> '' AND after IS NOT NULL
 AND number = (SELECT max(number) FROM reflog AS newer WHERE newer.name = reflog.name))
 FROM reflog WHERE number > ? AND number < (SELECT max(number) FROM reflog) ORDER BY number LIMIT ?"""
 _DELETE_MOVES = "DELETE FROM reflog WHERE number = ?"
-_ANCHOR = "INSERT OR REPLACE INTO anchors (name, digest, check_sum) VALUES (?, ?, ?)"
+_DELETE_ANCHOR = """DELETE FROM anchors WHERE name = ?1
+AND NOT EXISTS (SELECT 1 FROM reflog WHERE name = ?1)"""
 _OLD_REQUESTS = "SELECT id FROM requests WHERE id > ? AND time < ? ORDER BY id LIMIT ?"
 _DELETE_REQUESTS = "DELETE FROM requests WHERE id = ?"
 _DEAD_ENTRIES = """SELECT entry, object FROM object_index WHERE (entry, object) > (?, ?)
@@ -42,15 +52,6 @@ AND NOT EXISTS (SELECT 1 FROM objects WHERE number = object) ORDER BY entry, obj
 _DELETE_ENTRY = "DELETE FROM object_index WHERE entry = ? AND object = ?"
 
 _LAST = 2**63 - 1
-
-
-def verify_chains(cursor: apsw.Cursor) -> Iterator[str]:
-    """Yields the problems of the reflog's chains, read in one transaction of the caller."""
-    return broken_chains(
-        cursor.execute(ANCHOR).fetchall(),
-        cursor.connection.execute(f"{REFLOG} ORDER BY number"),
-        cursor.connection.execute(REFERENCE),
-    )
 
 
 @contextmanager
@@ -86,7 +87,10 @@ class SQLiteMaintenance:
         """See `Maintenance`."""
         last = _LAST
         while rows := self._rows(_LIST, (last, _BATCH)):
-            yield from (ListedObject(*row) for row in rows)
+            with self._errors():
+                check_order("objects", [row[2] for row in rows], last, descending=True)
+                listed = [ListedObject(*check_types("objects", row, _TYPES)) for row in rows]
+            yield from listed
             last = rows[-1][2]
 
     def last_move(self) -> int:
@@ -118,6 +122,8 @@ class SQLiteMaintenance:
         moves = self._expire_moves(moves_before, last_move, dry_run=dry_run)
         last, requests = "", 0
         while rows := self._rows(_OLD_REQUESTS, (last, requests_before, _BATCH)):
+            with self._errors():
+                check_order("requests", [row[0] for row in rows], last)
             last = rows[-1][0]
             requests += len(rows)
             if not dry_run:
@@ -133,25 +139,37 @@ class SQLiteMaintenance:
         kept: set[str] = set()
         last, count = -1, 0
         while rows := self._rows(_MOVES, (before, last_move, last, _BATCH)):
+            with self._errors():
+                check_order("reflog", [row[0] for row in rows], last)
             last = rows[-1][0]
             expired = []
-            for number, name, digest, is_old in rows:
-                if is_old and name not in kept:
-                    expired.append((number, name, digest))
+            for *row, is_old in rows:
+                if is_old and row[1] not in kept:
+                    expired.append(row)
                 else:
-                    kept.add(name)
+                    kept.add(row[1])
             count += len(expired)
             if expired and not dry_run:
-                anchors = {name: digest for _, name, digest in expired}
-                with self._transaction() as cursor:
-                    cursor.executemany(_DELETE_MOVES, [row[:1] for row in expired])
-                    cursor.executemany(_ANCHOR, [with_check(*one) for one in anchors.items()])
+                self._delete_moves(expired)
         return count
+
+    def _delete_moves(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Deletes entries by number, name, digest, and whether they have no hash after them."""
+        last = {name: (digest, is_end) for _, name, digest, is_end in rows}
+        anchors = [with_check(name, digest) for name, (digest, _) in last.items()]
+        deleted = [(name,) for name, (_, is_end) in last.items() if is_end and not is_setting(name)]
+        with self._transaction() as cursor:
+            cursor.executemany(_DELETE_MOVES, [row[:1] for row in rows])
+            cursor.executemany(ADD_ANCHOR, anchors)
+            # A reference that does not exist needs no anchor, unless it is created again.
+            cursor.executemany(_DELETE_ANCHOR, deleted)
 
     def compact(self, *, full: bool = False) -> None:
         """See `Maintenance`."""
         last: tuple[bytes, int] = (b"", -_LAST)
         while dead := self._rows(_DEAD_ENTRIES, (*last, _BATCH)):
+            with self._errors():
+                check_order("object_index", dead, last)
             last = dead[-1]
             with self._transaction() as cursor:
                 cursor.executemany(_DELETE_ENTRY, dead)

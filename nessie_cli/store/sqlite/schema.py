@@ -38,9 +38,10 @@ _PAGE_SIZE = 4096
 # reference does not touch it. A setting that was removed keeps its row, without a value: the
 # highest version is the version of all settings.
 #
-# The entries of a reference are a chain: each has the digest of the one before it (`previous`), and
-# the reference has that of its newest entry (`newest`). After an expiry, `anchors` has the digest
-# of the last deleted entry.
+# The entries of a reference or setting are a chain: each has the digest of the one before it
+# (`previous`), and the row of the reference or setting has that of its newest entry (`newest`).
+# After an expiry, `anchors` has the digest of the last deleted entry, unless that is the deletion
+# of the reference: then nothing is left of the chain.
 TABLES: Mapping[str, str] = {
     "objects": """CREATE TABLE objects (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL,
         written INTEGER NOT NULL, packed BLOB NOT NULL)""",
@@ -58,7 +59,7 @@ TABLES: Mapping[str, str] = {
     "requests": """CREATE TABLE requests (id TEXT NOT NULL PRIMARY KEY, caller TEXT NOT NULL, digest BLOB NOT NULL,
         result BLOB NOT NULL, time INTEGER NOT NULL, check_sum INTEGER NOT NULL) WITHOUT ROWID""",
     "settings": """CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT, version INTEGER NOT NULL,
-        check_sum INTEGER NOT NULL) WITHOUT ROWID""",
+        newest BLOB NOT NULL, check_sum INTEGER NOT NULL) WITHOUT ROWID""",
     "leases": (
         "CREATE TABLE leases (number INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT NOT"
         " NULL, ends REAL NOT NULL)"

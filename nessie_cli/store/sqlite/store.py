@@ -45,6 +45,8 @@ from nessie_cli.store.rows import (
     SETTINGS,
     DamagedRow,
     Row,
+    check_order,
+    index_row_of,
     object_of,
     reference_of,
     reflog_row_of,
@@ -59,6 +61,7 @@ from nessie_cli.store.sqlite.session import PATIENCE, Session, connect, file_of,
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
+    from nessie_cli.store.sqlite.dump import SQLiteDump
     from nessie_cli.store.sqlite.maintenance import SQLiteMaintenance
     from nessie_cli.store.sqlite.watch import Watch
 
@@ -186,28 +189,21 @@ class SQLiteStore:
 
     def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
         """See `View`."""
-        return self._rows(_INDEXED, (entry, _LAST if before is None else before, limit))
+        rows = self._rows(_INDEXED, (entry, _LAST if before is None else before, limit))
+        self._check_order("object_index", [row[0] for row in rows], before, descending=True)
+        return rows
 
     def verify_file(self) -> Iterator[str]:
-        """See `Store`: SQLite's integrity check, and the chains of the reflog.
-
-        The check also compares tables with their indexes. Writers wait while the chains are read.
-        """
-        for (line,) in self._rows("PRAGMA integrity_check", ()):
-            if line != "ok":
-                yield f"store {self._path}: the file is damaged ({line}); restore it from a backup"
-        from nessie_cli.store.sqlite.maintenance import verify_chains
-
-        with self._session() as session, session as cursor:
-            yield from [f"store {self._path}: {line}" for line in verify_chains(cursor)]
+        """See `Store`: SQLite's check of pages and indexes, and the chains, of one state."""
+        with self.dump() as dump:
+            yield from dump.problems()
 
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
         """See `Store`. Reads some hundred entries at a time."""
         last: tuple[bytes, int] = (b"", -_LAST)
-        while rows := self._rows(_INDEX_AFTER, (*last, _SCAN)):
+        while rows := self._read(index_row_of, _INDEX_AFTER, (*last, _SCAN)):
+            self._check_order("object_index", [row[:2] for row in rows], last)
             yield from ((entry, id_) for entry, _, id_ in rows)
-            if rows[-1][:2] <= last:
-                raise self._failure(DamagedRow("table object_index is out of order"))
             last = rows[-1][:2]
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
@@ -218,11 +214,8 @@ class SQLiteStore:
         last, rows = -_LAST, None
         while rows is None or len(rows) == _SCAN:
             rows = self._rows(_SCAN_AFTER, (last, kind, _SCAN))
-            for number, *fields in rows:
-                # A damaged tree of the file may be in no order: then the scan would not end.
-                if number <= last:
-                    raise self._failure(DamagedRow(f"table objects, row {number}: out of order"))
-                last = number
+            self._check_order("objects", [row[0] for row in rows], last)
+            for last, *fields in rows:  # noqa: B007 - the next page begins after it
                 yield object_of(fields)
 
     def count(self) -> int:
@@ -265,7 +258,9 @@ class SQLiteStore:
             conditions.append("kind = ?")
             values.append(kind)
         sql = f"{REFERENCE} WHERE {' AND '.join(conditions)} ORDER BY name LIMIT ?"
-        return self._read(reference_of, sql, (*values, _limit(limit)))
+        references = self._read(reference_of, sql, (*values, _limit(limit)))
+        self._check_order("refs", [reference.name for reference in references])
+        return references
 
     def reflog(
         self, name: str | None = None, before: int | None = None, limit: int | None = None
@@ -277,9 +272,11 @@ class SQLiteStore:
             *([] if name is None else [name]),
             _limit(limit),
         )
-        return self._read(
+        rows = self._read(
             reflog_row_of, f"{REFLOG} WHERE {condition} ORDER BY number DESC LIMIT ?", values
         )
+        self._check_order("reflog", [row.number for row in rows], before, descending=True)
+        return rows
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
         """See `View`."""
@@ -434,7 +431,7 @@ class SQLiteStore:
 
     # -- the whole --
 
-    def dump(self) -> AbstractContextManager[Dump]:
+    def dump(self) -> AbstractContextManager[SQLiteDump]:
         """See `Store`.
 
         Meanwhile, SQLite's log file cannot be truncated, so it grows with each write.
@@ -585,6 +582,9 @@ class SQLiteStore:
             return make(rows)
         except DamagedRow as error:
             raise self._failure(error) from error
+
+    def _check_order(self, *places: Any, descending: bool = False) -> None:
+        self._found(lambda found: check_order(*found, descending=descending), places)
 
     def _failure(self, error: Exception) -> StoreUnavailable:
         if self._closed and isinstance(error, apsw.BusyError):
