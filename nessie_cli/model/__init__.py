@@ -19,6 +19,9 @@ from nessie_cli.model.contents import (
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.operations import Delete, Operation, Put, Unchanged
 from nessie_cli.model.references import (
+    MAX_NAME_LENGTH,
+    MAX_REVISION_LENGTH,
+    MAX_STEPS,
     SETTING_PREFIX,
     Reference,
     ReferenceMetadata,
@@ -28,6 +31,7 @@ from nessie_cli.model.references import (
     Tag,
     check_new_reference_name,
     check_reference_name,
+    check_revision_size,
 )
 from nessie_cli.model.results import (
     ChangedKey,
@@ -49,6 +53,9 @@ from nessie_cli.model.secrets import Secret
 
 __all__ = [
     "CONTENT_TYPES",
+    "MAX_NAME_LENGTH",
+    "MAX_REVISION_LENGTH",
+    "MAX_STEPS",
     "NO_ANCESTOR",
     "SETTING_PREFIX",
     "TYPE_OF_PAYLOAD",
@@ -94,6 +101,7 @@ __all__ = [
     "UnknownContent",
     "check_new_reference_name",
     "check_reference_name",
+    "check_revision_size",
     "check_writable",
     "content_from",
     "type_label",

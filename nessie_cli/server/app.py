@@ -12,6 +12,7 @@ import ssl
 import traceback
 from collections.abc import Awaitable, Callable, Hashable, MutableMapping
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import NessieError
@@ -167,6 +168,9 @@ class Server:
         self.metrics.running += 1
         try:
             if is_iceberg(scope["raw_path"]):
+                if self._iceberg is None:
+                    # Loading its modules takes up to a second: not on the event loop.
+                    await asyncio.to_thread(_load_iceberg)
                 iceberg = self._open_iceberg()
                 await self._answer_api(exchange, receive, send, iceberg.reply, iceberg.failure)
             elif (
@@ -441,6 +445,12 @@ class Server:
 def is_iceberg(path: bytes) -> bool:
     """Returns whether a path belongs to the Iceberg REST catalog."""
     return path == ICEBERG or path.startswith(ICEBERG + b"/")
+
+
+def _load_iceberg() -> ModuleType:
+    from nessie_cli.server.iceberg_rest import api
+
+    return api
 
 
 def _nothing() -> None:

@@ -74,7 +74,31 @@ def worst_wait(url, pending):
 
 FIELDS = {"method": "POST", "path": TOKENS, "headers": FORM}
 JSON_GZIP = {"content-type": "application/json", "content-encoding": "gzip"}
+EXPECTED = "a" * 64
+LONG_NAME, LONG_HASH = "a-" * 2_000_000 + "a", EXPECTED + "~1" * 2_000_000
+BRANCH = {"type": "BRANCH", "name": "main", "hash": EXPECTED}
+LONG_TEXTS = {
+    "name, v2": ("v2/trees?name=x&type=BRANCH", BRANCH | {"name": LONG_NAME}),
+    "name, v1": ("v1/trees/tree?sourceRefName=main", BRANCH | {"name": LONG_NAME}),
+    "hash, v2": ("v2/trees?name=x&type=BRANCH", BRANCH | {"hash": LONG_HASH}),
+    "source of a merge": (
+        f"v2/trees/main@{EXPECTED}/history/merge",
+        {"fromRefName": "main", "fromHash": LONG_HASH},
+    ),
+    "source of a merge, v1": (
+        f"v1/trees/branch/main/merge?expectedHash={EXPECTED}",
+        {"fromRefName": LONG_NAME, "fromHash": EXPECTED},
+    ),
+    "transplant": (
+        f"v2/trees/main@{EXPECTED}/history/transplant",
+        {"fromRefName": "main", "hashesToTransplant": [LONG_HASH]},
+    ),
+}
 HOSTILE = {
+    **{
+        f"a long {what}": (400, 1, {"method": "POST", "path": f"/api/{path}", "body": body})
+        for what, (path, body) in LONG_TEXTS.items()
+    },
     "a large form": (413, 1, FIELDS | {"raw": b"%41&" * 500_000}),
     "a form with many fields": (400, 1, FIELDS | {"raw": b"&".join([b"a=1"] * 21)}),
     "a growing filter": (
@@ -192,6 +216,18 @@ def test_health_answers_while_a_hostile_request_is_answered(url, what):
     statuses, wait = worst_health(url, sends, count)
     assert statuses == {status}
     assert wait < SOON
+
+
+def test_health_answers_while_the_first_request_to_iceberg_is_answered(tmp_path):
+    store = str(tmp_path / "catalog.sqlite")
+    create(store).close()
+    with started("--store", store) as (_, url):
+        client = Client(url)
+        client.get("/q/health/live")
+        client.close()
+        statuses, wait = worst_health(url, {"method": "GET", "path": "/iceberg/v1/config"}, 4)
+        assert statuses == {404}
+        assert wait < SOON
 
 
 def test_health_answers_while_many_operations_are_committed(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from msgspec import structs
@@ -381,12 +382,16 @@ class AuthorizedRepository(Repository):
 
     # -- care -------------------------------------------------------------------------------------
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
-        """See `Repository`; only branches that the caller may commit to."""
+        """See `Repository`; only branches that the caller may commit to, and keys it may know."""
         found = self._inner.find_request(request_id, branch=branch)
-        if found is not None:
-            self._see(found.reference.name)
-            self.rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, found.reference.name)
-        return found
+        if found is None:
+            return None
+        name = found.reference.name
+        self._see(name)
+        self.rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name)
+        may_know = partial(self.rights.may_somehow, rules.READ_CONTENT_KEY, name)
+        added = {key: id_ for key, id_ in found.added.items() if may_know(key)}
+        return structs.replace(found, added=added)
 
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - as the base
         """Not available: a write needs the policy, which decides on its draft."""
