@@ -206,11 +206,12 @@ def unmodified(
 
 
 def without(staged: StagedList, keys: Sequence[ContentKey]) -> StagedList:
-    """Unstages some keys. Both keys of a rename are unstaged together."""
-    gone = set(keys)
-    for old_key, new_key in renames(staged).items():
-        if old_key in gone or new_key in gone:
-            gone |= {old_key, new_key}
+    """Unstages some keys. The keys of a rename, a swap or a chain are unstaged together."""
+    gone, pairs, size = set(keys), renames(staged).items(), -1
+    while size != len(gone):
+        size = len(gone)
+        for pair in pairs:
+            gone |= set(pair) if gone.intersection(pair) else set()
     return tuple(item for item in staged if item.key not in gone)
 
 
