@@ -1,4 +1,4 @@
-"""The staged batch as changes of contents: the key and the value of each one, before and after.
+"""The staged batch as changes of contents, each with its key and value before and after.
 
 A content is found by its id. So a rename with a new value is one edit, and a swap is two.
 """

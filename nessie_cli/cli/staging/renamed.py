@@ -1,4 +1,4 @@
-"""Finds the contents that were renamed on a branch since they were staged."""
+"""Finds the contents that were renamed on a branch since a batch was staged."""
 
 from __future__ import annotations
 
@@ -52,4 +52,42 @@ def _last_with(
         contents = repository.contents(Revision(None, entry.parent), [key])
         if key in contents and contents[key].id == content.id:
             return entry.parent
+    return None
+
+
+def old_keys_of(
+    repository: Repository, head: str, present: Mapping[ContentKey, Content]
+) -> dict[ContentKey, ContentKey]:
+    """Returns the earlier keys of contents that were renamed to their keys at `head`.
+
+    Cost for each content: the commits with an operation on its key since then. For each commit that
+    renamed one: a diff.
+    """
+    arrivals: dict[tuple[str, str], dict[str | None, ContentKey]] = {}
+    for key, content in present.items():
+        commit = _first_with(repository, Revision(None, head), key, content)
+        if commit is not None:
+            arrivals.setdefault(commit, {})[content.id] = key
+    old_keys: dict[ContentKey, ContentKey] = {}
+    for (parent, hash_), keys in arrivals.items():
+        for entry in repository.diff(Revision(None, parent), Revision(None, hash_)):
+            before = entry.before
+            if before is not None and before.id in keys and keys[before.id] != entry.key:
+                old_keys[keys[before.id]] = entry.key
+    return old_keys
+
+
+def _first_with(
+    repository: Repository, at: Revision, key: ContentKey, content: Content
+) -> tuple[str, str] | None:
+    """Returns the commit that gave a key its present content, after its parent.
+
+    Returns None for a first commit.
+    """
+    for entry in repository.log_of_key(at, key):
+        if entry.parent == NO_ANCESTOR:
+            return None
+        contents = repository.contents(Revision(None, entry.parent), [key])
+        if key not in contents or contents[key].id != content.id:
+            return entry.parent, entry.hash
     return None

@@ -98,23 +98,23 @@ class BatchResolutions:
         """Returns the command that stages the change on the current state, if there is one."""
         keys = connected(self._edits, [key])
         edits = [edit for edit in self._edits if edit.keys & keys]
-        if conflict.target_rename is not None and self._app.workspace is not None:
-            return self._by_decision(key)
+        if _new_key(conflict) is not None and self._app.workspace is not None:
+            return self._by_decision(conflict, key)
         if not edits:
             return self._again(conflict, ["unmodified"])
         if len(edits) > 1:
             # No other command stages a swap, or a renamed key with another content, at once.
-            return self._replacement(conflict, key, edits) or self._by_decision(key)
+            return self._replacement(conflict, key, edits) or self._by_decision(conflict, key)
         return self._alone(conflict, key, edits[0])
 
     def _alone(self, conflict: Conflict, key: ContentKey, edit: ContentEdit) -> list[Resolution]:
         """Returns the command for a change that has nothing to do with another one."""
         if edit.new is None:
-            return self._again(conflict, ["delete"], effect=f"deletes the present {_text(key)}")
+            return self._again(conflict, ["delete"], effect=_deleted(conflict, key))
         if not edit.is_rename:
             return self._put(conflict, key, edit)
         if edit.changes_value or edit.new in {key, *(other.key for other in self._error.conflicts)}:
-            return self._by_decision(key)
+            return self._by_decision(conflict, key)
         return self._again(conflict, ["rename"], [edit.new])
 
     def _again(
@@ -129,8 +129,7 @@ class BatchResolutions:
         expected, actual, key = conflict.expected, conflict.actual, conflict.key
         if key is None or expected is None or actual is None or actual.id != expected.id:
             return []
-        if conflict.target_rename is not None:
-            now = conflict.target_rename.new
+        if (now := _new_key(conflict)) is not None:
             effect = f"{_text(key)} is {_text(now)} now"
             return [self._staging(verb, [now, *arguments], options)._replace(effect=effect)]
         line = self._staging(verb, [key, *arguments], (*options, *self._expected_hash()))
@@ -147,8 +146,8 @@ class BatchResolutions:
         options += self._expected_hash()
         if actual is None or _is_one(actual, after):
             return [self._staging(["put"], [key], options)]
-        deleted = f"deletes the present {_text(key)}"
-        return [self._staging(["replace"], [key], options)._replace(effect=deleted)]
+        line = self._staging(["replace"], [key], options)
+        return [line._replace(effect=_deleted(conflict, key))]
 
     def _replacement(
         self, conflict: Conflict, key: ContentKey, edits: Sequence[ContentEdit]
@@ -157,13 +156,13 @@ class BatchResolutions:
         values = [edit.after for edit in edits if edit.old is None]
         if any(edit.keys != {key} for edit in edits) or len(edits) != len(values) + 1:
             return []
-        if values[0] is None or conflict.actual is None or conflict.target_rename is not None:
+        if values[0] is None or conflict.actual is None or _new_key(conflict) is not None:
             return []
         options = (*put_options(values[0]), *self._expected_hash())
-        deleted = f"deletes the present {_text(key)}"
-        return [self._staging(["replace"], [key], options)._replace(effect=deleted)]
+        line = self._staging(["replace"], [key], options)
+        return [line._replace(effect=_deleted(conflict, key))]
 
-    def _by_decision(self, key: ContentKey) -> list[Resolution]:
+    def _by_decision(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:
         """Returns the decision for the staged change, if it can be kept and nothing else is asked.
 
         It says which contents are deleted, and which ones have another key now.
@@ -179,7 +178,7 @@ class BatchResolutions:
             )
         except InvalidInput:
             return []
-        effects = [f"deletes the present {_text(other)}" for other in restaged.replaced]
+        effects = [_deleted(conflict, other) for other in restaged.replaced]
         effects += [f"{_text(old)} is {_text(new)} now" for old, new in restaged.renamed.items()]
         text = str(key)
         words = [f"--proposed={text}"] if text.startswith("-") else ["--proposed", text]
@@ -238,6 +237,21 @@ class BatchResolutions:
             return [Resolution(line)]
         texts = (visible(f"{change.verb} {change.key}") for change in changes)
         return [Resolution(line, f"unstages {', '.join(texts)}")]
+
+
+def _new_key(conflict: Conflict) -> ContentKey | None:
+    """Returns the key to which the content of the conflict was renamed on the branch."""
+    rename = conflict.target_rename
+    return rename.new if rename is not None and rename.old == conflict.key else None
+
+
+def _deleted(conflict: Conflict, key: ContentKey) -> str:
+    """Returns the effect of a line that deletes the present content of a key."""
+    rename = conflict.target_rename
+    origin = rename.old if rename is not None and rename.new == key == conflict.key else None
+    return f"deletes the present {_text(key)}" + (
+        f", renamed from {_text(origin)}" if origin else ""
+    )
 
 
 def _text(key: ContentKey) -> str:

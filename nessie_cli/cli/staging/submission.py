@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.staging.renamed import places_of
+from nessie_cli.cli.staging.renamed import old_keys_of, places_of
 from nessie_cli.cli.staging.resolutions import BatchResolutions, batch_resolver, first_below
 from nessie_cli.errors import InvalidInput, NothingStaged, ReferenceConflict
 from nessie_cli.model import (
@@ -215,12 +215,14 @@ def changed_since(repository: Repository, staged: Sequence[Staged], head: str) -
         for key in dict.fromkeys(item.key for item in staged)
         if states.get(key) != first[key].seen
     ]
-    left = {
-        item.key: item.seen
-        for item in changed
-        if item.seen is not None and _id_of(states.get(item.key)) != item.seen.id
+    others = [item for item in changed if _id_of(states.get(item.key)) != _id_of(item.seen)]
+    places = places_of(
+        repository, head, {item.key: item.seen for item in others if item.seen is not None}
+    )
+    arrived = {
+        item.key: states[item.key] for item in others if item.seen is None and item.key in states
     }
-    places = places_of(repository, head, left)
+    old_keys = old_keys_of(repository, head, arrived)
     found: list[Conflict] = []
     for item in changed:
         key, place = item.key, places.get(item.key)
@@ -232,6 +234,8 @@ def changed_since(repository: Repository, staged: Sequence[Staged], head: str) -
         if place is not None:
             rename = Rename(key, place.key)
             conflict = replace(conflict, actual=place.content, target_rename=rename)
+        elif key in old_keys:
+            conflict = replace(conflict, target_rename=Rename(old_keys[key], key))
         if edit is not None and edit.is_rename and edit.old and edit.new:
             conflict = replace(conflict, source_rename=Rename(edit.old, edit.new))
         found.append(conflict)
