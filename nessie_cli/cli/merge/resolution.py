@@ -11,17 +11,19 @@ from nessie_cli.cli.merge.behaviors import with_id_of
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
 from nessie_cli.cli.merge.prompts import ask_all, decide_all
 from nessie_cli.cli.merge.sides import OF_MERGE, Sides
-from nessie_cli.cli.merge.staged import resolved
+from nessie_cli.cli.merge.staged import BatchResolution
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import (
     Conflict,
+    ConflictType,
     Content,
     ContentKey,
     KeyBehavior,
     MergeBehavior,
 )
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.workspace.content_edits import ContentEdit
 from nessie_cli.workspace.staging import StagedList
 
 if TYPE_CHECKING:
@@ -140,7 +142,7 @@ def resolve_batch(
 
     The error contains the conflicts that were skipped, if there are any. `check` raises
     `ReferenceConflict` with the conflicts of operations. Raises the same error if no decision
-    resolves them.
+    resolves them, and `InvalidInput` if a staged change cannot be kept.
     """
     repository = app.repository()
     done: set[ContentKey] = set()
@@ -157,10 +159,17 @@ def resolve_batch(
                 raise
             if not done:
                 decisions.refuse_other_keys(list(found.values()))
+            _refuse_deletions(error, decisions)
             is_complete = decide_all(app, error, decisions)
-            for key in found.keys() & decisions.of.keys():
-                staged = resolved(repository, head, staged, found[key], decisions.of[key])
-                done.add(key)
+            decided = {
+                key: (conflict, decisions.of[key])
+                for key, conflict in found.items()
+                if key in decisions.of
+            }
+            staged, dropped = BatchResolution(repository, head, branch).resolved(staged, decided)
+            for edit in dropped:
+                app.output.note(_dropped(edit))
+            done |= decided.keys()
             if not is_complete:
                 return staged, error
         else:
@@ -168,3 +177,26 @@ def resolve_batch(
                 decisions.refuse_other_keys(())
             break
     return staged, None
+
+
+def _refuse_deletions(error: ReferenceConflict, decisions: Decisions) -> None:
+    """Raises `InvalidInput` if an option keeps the staged deletion of a namespace with contents.
+
+    The option does not name the contents, so it must not delete them.
+    """
+    for conflict in error.conflicts:
+        decision = decisions.of.get(conflict.key) if conflict.key else None
+        is_kept = decision is not None and decision.choice is Choice.THEIRS
+        if is_kept and conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+            lines = [resolution.command for resolution in error.resolutions(conflict)]
+            commands = ", or ".join(f"`{line}`" for line in lines)
+            raise InvalidInput(
+                f"--{decisions.sides.theirs} {conflict.key} would delete contents that it does"
+                f" not name: {conflict.message}. Hint: {commands}"
+            )
+
+
+def _dropped(edit: ContentEdit) -> str:
+    """Returns a remark about a change that is dropped, because another content has its key."""
+    what = f"rename of {edit.old} to {edit.new}" if edit.old else f"creation of {edit.new}"
+    return f"the staged {what} is dropped: {edit.new} keeps its current content"

@@ -28,7 +28,7 @@ from nessie_cli.cli.merge.outcome import Merge, print_outcome
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
 from nessie_cli.cli.merge.reverted import Revert, print_revert
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_REVERT, Sides
-from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
+from nessie_cli.cli.staging.batch import Batch, changes_of, note_deletions, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.staging.submission import (
@@ -70,6 +70,11 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     Then the command writes the merge, transplant or revert. It commits the batch only with -m. If
     you skip a conflict, no commit is written, but decisions about the batch are kept, and the exit
     status is 3.
+
+    A staged change of the batch is that of one content: its key and its value. So --proposed keeps
+    both, and finds the content by its id if it was renamed on the branch. If the change cannot be
+    kept, the command fails. It also fails if it would have to delete contents below KEY that the
+    batch does not delete.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
@@ -244,7 +249,9 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
             raise skipped
         if message is None or not staged:
             return Batch.of(left, branch)
-        return Committed.of(submit_file(app, file, Submission(branch, meta_of(app, message))))
+        done = submit_file(app, file, Submission(branch, meta_of(app, message)))
+    note_deletions(app.output, staged)
+    return Committed.of(done)
 
 
 def _for_sides(options: Options) -> MergingOptions:
