@@ -51,6 +51,7 @@ from nessie_cli.store.rows import (
     request_of,
     settings_of,
 )
+from nessie_cli.store.sqlite.checkpoints import Checkpoints
 from nessie_cli.store.sqlite.commit import ObjectRow, apply, packed, present, put, state
 from nessie_cli.store.sqlite.errors import failure, reason
 from nessie_cli.store.sqlite.lease import draw, give_back, leased, waiting
@@ -143,6 +144,7 @@ class SQLiteStore:
         self._local = threading.local()
         self._sessions: WeakSet[Session] = WeakSet()
         self._watch: Watch | None = None
+        self._checkpoints = Checkpoints(path)
         self._keep(session)
 
     @property
@@ -486,6 +488,7 @@ class SQLiteStore:
             sessions = list(self._sessions)
         for session in sessions:
             session.close_from_outside()
+        self._checkpoints.close()
 
     # -- connections --
 
@@ -522,6 +525,8 @@ class SQLiteStore:
 
     def _keep(self, session: Session) -> Session:
         self._local.session = session
+        if session.connection is not None:
+            self._checkpoints.replace_automatic(session.connection)
         with registry:
             self._sessions.add(session)
         return session
