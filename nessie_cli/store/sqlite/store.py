@@ -53,7 +53,7 @@ from nessie_cli.store.rows import (
 )
 from nessie_cli.store.sqlite.checkpoints import Checkpoints
 from nessie_cli.store.sqlite.commit import ObjectRow, apply, packed, present, put, state
-from nessie_cli.store.sqlite.errors import failure, reason
+from nessie_cli.store.sqlite.errors import CommitFailed, failure, reason
 from nessie_cli.store.sqlite.lease import draw, give_back, leased, waiting
 from nessie_cli.store.sqlite.schema import create_file, open_session
 from nessie_cli.store.sqlite.session import PATIENCE, Session, connect, file_of, registry
@@ -378,7 +378,7 @@ class SQLiteStore:
                     apply(cursor, before, decision, last_number)
         except _ERRORS as error:
             failed = self._translated(session, error)
-            if not isinstance(failed, _CommitFailed):
+            if not isinstance(failed, CommitFailed):
                 raise failed from error
             self._find_out(
                 next((write.request.id for write in done if write.request.id), ""),
@@ -389,7 +389,7 @@ class SQLiteStore:
             session.lock.release()
         return outcomes
 
-    def _find_out(self, request_id: str, last_number: int, failed: _CommitFailed) -> None:
+    def _find_out(self, request_id: str, last_number: int, failed: CommitFailed) -> None:
         """Returns if a transaction is durable although its COMMIT failed, otherwise raises.
 
         It raises `failed`. The bytes of the transaction may be in SQLite's log file, where the next
@@ -454,7 +454,7 @@ class SQLiteStore:
         try:
             with self._transaction() as cursor:
                 load(cursor, self.url, dump, int(self._clock()), progress)
-        except _CommitFailed as error:
+        except CommitFailed as error:
             message = (
                 f"{error}; whether the load happened cannot be found out: load again, which is"
                 " refused if it did"
@@ -544,9 +544,9 @@ class SQLiteStore:
             session.lock.release()
 
     def _translated(self, session: Session, error: Exception) -> NessieError:
-        """Returns our error for one of SQLite's; `_CommitFailed` for a failed COMMIT."""
+        """Returns our error for one of SQLite's; `CommitFailed` for a failed COMMIT."""
         if session.committing and isinstance(error, apsw.IOError):
-            return _CommitFailed(str(self._failure(error)))
+            return CommitFailed(str(self._failure(error)))
         return self._failure(error)
 
     @contextmanager
@@ -595,10 +595,6 @@ class SQLiteStore:
         if self._closed and isinstance(error, apsw.BusyError):
             return StoreUnavailable(f"store {self._path} has been closed")
         return failure(self._path, error)
-
-
-class _CommitFailed(StoreUnavailable):
-    """The disk failed during the final COMMIT."""
 
 
 def _limit(limit: int | None) -> int:
