@@ -267,7 +267,7 @@ class SQLiteStore:
             conditions.append("kind = ?")
             values.append(kind)
         sql = f"{REFERENCE} WHERE {' AND '.join(conditions)} ORDER BY name LIMIT ?"
-        return self._read(reference_of, sql, (*values, _limit(limit)))
+        return self._read(reference_of, sql, (*values, -1 if limit is None else limit))
 
     def reflog(
         self, name: str | None = None, before: int | None = None, limit: int | None = None
@@ -277,7 +277,7 @@ class SQLiteStore:
         values = (
             _LAST if before is None else before,
             *([] if name is None else [name]),
-            _limit(limit),
+            -1 if limit is None else limit,
         )
         return self._read(
             reflog_row_of, f"{REFLOG} WHERE {condition} ORDER BY number DESC LIMIT ?", values
@@ -595,7 +595,3 @@ class SQLiteStore:
         if self._closed and isinstance(error, apsw.BusyError):
             return StoreUnavailable(f"store {self._path} has been closed")
         return failure(self._path, error)
-
-
-def _limit(limit: int | None) -> int:
-    return -1 if limit is None else limit
