@@ -561,13 +561,14 @@ class SQLiteStore:
         A power failure may undo it if no other transaction follows.
         """
         with self._session() as session:
+            synchronous = session.number("synchronous")
             session.cursor.execute("PRAGMA synchronous = NORMAL")
             try:
                 with session as cursor:
                     yield cursor
             finally:
                 if session.connection is not None:
-                    session.cursor.execute("PRAGMA synchronous = FULL")
+                    session.cursor.execute(f"PRAGMA synchronous = {synchronous}")
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         session = self._taken()
