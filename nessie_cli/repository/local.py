@@ -368,7 +368,7 @@ class LocalRepository(Repository):
     def _facts(self) -> CommitFacts:
         from nessie_cli.repository.commit_facts import CommitFacts
 
-        return CommitFacts(self._objects, lambda: self._ancestry, self._at.fact_cache)
+        return CommitFacts(self._objects, lambda: self._ancestry)
 
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
         """See `Repository`. O(log commits) round trips for all of them, more with many merges."""
