@@ -1,4 +1,4 @@
-"""`nessie resolve` about a staged batch: a decision is for a content, with its key and its value."""
+"""`nessie resolve` about a batch: a decision is for a content, with its key and its value."""
 
 import json
 import shlex
@@ -27,7 +27,7 @@ def put(nessie, name: str, snapshot: int, *options: str):
 
 @pytest.fixture
 def renamed(nessie, catalog):
-    """`db.orders` is staged with a new key and a new value; somebody changes it meanwhile."""
+    """`db.orders` is staged with a new key and a new value, and changed on the branch meanwhile."""
     nessie("content", "rename", "db.orders", "db.sales")
     put(nessie, "db.sales", 9)
     catalog.update("main", "db.orders", 5)
@@ -176,7 +176,7 @@ def test_a_change_that_cannot_be_kept_is_refused(nessie, catalog, words, why) ->
 
 @pytest.fixture
 def namespace(nessie, catalog):
-    """The namespace `n` with a table is staged as `m`; somebody adds another table to `n`."""
+    """The namespace `n` with a table is staged as `m`, and the branch gets another table in `n`."""
     catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
     catalog.create("main", "n.a", 1)
     nessie("content", "rename", "n", "m")
