@@ -171,6 +171,23 @@ def test_a_change_that_cannot_be_kept_is_refused(nessie, catalog, words, why) ->
     assert (staged(nessie), catalog.head("main")) == (before, head)
 
 
+def test_a_batch_from_another_branch_finds_a_content_that_never_had_its_key_there(
+    nessie, catalog
+) -> None:
+    catalog.branch("feature")
+    catalog.create("feature", "db.draft", 1)
+    nessie("switch", "feature")
+    put(nessie, "db.draft", 9)
+    catalog.rename("feature", "db.draft", "db.final")
+    catalog.repository.merge("main", "feature")
+    nessie("switch", "main")
+    assert (
+        "db.draft was renamed on main and changed in the batch" in nessie("commit", "-m", "m").err
+    )
+    assert nessie("resolve", "--proposed", "db.draft", "-m", "mine").code == 0
+    assert values(catalog) == {"db.final": 9, "db.orders": 1, "db.items": 1}
+
+
 # -- namespaces ------------------------------------------------------------------------------------
 
 
