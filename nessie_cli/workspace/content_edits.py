@@ -80,6 +80,18 @@ def connected(edits: Sequence[ContentEdit], keys: Collection[ContentKey]) -> set
     return reached
 
 
+def components(edits: Sequence[ContentEdit]) -> dict[ContentKey, list[ContentEdit]]:
+    """Returns the edits that are connected with each key. Cost: O(edits · log edits)."""
+    found: dict[ContentKey, list[ContentEdit]] = {}
+    for edit in edits:
+        groups = {id(found[key]): found[key] for key in edit.keys if key in found}
+        largest = max(groups.values(), key=len, default=[])
+        others = [other for group in groups.values() if group is not largest for other in group]
+        largest += [*others, edit]
+        found |= dict.fromkeys((key for other in (*others, edit) for key in other.keys), largest)
+    return found
+
+
 def operations_of(edits: Sequence[ContentEdit], state: State) -> StagedList:
     """Returns the operations of edits on the present contents of their keys.
 

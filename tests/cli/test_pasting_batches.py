@@ -202,6 +202,8 @@ class Attempt:
         if not status and after:
             assert self.nessie("commit", "-m", "now").code == 0
             self.compare(named, line)
+            if words[0] != "reset":
+                self.are_kept(line)
 
     def decide(self, words: list[str]) -> None:
         """A decision changes only what it prints, or it fails and changes nothing."""
@@ -216,18 +218,19 @@ class Attempt:
             assert self.nessie("commit", "-m", "now").code == 0, words
         self.compare(named, " ".join(words))
         if "--current" not in words:
-            self.are_kept(words)
+            self.are_kept(" ".join(words))
 
-    def are_kept(self, words: list[str]) -> None:
-        """Each staged change is on the branch: the values, and the keys of renames."""
-        after = {
-            content.id: (k, content) for k, content in state_of(self.catalog.repository).items()
-        }
-        files = {c.metadata_location for _, c in after.values() if hasattr(c, "metadata_location")}
-        assert set(values(self.edits)) <= files, words
+    def are_kept(self, line: str) -> None:
+        """Each staged change is on the branch: the value, and the key of a rename."""
+        repository = self.catalog.repository
+        before = {content.id: name for name, content in self.before.items()}
+        after = {content.id: name for name, content in state_of(repository).items()}
+        files = {getattr(c, "metadata_location", "") for c in state_of(repository).values()}
+        assert set(values(self.edits)) <= files, line
         for edit in self.edits:
-            if edit.is_rename and edit.before.id in after:
-                assert after[edit.before.id][0] == edit.new, words
+            if edit.before is not None and edit.before.id in after:
+                key = edit.new if edit.is_rename else before[edit.before.id]
+                assert after[edit.before.id] == key, line
 
     def compare(self, named: set[str], line: str) -> None:
         """Nothing is lost that was neither staged nor named, and nothing is there twice."""

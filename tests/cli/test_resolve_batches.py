@@ -1,4 +1,4 @@
-"""`nessie resolve` about a staged batch: a decision is for a content, with its key and its value."""
+"""`nessie resolve` about a batch: a decision is for a content, with its key and its value."""
 
 import json
 import shlex
@@ -27,7 +27,7 @@ def put(nessie, name: str, snapshot: int, *options: str):
 
 @pytest.fixture
 def renamed(nessie, catalog):
-    """`db.orders` is staged with a new key and a new value; somebody changes it meanwhile."""
+    """`db.orders` is staged with a new key and a new value, and changed on the branch meanwhile."""
     nessie("content", "rename", "db.orders", "db.sales")
     put(nessie, "db.sales", 9)
     catalog.update("main", "db.orders", 5)
@@ -171,12 +171,29 @@ def test_a_change_that_cannot_be_kept_is_refused(nessie, catalog, words, why) ->
     assert (staged(nessie), catalog.head("main")) == (before, head)
 
 
+def test_a_batch_from_another_branch_finds_a_content_that_never_had_its_key_there(
+    nessie, catalog
+) -> None:
+    catalog.branch("feature")
+    catalog.create("feature", "db.draft", 1)
+    nessie("switch", "feature")
+    put(nessie, "db.draft", 9)
+    catalog.rename("feature", "db.draft", "db.final")
+    catalog.repository.merge("main", "feature")
+    nessie("switch", "main")
+    assert (
+        "db.draft was renamed on main and changed in the batch" in nessie("commit", "-m", "m").err
+    )
+    assert nessie("resolve", "--proposed", "db.draft", "-m", "mine").code == 0
+    assert values(catalog) == {"db.final": 9, "db.orders": 1, "db.items": 1}
+
+
 # -- namespaces ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def namespace(nessie, catalog):
-    """The namespace `n` with a table is staged as `m`; somebody adds another table to `n`."""
+    """The namespace `n` with a table is staged as `m`, and the branch gets another table in `n`."""
     catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
     catalog.create("main", "n.a", 1)
     nessie("content", "rename", "n", "m")

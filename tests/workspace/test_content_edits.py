@@ -1,4 +1,4 @@
-"""Random batches as changes of contents: the same commit, and parts of it without the others."""
+"""Random batches as changes of contents: the same commit, and parts of it alone."""
 
 from __future__ import annotations
 

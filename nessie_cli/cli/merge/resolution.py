@@ -23,6 +23,7 @@ from nessie_cli.model import (
     MergeBehavior,
 )
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.workspace.batch import Batch
 from nessie_cli.workspace.content_edits import ContentEdit
 from nessie_cli.workspace.staging import StagedList
 
@@ -133,9 +134,9 @@ def _resolved_by(conflict: Conflict, content: Content) -> KeyBehavior:
 
 def resolve_batch(
     app: Invocation,
-    staged: StagedList,
+    batch: Batch,
     branch: str,
-    check: Callable[[StagedList], object],
+    check: Callable[[Batch], object],
     decisions: Decisions,
 ) -> tuple[StagedList, ReferenceConflict | None]:
     """Returns the staged operations with all conflicts resolved, except those that were skipped.
@@ -144,13 +145,13 @@ def resolve_batch(
     `ReferenceConflict` with the conflicts of operations. Raises the same error if no decision
     resolves them, and `InvalidInput` if a staged change cannot be kept.
     """
-    repository = app.repository()
+    repository, staged = app.repository(), batch.staged
     done: set[ContentKey] = set()
     for _ in range(MOST_ROUNDS):
         head = head_of_branch(repository, branch)
         try:
             if staged:
-                check(staged)
+                check(Batch(batch.begun_at, staged))
         except ReferenceConflict as error:
             found = {
                 conflict.key: conflict for conflict in error.conflicts if conflict.key is not None
@@ -166,7 +167,8 @@ def resolve_batch(
                 for key, conflict in found.items()
                 if key in decisions.of
             }
-            staged, dropped = BatchResolution(repository, head, branch).resolved(staged, decided)
+            resolution = BatchResolution(repository, branch, head, batch.begun_at)
+            staged, dropped = resolution.resolved(staged, decided)
             for edit in dropped:
                 app.output.note(_dropped(edit))
             done |= decided.keys()

@@ -44,7 +44,6 @@ from nessie_cli.errors import InvalidInput, NothingStaged
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
-from nessie_cli.workspace import batch as workspace
 
 EXAMPLES = (
     "nessie resolve",
@@ -235,13 +234,8 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
         if batch is None:
             raise NothingStaged(NOTHING_STAGED)
         refuse_elsewhere(app, batch, branch)
-        begun_at = batch.begun_at
         staged, skipped = resolve_batch(
-            app,
-            batch.staged,
-            branch,
-            lambda some: submit(app, workspace.Batch(begun_at, some), trial),
-            decisions,
+            app, batch, branch, lambda part: submit(app, part, trial), decisions
         )
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)

@@ -25,14 +25,14 @@ class Resolved(NamedTuple):
 
 
 class BatchResolution:
-    """Resolves conflicts of a batch with the hash `head` of a branch.
+    """Resolves conflicts of a batch, begun at `base`, with the hash `head` of a branch.
 
     `OURS` keeps the state at `head`, `THEIRS` stages the changes again on that state.
     """
 
-    def __init__(self, repository: Repository, head: str, branch: str) -> None:
+    def __init__(self, repository: Repository, branch: str, head: str, base: str) -> None:
         self._repository, self._head = repository, head
-        self._restager = Restager(repository, head, branch)
+        self._restager = Restager(repository, branch, head, base)
 
     def resolved(self, staged: StagedList, decided: Decided) -> Resolved:
         """Returns the batch with the conflicts resolved.

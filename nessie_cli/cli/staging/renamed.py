@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from nessie_cli.errors import NotFound
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey
 from nessie_cli.revisions import Revision
 
@@ -20,25 +22,29 @@ class Place(NamedTuple):
 
 
 def places_of(
-    repository: Repository, head: str, missing: Mapping[ContentKey, Content]
+    repository: Repository, head: str, base: str | None, missing: Mapping[ContentKey, Content]
 ) -> dict[ContentKey, Place]:
     """Returns where contents are at `head` that have left their keys, by these keys.
 
-    A deleted content is left out. Cost for each content: the commits with an operation on its key
-    since then; and for each commit that a content left in, a diff of it and `head`.
+    A deleted content is left out. `base` is the commit at which the batch was begun. It has those
+    contents that never had these keys on this branch, if the batch comes from another branch.
+    Cost for each content: the commits with an operation on its key since then. For each commit that
+    one left in: a diff of it and `head`.
     """
     at = Revision(None, head)
-    leavers: dict[str, dict[str, ContentKey]] = {}
+    leavers: dict[str, dict[str | None, ContentKey]] = {}
     for key, content in missing.items():
-        parent = _last_with(repository, at, key, content)
-        if parent is not None and content.id is not None:
+        parent = _last_with(repository, at, key, content) or base
+        if parent is not None:
             leavers.setdefault(parent, {})[content.id] = key
     places: dict[ContentKey, Place] = {}
     for parent, keys in leavers.items():
-        for entry in repository.diff(Revision(None, parent), at):
-            after = entry.after
-            if after is not None and after.id in keys and keys[after.id] != entry.key:
-                places[keys[after.id]] = Place(entry.key, after)
+        # The commit at which an old batch was begun may be gone.
+        with suppress(NotFound):
+            for entry in repository.diff(Revision(None, parent), at):
+                after = entry.after
+                if after is not None and after.id in keys and keys[after.id] != entry.key:
+                    places[keys[after.id]] = Place(entry.key, after)
     return places
 
 

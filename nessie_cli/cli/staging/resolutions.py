@@ -21,14 +21,15 @@ from nessie_cli.model import (
     type_label,
 )
 from nessie_cli.render.text import counted, short_hash, visible
-from nessie_cli.workspace.content_edits import ContentEdit, connected, content_edits
-from nessie_cli.workspace.staging import StagedList, without
+from nessie_cli.workspace.content_edits import ContentEdit, components, content_edits
+from nessie_cli.workspace.staging import StagedList
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.repository.changes import AnyRevision
+    from nessie_cli.workspace.batch import Staged
 
 
 def batch_resolver(app: Invocation) -> str:
@@ -74,8 +75,12 @@ class BatchResolutions:
 
     def __init__(self, app: Invocation, staged: StagedList, error: ReferenceConflict) -> None:
         self._app, self._staged, self._error = app, staged, error
-        self._edits = content_edits(staged)
+        self._edits = components(content_edits(staged))
         self._staged_keys = [item.key for item in staged]
+        self._items: dict[ContentKey, list[Staged]] = {}
+        for item in staged:
+            self._items.setdefault(item.key, []).append(item)
+        self._keys_in_conflict = {conflict.key for conflict in error.conflicts}
 
     def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
@@ -96,8 +101,7 @@ class BatchResolutions:
 
     def _stage_again(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:
         """Returns the command that stages the change on the current state, if there is one."""
-        keys = connected(self._edits, [key])
-        edits = [edit for edit in self._edits if edit.keys & keys]
+        edits = self._edits.get(key, [])
         if _new_key(conflict) is not None and self._app.workspace is not None:
             return self._by_decision(conflict, key)
         if not edits:
@@ -113,7 +117,7 @@ class BatchResolutions:
             return self._again(conflict, ["delete"], effect=_deleted(conflict, key))
         if not edit.is_rename:
             return self._put(conflict, key, edit)
-        if edit.changes_value or edit.new in {key, *(other.key for other in self._error.conflicts)}:
+        if edit.changes_value or edit.new in self._keys_in_conflict:
             return self._by_decision(conflict, key)
         return self._again(conflict, ["rename"], [edit.new])
 
@@ -173,9 +177,8 @@ class BatchResolutions:
         if not (self._app.workspace and branch and head) or len(self._error.conflicts) > 1:
             return []
         try:
-            restaged = Restager(self._app.repository(), head, branch).restaged(
-                self._staged, {key: None}
-            )
+            restager = Restager(self._app.repository(), branch, head, self._error.expected_hash)
+            restaged = restager.restaged(self._staged, {key: None})
         except InvalidInput:
             return []
         effects = [_deleted(conflict, other) for other in restaged.replaced]
@@ -202,7 +205,8 @@ class BatchResolutions:
 
     def _moved_along(self, key: ContentKey, left: Sequence[ContentKey]) -> list[Resolution]:
         """Returns the command that moves the only content below a renamed namespace along."""
-        renamed = [edit.new for edit in self._edits if edit.old == key and edit.is_rename]
+        edits = self._edits.get(key, [])
+        renamed = [edit.new for edit in edits if edit.old == key and edit.is_rename]
         if not renamed or renamed[0] is None or len(left) != 1:
             return []
         new = ContentKey((*renamed[0].elements, *left[0].elements[len(key.elements) :]))
@@ -231,8 +235,13 @@ class BatchResolutions:
             return []
         dash = ["--"] if any(str(key).startswith("-") for key in keys) else []
         line = command_line(*carried(self._app.options), "reset", *dash, *map(str, keys))
-        left = {item.key for item in without(self._staged, keys)}
-        changes = changes_of(tuple(item for item in self._staged if item.key not in left))
+        gone = {
+            *keys,
+            *(key for key in keys for edit in self._edits.get(key, ()) for key in edit.keys),
+        }
+        changes = changes_of(
+            tuple(item for key in sorted(gone) for item in self._items.get(key, ()))
+        )
         if len(changes) <= len(set(keys)):
             return [Resolution(line)]
         texts = (visible(f"{change.verb} {change.key}") for change in changes)

@@ -55,10 +55,14 @@ class Restaged(NamedTuple):
 
 
 class Restager:
-    """Stages changes again on the hash `head` of a branch."""
+    """Stages changes again on the hash `head` of a branch.
 
-    def __init__(self, repository: Repository, head: str, branch: str) -> None:
-        self._repository, self._head, self._branch = repository, head, branch
+    `base` is the commit at which the batch was begun, if it is known.
+    """
+
+    def __init__(self, repository: Repository, branch: str, head: str, base: str | None) -> None:
+        self._repository, self._branch = repository, branch
+        self._head, self._base = head, base
 
     def restaged(self, staged: StagedList, choices: Choices) -> Restaged:
         """Returns the batch with the changes of some keys staged again.
@@ -120,7 +124,7 @@ class Restager:
             if key in head and head[key].id == content.id
         }
         missing = {key: content for key, content in seen.items() if key not in places}
-        return places | places_of(self._repository, self._head, missing)
+        return places | places_of(self._repository, self._head, self._base, missing)
 
     def _again(
         self,

@@ -179,7 +179,7 @@ def _with_contents(call: Invocation, batch: Batch, conflict: Conflict) -> Confli
 def _submit(repository: Repository, batch: Batch, submission: Submission) -> CommitResult:
     branch = submission.branch
     head = head_of_branch(repository, branch)
-    found = changed_since(repository, batch.staged, head)
+    found = changed_since(repository, batch, head)
     if submission.expected_hash:
         found += changed_after(repository, batch.staged, submission.expected_hash, head, found)
     if found:
@@ -199,26 +199,22 @@ def _submit(repository: Repository, batch: Batch, submission: Submission) -> Com
         raise
 
 
-def changed_since(repository: Repository, staged: Sequence[Staged], head: str) -> list[Conflict]:
+def changed_since(repository: Repository, batch: Batch, head: str) -> list[Conflict]:
     """Returns the keys whose state at `head` differs from the one on which they were staged.
 
     If a content was renamed since, its state is that under the new key.
     """
-    states = repository.contents(head, dict.fromkeys(item.key for item in staged))
-    edits = content_edits(tuple(staged))
+    staged = batch.staged
+    states = repository.contents(head, batch.keys)
+    edits = content_edits(staged)
     leaving = {edit.old: edit for edit in edits if edit.old is not None}
     arriving = {edit.new: edit for edit in edits if edit.new is not None}
     # A Put after a Delete of the same key builds on that Delete, not on the store.
     first = {item.key: item for item in reversed(staged)}
-    changed = [
-        first[key]
-        for key in dict.fromkeys(item.key for item in staged)
-        if states.get(key) != first[key].seen
-    ]
+    changed = [first[key] for key in batch.keys if states.get(key) != first[key].seen]
     others = [item for item in changed if _id_of(states.get(item.key)) != _id_of(item.seen)]
-    places = places_of(
-        repository, head, {item.key: item.seen for item in others if item.seen is not None}
-    )
+    left = {item.key: item.seen for item in others if item.seen is not None}
+    places = places_of(repository, head, batch.begun_at, left)
     arrived = {
         item.key: states[item.key] for item in others if item.seen is None and item.key in states
     }
