@@ -26,6 +26,8 @@ DRAIN_SECONDS, SILENCE = 20.0, 2.0
 """Seconds for which a refused request is read at most, and seconds of silence that end it."""
 COMPRESSED_FROM = 2048
 """The size in bytes from which answers are compressed for clients that accept gzip."""
+MOST_MEMBERS = 10_000
+"""The most gzip members of a body; programs that compress in blocks make one per 64 KiB."""
 MOST_CODINGS = 2
 """The most nested content codings of a body."""
 LARGE = 1 << 18
@@ -195,12 +197,16 @@ def _inflate(body: bytes, most: int) -> bytes:
 def _inflated(body: bytes) -> Iterator[bytes]:
     """Yields a decompressed body in steps. Concatenated gzip members are one, as RFC 1952 says."""
     inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+    members = 1
     try:
         for start in range(0, len(body), _FED):
             rest = body[start : start + _FED]
             while rest:
                 if inflater.eof:
                     inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+                    members += 1
+                    if members > MOST_MEMBERS:
+                        raise too_large(f"has more than {MOST_MEMBERS} gzip members")
                 yield inflater.decompress(rest, _UNFOLDED)
                 rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         while not inflater.eof and (more := inflater.decompress(b"", _UNFOLDED)):

@@ -10,7 +10,7 @@ from nessie_cli import connect
 from nessie_cli.server.app import Parts
 from nessie_cli.server.call import Call, Catalog
 from nessie_cli.server.failures import HttpFault
-from nessie_cli.server.http import Limits, accepts_json, decompress, takes_gzip
+from nessie_cli.server.http import MOST_MEMBERS, Limits, accepts_json, decompress, takes_gzip
 from nessie_cli.server.json_body import MOST_VALUES
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.runtime.running import application
@@ -105,6 +105,13 @@ def test_a_compressed_body_may_consist_of_several_members():
         assert decompress(packed, [(b"content-encoding", codings)], Limits()) == text
     with pytest.raises(HttpFault, match="ends too early"):
         decompress(gzip.compress(text)[:-1], [(b"content-encoding", b"gzip")], Limits())
+    empty = gzip.compress(b"")
+    packed = empty * (MOST_MEMBERS - 1) + gzip.compress(text)
+    assert decompress(packed, [(b"content-encoding", b"gzip")], Limits()) == text
+    for too_many in (empty + packed, empty * 3_000_000):
+        with pytest.raises(HttpFault, match="gzip members") as refused:
+            decompress(too_many, [(b"content-encoding", b"gzip")], Limits())
+        assert refused.value.status == 413
     with pytest.raises(HttpFault, match="3 nested codings") as refused:
         decompress(gzip.compress(b"{}"), [(b"content-encoding", b"gzip, gzip, gzip")], Limits())
     assert refused.value.status == 415
