@@ -25,8 +25,11 @@ from nessie_cli.server.app import Server
 from nessie_cli.server.http import ARRIVED, AT_ONCE, DRAIN_SECONDS, LOST, SILENCE, Limits
 from nessie_cli.server.runtime.replies import TOO_MANY, refusal, refusing, send_at_once
 
-GRACE = 30
-"""Seconds that requests have to finish when the server is stopped."""
+GRACE = 20
+"""Seconds that requests have to finish when the server is stopped.
+
+Closing takes up to ten more seconds. Most supervisors kill a process after 30.
+"""
 PROBE_EVERY = 0.5
 """Seconds between checks whether a silent waiting client is still connected."""
 PARSED_AT_ONCE = 4096
