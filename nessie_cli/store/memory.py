@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from threading import Condition
@@ -153,11 +153,7 @@ class MemoryStore:
         with self._lock:
             return Basis(self._references.get(name), self._settings, self._requests.get(request_id))
 
-    def bases(
-        self,
-        wanted: Sequence[tuple[str, str]],
-        known: Mapping[str, bytes] = {},  # noqa: ARG002 - there is no round trip to save
-    ) -> list[Basis]:
+    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
         """See `View`."""
         return [self.basis(*one) for one in wanted]
 
