@@ -5,7 +5,7 @@ Objects never change, so a decoded one may be cached for ever.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -265,19 +265,6 @@ class Objects:
         """Starts with the values of an earlier draft of the same operations."""
         self.pending = values[0].copy()
         self._compared = values[1]
-
-
-def remember(cache: Decoded, objects: Iterable[tuple[Id, int, bytes]]) -> None:
-    """Decode nodes and commits, given by id and kind, into a cache."""
-    # A damaged object is raised when it is needed.
-    with suppress(MsgspecError):
-        cache.put_all(
-            {
-                id_: decode_node(data) if kind == _NODE else decode_commit(data)
-                for id_, kind, data in objects
-                if kind != _VALUE
-            }
-        )
 
 
 def _shown_id(record: bytes) -> str | None:

@@ -56,10 +56,10 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Transplant,
 )
+from nessie_cli.repository.contention import Contention
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.log_filter import LogFilter, Walk
-from nessie_cli.repository.recent import Recent
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import Snapshot
@@ -116,7 +116,7 @@ class LocalRepository(Repository):
                 f" that differ from this program's ({PARAMETERS})"
             )
         self.default_branch = settings[DEFAULT_BRANCH]
-        self._recent = Recent()
+        self._contention = Contention()
         self._use(
             Snapshot(store, Decoded(), context, self.default_branch, store.put, remote=store.remote)
         )
@@ -460,13 +460,13 @@ class LocalRepository(Repository):
             plans,
             fair=fair,
             begin=begin,
-            recent=self._recent,
+            contention=self._contention,
             lease=lease,
         )
 
     def lease_if_contested(self, name: str) -> Lease:
         """See `Repository`."""
-        return Lease(self._store, name if self._recent.is_contested(name) else "")
+        return Lease(self._store, name if name in self._contention else "")
 
     def _write(
         self, change: Change, request_id: str | None, check: Check | None

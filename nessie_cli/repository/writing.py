@@ -15,12 +15,12 @@ from msgspec import Struct
 
 from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceMoved, StoreUnavailable
 from nessie_cli.kernel.forms import Commit, Id, Node
-from nessie_cli.kernel.objects import Decoded, remember
+from nessie_cli.kernel.objects import Decoded
+from nessie_cli.repository.contention import Contention
 from nessie_cli.repository.draft import Draft
-from nessie_cli.repository.recent import Recent
 from nessie_cli.store.base import Store
 from nessie_cli.store.overlay import Overlay
-from nessie_cli.store.records import Done, Outcome, Requirement, Settings, Stale, Write
+from nessie_cli.store.records import Done, Outcome, Requirement, Stale
 
 FREE_TRIES = 2
 """The rounds that a plan may lose before it takes a lease."""
@@ -62,34 +62,12 @@ class Round:
         self._overlay: Overlay | None = None
         self._decoded: dict[Id, Node | Commit] = {}
         self._newest: Draft[Any] | None = None
-        self.assumed = False
-        """Whether the plans begin with what this process wrote last, which may be out of date."""
-        self.done: list[Write] = []
         self._results: list[tuple[int, Planned[Any] | Exception]] = []
 
-    def begin(self, begin: Sequence[tuple[str, str]], recent: Recent, *, assume: bool) -> None:
-        """Reads the state with which the plans begin, and the writes of others since, in one trip.
-
-        With `assume`, nothing is read if only this process has written lately.
-        """
+    def begin(self, begin: Sequence[tuple[str, str]]) -> None:
+        """Reads the state with which the plans begin, in one round trip."""
         self._overlay = Overlay(self._store)
-        assumed = recent.bases(begin) if assume else None
-        if assumed is not None:
-            self._overlay.assume(begin, assumed)
-            self.assumed = True
-            return
-        known = recent.heads(begin)
-        newer = self._overlay.read_ahead(begin, known)
-        remember(self._cache, [(one.id, one.kind, one.data) for one in newer])
-        for name, head in known.items():
-            found = self._overlay.reference(name)
-            if found is None or found.target != head:
-                recent.contest(name)
-
-    @property
-    def settings(self) -> Settings | None:
-        """The settings with which the plans began, or None if these were not read together."""
-        return self._overlay.base_settings if self._overlay is not None else None
+        self._overlay.read(begin)
 
     @property
     def changes_settings(self) -> bool:
@@ -151,14 +129,12 @@ class Round:
             outcome = next(remaining) if draft is not None else None
             if draft is not None and draft.write is not None and isinstance(outcome, Done):
                 self._cache.put_all(draft.decoded)
-                self.done.append(draft.write)
                 answers[number] = _answer(found)
-            elif draft is not None or again or self.assumed:
+            elif draft is not None or again:
                 if isinstance(outcome, Stale) and outcome.requirement is Requirement.OBJECT:
                     # A cached commit was deleted from the store.
                     self._cache.clear()
-                # Stale, repeated, or an answer that may depend on a stale write, or on an
-                # assumption that no commit has confirmed.
+                # Stale, repeated, or an answer that may depend on a stale write.
                 again.append((number, outcome if isinstance(outcome, Stale) else None))
             else:
                 answers[number] = _answer(found)
@@ -167,7 +143,7 @@ class Round:
     def _failed(self, error: NessieError) -> dict[int, Any]:
         """Returns the answers after a failed commit: plans before the first write keep theirs."""
         answers: dict[int, Any] = {}
-        failed = self.assumed
+        failed = False
         for number, found in self._results:
             draft = _writing(found)
             failed = failed or draft is not None
@@ -223,15 +199,15 @@ def commit_all(
     *,
     fair: bool = True,
     begin: Sequence[tuple[str, str]] = (),
-    recent: Recent,
+    contention: Contention,
     lease: Lease | None = None,
 ) -> list[A | Exception]:
     """Runs and commits plans until each has an answer. Returns answers or errors, in order.
 
     `on` opens the repository on an overlay (None: on the store itself), `cache` gets the decoded
     objects that are stored now. After `FREE_TRIES` lost rounds a lease keeps other writers away,
-    unless `fair` is False, because a plan runs programs of the user. `recent` remembers what this
-    process wrote and lost lately; `lease` is one that is held already, for the first try. `begin`
+    unless `fair` is False, because a plan runs programs of the user. `contention` remembers the
+    lost races; `lease` is one that is held already, for the first try. `begin`
     are the references and request ids that plans begin with: read together.
     """
     answers: dict[int, Any] = {}
@@ -240,7 +216,7 @@ def commit_all(
     while waiting and tries < MOST_TRIES:
         lost = next((stale.name for _, stale in waiting if stale is not None and stale.name), "")
         if lost:
-            recent.contest(lost)
+            contention.add(lost)
         if tries and lease is not None:
             # A writer that waits for one lease holds no other.
             lease.give_back()
@@ -248,13 +224,11 @@ def commit_all(
             this = Round(store, on, cache)
             # In a local store a single plan reads as fast on its own.
             if begin and (store.remote or len(waiting) > 1):
-                this.begin(begin, recent, assume=store.remote and not tries)
+                this.begin(begin)
             while waiting and not this.changes_settings:
                 number, _ = waiting.pop(0)
                 this.plan(number, plans[number])
             some, again = this.commit(own if own.token else lease)
-            if store.remote:
-                recent.wrote(this.done, this.settings)
         answers |= some
         waiting = again + waiting
         tries += bool(again)

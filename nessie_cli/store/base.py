@@ -8,7 +8,7 @@ decides it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -93,14 +93,8 @@ class View(Protocol):
         An empty request id finds none.
         """
 
-    def bases(
-        self, wanted: Sequence[tuple[str, str]], known: Mapping[str, bytes] = {}
-    ) -> list[Basis]:
-        """Returns `basis` for each of several names and request ids, in one round trip.
-
-        `known` contains heads that the caller has read before. If such a branch has moved since, a
-        remote store adds what was written in between.
-        """
+    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+        """Returns `basis` for each of several names and request ids, in one round trip."""
 
 
 class Store(View, Protocol):

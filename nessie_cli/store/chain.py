@@ -105,13 +105,16 @@ def _described(name: str) -> str:
     return f"reference {name!r}"
 
 
-def log_rows(first: int, moves: Sequence[Move], newest: dict[str, bytes]) -> list[tuple[Any, ...]]:
-    """Returns the rows of moves, numbered from `first`, each chained to the one before it.
+def log_rows(
+    numbers: Iterable[int], moves: Sequence[Move], newest: dict[str, bytes]
+) -> list[tuple[Any, ...]]:
+    """Returns the rows of moves with these numbers, each chained to the one before it.
 
-    `newest` has the digest of the newest entry of each reference, and is brought up to date.
+    `numbers` may be longer than `moves`. `newest` has the digest of the newest entry of each
+    reference, and is brought up to date.
     """
     rows = []
-    for number, move in enumerate(moves, first):
+    for number, move in zip(numbers, moves, strict=False):
         fields = (
             number,
             move.name,

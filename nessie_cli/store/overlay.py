@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from nessie_cli.store.base import View
 from nessie_cli.store.records import (
@@ -38,29 +38,15 @@ class Overlay:
         self._settings_changes = 0
         self._requests: dict[str, Request | None] = {}
 
-    def read_ahead(
-        self, wanted: Sequence[tuple[str, str]], known: Mapping[str, bytes] = {}
-    ) -> list[StoredObject]:
+    def read(self, wanted: Sequence[tuple[str, str]]) -> None:
         """Reads the state with which drafts on these references and request ids begin.
 
-        This takes one round trip. Returns objects that were written since the `known` heads. See
-        `View.bases`.
+        This takes one round trip.
         """
-        found = self._base.bases(wanted, known)
-        self.assume(wanted, found)
-        return [one for basis in found for one in basis.newer]
-
-    def assume(self, wanted: Sequence[tuple[str, str]], found: Sequence[Basis]) -> None:
-        """Take this for what drafts begin with, instead of reading it."""
-        for (name, request_id), basis in zip(wanted, found, strict=True):
+        for (name, request_id), basis in zip(wanted, self._base.bases(wanted), strict=True):
             self._references[name] = basis.reference
             self._requests[request_id] = basis.request
             self._base_settings = basis.settings
-
-    @property
-    def base_settings(self) -> Settings | None:
-        """The settings of the base, if they were read together with something else."""
-        return self._base_settings
 
     def add(self, write: Write) -> None:
         """Show a write as if it were committed."""
@@ -214,10 +200,6 @@ class Overlay:
             self._requests.get(request_id, found.request),
         )
 
-    def bases(
-        self,
-        wanted: Sequence[tuple[str, str]],
-        known: Mapping[str, bytes] = {},  # noqa: ARG002 - the group has read it already
-    ) -> list[Basis]:
+    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
         """See `View`."""
         return [self.basis(*one) for one in wanted]

@@ -165,8 +165,6 @@ class Basis(Struct, frozen=True):
     reference: StoredReference | None
     settings: Settings
     request: Request | None
-    newer: tuple[StoredObject, ...] = ()
-    """Commits and nodes that were written since a head that the caller knew. See `View.bases`."""
 
 
 class PackedObject(Struct, frozen=True):

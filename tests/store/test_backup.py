@@ -432,27 +432,16 @@ def test_index_entries_of_missing_objects_are_left_out(places: Places) -> None:
 
 
 def test_a_given_up_attempt_stays_excluded_after_a_load(places: Places) -> None:
-    """A tombstone in the target remains valid, unless the backup contains the request as
-    committed."""
     first, second, file = places.url("sqlite"), places.url("postgres"), places.file()
     make(first)
-    with closing(open_store(first)) as store:
-        used = "request drop"
-        assert store.request(used) is not None
     back_up(first, file)
     create(second).close()
     with postgres(second) as connection:
-        for id_ in ("given up", used):
-            connection.execute(
-                "INSERT INTO requests (id, time, excluded) VALUES (%s, 1, ARRAY['\\x01'::bytea])",
-                (id_,),
-            )
+        connection.execute("INSERT INTO attempts (time, id) VALUES (1, '\\x01')")
     load_backup(file, second)
     with postgres(second) as connection:
-        rows = connection.execute(
-            "SELECT id, excluded FROM requests WHERE result IS NULL"
-        ).fetchall()
-    assert rows == [("given up", [b"\1"])]
+        rows = connection.execute("SELECT id FROM attempts WHERE time = 1").fetchall()
+    assert rows == [(b"\1",)]
     assert raw(second) == raw(first)
 
 

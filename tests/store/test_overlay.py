@@ -144,7 +144,7 @@ def test_reading_ahead_does_not_change_the_answers_of_an_overlay(base: Store, se
     for _ in range(random.randrange(5)):
         assert write(base, random_write(random, base)) == Done()
     overlay, ahead = Overlay(base), Overlay(base)
-    ahead.read_ahead(
+    ahead.read(
         [(name, "") for name in random.sample(NAMES, random.randrange(1, 5))] + [("none", "unused")]
     )
     requests = []
@@ -164,7 +164,7 @@ def test_reading_ahead_reads_one_state(base: Store) -> None:
     write(base, create("main", "1"))
     before = base.basis("main", "")
     overlay = Overlay(base)
-    overlay.read_ahead([("main", "")])
+    overlay.read([("main", "")])
     write(base, a_write(settings={"a": "1"}))
     assert write(base, commit("main", "1", "2")) == Done()
     assert overlay.basis("main", "") == before

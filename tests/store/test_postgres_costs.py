@@ -1,4 +1,4 @@
-"""Round trips of the PostgreSQL store: one per call."""
+"""Round trips of the PostgreSQL store: one per call, two per commit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nessie_cli.store.records import Done
 from tests.store.postgres_server import shared_server
 from tests.store.samples import COMMIT, a_write, an_object, commit, create, id_of
 
-_READY = b"Z\x00\x00\x00\x05I"
-"""The end of every answer of the server outside of a transaction."""
+_READY = b"Z\x00\x00\x00\x05"
+"""The beginning of the last message of every answer of the server."""
 
 
 class Counter:
@@ -62,7 +62,9 @@ def counted(postgres_url: str) -> Iterator[tuple[PostgresStore, Counter]]:
     counter.close()
 
 
-def test_every_call_is_one_round_trip(counted: tuple[PostgresStore, Counter]) -> None:
+def test_a_commit_takes_two_round_trips_and_any_other_call_one(
+    counted: tuple[PostgresStore, Counter],
+) -> None:
     store, counter = counted
     objects = [an_object(str(n), COMMIT) for n in range(1000)]
     store.put(objects)
@@ -75,9 +77,13 @@ def test_every_call_is_one_round_trip(counted: tuple[PostgresStore, Counter]) ->
         at += 64
         assert store.commit(writes) == [Done()] * 64
 
-    calls: list[Callable[[], object]] = [
+    new = iter(range(1000))
+    commits: list[Callable[[], object]] = [
         group,
         lambda: store.commit([commit("main", "stale", "x")]),
+        lambda: store.commit([create(f"new {next(new)}"), a_write(settings={"a": "1"})]),
+    ]
+    calls: list[Callable[[], object]] = [
         lambda: store.basis("main", "r"),
         lambda: store.bases([(str(n), f"request {n}") for n in range(64)]),
         lambda: store.get([one.id for one in objects]),
@@ -88,13 +94,13 @@ def test_every_call_is_one_round_trip(counted: tuple[PostgresStore, Counter]) ->
         lambda: store.request("r"),
         lambda: store.put(objects[:5]),
     ]
-    for call in calls:
+    for call in (*commits, *calls):
         # psycopg prepares a statement at its sixth execution.
         for _ in range(7):
             call()
         before = counter.answers
         call()
-        assert counter.answers == before + 1, call
+        assert counter.answers == before + (2 if call in commits else 1), call
 
 
 def test_a_read_costs_no_transaction(counted: tuple[PostgresStore, Counter]) -> None:

@@ -122,7 +122,7 @@ def _a_write(at: dict[str, bytes]) -> Write:
     after = {name: token_bytes(32) for name in at}
     moves = [Move(name, "BRANCH", at[name], after[name], 1, "", "commit", "", id_) for name in at]
     return Write(
-        Request(id_, "", b"", b"", 1),
+        Request(id_, "", b"digest", b"", 1),
         [StoredObject(one, 1, b"data") for one in after.values()],
         moves,
     )
@@ -163,6 +163,7 @@ def test_random_work_of_several_stores_is_linearizable(
                 end="",
             )
         assert checked > 300
+        assert list(stores[0].verify_file()) == []
         assert history.unknown == set()
 
 

@@ -276,20 +276,15 @@ def test_an_older_format_is_refused_unchanged(postgres_url: str, server: Postgre
         assert connection.execute(query).fetchall() == [(2,)]
 
 
-def test_a_store_gets_the_functions_of_each_version(
+def test_the_tables_of_an_unreleased_version_are_refused(
     postgres_url: str, server: PostgresServer
 ) -> None:
     create_postgres(postgres_url).close()
     with server.connect() as connection:
-        connection.execute(f"SET search_path TO {schema_of(postgres_url)}")
-        for (name,) in connection.execute(
-            "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace ="
-            " current_schema()::regnamespace"
-        ).fetchall():
-            connection.execute(f"DROP FUNCTION {name}")
-    store = open_postgres(postgres_url)
-    assert write(store, create("main")) == Done()
-    store.close()
+        connection.execute(f"DROP TABLE {schema_of(postgres_url)}.attempts")
+    for make in (open_postgres, create_postgres):
+        with pytest.raises(UnsupportedFormat, match=r"Hint: create a new store, .*store load FILE"):
+            make(postgres_url)
 
 
 def test_text_is_compared_by_code_point_in_every_database(

@@ -1,10 +1,13 @@
-"""Commits writes by one call of the function `commit_1`, and resolves lost answers.
+"""Commits writes in one transaction of two round trips, and resolves lost answers.
 
-A connection that breaks during a commit leaves its outcome open: the server may have committed, or
-may still do so. Looking for the request ids is not enough. So each call has an `attempt`, a random
-number, and a lost one is resolved by inserting a tombstone under every request id that excludes
-this attempt. The insertion waits for a transaction that holds the id. Afterwards either the row of
-the attempt is there (it is done), or the attempt finds the tombstone and fails.
+The first trip locks what the writes need and reads its state, on which Python decides. The second
+one sends all changes and COMMIT. Transactions run at READ COMMITTED: each statement sees what was
+committed before it began, so one that follows a lock reads the newest state.
+
+A connection that breaks during the second trip leaves its outcome open: the server may have
+committed, or may still do so. So the first statement of the trip inserts a random `attempt`. To
+resolve a lost answer, the client inserts the same row. This waits for the transaction, if it is
+under way. Afterwards either the row was there (the commit is done), or the commit can only fail.
 """
 
 from __future__ import annotations
@@ -12,39 +15,75 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, LiteralString
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import LiteralString
 
 import psycopg
 from psycopg import pq
 
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
+from nessie_cli.store.chain import chain_of_setting, log_rows
+from nessie_cli.store.decision import DONE, Decision, Needs
+from nessie_cli.store.postgres.connection import Statement
 from nessie_cli.store.postgres.errors import RETRIED, failure, is_about_text, unstorable
 from nessie_cli.store.postgres.lease import END
+from nessie_cli.store.postgres.location import Location
 from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
 from nessie_cli.store.postgres.pool import Connection, Pool
-from nessie_cli.store.postgres.rows import pack_objects
-from nessie_cli.store.records import (
-    Done,
-    Outcome,
-    Repeated,
-    Request,
-    Requirement,
-    Stale,
-    StoredReference,
-    Write,
+from nessie_cli.store.postgres.rows import PUT, Types, columns, packed, put_values
+from nessie_cli.store.records import Outcome, PackedObject, Write
+from nessie_cli.store.rows import (
+    REFERENCE,
+    REQUEST,
+    DamagedRow,
+    Row,
+    reference_of,
+    request_of,
+    with_check,
 )
 
-REFRESH_AFTER = 3600
-"""Seconds after which an object that is written again is marked as young.
-
-A grace period is longer.
-"""
-
 _LEASES_HEEDED = 64  # references of one call: more would fill the server's table of locks
+_BUCKETS = 64  # locks that all names of new references share, for the same reason
 _PAUSE = 0.1  # seconds between two attempts to reach a server that is away
 
-Parameters = dict[str, Any]
+_LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(key) FROM unnest(%s) AS key"
+_LOCK = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s) AS key"
+# Without a name it still locks the table: then no object is deleted until the end of the
+# transaction.
+_REFERENCES: LiteralString = f"{REFERENCE} WHERE name = ANY (%s) ORDER BY name FOR UPDATE"
+_STATE = """SELECT (SELECT coalesce(max(version), 0) FROM settings),
+    ARRAY(SELECT nextval('reflog_numbers') FROM generate_series(1, %s))"""
+_REQUESTS: LiteralString = f"{REQUEST} WHERE id = ANY (%s)"
+_EXIST = "SELECT id FROM objects WHERE id = ANY (%s)"
+_CHAINS = """SELECT name, coalesce(
+        (SELECT digest FROM reflog WHERE reflog.name = n.name ORDER BY number DESC LIMIT 1),
+        (SELECT digest FROM anchors WHERE anchors.name = n.name), '')
+    FROM unnest(%s) AS n (name)"""
+
+_ATTEMPT = "INSERT INTO attempts (time, id) VALUES (%s, %s)"
+_EXCLUDE: LiteralString = f"{_ATTEMPT} ON CONFLICT DO NOTHING"
+_RECORD = """INSERT INTO requests (id, caller, digest, result, time, check_sum)
+    SELECT * FROM unnest(%s, %s, %s, %s, %s, %s)"""
+_CREATE = """INSERT INTO refs (name, kind, target, newest, check_sum)
+    SELECT * FROM unnest(%s, %s, %s, %s, %s)"""
+_MOVE = """UPDATE refs AS r SET kind = n.kind, target = n.target, newest = n.newest,
+        check_sum = n.check_sum
+    FROM unnest(%s, %s, %s, %s, %s) AS n (name, kind, target, newest, check_sum)
+    WHERE r.name = n.name"""
+_DELETE = "DELETE FROM refs WHERE name = ANY (%s)"
+_LOG = """INSERT INTO reflog (number, name, kind, before, after, time, who, operation, message,
+        request_id, previous, digest)
+    SELECT * FROM unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"""
+_SET = """INSERT INTO settings AS s (name, value, version, newest, check_sum)
+    SELECT * FROM unnest(%s, %s, %s, %s, %s) ON CONFLICT (name) DO UPDATE
+    SET value = excluded.value, version = excluded.version, newest = excluded.newest,
+        check_sum = excluded.check_sum"""
+
+_REQUEST_TYPES = (Texts, Texts, Blobs, Blobs, Numbers, Numbers)
+_REFERENCE_TYPES = (Texts, Texts, Blobs, Blobs, Numbers)
+_LOG_TYPES: Types = (Numbers, Texts, Texts, Blobs, Blobs, Numbers, *[Texts] * 4, Blobs, Blobs)
+_SETTING_TYPES = (Texts, Texts, Numbers, Blobs, Numbers)
 
 
 class Committer:
@@ -59,255 +98,224 @@ class Committer:
         self, writes: Sequence[Write], leased: Connection | None = None, end_lease: bool = False
     ) -> list[Outcome]:
         """See `Store.commit`. `leased` is the connection that holds the caller's lease."""
-        parameters = self._encoded(writes)
+        # Packed before anything is locked.
+        objects = [packed(write.objects) for write in writes]
         deadline = time.monotonic() + self._pool.patience
         while True:
             try:
-                return _outcomes(self._send(parameters, leased, end_lease))
+                with self._lent(leased) as connection:
+                    return self._commit(connection, writes, objects, leased is not None, end_lease)
             except _AnswerLost as lost:
-                outcomes = self._resolved(writes, parameters["p_attempt"], lost.cause)
-                if outcomes is not None:
-                    return outcomes
+                if self._is_done(lost, writes[0].request.id):
+                    return lost.outcomes
                 if leased is None:
                     raise failure(self._url, lost.cause) from lost.cause
-                # The lease has ended, and its connection with it. Go on without one.
                 leased = None
-                parameters["p_attempt"] = os.urandom(16)
             except RETRIED as error:
                 if time.monotonic() > deadline:
                     raise failure(self._url, error) from error
                 time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - no secret
-            except (psycopg.Error, UnicodeEncodeError) as error:
+            except (psycopg.Error, UnicodeEncodeError, DamagedRow) as error:
                 if is_about_text(error):
                     raise unstorable(self._url) from error
-                raise failure(self._url, error) from error
+                if leased is None or not leased.closed:
+                    raise failure(self._url, error) from error
+                # The lease has ended, and its connection with it. Go on without one.
+                leased = None
 
-    def _encoded(self, writes: Sequence[Write]) -> Parameters:
-        now = int(self._clock())
-        try:
-            return encode(writes) | {
-                "p_attempt": os.urandom(16),
-                "p_now": now,
-                "p_old": now - REFRESH_AFTER,
-            }
-        except UnicodeEncodeError as error:
-            raise unstorable(self._url) from error
-
-    def _send(
-        self, parameters: Parameters, leased: Connection | None, end_lease: bool
-    ) -> list[tuple[Any, ...]]:
+    @contextmanager
+    def _lent(self, leased: Connection | None) -> Iterator[Connection]:
         if leased is not None:
-            return _call(leased, _LAST_COMMIT if end_lease else _COMMIT, parameters)
-        with self._pool.connection(writing=True) as connection:
-            return _call(connection, _COMMIT, parameters)
+            yield leased
+        else:
+            with self._pool.connection(writing=True) as connection:
+                yield connection
+
+    def _commit(
+        self,
+        connection: Connection,
+        writes: Sequence[Write],
+        objects: Sequence[Sequence[PackedObject]],
+        is_leased: bool,
+        end_lease: bool,
+    ) -> list[Outcome]:
+        last: list[Statement] = [(f"SELECT {END}", ())] if is_leased and end_lease else []
+        with _rolled_back_after_errors(connection):
+            state = _State(connection, self._pool.location, writes)
+            outcomes = [state.decision.decide(write) for write in writes]
+            if not state.decision.done:
+                connection.send([("ROLLBACK", ()), *last])
+                return outcomes
+            done = [
+                one
+                for each, outcome in zip(objects, outcomes, strict=True)
+                if outcome is DONE
+                for one in each
+            ]
+            now = self._clock()
+            attempt = (int(now * 1e6), os.urandom(16))
+            statements = [(_ATTEMPT, attempt), *state.changes()]
+            if done:
+                statements.append((PUT, put_values(int(now), done)))
+            try:
+                # The shared lock on the lease lasts until COMMIT, so its next holder still waits.
+                connection.send([*statements, *last, ("COMMIT", ())])
+            except psycopg.Error as error:
+                if _is_intact(connection):
+                    # The server has refused it, so COMMIT was not executed.
+                    raise
+                raise _AnswerLost(error, attempt, outcomes) from error
+            return outcomes
 
     # -- lost answers --
 
-    def _resolved(
-        self, writes: Sequence[Write], attempt: bytes, cause: psycopg.Error
-    ) -> list[Outcome] | None:
-        """Returns the outcomes of a call whose answer was lost, or None if nothing was written."""
-        first_id = writes[0].request.id
-        unknown = OutcomeUnknown(
-            f"store {self._url}: the connection was lost during a commit and its outcome could not"
-            f" be found out; look for request {first_id}",
-            first_id,
-        )
-        ids = {write.request.id for write in writes}
-        if "" in ids:
-            raise unknown from cause
-        try:
-            recorded = self._exclude(sorted(ids), attempt)
-        except StoreUnavailable as error:
-            raise unknown from error
-        if attempt not in (by for by, _ in recorded.values()):
-            return None
-        # The transaction was committed, so each write of it either is recorded or was refused.
-        outcomes: list[Outcome | None] = []
-        used: set[str] = set()
-        for write in writes:
-            by, request = recorded.get(write.request.id, (None, None))
-            if request is None:
-                outcomes.append(None)
-            elif by == attempt and request == write.request and request.id not in used:
-                used.add(request.id)
-                outcomes.append(Done())
-            else:
-                outcomes.append(Repeated(request))
-        return self._decided_again(writes, outcomes, unknown)
-
-    def _decided_again(
-        self, writes: Sequence[Write], outcomes: list[Outcome | None], unknown: OutcomeUnknown
-    ) -> list[Outcome]:
-        """Fills in the outcomes of writes that were refused for a reason that was lost."""
-        refused = [write for write, outcome in zip(writes, outcomes, strict=True) if not outcome]
-        try:
-            again = iter(self.commit(refused) if refused else [])
-        except StoreUnavailable as error:
-            # Not "nothing was written": the others are done.
-            raise unknown from error
-        return [outcome or next(again) for outcome in outcomes]
-
-    def _exclude(
-        self, ids: Sequence[str], attempt: bytes
-    ) -> dict[str, tuple[bytes | None, Request]]:
-        """Inserts tombstones; returns the requests that are recorded, each with its attempt."""
+    def _is_done(self, lost: _AnswerLost, request_id: str) -> bool:
+        """Returns whether a commit whose answer was lost is done; otherwise it never will be."""
         deadline = time.monotonic() + self._pool.patience
         while True:
             try:
-                connection = self._pool.connect()
-                try:
-                    return _insert_tombstones(connection, ids, attempt, int(self._clock() * 1e6))
-                except psycopg.Error as error:
-                    raise failure(self._url, error) from error
-                finally:
-                    connection.close()
-            except StoreUnavailable:
+                return not self._exclude(lost.attempt)
+            except StoreUnavailable as error:
                 if self._pool.closed or time.monotonic() > deadline:
-                    raise
+                    raise OutcomeUnknown(
+                        f"store {self._url}: the connection was lost during a commit and its"
+                        f" outcome could not be found out; look for request {request_id}",
+                        request_id,
+                    ) from error
                 time.sleep(_PAUSE)
+
+    def _exclude(self, attempt: tuple[int, bytes]) -> bool:
+        connection = self._pool.connect()
+        try:
+            return connection.execute(_EXCLUDE, attempt).rowcount == 1
+        except psycopg.Error as error:
+            raise failure(self._url, error) from error
+        finally:
+            connection.close()
 
 
 class _AnswerLost(Exception):
-    """The call was sent, and whether it was committed is not known."""
+    """The changes were sent, and whether they were committed is not known."""
 
-    def __init__(self, cause: psycopg.Error) -> None:
+    def __init__(
+        self, cause: psycopg.Error, attempt: tuple[int, bytes], outcomes: list[Outcome]
+    ) -> None:
         super().__init__(str(cause))
         self.cause = cause
+        self.attempt = attempt
+        self.outcomes = outcomes
 
 
-def _call(
-    connection: Connection, commit: LiteralString, parameters: Parameters
-) -> list[tuple[Any, ...]]:
+class _State:
+    """The state on which writes are decided, read under locks in a new transaction.
+
+    The order of locks is the same for all: leases, settings, names of new references, references,
+    and then those of the changes; each in its own sorted order.
+    """
+
+    def __init__(self, connection: Connection, location: Location, writes: Sequence[Write]) -> None:
+        needs = Needs(writes)
+        moves = [move for write in writes for move in write.moves]
+        # A reference that does not exist has no row to lock.
+        created = Texts(sorted({move.name for move in moves if move.before is None}))
+        changed = [chain_of_setting(name) for write in writes for name in write.settings]
+        shared, exclusive = _locks(location, writes, sorted(needs.references), created)
+        statements: dict[str, Statement] = {
+            "begin": ("BEGIN", ()),
+            "shared": (_LOCK_SHARED, (shared,)),
+            "exclusive": (_LOCK, (exclusive,)),
+            "references": (_REFERENCES, (Texts(sorted(needs.references)),)),
+            "state": (_STATE, (len(moves),)),
+            "requests": (_REQUESTS, (Texts(needs.requests),)),
+            "objects": (_EXIST, (Blobs(needs.objects),)),
+            "chains": (_CHAINS, (Texts({*created, *changed}),)),
+        }
+        sent = {
+            name: one
+            for name, one in statements.items()
+            if name in ("begin", "references", "state") or one[1][0]
+        }
+        rows = dict(zip(sent, connection.send(list(sent.values())), strict=True))
+        [[version, self._numbers]] = rows["state"]
+        references = {row[0]: reference_of(row) for row in rows["references"]}
+        self._before = {name: references.get(name) for name in needs.references}
+        self._newest: dict[str, bytes] = dict(rows.get("chains", ()))
+        self._newest |= {row[0]: row[3] for row in rows["references"]}
+        self.decision = Decision(
+            dict(self._before),
+            {row[0]: request_of(row) for row in rows.get("requests", ())},
+            {id_ for (id_,) in rows.get("objects", ())},
+            version,
+        )
+
+    def changes(self) -> Iterator[Statement]:
+        """Yields the statements that apply everything that was decided, but objects."""
+        done = self.decision.done
+        if requests := sorted(
+            (one.request for one in done if one.records_request), key=lambda one: one.id
+        ):
+            rows = [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
+            yield _RECORD, columns(_REQUEST_TYPES, rows)
+        if moves := [move for write in done for move in write.moves]:
+            yield _LOG, columns(_LOG_TYPES, log_rows(self._numbers, moves, self._newest))
+            yield from self._moved({move.name for move in moves})
+        if settings := self._settings():
+            yield _SET, columns(_SETTING_TYPES, settings)
+
+    def _moved(self, names: set[str]) -> Iterator[Statement]:
+        after = {name: self.decision.references[name] for name in sorted(names)}
+        rows = {
+            name: with_check(name, one.kind, one.target, self._newest[name])
+            for name, one in after.items()
+            if one is not None
+        }
+        if moved := [row for name, row in rows.items() if self._before[name] is not None]:
+            yield _MOVE, columns(_REFERENCE_TYPES, moved)
+        if created := [row for name, row in rows.items() if self._before[name] is None]:
+            yield _CREATE, columns(_REFERENCE_TYPES, created)
+        if deleted := [name for name in after if after[name] is None and self._before[name]]:
+            yield _DELETE, (Texts(deleted),)
+
+    def _settings(self) -> list[Row]:
+        changes = [write.settings for write in self.decision.done if write.settings]
+        rows: dict[str, Row] = {}
+        for version, settings in enumerate(
+            changes, self.decision.settings_version - len(changes) + 1
+        ):
+            for name, value in settings.items():
+                entry = self._newest.get(chain_of_setting(name), b"")
+                rows[name] = with_check(name, value, version, entry)
+        return list(rows.values())
+
+
+def _locks(
+    location: Location, writes: Sequence[Write], names: Sequence[str], created: Sequence[str | None]
+) -> tuple[Numbers, Numbers]:
+    """Returns the keys of the shared and of the exclusive locks of writes."""
+    shared = Numbers(location.lock_key(f"lease {name}") for name in names[:_LEASES_HEEDED])
+    buckets = sorted({location.lock_key(f"new {name}") % _BUCKETS for name in created})
+    exclusive = Numbers(location.lock_key(f"new {bucket}") for bucket in buckets)
+    if any(write.settings for write in writes):
+        exclusive.insert(0, location.lock_key("settings"))
+    elif any(write.settings_version is not None for write in writes):
+        shared.append(location.lock_key("settings"))
+    return shared, exclusive
+
+
+@contextmanager
+def _rolled_back_after_errors(connection: Connection) -> Iterator[None]:
     try:
-        return connection.execute(commit, parameters, binary=True).fetchall()
-    except psycopg.Error as error:
-        state = connection.pgconn
-        intact = state.status == pq.ConnStatus.OK
-        idle = state.transaction_status == pq.TransactionStatus.IDLE
-        if intact and idle and (error.sqlstate is not None or is_about_text(error)):
-            # The server has refused it and is ready for more: the transaction was rolled back.
-            raise
-        raise _AnswerLost(error) from error
+        yield
+    except BaseException:
+        if _is_intact(connection):
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK", prepare=False)
+        raise
 
 
-def _insert_tombstones(
-    connection: Connection, ids: Sequence[str], attempt: bytes, now: int
-) -> dict[str, tuple[bytes | None, Request]]:
-    with connection.transaction():
-        for id_ in ids:
-            connection.execute(_TOMBSTONE, (id_, now, attempt, attempt))
-        rows = connection.execute(_RECORDED, (Texts(ids),), binary=True).fetchall()
-    return {row[0]: (row[5], Request(*row[:5])) for row in rows}
-
-
-def encode(writes: Sequence[Write]) -> Parameters:
-    """Returns the parameters of `commit_1` that say what the writes are."""
-    return {
-        **_encode_requests(writes),
-        **_encode_moves(writes),
-        **_encode_objects(writes),
-        **_encode_settings(writes),
-    }
-
-
-def _encode_requests(writes: Sequence[Write]) -> Parameters:
-    requests = [write.request for write in writes]
-    last: dict[str, int] = {}
-    previous = Numbers()
-    for number, request in enumerate(requests, 1):
-        previous.append(last.get(request.id))
-        last[request.id] = number
-    return {
-        "p_request_ids": Texts(one.id for one in requests),
-        "p_callers": Texts(one.caller for one in requests),
-        "p_digests": Blobs(one.digest for one in requests),
-        "p_results": Blobs(one.result for one in requests),
-        "p_times": Numbers(one.time for one in requests),
-        "p_previous": previous,
-    }
-
-
-def _encode_moves(writes: Sequence[Write]) -> Parameters:
-    rows = [(number, move) for number, write in enumerate(writes, 1) for move in write.moves]
-    names = sorted({move.name for _, move in rows})
-    position = {name: number for number, name in enumerate(names, 1)}
-    moves = [move for _, move in rows]
-    return {
-        "p_leased": Texts(names[:_LEASES_HEEDED]),
-        "p_names": Texts(names),
-        "p_move_writes": Numbers(number for number, _ in rows),
-        "p_move_names": Numbers(position[move.name] for move in moves),
-        "p_move_kinds": Texts(move.kind for move in moves),
-        "p_befores": Blobs(move.before for move in moves),
-        "p_afters": Blobs(move.after for move in moves),
-        "p_move_times": Numbers(move.time for move in moves),
-        "p_whos": Texts(move.who for move in moves),
-        "p_operations": Texts(move.operation for move in moves),
-        "p_messages": Texts(move.message for move in moves),
-        "p_move_requests": Texts(move.request_id for move in moves),
-    }
-
-
-def _encode_objects(writes: Sequence[Write]) -> Parameters:
-    objects = pack_objects(stored for write in writes for stored in write.objects)
-    position = {id_: number for number, id_ in enumerate(objects.ids, 1)}
-    users = [(n, position[one.id]) for n, write in enumerate(writes, 1) for one in write.objects]
-    required = [(n, id_) for n, write in enumerate(writes, 1) for id_ in write.required]
-    return {
-        "p_required_writes": Numbers(number for number, _ in required),
-        "p_required": Blobs(id_ for _, id_ in required),
-        "p_user_writes": Numbers(number for number, _ in users),
-        "p_user_objects": Numbers(object_ for _, object_ in users),
-        "p_ids": objects.ids,
-        "p_ordinals": objects.ordinals,
-        "p_kinds": objects.kinds,
-        "p_data": objects.data,
-        "p_entry_ids": objects.entry_ids,
-        "p_entries": objects.entries,
-    }
-
-
-def _encode_settings(writes: Sequence[Write]) -> Parameters:
-    versions = Numbers(write.settings_version for write in writes)
-    rows = [(n, *item) for n, write in enumerate(writes, 1) for item in write.settings.items()]
-    required = any(version is not None for version in versions)
-    return {
-        "p_settings_lock": 2 if rows else 1 if required else 0,
-        "p_settings_versions": versions,
-        "p_setting_writes": Numbers(number for number, _, _ in rows),
-        "p_setting_names": Texts(name for _, name, _ in rows),
-        "p_setting_values": Texts(value for _, _, value in rows),
-    }
-
-
-def _outcomes(rows: Iterable[tuple[Any, ...]]) -> list[Outcome]:
-    return [_outcome(*row) for row in rows]
-
-
-def _outcome(
-    word: str, name: str | None, kind: str | None, target: bytes | None, *request: Any
-) -> Outcome:
-    if word == "done":
-        return Done()
-    if word == "repeated":
-        return Repeated(Request(*request))
-    if name is None:
-        return Stale(Requirement(word))
-    current = None if target is None else StoredReference(name, str(kind), target)
-    return Stale(Requirement(word), name, current)
-
-
-_NAMES = (*encode([]), "p_attempt", "p_now", "p_old")
-_CALL = f"commit_1({', '.join(f'{name} => %({name})s' for name in _NAMES)})"
-_COMMIT = f"SELECT * FROM {_CALL}"  # noqa: S608
-# The rows of a function are complete before the first is returned, and it has locked the lease in
-# shared mode. So the next holder waits for the end of this transaction, although the exclusive lock
-# is given back here.
-_LAST_COMMIT = f"SELECT o.*, {END} FROM {_CALL} AS o"  # noqa: S608
-
-# An id that is committed stays as it is; a tombstone of earlier attempts excludes this one, too.
-_TOMBSTONE = """INSERT INTO requests AS r (id, time, excluded) VALUES (%s, %s, ARRAY[%s::bytea])
-    ON CONFLICT (id) DO UPDATE SET excluded = r.excluded || %s::bytea WHERE r.result IS NULL"""
-_RECORDED = """SELECT id, caller, digest, result, time, attempt FROM requests
-    WHERE id = ANY (%s) AND result IS NOT NULL"""
+def _is_intact(connection: Connection) -> bool:
+    """Returns whether the server is ready for more, and has told so."""
+    state = connection.pgconn
+    return (
+        state.status == pq.ConnStatus.OK and state.transaction_status != pq.TransactionStatus.ACTIVE
+    )

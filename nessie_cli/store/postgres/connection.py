@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Sequence
+from typing import Any, LiteralString
 
 import psycopg
+
+Statement = tuple[LiteralString, Sequence[Any]]
+"""A statement and its parameters."""
 
 _INTERVAL = 0.1  # seconds between two looks at the clock
 
 
 class SilentServer(psycopg.OperationalError):
     """The server did not answer in time. The connection is closed."""
+
+
+class _Trip(psycopg.Pipeline):
+    """A pipeline with nothing behind Sync.
+
+    psycopg sends a request to flush there, and then PostgreSQL does not end a transaction whose
+    client is silent.
+    """
+
+    def _exit_gen(self) -> Generator[Any, Any, None]:
+        try:
+            self._enqueue_sync()
+            yield from self._communicate_gen()
+        finally:
+            yield from self._fetch_gen(flush=False)
 
 
 class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
@@ -28,6 +46,29 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
     """Whether the server did not answer in time."""
     abandoned = False
     """Whether to end a wait at once. Another thread may set it."""
+
+    def send(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Sends statements in one round trip. Returns the rows of each, or raises the first error.
+
+        Those after an error are not executed.
+        """
+        cursors: list[psycopg.Cursor[tuple[Any, ...]]] = []
+        first: Exception | None = None
+        self._pipeline = _Trip(self)
+        try:
+            with self._pipeline:
+                try:
+                    cursors += [self.execute(*statement, binary=True) for statement in statements]
+                except (psycopg.Error, UnicodeEncodeError) as error:
+                    # Raised in here, it would make psycopg log the errors of the others.
+                    first = error
+        except psycopg.Error as error:
+            raise first or error from None
+        finally:
+            self._pipeline = None
+        if first is not None:
+            raise first
+        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
     def wait(self, gen: Generator[Any, Any, Any], interval: float = _INTERVAL, *_: Any) -> Any:
         """Runs a generator of psycopg until it ends. Raises `SilentServer`."""

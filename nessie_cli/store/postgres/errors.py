@@ -6,6 +6,7 @@ import psycopg
 from psycopg import errors as pg
 
 from nessie_cli.errors import DamagedObject, InvalidInput, StoreUnavailable
+from nessie_cli.store.rows import DamagedRow
 
 RETRIED = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation)
 """Races with other writers. Nothing was written; the same call may succeed the next time."""
@@ -41,21 +42,23 @@ _MEANING: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
         "the server is starting or stopping ({reason}); try again",
     ),
     (
-        (pg.UndefinedTable, pg.UndefinedFunction, pg.InvalidSchemaName, pg.UndefinedColumn),
-        "its tables or functions are gone ({reason}); restore the schema from a backup",
+        (pg.UndefinedTable, pg.InvalidSchemaName, pg.UndefinedColumn),
+        "its tables are gone ({reason}); restore the schema from a backup",
     ),
     (
         (psycopg.OperationalError,),
         "no connection ({reason}); check that the server runs and can be reached",
     ),
 )
-_DAMAGE = (pg.DataCorrupted, pg.IndexCorrupted)
+_DAMAGE = (pg.DataCorrupted, pg.IndexCorrupted, DamagedRow)
 
 
 def failure(url: str, error: Exception) -> StoreUnavailable:
     """Returns the error to raise for one of psycopg's."""
     if isinstance(error, _DAMAGE):
-        return DamagedObject(f"store {url}: the database is damaged ({reason(error)})")
+        return DamagedObject(
+            f"store {url}: the database is damaged ({reason(error)}); restore it from a backup"
+        )
     for kinds, meaning in _MEANING:
         if isinstance(error, kinds):
             return StoreUnavailable(f"store {url}: {meaning.format(reason=reason(error))}")

@@ -22,7 +22,7 @@ WAIT = 5 * LEASE
 """Seconds that a writer waits for a lease. Then it goes on without one."""
 
 _BEGIN = """SELECT set_config('lock_timeout', %s, true), set_config('idle_session_timeout', %s, false),
-    pg_advisory_lock(lock_key_1('lease ' || %s))"""
+    pg_advisory_lock(%s)"""
 END = "pg_advisory_unlock_all(), set_config('idle_session_timeout', '0', false)"
 """The expressions that end the lease of a connection."""
 
@@ -65,7 +65,8 @@ class Leases:
     def _begin(self, connection: Connection, name: str) -> str:
         wait, lease = (f"{int(seconds * 1000)}ms" for seconds in (WAIT, LEASE))
         try:
-            connection.execute(_BEGIN, (wait, lease, name))
+            key = self._pool.location.lock_key(f"lease {name}")
+            connection.execute(_BEGIN, (wait, lease, key))
         except psycopg.errors.LockNotAvailable:
             connection.close()
             return ""

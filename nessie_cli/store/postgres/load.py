@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, LiteralString
 
 import psycopg
 
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
+from nessie_cli.model import SETTING_PREFIX
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump
+from nessie_cli.store.chain import chain_of_setting, is_setting, log_rows
 from nessie_cli.store.dump import Tally, batches, loaded_version, packed_size, require_empty
 from nessie_cli.store.postgres.errors import failure, is_about_text, unstorable
 from nessie_cli.store.postgres.pool import Connection, Pool
 from nessie_cli.store.records import Counts, Settings
+from nessie_cli.store.rows import with_check
 
-# First `requests`, which every commit writes to before the other tables: one that is under way
-# ends, and the next ones wait here. They cannot wait for this transaction while it waits for them.
+# First `refs`, which every commit locks before the other tables: one that is under way ends, and
+# the next ones wait here. They cannot wait for this transaction while it waits for them.
 _LOCK = """SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;
-    LOCK TABLE requests, refs, objects, index_entries, reflog, store, settings IN EXCLUSIVE MODE"""
+    LOCK TABLE refs, objects, index_entries, reflog, anchors, requests, settings IN EXCLUSIVE MODE"""
 _COUNTS = """SELECT (SELECT count(*) FROM (SELECT FROM objects LIMIT 1) AS o),
     (SELECT count(*) FROM refs), (SELECT count(*) FROM reflog),
-    (SELECT count(*) FROM requests WHERE result IS NOT NULL), (SELECT settings_version FROM store)"""
-_TOMBSTONES = "SELECT id, time, excluded FROM requests WHERE result IS NULL"
-_CLEAR = "DELETE FROM settings; DELETE FROM refs; DELETE FROM reflog; DELETE FROM requests"
-_BURY = "INSERT INTO requests (id, time, excluded) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+    (SELECT count(*) FROM requests), (SELECT coalesce(max(version), 0) FROM settings)"""
+_CLEAR = "DELETE FROM refs; DELETE FROM reflog; DELETE FROM anchors; DELETE FROM requests"
 _NUMBERS = "SELECT nextval('numbers') << 24"
 
-_SETTINGS = "COPY settings (name, value) FROM STDIN (FORMAT BINARY)"
-_REFERENCES = "COPY refs (name, kind, target) FROM STDIN (FORMAT BINARY)"
-_REFLOG = """COPY reflog (number, name, kind, before, after, time, who, operation, message, request_id)
-    FROM STDIN (FORMAT BINARY)"""
-_REQUESTS = "COPY requests (id, caller, digest, result, time) FROM STDIN (FORMAT BINARY)"
+_REFLOG_NUMBERS = "SELECT nextval('reflog_numbers') FROM generate_series(1, %s)"
+_NAMES = "SELECT name FROM settings"
+_SETTINGS = "COPY settings (name, value, version, newest, check_sum) FROM STDIN (FORMAT BINARY)"
+_SETTING_TYPES = ("text", "text", "int8", "bytea", "int8")
+_REFERENCES = "COPY refs (name, kind, target, newest, check_sum) FROM STDIN (FORMAT BINARY)"
+_REFERENCE_TYPES = ("text", "text", "bytea", "bytea", "int8")
+_REFLOG = """COPY reflog (number, name, kind, before, after, time, who, operation, message, request_id,
+    previous, digest) FROM STDIN (FORMAT BINARY)"""
+_MOVE_TYPES = ("int8", "text", "text", "bytea", "bytea", "int8", *["text"] * 4, "bytea", "bytea")
+_REQUESTS = "COPY requests (id, caller, digest, result, time, check_sum) FROM STDIN (FORMAT BINARY)"
+_REQUEST_TYPES = ("text", "text", "bytea", "bytea", "int8", "int8")
 _OBJECTS = "COPY objects (number, written, kind, id, data) FROM STDIN (FORMAT BINARY)"
 _ENTRIES = "COPY index_entries (number, entry, id) FROM STDIN (FORMAT BINARY)"
 
@@ -62,53 +69,42 @@ def _write(
     connection.execute(_LOCK, prepare=False)
     [[*counts, version]] = connection.execute(_COUNTS).fetchall()
     require_empty(url, Counts(*counts), version)
-    tombstones = connection.execute(_TOMBSTONES).fetchall()
     connection.execute(_CLEAR, prepare=False)
     tally = Tally(dump.counts, progress)
     # What PostgreSQL may refuse, a text with a NUL, comes before the objects, which take longest.
-    _write_settings(connection, dump.settings(), version)
+    newest: dict[str, bytes] = {}
+    for moves in batches(dump.moves()):
+        numbers = (n for (n,) in connection.execute(_REFLOG_NUMBERS, (len(moves),)).fetchall())
+        _copy(connection, _REFLOG, _MOVE_TYPES, log_rows(numbers, moves, newest))
+        tally.add(len(moves))
+    _write_settings(connection, dump.settings(), version, newest)
     for references in batches(dump.references()):
-        rows = ((one.name, one.kind, one.target) for one in references)
-        _copy(connection, _REFERENCES, ("text", "text", "bytea"), rows)
+        rows = [with_check(r.name, r.kind, r.target, newest.get(r.name, b"")) for r in references]
+        _copy(connection, _REFERENCES, _REFERENCE_TYPES, rows)
         tally.add(len(references))
-    _write_reflog(connection, dump, tally)
     for requests in batches(dump.requests()):
-        values = ((one.id, one.caller, one.digest, one.result, one.time) for one in requests)
-        _copy(connection, _REQUESTS, ("text", "text", "bytea", "bytea", "int8"), values)
+        rows = [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
+        _copy(connection, _REQUESTS, _REQUEST_TYPES, rows)
         tally.add(len(requests))
-    # An attempt that its client has given up stays excluded.
-    for tombstone in tombstones:
-        connection.execute(_BURY, tombstone)
     _write_objects(connection, dump, now, tally)
 
 
-def _write_settings(connection: Connection, settings: Settings, replaced: int) -> None:
+def _write_settings(
+    connection: Connection, settings: Settings, replaced: int, newest: Mapping[str, bytes]
+) -> None:
     version = loaded_version(settings.version, replaced)
-    connection.execute("UPDATE store SET settings_version = %s", (version,))
-    _copy(connection, _SETTINGS, ("text", "text"), settings.values.items())
-
-
-def _write_reflog(connection: Connection, dump: Dump, tally: Tally) -> None:
-    types = ("int8", "text", "text", "bytea", "bytea", "int8", "text", "text", "text", "text")
-    for moves in batches(dump.moves()):
-        numbered = enumerate(moves, _first_number(connection))
-        rows = (
-            (
-                n,
-                m.name,
-                m.kind,
-                m.before,
-                m.after,
-                m.time,
-                m.who,
-                m.operation,
-                m.message,
-                m.request_id,
-            )
-            for n, m in numbered
+    names = [name for (name,) in connection.execute(_NAMES).fetchall()]
+    connection.execute("DELETE FROM settings")
+    # A setting that the dump lacks is removed: its row keeps the version.
+    # So is one whose entry says that it was.
+    logged = [name.removeprefix(SETTING_PREFIX) for name in newest if is_setting(name)]
+    rows = [
+        with_check(
+            name, settings.values.get(name), version, newest.get(chain_of_setting(name), b"")
         )
-        _copy(connection, _REFLOG, types, rows)
-        tally.add(len(moves))
+        for name in sorted({*names, *settings.values, *logged})
+    ]
+    _copy(connection, _SETTINGS, _SETTING_TYPES, rows)
 
 
 def _write_objects(connection: Connection, dump: Dump, now: int, tally: Tally) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from urllib.parse import quote, unquote
 
 import psycopg
@@ -39,6 +40,11 @@ class Location(Struct, frozen=True):
     connection: dict[str, str]
     schema: str = SCHEMA
     pool_size: int = POOL_SIZE
+
+    def lock_key(self, subject: str) -> int:
+        """Returns the key of the advisory lock of a subject, in this schema only."""
+        digest = blake2b(f"{self.schema} {subject}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big", signed=True)
 
 
 def parse_location(url: str) -> Location:

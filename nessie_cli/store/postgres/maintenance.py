@@ -13,10 +13,11 @@ import psycopg
 
 from nessie_cli.store.base import Reached
 from nessie_cli.store.postgres.errors import failure
-from nessie_cli.store.postgres.parameters import Blobs
+from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
 from nessie_cli.store.postgres.pool import Connection, Pool
-from nessie_cli.store.postgres.rows import a_reflog_row
+from nessie_cli.store.postgres.rows import columns
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
+from nessie_cli.store.rows import REFLOG, DamagedRow, reflog_row_of, with_check
 
 T = TypeVar("T")
 
@@ -29,11 +30,12 @@ _SIZE = """SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
     WHERE n.nspname = %s AND c.relkind = 'r'"""
 _LIST = """SELECT id, kind, number, written, octet_length(data) FROM objects
     WHERE (kind, number) < (%s, %s) ORDER BY kind DESC, number DESC LIMIT %s"""
-_LOCK = "LOCK TABLE refs IN EXCLUSIVE MODE"
+# A mark of what is reached may take long.
+_LOCK = """SET LOCAL idle_in_transaction_session_timeout = 0;
+    LOCK TABLE refs IN EXCLUSIVE MODE"""
 # A commit takes the numbers of its moves after it has locked their references.
 _LAST_MOVE = "SELECT coalesce(max(number), 0) FROM reflog"
-_MOVES_SINCE = """SELECT number, name, kind, before, after, time, who, operation, message, request_id
-    FROM reflog WHERE number > %s ORDER BY number DESC"""
+_MOVES_SINCE: LiteralString = f"{REFLOG} WHERE number > %s ORDER BY number DESC"
 _DELETE = """WITH old AS MATERIALIZED (
         SELECT id FROM objects WHERE id = ANY (%s) AND written < %s ORDER BY id FOR UPDATE
     ), gone AS (
@@ -43,23 +45,27 @@ _DELETE = """WITH old AS MATERIALIZED (
         DELETE FROM index_entries WHERE number IN (SELECT number FROM gone)
     )
     SELECT count(*), coalesce(sum(size), 0)::bigint FROM gone"""
-_OLD_MOVES: LiteralString = """FROM reflog
-    WHERE time < %s AND number <= %s AND number < (SELECT max(number) FROM reflog)
-    AND NOT (message <> '' AND after IS NOT NULL
-        AND number = (SELECT max(number) FROM reflog AS newer WHERE newer.name = reflog.name))"""
-_COUNT_MOVES: LiteralString = f"SELECT count(*) {_OLD_MOVES}"
-_DELETE_MOVES: LiteralString = f"""DELETE FROM reflog WHERE number IN (
-        SELECT number {_OLD_MOVES} ORDER BY number LIMIT %s
-    )"""  # noqa: S608 - fixed texts
+_LOCK_ANCHORS = "LOCK TABLE anchors IN SHARE ROW EXCLUSIVE MODE"
+_MOVES = """SELECT number, name, digest, time < %s AND number <= %s
+        AND NOT (message <> '' AND after IS NOT NULL
+            AND number = (SELECT max(number) FROM reflog AS newer WHERE newer.name = reflog.name))
+    FROM reflog WHERE number > %s AND number < (SELECT max(number) FROM reflog)
+    ORDER BY number LIMIT %s"""
+_DELETE_MOVES = "DELETE FROM reflog WHERE number = ANY (%s)"
+_ANCHOR = """INSERT INTO anchors (name, digest, check_sum) SELECT * FROM unnest(%s, %s, %s)
+    ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, check_sum = excluded.check_sum"""
 _COUNT_REQUESTS = "SELECT count(*) FROM requests WHERE time < %s"
 _DELETE_REQUESTS = """DELETE FROM requests WHERE id IN (
         SELECT id FROM requests WHERE time < %s LIMIT %s FOR UPDATE SKIP LOCKED
     )"""
-_TABLES: LiteralString = "objects, index_entries, refs, reflog, requests, settings, store"
+_DELETE_ATTEMPTS = "DELETE FROM attempts WHERE time < %s"
+_TABLES: LiteralString = (
+    "objects, index_entries, refs, reflog, anchors, requests, settings, attempts, store"
+)
 
 
 class PostgresMaintenance:
-    """See `Maintenance`. Tombstones expire with the request ids."""
+    """See `Maintenance`. Attempts expire with the request ids."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -80,7 +86,7 @@ class PostgresMaintenance:
 
         def read(connection: Connection) -> int:
             with connection.transaction():
-                connection.execute(_LOCK)
+                connection.execute(_LOCK, prepare=False)
                 return int(connection.execute(_LAST_MOVE).fetchall()[0][0])
 
         return self._write(read)
@@ -92,9 +98,9 @@ class PostgresMaintenance:
 
         def delete(connection: Connection) -> Deleted:
             with connection.transaction():
-                connection.execute(_LOCK)
+                connection.execute(_LOCK, prepare=False)
                 rows = connection.execute(_MOVES_SINCE, (since,), binary=True).fetchall()
-                kept = reached([a_reflog_row(row) for row in rows])
+                kept = reached([reflog_row_of(row) for row in rows])
                 doomed = Blobs(id_ for id_ in ids if id_ not in kept)
                 return Deleted(*connection.execute(_DELETE, (doomed, written_before)).fetchall()[0])
 
@@ -104,26 +110,53 @@ class PostgresMaintenance:
         self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False
     ) -> Expired:
         """See `Maintenance`."""
+        moves = self._expire_moves(moves_before, last_move, dry_run=dry_run)
         if dry_run:
-            return Expired(
-                self._count(_COUNT_MOVES, moves_before, last_move),
-                self._count(_COUNT_REQUESTS, requests_before),
-            )
-        return Expired(
-            self._delete_rows(_DELETE_MOVES, moves_before, last_move),
-            self._delete_rows(_DELETE_REQUESTS, requests_before),
-        )
+            return Expired(moves, int(self._rows(_COUNT_REQUESTS, (requests_before,))[0][0]))
+        requests = 0
+        while gone := self._rowcount(_DELETE_REQUESTS, (requests_before, _BATCH)):
+            requests += gone
+        self._rowcount(_DELETE_ATTEMPTS, (requests_before,))
+        return Expired(moves, requests)
 
-    def _count(self, query: LiteralString, *limits: int) -> int:
-        return int(self._rows(query, limits)[0][0])
+    def _expire_moves(self, before: int, last_move: int, *, dry_run: bool) -> int:
+        """Deletes the oldest entries of each reference, and anchors the chain of the others.
 
-    def _delete_rows(self, query: LiteralString, *limits: int) -> int:
-        count = 0
-        while gone := self._write(
-            lambda connection: connection.execute(query, (*limits, _BATCH)).rowcount
-        ):
-            count += gone
+        An entry stays if an older one of its reference stays.
+        """
+        kept: set[str] = set()
+        last, count = -1, 0
+
+        def expire_batch(connection: Connection) -> int | None:
+            """Returns the number of expired entries of the next batch, or None after the last."""
+            nonlocal last
+            with connection.transaction():
+                if not dry_run:
+                    # Two expiries at once could leave an old anchor.
+                    connection.execute(_LOCK_ANCHORS)
+                rows = connection.execute(_MOVES, (before, last_move, last, _BATCH)).fetchall()
+                if not rows:
+                    return None
+                last = rows[-1][0]
+                expired = []
+                for number, name, digest, is_old in rows:
+                    if is_old and name not in kept:
+                        expired.append((number, name, digest))
+                    else:
+                        kept.add(name)
+                if expired and not dry_run:
+                    anchors = {name: digest for _, name, digest in expired}
+                    connection.execute(_DELETE_MOVES, (Numbers(row[0] for row in expired),))
+                    values = [with_check(*one) for one in anchors.items()]
+                    connection.execute(_ANCHOR, columns((Texts, Blobs, Numbers), values))
+                return len(expired)
+
+        while (expired := self._write(expire_batch)) is not None:
+            count += expired
         return count
+
+    def _rowcount(self, query: LiteralString, values: Sequence[object]) -> int:
+        return self._write(lambda connection: connection.execute(query, values).rowcount)
 
     def compact(self, *, full: bool = False) -> None:
         """See `Maintenance`: VACUUM, which PostgreSQL also does by itself in time.
@@ -144,5 +177,5 @@ class PostgresMaintenance:
         with self._pool.connection(writing=True, bounded=False) as connection:
             try:
                 return act(connection)
-            except psycopg.Error as error:
+            except (psycopg.Error, DamagedRow) as error:
                 raise failure(self._pool.location.url, error) from error

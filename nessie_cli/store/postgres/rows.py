@@ -3,42 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-from msgspec import Struct
+from typing import Any, LiteralString
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.store.codec import pack, unpack
-from nessie_cli.store.postgres.parameters import Blobs, Numbers
-from nessie_cli.store.records import Move, ReflogRow, Request, StoredObject, StoredReference
+from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
+from nessie_cli.store.records import PackedObject, StoredObject
+from nessie_cli.store.rows import Row
+
+Types = tuple[type[Texts | Blobs | Numbers], ...]
+"""The types of the columns of a table."""
+
+REFRESH_AFTER = 3600
+"""The age in seconds from which an existing object that is written again becomes young.
+
+A grace period is longer.
+"""
+
+# In the order of ids: two transactions that store the same objects wait for each other, but never
+# in a circle. An object that exists is locked, so a sweep that is about to delete it does not.
+PUT: LiteralString = f"""WITH stored AS (
+        INSERT INTO objects (number, written, kind, id, data)
+            SELECT (SELECT nextval('numbers') << 24) + o.ordinal, %s, o.kind, o.id, o.data
+            FROM unnest(%s, %s, %s, %s) AS o (id, ordinal, kind, data)
+            ON CONFLICT (id) DO UPDATE SET written = excluded.written
+                WHERE objects.written < excluded.written - {REFRESH_AFTER}
+            RETURNING id, number
+    )
+    INSERT INTO index_entries (number, entry, id)
+        SELECT s.number, e.entry, s.id FROM unnest(%s, %s) AS e (id, entry)
+        JOIN stored s ON s.id = e.id ON CONFLICT DO NOTHING"""  # noqa: S608 - fixed texts
+"""Stores at most 2^24 objects with their index entries. Parameters: `put_values`."""
 
 
-class PackedObjects(Struct, frozen=True):
-    """Objects as parameters of `put_1`: in the order of ids, each once."""
-
-    ids: Blobs
-    ordinals: Numbers
-    kinds: Numbers
-    data: Blobs
-    entry_ids: Blobs
-    entries: Blobs
+def packed(objects: Iterable[StoredObject]) -> list[PackedObject]:
+    """Returns objects in their stored form."""
+    return [
+        PackedObject(one.id, one.kind, pack(one.id, one.kind, one.data, plain=one.plain), one.index)
+        for one in objects
+    ]
 
 
-def pack_objects(objects: Iterable[StoredObject]) -> PackedObjects:
-    """Returns the rows of objects."""
-    numbered: dict[bytes, tuple[int, StoredObject]] = {}
-    for ordinal, stored in enumerate(objects):
-        numbered.setdefault(stored.id, (ordinal, stored))
+def put_values(now: int, objects: Iterable[PackedObject]) -> tuple[Any, ...]:
+    """Returns the parameters of `PUT`. Numbers have the order of `objects`."""
+    numbered: dict[bytes, tuple[int, PackedObject]] = {}
+    for ordinal, one in enumerate(objects):
+        numbered.setdefault(one.id, (ordinal, one))
     rows = [numbered[id_] for id_ in sorted(numbered)]
     entries = [(one.id, entry) for _, one in rows for entry in one.index]
-    return PackedObjects(
+    return (
+        now,
         Blobs(one.id for _, one in rows),
         Numbers(ordinal for ordinal, _ in rows),
         Numbers(one.kind for _, one in rows),
-        Blobs(pack(one.id, one.kind, one.data, plain=one.plain) for _, one in rows),
+        Blobs(one.packed for _, one in rows),
         Blobs(id_ for id_, _ in entries),
         Blobs(entry for _, entry in entries),
     )
+
+
+def columns(types: Types, rows: Sequence[Row]) -> list[Texts | Blobs | Numbers]:
+    """Returns rows, of which there is at least one, as parameters: a list for each column."""
+    return [type_(column) for type_, column in zip(types, zip(*rows, strict=True), strict=True)]
 
 
 def unpack_objects(url: str, rows: Iterable[tuple[bytes, int, bytes]]) -> dict[bytes, bytes]:
@@ -51,21 +77,6 @@ def unpack_objects(url: str, rows: Iterable[tuple[bytes, int, bytes]]) -> dict[b
             text = f"store {url}: object {id_.hex()} is damaged: {error}"
             raise DamagedObject(text, id_.hex()) from None
     return found
-
-
-def a_reference(row: Sequence[Any]) -> StoredReference | None:
-    """Returns the reference of a row (name, kind, target), or None if it has none."""
-    return None if row[2] is None else StoredReference(*row)
-
-
-def a_request(row: Sequence[Any]) -> Request | None:
-    """Returns the request of a row (id, caller, digest, result, time); a tombstone is none."""
-    return None if row[3] is None else Request(*row)
-
-
-def a_reflog_row(row: Sequence[Any]) -> ReflogRow:
-    """Returns the entry of a row of the reflog."""
-    return ReflogRow(row[0], Move(*row[1:]))
 
 
 def is_storable(*texts: str) -> bool:

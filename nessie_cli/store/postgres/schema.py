@@ -16,11 +16,11 @@ OLDEST_SERVER = 140000
 """PostgreSQL 14: the first one with `idle_session_timeout`, by which a lease ends."""
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('nessie store ' || %s, 0))"
-_HERE = Path(__file__).parent
+_TABLES = Path(__file__).parent / "tables.sql"
 
 
 def create_schema(connection: Connection, location: Location) -> None:
-    """Creates the tables and functions, unless they exist. Two processes may do so at once."""
+    """Creates the tables, unless they exist. Two processes may do so at once."""
     _check_server(connection, location)
     with connection.transaction():
         connection.execute(_LOCK, (location.schema,))
@@ -34,8 +34,7 @@ def create_schema(connection: Connection, location: Location) -> None:
                 f"store {location.url}: schema {location.schema} holds other tables; choose"
                 " another one by ?schema=NAME"
             )
-        connection.execute(_script("tables.sql"))
-        connection.execute(_script("functions.sql"))
+        connection.execute(_TABLES.read_bytes())
         connection.execute("INSERT INTO store (format) VALUES (%s)", (STORE_FORMAT,))
 
 
@@ -53,8 +52,11 @@ def check_schema(connection: Connection, location: Location) -> None:
             f"store {location.url} has the older format {format_}. Hint: back it up with the"
             " program that wrote it, and load the file into a new schema: nessie store load FILE"
         )
-    if not _has_functions(connection, location.schema):
-        _add_functions(connection, location)
+    if not _has_table(connection, location.schema, "attempts"):
+        raise UnsupportedFormat(
+            f"store {location.url} has the tables of an unreleased version. Hint: create a new store,"
+            " and load a backup: nessie store load FILE"
+        )
 
 
 def _check_server(connection: Connection, location: Location) -> None:
@@ -82,28 +84,10 @@ def _format(connection: Connection, location: Location) -> int:
     return int(rows[0][0])
 
 
-def _add_functions(connection: Connection, location: Location) -> None:
-    """Adds the functions of this version to a store that a program of another version created."""
-    with connection.transaction():
-        connection.execute(_LOCK, (location.schema,))
-        if not _has_functions(connection, location.schema):
-            connection.execute(_script("functions.sql"))
-
-
-def _script(name: str) -> bytes:
-    return (_HERE / name).read_bytes()
-
-
-def _has_table(connection: Connection, schema: str) -> bool:
+def _has_table(connection: Connection, schema: str, table: str = "store") -> bool:
     query = """SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE n.nspname = %s AND c.relname = 'store' AND c.relkind = 'r'"""
-    return connection.execute(query, (schema,)).fetchone() is not None
-
-
-def _has_functions(connection: Connection, schema: str) -> bool:
-    query = """SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-        WHERE n.nspname = %s AND p.proname = 'commit_1'"""
-    return connection.execute(query, (schema,)).fetchone() is not None
+        WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'r'"""
+    return connection.execute(query, (schema, table)).fetchone() is not None
 
 
 def _exists(connection: Connection, schema: str) -> bool:

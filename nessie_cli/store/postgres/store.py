@@ -1,38 +1,29 @@
 """The store that many servers share: a schema in a PostgreSQL database.
 
-Reads are single statements outside of transactions. `commit` is one call of a function in the
-database (functions.sql), so it costs one round trip and one wait for the disk.
+Reads are single statements outside of transactions. `commit` takes two round trips and one wait for
+the disk.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
 import psycopg
 
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.store.base import Dump
-from nessie_cli.store.codec import unpack
-from nessie_cli.store.postgres.commit import REFRESH_AFTER, Committer
+from nessie_cli.store.postgres.commit import Committer
 from nessie_cli.store.postgres.errors import RETRIED, failure
 from nessie_cli.store.postgres.lease import Leases
 from nessie_cli.store.postgres.location import Location, parse_location
 from nessie_cli.store.postgres.maintenance import PostgresMaintenance
 from nessie_cli.store.postgres.parameters import Blobs, Texts
 from nessie_cli.store.postgres.pool import PATIENCE, Connection, Pool
-from nessie_cli.store.postgres.rows import (
-    PackedObjects,
-    a_reference,
-    a_reflog_row,
-    a_request,
-    is_storable,
-    pack_objects,
-    unpack_objects,
-)
+from nessie_cli.store.postgres.rows import PUT, is_storable, packed, put_values, unpack_objects
 from nessie_cli.store.postgres.schema import check_schema, create_schema
 from nessie_cli.store.prefixes import after_prefix, hex_range
 from nessie_cli.store.records import (
@@ -46,20 +37,30 @@ from nessie_cli.store.records import (
     StoredReference,
     Write,
 )
+from nessie_cli.store.rows import (
+    REFERENCE,
+    REFLOG,
+    REQUEST,
+    SETTINGS,
+    DamagedRow,
+    Row,
+    object_of,
+    reference_of,
+    reflog_row_of,
+    request_of,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
 
 T = TypeVar("T")
 
-_COPIED = 200  # objects from which on COPY is faster than arrays
-_BATCH = 5_000  # objects of a large load per transaction
+_BATCH = 5_000  # objects per transaction of `put`
 _BATCH_BYTES = 16 << 20
-_LARGE = 64 << 20  # bytes of objects that one call of `commit` sends together with its writes
+_LARGE = 16 << 20  # bytes of objects that one call of `commit` sends together with its writes
 _SCAN = 500  # rows per statement of a scan
 _LAST = 2**63 - 1
-_NEWER = 200  # objects that `bases` adds for a branch that others have moved
-_SHARED_KINDS = "'{2,3}'"  # nodes and commits: the next draft on the branch reads them
 
 _GET = "SELECT id, kind, data FROM objects WHERE id = ANY (%s)"
 _BEFORE = """SELECT id, kind, data FROM objects
@@ -68,46 +69,19 @@ _BEFORE = """SELECT id, kind, data FROM objects
 _IDS = "SELECT id FROM objects WHERE id BETWEEN %s AND %s AND kind = %s ORDER BY id LIMIT %s"
 _INDEXED = """SELECT number, id FROM index_entries WHERE entry = %s AND number < %s
     ORDER BY number DESC LIMIT %s"""
-_SCAN_OBJECTS = """SELECT number, id, kind, data FROM objects
+_SCAN_OBJECTS = """SELECT id, kind, data, number FROM objects
     WHERE (kind, number) > (%s, %s) AND kind <= %s ORDER BY kind, number LIMIT %s"""
 _SCAN_INDEX = """SELECT entry, number, id FROM index_entries WHERE (entry, number) > (%s, %s)
     ORDER BY entry, number LIMIT %s"""
-_STAGE = """CREATE TEMPORARY TABLE IF NOT EXISTS staged_objects
-        (ordinal bigint, kind smallint, id bytea, data bytea) ON COMMIT DELETE ROWS;
-    CREATE TEMPORARY TABLE IF NOT EXISTS staged_entries
-        (id bytea, entry bytea) ON COMMIT DELETE ROWS"""
-_COPY_OBJECTS = "COPY staged_objects (ordinal, kind, id, data) FROM STDIN (FORMAT BINARY)"
-_COPY_ENTRIES = "COPY staged_entries (id, entry) FROM STDIN (FORMAT BINARY)"
-_LOAD = "SELECT load_1(%s, %s)"
-_PUT = "SELECT put_1(%s, %s, %s, %s, %s, %s, %s, %s)"
 _SNAPSHOT = "SELECT pg_current_snapshot()::text"
-_REFERENCE = "SELECT name, kind, target FROM refs WHERE name = %s"
-_REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id
-    FROM reflog WHERE number < %s"""
-_NEWEST_MOVES = """SELECT newest.* FROM (SELECT DISTINCT unnest(%s::text[]) AS name) AS wanted CROSS JOIN LATERAL (
-        SELECT number, name, kind, before, after, time, who, operation, message, request_id
-        FROM reflog WHERE reflog.name = wanted.name ORDER BY number DESC LIMIT 1
-    ) AS newest"""
-_REQUEST = "SELECT id, caller, digest, result, time FROM requests WHERE id = %s"
-_SETTINGS = """settings_version,
-    ARRAY(SELECT name FROM settings ORDER BY name), ARRAY(SELECT value FROM settings ORDER BY name)"""
-_ALL_SETTINGS = f"SELECT {_SETTINGS} FROM store"  # noqa: S608 - fixed texts
-_BASES = f"""SELECT {_SETTINGS},
-        r.name, r.kind, r.target, q.id, q.caller, q.digest, q.result, q.time,
-        newer.ids, newer.kinds, newer.data
-    FROM store CROSS JOIN unnest(%s, %s, %s) WITH ORDINALITY AS wanted (name, request, head, n)
-    LEFT JOIN refs r ON r.name = wanted.name LEFT JOIN requests q ON q.id = wanted.request
-    LEFT JOIN LATERAL (
-        SELECT array_agg(o.id) AS ids, array_agg(o.kind) AS kinds, array_agg(o.data) AS data
-        FROM (
-            SELECT id, kind, data FROM objects
-            WHERE kind = ANY ({_SHARED_KINDS})
-                AND number > (SELECT number FROM objects WHERE id = wanted.head)
-                AND number <= (SELECT number FROM objects WHERE id = r.target)
-            ORDER BY number DESC LIMIT {_NEWER}
-        ) AS o
-    ) AS newer ON wanted.head <> r.target
-    ORDER BY wanted.n"""  # noqa: S608 - fixed texts
+_NEWEST_MOVES: LiteralString = f"""{REFLOG} WHERE number IN (
+        SELECT (SELECT max(number) FROM reflog WHERE reflog.name = n.name)
+        FROM unnest(%s) AS n (name)
+    )"""  # noqa: S608 - fixed texts
+_BASES = """SELECT 1, name, kind, target, newest, check_sum, NULL FROM refs WHERE name = ANY (%s)
+    UNION ALL SELECT 2, id, caller, digest, result, time, check_sum FROM requests
+        WHERE id = ANY (%s)
+    UNION ALL SELECT 3, name, value, newest, NULL, version, check_sum FROM settings"""
 
 
 def open_postgres(
@@ -194,12 +168,9 @@ class PostgresStore:
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
         """See `View`."""
-        found = {}
-        for near, kind_, blob in self._rows(_BEFORE, (kind, id_, limit + 1)):
-            # `get` raises the error if a damaged object is needed.
-            with suppress(ValueError):
-                found[near] = unpack(near, kind_, blob)
-        return found
+        # `get` raises the error if a damaged object is needed.
+        near = map(object_of, self._rows(_BEFORE, (kind, id_, limit + 1)))
+        return {one.id: one.data for one in near if isinstance(one, StoredObject)}
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """See `View`. Costs the objects of any kind with this prefix."""
@@ -216,16 +187,17 @@ class PostgresStore:
         """See `Store`. Some hundred objects per statement, by kind, in the order of writing."""
         last, end = ((-1, -1), _LAST) if kind is None else ((kind, -1), kind)
         while rows := self._rows(_SCAN_OBJECTS, (*last, end, _SCAN)):
-            for number, id_, kind_, blob in rows:
-                last = (kind_, number)
-                try:
-                    yield StoredObject(id_, kind_, unpack(id_, kind_, blob))
-                except ValueError as error:
-                    yield DamagedId(id_, kind_, str(error))
+            yield from (object_of(row[:3]) for row in rows)
+            last = (rows[-1][1], rows[-1][3])
 
     def verify_file(self) -> Iterator[str]:
-        """Returns nothing: PostgreSQL verifies its own pages, if data checksums are enabled."""
-        return iter(())
+        """See `Store`: the chains of the reflog.
+
+        PostgreSQL verifies its own pages, if data checksums are enabled.
+        """
+        from nessie_cli.store.postgres.dump import verify_chains
+
+        return verify_chains(self._pool)
 
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
         """See `Store`."""
@@ -252,15 +224,8 @@ class PostgresStore:
             self._put(batch)
 
     def _put(self, objects: Sequence[StoredObject]) -> None:
-        now = int(self._clock())
-        times = (now, now - REFRESH_AFTER)
-        rows = pack_objects(objects)
-        if len(rows.ids) < _COPIED:
-            columns = (rows.ids, rows.ordinals, rows.kinds, rows.data)
-            values = (*times, *columns, rows.entry_ids, rows.entries)
-            self._retried(lambda connection: connection.execute(_PUT, values))
-        else:
-            self._retried(lambda connection: _load(connection, rows, times))
+        values = put_values(int(self._clock()), packed(objects))
+        self._retried(lambda connection: connection.execute(PUT, values))
 
     def maintenance(self) -> AbstractContextManager[PostgresMaintenance]:
         """See `Store`. The grace period for objects must be longer than `REFRESH_AFTER`."""
@@ -270,8 +235,9 @@ class PostgresStore:
 
     def reference(self, name: str) -> StoredReference | None:
         """See `View`."""
-        rows = self._rows(_REFERENCE, (name,)) if is_storable(name) else []
-        return a_reference(rows[0]) if rows else None
+        if not is_storable(name):
+            return None
+        return next(iter(self._read(reference_of, f"{REFERENCE} WHERE name = %s", (name,))), None)
 
     def references(
         self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
@@ -279,7 +245,7 @@ class PostgresStore:
         """See `View`."""
         if not is_storable(prefix, start, kind or ""):
             return []
-        query: LiteralString = "SELECT name, kind, target FROM refs WHERE name >= %s"
+        query: LiteralString = f"{REFERENCE} WHERE name >= %s"
         values: list[object] = [max(prefix, start)]
         if (end := after_prefix(prefix)) is not None:
             query += " AND name < %s"
@@ -287,68 +253,47 @@ class PostgresStore:
         if kind is not None:
             query += " AND kind = %s"
             values.append(kind)
-        rows = self._rows(query + " ORDER BY name LIMIT %s", (*values, limit))
-        return [StoredReference(*row) for row in rows]
+        return self._read(reference_of, query + " ORDER BY name LIMIT %s", (*values, limit))
 
     def reflog(
         self, name: str | None = None, before: int | None = None, limit: int | None = None
     ) -> list[ReflogRow]:
         """See `View`."""
-        query, values = _REFLOG, [_LAST if before is None else before]
+        query: LiteralString = f"{REFLOG} WHERE number < %s"
+        values: list[object] = [_LAST if before is None else before]
         if name is not None:
             if not is_storable(name):
                 return []
-            return self._reflog(query + " AND name = %s", (*values, name), limit)
-        return self._reflog(query, values, limit)
-
-    def _reflog(
-        self, query: LiteralString, values: Sequence[object], limit: int | None
-    ) -> list[ReflogRow]:
-        rows = self._rows(query + " ORDER BY number DESC LIMIT %s", (*values, limit))
-        return [a_reflog_row(row) for row in rows]
+            query += " AND name = %s"
+            values.append(name)
+        return self._read(reflog_row_of, query + " ORDER BY number DESC LIMIT %s", (*values, limit))
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
         """See `View`."""
-        rows = self._rows(_NEWEST_MOVES, ([name for name in names if is_storable(name)],))
-        return [a_reflog_row(row) for row in rows]
+        storable = Texts(name for name in names if is_storable(name))
+        return self._read(reflog_row_of, _NEWEST_MOVES, (storable,))
 
     def settings(self) -> Settings:
         """See `View`."""
-        return _settings(self._rows(_ALL_SETTINGS)[0])
+        return self._checked(settings_of, self._rows(SETTINGS))
 
     def request(self, id_: str) -> Request | None:
         """See `View`."""
-        rows = self._rows(_REQUEST, (id_,)) if is_storable(id_) else []
-        return a_request(rows[0]) if rows else None
+        if not is_storable(id_):
+            return None
+        return next(iter(self._read(request_of, f"{REQUEST} WHERE id = %s", (id_,))), None)
 
     def basis(self, name: str, request_id: str) -> Basis:
         """See `View`."""
         return self.bases([(name, request_id)])[0]
 
-    def bases(
-        self, wanted: Sequence[tuple[str, str]], known: Mapping[str, bytes] = {}
-    ) -> list[Basis]:
+    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
         """See `View`."""
-        # NULL is equal to nothing.
         names, ids = (
-            Texts(text if is_storable(text) else None for text in texts)
+            Texts(text for text in texts if is_storable(text))
             for texts in zip(*wanted, strict=True)
         )
-        heads = Blobs(known.get(name) for name, _ in wanted)
-        rows = self._rows(_BASES, (names, ids, heads))
-        settings = _settings(rows[0])
-        return [
-            Basis(a_reference(row[3:6]), settings, a_request(row[6:11]), self._newer(row[11:]))
-            for row in rows
-        ]
-
-    def _newer(self, columns: Sequence[Any]) -> tuple[StoredObject, ...]:
-        found = []
-        for id_, kind, blob in zip(*columns, strict=True) if columns[0] else ():
-            # `get` raises the error if a damaged object is needed.
-            with suppress(ValueError):
-                found.append(StoredObject(id_, kind, unpack(id_, kind, blob)))
-        return tuple(found)
+        return self._checked(lambda rows: _bases(wanted, rows), self._rows(_BASES, (names, ids)))
 
     # -- writing --
 
@@ -413,6 +358,18 @@ class PostgresStore:
                         raise failure(self._url, error) from error
             again = False
 
+    def _read(
+        self, make: Callable[[Row], T], query: LiteralString, values: Sequence[object]
+    ) -> list[T]:
+        rows = self._rows(query, values)
+        return self._checked(lambda rows: [make(row) for row in rows], rows)
+
+    def _checked(self, make: Callable[[list[Row]], T], rows: list[Row]) -> T:
+        try:
+            return make(rows)
+        except DamagedRow as error:
+            raise failure(self._url, error) from error
+
     def _retried(self, write: Callable[[Connection], T]) -> T:
         """Runs statements that may lose races with other writers and that may be repeated."""
         deadline = time.monotonic() + self._pool.patience
@@ -426,23 +383,16 @@ class PostgresStore:
             time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - no secret
 
 
-def _load(connection: Connection, rows: PackedObjects, times: tuple[int, int]) -> None:
-    with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(_STAGE)
-        with cursor.copy(_COPY_OBJECTS) as copy:
-            copy.set_types(["int8", "int2", "bytea", "bytea"])
-            for row in zip(rows.ordinals, rows.kinds, rows.ids, rows.data, strict=True):
-                copy.write_row(row)
-        with cursor.copy(_COPY_ENTRIES) as copy:
-            copy.set_types(["bytea", "bytea"])
-            for entry in zip(rows.entry_ids, rows.entries, strict=True):
-                copy.write_row(entry)
-        cursor.execute(_LOAD, times)
-
-
-def _settings(row: Sequence[Any]) -> Settings:
-    version, names, values = row[:3]
-    return Settings(dict(zip(names, values, strict=True)), version)
+def _bases(wanted: Sequence[tuple[str, str]], rows: Sequence[Row]) -> list[Basis]:
+    """Returns the values of the rows of `_BASES`."""
+    of_table = {table: [row[1:] for row in rows if row[0] == table] for table in (1, 2, 3)}
+    references = {row[0]: reference_of(row[:5]) for row in of_table[1]}
+    requests = {row[0]: request_of(row) for row in of_table[2]}
+    settings = settings_of(
+        (name, value, version, newest, check)
+        for name, value, newest, _, version, check in of_table[3]
+    )
+    return [Basis(references.get(name), settings, requests.get(id_)) for name, id_ in wanted]
 
 
 def _without_objects(write: Write) -> Write:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 import apsw
@@ -126,7 +127,7 @@ def apply(
     if moves:
         names = dict.fromkeys(move.name for move in moves)
         newest = {name: _newest(cursor, name) for name in names}
-        cursor.executemany(LOG, log_rows(last_number + 1, moves, newest))
+        cursor.executemany(LOG, log_rows(count(last_number + 1), moves, newest))
         for name in names:
             _move(cursor, name, before[name], decided.references[name], newest[name])
     if requests := [one.request for one in done if one.records_request]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import count
 from typing import Any, TypeVar
 
 import apsw
@@ -183,7 +184,7 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
     settings = dump.settings()
     newest: dict[str, bytes] = {}
     for moves in batches(dump.moves()):
-        cursor.executemany(LOG, log_rows(last_number + 1, moves, newest))
+        cursor.executemany(LOG, log_rows(count(last_number + 1), moves, newest))
         last_number += len(moves)
         tally.add(len(moves))
     _load_settings(cursor, settings, version, newest)

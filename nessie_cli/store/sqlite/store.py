@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -310,11 +310,7 @@ class SQLiteStore:
             settings = self._settings = self.settings()
         return Basis(reference, settings, request)
 
-    def bases(
-        self,
-        wanted: Sequence[tuple[str, str]],
-        known: Mapping[str, bytes] = {},  # noqa: ARG002 - there is no round trip to save
-    ) -> list[Basis]:
+    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
         """See `View`. One statement each: there is no round trip to save."""
         return [self.basis(*one) for one in wanted]
 

@@ -1,7 +1,4 @@
-"""A process that alone writes to a branch continues from its last write.
-
-Whatever others write, no answer is older than the store.
-"""
+"""Whatever other processes write, no answer is older than the store."""
 
 from __future__ import annotations
 
