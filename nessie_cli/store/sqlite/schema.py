@@ -170,7 +170,7 @@ def open_session(path: str, patience: float) -> Session:
     except (apsw.NotADBError, apsw.SQLError) as error:
         session.close()
         raise UnsupportedFormat(f"store {path}: this file is not a nessie store") from error
-    except apsw.Error as error:
+    except (apsw.Error, UnicodeDecodeError) as error:
         session.close()
         raise failure(path, error) from error
     except BaseException:
