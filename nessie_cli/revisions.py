@@ -15,7 +15,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import check_reference_name
+from nessie_cli.model import MAX_NAME_LENGTH, check_reference_name, check_revision_size
 
 HEAD = "HEAD"
 _HASH = r"[0-9a-fA-F]{4,64}"
@@ -94,6 +94,7 @@ def parse(text: str, now: datetime | None = None) -> Revision:
     >>> parse("main@2e1cfa82~2").steps
     (Step(kind=<StepKind.ANCESTOR: '~'>, count=2, time=None),)
     """
+    check_revision_size(text)
     first = re.search(r"[~^*]", text)
     base, rest = (text[: first.start()], text[first.start() :]) if first else (text, "")
     name, at, hash_ = base.partition("@")
@@ -110,7 +111,9 @@ def parse(text: str, now: datetime | None = None) -> Revision:
     if name and name != "-" and not re.fullmatch(_HASH, name):
         try:
             check_reference_name(name)
-        except InvalidInput:
+        except InvalidInput as error:
+            if len(name) > MAX_NAME_LENGTH:
+                raise InvalidInput(f"revision: {error.message}") from None
             raise InvalidInput(
                 f"revision {text!r}: {name!r} is neither a reference name nor a commit hash"
             ) from None

@@ -12,6 +12,8 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.model import ContentKey
 
 _MOST_NAMES = 5
+_MOST_DIGITS = 19
+"""The digits of the largest number of rows."""
 _OVERWRITE = "overwrite"
 _VERBS = {
     "append": "append to",
@@ -43,7 +45,7 @@ def created(key: ContentKey, updates: Sequence[Document] = ()) -> str:
 
 def changed(key: ContentKey, updates: Sequence[Document]) -> str:
     """Returns the message of a commit that changes a table."""
-    snapshots, rest = _snapshots(updates), ", ".join(_other(updates))
+    snapshots, rest = _snapshots(updates), _first(list(dict.fromkeys(_other(updates))))
     if not snapshots:
         return f"change {key}{f': {rest}' if rest else ''}"
     operations = {_summary(snapshot).get("operation") for snapshot in snapshots}
@@ -81,7 +83,7 @@ def _rows(snapshots: Sequence[Document]) -> str:
 
 def _count(snapshot: Document, name: str) -> int:
     value = str(_summary(snapshot).get(name, 0))
-    return int(value) if value.isdecimal() else 0
+    return int(value) if value.isdecimal() and len(value) <= _MOST_DIGITS else 0
 
 
 def _number(rows: int) -> str:
@@ -114,6 +116,10 @@ def _other(updates: Sequence[Document]) -> Iterator[str]:
 
 def names(given: Iterable[str]) -> str:
     """Returns names in order, shortened to the first few."""
-    found = sorted(given)
-    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
-    return ", ".join(found[:_MOST_NAMES]) + more
+    return _first(sorted(given))
+
+
+def _first(texts: Sequence[str]) -> str:
+    """Returns the first few texts as a list."""
+    more = f" and {len(texts) - _MOST_NAMES} more" if len(texts) > _MOST_NAMES else ""
+    return ", ".join(texts[:_MOST_NAMES]) + more

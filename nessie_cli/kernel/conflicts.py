@@ -9,7 +9,14 @@ from msgspec import Struct
 from nessie_cli.kernel.forms import Id, content_id_of, format_content_id, payload_of
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import CommitMeta, Conflict, ConflictType, Rename
+from nessie_cli.model import (
+    CommitMeta,
+    Conflict,
+    ConflictType,
+    MergeBehavior,
+    MergeOption,
+    Rename,
+)
 from nessie_cli.model.conflicts import conflict_text
 
 _OF_NAMESPACES = (
@@ -17,6 +24,15 @@ _OF_NAMESPACES = (
     ConflictType.NOT_A_NAMESPACE,
     ConflictType.NAMESPACE_NOT_EMPTY,
 )
+
+
+class KeyOption(Struct, frozen=True):
+    """A possible decision about a conflict. The fields are those of `model.MergeOption`."""
+
+    behavior: MergeBehavior
+    deletes: tuple[bytes, ...] = ()
+    renames: tuple[tuple[bytes, bytes], ...] = ()
+    leaves_out: tuple[bytes, ...] = ()
 
 
 class KeyConflict(Struct, frozen=True):
@@ -39,6 +55,7 @@ class KeyConflict(Struct, frozen=True):
     is_ambiguous: bool = False
     commit: Id | None = None
     other_key: bytes | None = None
+    options: tuple[KeyOption, ...] = ()
 
 
 ChangedBy = Callable[[bytes], CommitMeta | None]
@@ -106,9 +123,19 @@ def describe(
                 is_ambiguous=c.is_ambiguous,
                 commit=c.commit.hex() if c.commit else None,
                 other_key=decode_key(c.other_key) if c.other_key else None,
+                options=tuple(map(_option, c.options)),
             )
         )
     return tuple(described)
+
+
+def _option(option: KeyOption) -> MergeOption:
+    return MergeOption(
+        option.behavior,
+        tuple(map(decode_key, option.deletes)),
+        tuple((decode_key(old), decode_key(new)) for old, new in option.renames),
+        tuple(map(decode_key, option.leaves_out)),
+    )
 
 
 def _rename_text(conflict: KeyConflict) -> str:

@@ -10,15 +10,21 @@ the key on ours, and the *arrival* has it on theirs. This module has the rules a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.conflicts import KeyConflict, difference
-from nessie_cli.kernel.forms import content_id_of, format_content_id, with_content_id
+from nessie_cli.kernel.forms import (
+    content_id_of,
+    format_content_id,
+    payload_of,
+    with_content_id,
+)
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.namespaces import is_namespace
 from nessie_cli.model import ConflictType, MergeBehavior
@@ -181,6 +187,7 @@ class ContentMerge:
         self._others = others
         self.verdicts = [Verdict(states, *_three_way(states)) for states in changes]
         self.unused: list[Choice] = []
+        self._given: dict[ContentStates, Choice] = {}
         self._changed = len(changes)
         self._undecided = self
         self._at: list[dict[bytes, Verdict]] = [{}, {}, {}]
@@ -222,7 +229,12 @@ class ContentMerge:
             if choice is None:
                 verdict.decide(default)
             else:
+                self._given[verdict.states] = choice
                 self._apply(choice, verdict, before)
+
+    def given(self, states: ContentStates) -> Choice | None:
+        """Returns the decision about a content."""
+        return self._given.get(states)
 
     def named(self, choice: Choice) -> int | None:
         """Returns the index of the content that a choice means; None if theirs did not change it.
@@ -266,6 +278,41 @@ class ContentMerge:
         verdicts = [v if v is not holder else arrival for v in by_side if v is not None]
         return [v for i, v in enumerate(verdicts) if v is not None and v not in verdicts[:i]]
 
+    @property
+    def contested(self) -> list[Verdict]:
+        """The contents in conflict, in the order of the changes."""
+        return [verdict for verdict in self.verdicts if not verdict.is_settled]
+
+    def on_ours(self, key: bytes) -> Verdict | None:
+        """Returns the content with a key on ours, if it was looked at."""
+        return self._at[Side.OURS].get(key)
+
+    def sharing(self, key: bytes) -> Iterator[ContentStates]:
+        """Yields the contents that have a key in one of the three states."""
+        for verdicts in self._at:
+            if (verdict := verdicts.get(key)) is not None:
+                yield verdict.states
+        if (displaced := self._displaced.get(key)) is not None:
+            yield displaced
+        if key not in self._at[Side.OURS] and (record := self._others.on_ours(key)) is not None:
+            yield self._unchanged(Position(key, record))
+
+    @cached_property
+    def _displaced(self) -> Mapping[bytes, ContentStates]:
+        """The contents that theirs did not change and that may have to move, by their key there."""
+        others = [verdict.states for verdict in self.verdicts[self._changed :]]
+        return {states.theirs.key: states for states in others if states.theirs is not None}
+
+    @cached_property
+    def verdict_of(self) -> Mapping[ContentStates, Verdict]:
+        """The verdicts by content, after `settle`."""
+        return {verdict.states: verdict for verdict in self.verdicts}
+
+    @cached_property
+    def changed(self) -> Collection[ContentStates]:
+        """The contents that theirs changed."""
+        return {verdict.states for verdict in self.verdicts[: self._changed]}
+
     @staticmethod
     def _apply(choice: Choice, verdict: Verdict, before: Verdict) -> None:
         """Applies a decision to a content. `before` is its verdict without decisions."""
@@ -277,6 +324,8 @@ class ContentMerge:
         if choice.expected is not None and choice.expected != actual:
             verdict.conflict = difference(choice.expected, actual)
         elif choice.resolved is not None and states.ours is not None:
+            if payload_of(choice.resolved) != payload_of(states.ours.record):
+                raise InvalidInput(f"{choice}: the content to store has another type than ours")
             record = with_content_id(choice.resolved, content_id_of(states.ours.record))
             key = _merged_key(states) or states.ours.key
             verdict.take(Side.OURS)
@@ -329,21 +378,21 @@ class ContentMerge:
         """Returns the content with a key on ours."""
         holder = self._at[Side.OURS].get(key)
         if holder is None and (record := self._others.on_ours(key)) is not None:
-            there = self._others.on_theirs(content_id_of(record))
             here = Position(key, record)
-            holder = Verdict(ContentStates(there, here, there), here)
+            holder = Verdict(self._unchanged(here), here)
             self._at[Side.OURS][key] = holder
             self.verdicts.append(holder)
         return holder
 
+    def _unchanged(self, here: Position) -> ContentStates:
+        """Returns the states of a content on ours that theirs did not change."""
+        there = self._others.on_theirs(content_id_of(here.record))
+        return ContentStates(there, here, there)
+
     # -- results -------------------------------------------------------------------------------
 
-    @property
-    def conflicts(self) -> list[KeyConflict]:
-        """The conflicts, in the order of the changes."""
-        return [self._conflict(verdict) for verdict in self.verdicts if not verdict.is_settled]
-
-    def _conflict(self, verdict: Verdict) -> KeyConflict:
+    def conflict(self, verdict: Verdict) -> KeyConflict:
+        """Returns the conflict about a content that is not settled."""
         base, ours, theirs = verdict.states
         holder, key = verdict.holder, verdict.conflict_key
         if holder is not None:

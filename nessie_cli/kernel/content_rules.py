@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from msgspec import structs
 
@@ -22,6 +23,7 @@ from nessie_cli.kernel.decisions import Detail, Outcome, Sides
 from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.key_merge import read_choice
 from nessie_cli.kernel.keys import encode_key
+from nessie_cli.kernel.merge_options import MergeAgain, conflicts_of, options_of
 from nessie_cli.kernel.namespaces import conflicts_of_edits
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
@@ -56,9 +58,11 @@ class ContentRules:
         changes = ContentChanges(objects, sides)
         choices = [c for commit, c in self._choices if commit in (None, sides.source)]
 
-        def merged(blocked: Collection[bytes] = ()) -> ContentMerge:
+        def merged(
+            states: Sequence[ContentStates], choices: Sequence[Choice], blocked: Collection[bytes]
+        ) -> ContentMerge:
             return merge_contents(
-                changes.states,
+                states,
                 changes.others,
                 choices,
                 self._default,
@@ -66,16 +70,20 @@ class ContentRules:
                 blocked=blocked,
             )
 
-        merge = merged()
+        merge = merged(changes.states, choices, ())
         edits = merge.edits() if validate_namespaces else {}
         missing = conflicts_of_edits(objects, sides.target, edits)
         blocked = [c.key for c in missing if c.type is ConflictType.NAMESPACE_NOT_EMPTY]
         if blocked and sides.is_transplant:
-            merge = merged(blocked)
+            merge = merged(changes.states, choices, blocked)
             missing = conflicts_of_edits(objects, sides.target, merge.edits())
         unused = set(map(id, merge.unused))
         self._unused = [c for c in self._unused if c not in choices or id(c) in unused]
-        conflicts = [*merge.conflicts, *missing]
+        again = partial(merged, blocked=blocked)
+        conflicts = [
+            *conflicts_of(merge, again),
+            *(_of_namespace(merge, conflict, again) for conflict in missing),
+        ]
         return Outcome(
             edits=merge.edits(),
             details=dict(sorted(dict(_details(merge, changes, conflicts, sides)).items())),
@@ -102,6 +110,27 @@ def choice_of(objects: Objects, given: KeyBehavior) -> tuple[Id | None, Choice]:
             choice.expected,
             choice.resolved,
         ),
+    )
+
+
+def _of_namespace(merge: ContentMerge, conflict: KeyConflict, again: MergeAgain) -> KeyConflict:
+    """Returns a conflict of a namespace with the content that it is about.
+
+    A namespace that is still needed can be kept, if theirs deleted or renamed it.
+    """
+    if conflict.type is not ConflictType.NAMESPACE_NOT_EMPTY:
+        return conflict
+    verdict = merge.on_ours(conflict.key)
+    if verdict is None:
+        return conflict
+    base, _, theirs = verdict.states
+    return structs.replace(
+        conflict,
+        content_id=verdict.states.content_id,
+        base_key=base and base.key,
+        theirs_key=theirs and theirs.key,
+        is_ambiguous=merge.is_ambiguous(verdict),
+        options=options_of(merge, verdict.states, again, [MergeBehavior.DROP]),
     )
 
 

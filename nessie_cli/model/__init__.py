@@ -1,7 +1,7 @@
 """Immutable values that all packages share. No I/O, clock or environment belongs here."""
 
 from nessie_cli.model.commits import NO_ANCESTOR, CommitMeta, LogEntry
-from nessie_cli.model.conflicts import Conflict, ConflictType, Rename
+from nessie_cli.model.conflicts import Conflict, ConflictType, MergeBehavior, MergeOption, Rename
 from nessie_cli.model.contents import (
     CONTENT_TYPES,
     TYPE_OF_PAYLOAD,
@@ -19,6 +19,9 @@ from nessie_cli.model.contents import (
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.operations import Delete, Operation, Put, Unchanged
 from nessie_cli.model.references import (
+    MAX_NAME_LENGTH,
+    MAX_REVISION_LENGTH,
+    MAX_STEPS,
     SETTING_PREFIX,
     Reference,
     ReferenceMetadata,
@@ -28,8 +31,10 @@ from nessie_cli.model.references import (
     Tag,
     check_new_reference_name,
     check_reference_name,
+    check_revision_size,
 )
 from nessie_cli.model.results import (
+    AheadBehind,
     ChangedKey,
     CommitResult,
     ContentPlace,
@@ -38,7 +43,6 @@ from nessie_cli.model.results import (
     KeyBehavior,
     KeyRange,
     MaintenanceReport,
-    MergeBehavior,
     MergeDetail,
     MergeResult,
     Problem,
@@ -50,10 +54,14 @@ from nessie_cli.model.secrets import Secret
 
 __all__ = [
     "CONTENT_TYPES",
+    "MAX_NAME_LENGTH",
+    "MAX_REVISION_LENGTH",
+    "MAX_STEPS",
     "NO_ANCESTOR",
     "SETTING_PREFIX",
     "TYPE_OF_PAYLOAD",
     "UDF",
+    "AheadBehind",
     "ChangedKey",
     "CommitMeta",
     "CommitResult",
@@ -74,6 +82,7 @@ __all__ = [
     "MaintenanceReport",
     "MergeBehavior",
     "MergeDetail",
+    "MergeOption",
     "MergeResult",
     "Namespace",
     "Operation",
@@ -94,6 +103,7 @@ __all__ = [
     "UnknownContent",
     "check_new_reference_name",
     "check_reference_name",
+    "check_revision_size",
     "check_writable",
     "content_from",
     "type_label",

@@ -35,6 +35,32 @@ class Rename(Struct, frozen=True):
     by: CommitMeta | None = None
 
 
+class MergeBehavior(StrEnum):
+    """How a key is merged or transplanted.
+
+    NORMAL merges it or reports a conflict, FORCE takes the source's content, DROP keeps the
+    target's (in a transplant, only if the key conflicts).
+    """
+
+    NORMAL = "NORMAL"
+    FORCE = "FORCE"
+    DROP = "DROP"
+
+
+class MergeOption(Struct, frozen=True):
+    """A possible decision about a conflict: FORCE takes theirs, DROP keeps ours.
+
+    It gives the content the key and value of that side. Beside that value, it deletes the contents
+    at the keys `deletes` of the target, renames those at the old keys of `renames`, and leaves out
+    new contents at the keys `leaves_out` of the source.
+    """
+
+    behavior: MergeBehavior
+    deletes: tuple[ContentKey, ...] = ()
+    renames: tuple[tuple[ContentKey, ContentKey], ...] = ()
+    leaves_out: tuple[ContentKey, ...] = ()
+
+
 class Conflict(Struct, frozen=True):
     """A key in conflict.
 
@@ -47,7 +73,8 @@ class Conflict(Struct, frozen=True):
     are its keys there, None if it is absent. `is_ambiguous` is whether the key names another
     content in conflict as well, so that a decision must use `content_id`. `commit` is the
     transplanted commit. `other_key` is set if the merge would give a content a second key: it is
-    the key that has the content already.
+    the key that has the content already. `options` are the decisions that are possible together
+    with those given before.
     """
 
     type: ConflictType
@@ -65,6 +92,7 @@ class Conflict(Struct, frozen=True):
     is_ambiguous: bool = False
     commit: str | None = None
     other_key: ContentKey | None = None
+    options: tuple[MergeOption, ...] = ()
 
 
 _TEXT = {

@@ -11,6 +11,12 @@ from msgspec import Struct
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model.commits import CommitMeta
 
+MAX_NAME_LENGTH = 1024
+"""The most characters of a reference name. An index of PostgreSQL holds at most 2,700 bytes."""
+MAX_REVISION_LENGTH = 4096
+"""The most characters of a text that names a commit."""
+MAX_STEPS = 100
+"""The most relative parts (`~N`, `^N`, `*TIME`) of a text that names a commit: each is read."""
 _NAME = r"[A-Za-z](?:(?:(?!\.\.)[A-Za-z0-9./_-])*[A-Za-z0-9_-])?"
 _LOOKS_LIKE_HASH = r"[0-9a-fA-F]{8,64}"
 NAME_RULE = (
@@ -41,6 +47,11 @@ SETTING_PREFIX = "setting:"
 
 def check_reference_name(name: str) -> str:
     """Returns a well-formed reference name unchanged, otherwise raises `InvalidInput`."""
+    if len(name) > MAX_NAME_LENGTH:
+        raise InvalidInput(
+            f"Reference name too long: it has {len(name)} characters,"
+            f" max allowed length: {MAX_NAME_LENGTH}"
+        )
     if not re.fullmatch(_NAME, name):
         raise InvalidInput(f"{NAME_RULE} - but was: {name}")
     return name
@@ -56,6 +67,21 @@ def check_new_reference_name(name: str) -> str:
             f" - but was {name}"
         )
     return name
+
+
+def check_revision_size(text: str) -> None:
+    """Raises `InvalidInput` if a text is too long to name a commit, or has too many steps."""
+    if len(text) > MAX_REVISION_LENGTH:
+        raise InvalidInput(
+            f"Revision too long: it has {len(text)} characters,"
+            f" max allowed length: {MAX_REVISION_LENGTH}"
+        )
+    steps = sum(map(text.count, "~^*"))
+    if steps > MAX_STEPS:
+        raise InvalidInput(
+            f"Revision has {steps} relative parts, max allowed number: {MAX_STEPS}."
+            " Hint: write ~N for N steps back"
+        )
 
 
 class ReferenceMetadata(Struct, frozen=True):

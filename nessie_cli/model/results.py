@@ -8,22 +8,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from nessie_cli.model.conflicts import Conflict
+from nessie_cli.model.conflicts import Conflict, MergeBehavior
 from nessie_cli.model.contents import Content
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.references import Reference
-
-
-class MergeBehavior(StrEnum):
-    """How a key is merged or transplanted.
-
-    NORMAL merges it or reports a conflict, FORCE takes the source's content, DROP keeps the
-    target's (in a transplant, only if the key conflicts).
-    """
-
-    NORMAL = "NORMAL"
-    FORCE = "FORCE"
-    DROP = "DROP"
 
 
 class KeyBehavior(Struct, frozen=True):
@@ -224,3 +212,11 @@ class MaintenanceReport(Struct, frozen=True):
     size_after: int
     free: int | None
     dry_run: bool
+
+
+class AheadBehind(Struct, frozen=True):
+    """The numbers of first-parent commits of each side since the common ancestor, a hash."""
+
+    ahead: int
+    behind: int
+    common_ancestor: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from nessie_cli.model import (
     Content,
@@ -11,6 +11,7 @@ from nessie_cli.model import (
     MergeBehavior,
     MergeDetail,
     MergeResult,
+    Namespace,
     type_label,
 )
 from nessie_cli.render.spans import Column, Line, Span
@@ -57,6 +58,22 @@ def _is_combined(detail: MergeDetail) -> bool:
     """Returns whether the result is the content of neither side of the row."""
     sides = (detail.source, detail.target)
     return detail.result is not None and not detail.conflict and detail.result not in sides
+
+
+def replaced_contents(result: MergeResult) -> Iterator[str]:
+    """Yields a line for each content that gives its key to another one and is then absent.
+
+    The row of the key shows two numbers, as if they were versions of one content.
+    """
+    after = {detail.result.id for detail in result.details if detail.result}
+    for detail in result.details:
+        ours, theirs = detail.target, detail.source
+        if detail.conflict or detail.result is None or isinstance(detail.result, Namespace):
+            continue
+        if ours is not None and ours.id not in after:
+            yield f"{detail.key}: the {summary(ours)} of {result.target_branch} is deleted"
+        if theirs is not None and theirs.id not in after:
+            yield f"{detail.key}: the {summary(theirs)} of theirs is left out"
 
 
 def merge_headline(

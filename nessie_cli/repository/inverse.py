@@ -17,12 +17,18 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, describe
 from nessie_cli.kernel.content_changes import ContentChanges
-from nessie_cli.kernel.content_merge import Choice, ContentMerge, merge_contents
+from nessie_cli.kernel.content_merge import (
+    Choice,
+    ContentMerge,
+    ContentStates,
+    merge_contents,
+)
 from nessie_cli.kernel.content_rules import choice_of
 from nessie_cli.kernel.decisions import Sides, ThreeWay
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.merge_options import conflicts_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,
@@ -83,10 +89,10 @@ def invert(
     names two contents in conflict.
     """
     states = _read(repository, commits, head)
-    merge, resolved = _merged(states, behaviors)
+    merge, conflicts, resolved = _merged(states, behaviors)
     edits, if_theirs = states.contents(merge.edits()), states.contents(merge.edits_if_theirs_win())
     edits |= resolved
-    conflicts = [_with_occupant(conflict, states) for conflict in merge.conflicts]
+    conflicts = [_with_occupant(conflict, states) for conflict in conflicts]
     return Inverse(
         edits,
         if_theirs,
@@ -146,11 +152,11 @@ class _States:
 
 def _read(repository: Repository, commits: Commits, head: str) -> _States:
     before, last, now = (Revision(None, hash_) for hash_ in (commits.before, commits.last, head))
-    changes = list(repository.diff(before, last))
+    changes = list(repository.diff(before, last, whole=True))
     on_head = dict(repository.contents(now, [entry.key for entry in changes]))
     at_base = {entry.key: entry.after for entry in changes if entry.after is not None}
     if not _are_in_place(changes, on_head):
-        for entry in repository.diff(last, now):
+        for entry in repository.diff(last, now, whole=True):
             if entry.before is not None:
                 at_base[entry.key] = entry.before
             if entry.after is not None:
@@ -196,10 +202,16 @@ def _with_present_ids(
 # -- decisions -------------------------------------------------------------------------------------
 
 
-def _merged(states: _States, behaviors: Sequence[KeyBehavior]) -> tuple[ContentMerge, State]:
-    """Returns the merge, and the contents that decisions give to keys of other contents."""
+def _merged(
+    states: _States, behaviors: Sequence[KeyBehavior]
+) -> tuple[ContentMerge, list[KeyConflict], State]:
+    """Returns the merge, its conflicts, and the contents for keys of other contents."""
     changes = ContentChanges(states.objects, states.sides())
-    undecided = merge_contents(changes.states, changes.others)
+
+    def merged(contents: Sequence[ContentStates], choices: Sequence[Choice]) -> ContentMerge:
+        return merge_contents(contents, changes.others, choices)
+
+    undecided = merged(changes.states, ())
     choices: list[Choice] = []
     resolved: State = {}
     for behavior in behaviors:
@@ -213,7 +225,8 @@ def _merged(states: _States, behaviors: Sequence[KeyBehavior]) -> tuple[ContentM
             resolved[behavior.key] = behavior.resolved
             choice = Choice(choice.key, MergeBehavior.DROP, choice.content_id)
         choices.append(choice)
-    return merge_contents(changes.states, changes.others, choices), resolved
+    merge = merged(changes.states, choices)
+    return merge, conflicts_of(merge, merged), resolved
 
 
 def _name(behavior: KeyBehavior) -> str:

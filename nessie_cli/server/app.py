@@ -12,6 +12,7 @@ import ssl
 import traceback
 from collections.abc import Awaitable, Callable, Hashable, MutableMapping
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import NessieError
@@ -26,9 +27,12 @@ from nessie_cli.server.failures import ClientGone, HttpFault
 from nessie_cli.server.http import (
     ARRIVED,
     AT_ONCE,
+    LARGE,
+    Arriving,
     Headers,
     Limits,
     Reply,
+    TooMuchArrives,
     accepts_json,
     check_content_type,
     check_single,
@@ -40,10 +44,10 @@ from nessie_cli.server.http import (
 )
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.answers import Answers, Versions
-from nessie_cli.server.runtime.bodies import LARGE, Bodies
-from nessie_cli.server.runtime.memory import give_back
+from nessie_cli.server.runtime.bodies import Bodies
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.thread_pool import ThreadPool
+from nessie_cli.server.runtime.turns import Turns
 from nessie_cli.server.runtime.writer import Write, Writer
 from nessie_cli.server.table import Match, RouteTable
 from nessie_cli.wire.extensions import HEADER
@@ -66,8 +70,6 @@ READERS = 2
 """The number of reading threads. The second one runs while the store reads its file."""
 LONG_READERS = 1
 """The number of threads for long reads, such as filters, so that short reads do not wait."""
-GIVEN_BACK_AFTER = 1.0
-"""Seconds after a large request until its memory is freed."""
 
 _OURS = HEADER.lower().encode()
 _NOTHING: dict[str, Any] = {}
@@ -112,7 +114,6 @@ class Server:
         self._hosts = parts.hosts
         self.tls = parts.tls
         self._log = parts.log
-        self._giving_back: asyncio.TimerHandle | None = None
         self._answers: Answers[Reply] = Answers(catalog.repository)
         self._versions = Versions(catalog.repository) if catalog.repository.version_waits else None
         self._readers = ThreadPool(READERS, most_waiting=parts.limits.reads)
@@ -121,6 +122,8 @@ class Server:
         )
         self._checkers = ThreadPool(1, name="checker")
         self._bodies = Bodies(most_waiting=parts.limits.most_drained)
+        self._arriving = Arriving(parts.limits.most_drained)
+        self.turns = Turns()
         self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
         self._warehouses = parts.warehouses
         self._iceberg: IcebergRest | None = None
@@ -165,6 +168,9 @@ class Server:
         self.metrics.running += 1
         try:
             if is_iceberg(scope["raw_path"]):
+                if self._iceberg is None:
+                    # Loading its modules takes up to a second: not on the event loop.
+                    await asyncio.to_thread(_load_iceberg)
                 iceberg = self._open_iceberg()
                 await self._answer_api(exchange, receive, send, iceberg.reply, iceberg.failure)
             elif (
@@ -180,10 +186,12 @@ class Server:
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         sampling = asyncio.create_task(self.metrics.keep_sampling())
+        collecting = asyncio.create_task(self._bodies.keep_collecting())
         while True:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
                 sampling.cancel()
+                collecting.cancel()
                 self.metrics.sample()
                 self.close()
             await send({"type": f"{message['type']}.complete"})
@@ -227,6 +235,7 @@ class Server:
                 self.limits,
                 self._writer,
                 self._bodies,
+                self._arriving,
                 self._versions,
             )
             self._iceberg = IcebergRest(self._warehouses, shared)
@@ -242,12 +251,14 @@ class Server:
     ) -> None:
         """Sends the answer of `answer`, or of `fail` if it raises."""
         headers: Headers = exchange.scope["headers"]
+        is_arriving = False
         try:
             check_single(headers)
             reply = await answer(exchange, headers, receive)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             reply = fail(error, headers, exchange)
-        if reply.status == _TOO_LARGE and not exchange.received:
+            is_arriving = isinstance(error, TooMuchArrives)
+        if is_arriving or (reply.status == _TOO_LARGE and not exchange.received):
             await drain(headers, receive, self.limits)
         sent = [*reply.headers, (b"x-request-id", exchange.id.encode())]
         if reply.pieces is not None:
@@ -269,14 +280,6 @@ class Server:
                 }
             )
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
-        if exchange.received >= LARGE and self._giving_back is None:
-            self._giving_back = asyncio.get_running_loop().call_later(
-                GIVEN_BACK_AFTER, self._give_back
-            )
-
-    def _give_back(self) -> None:
-        self._giving_back = None
-        self._bodies.submit(give_back)
 
     async def _send_pieces(
         self, exchange: Exchange, reply: Reply, headers: Headers, send: Send
@@ -343,7 +346,11 @@ class Server:
             check_content_type(headers)
         if match.route.body:
             body = await read_body(
-                headers, receive, self.limits, arrived=ARRIVED in scope.get("state", _NOTHING)
+                headers,
+                receive,
+                self.limits,
+                self._arriving,
+                arrived=ARRIVED in scope.get("state", _NOTHING),
             )
             exchange.received = len(body)
         elif not match.route.writes:
@@ -438,6 +445,12 @@ class Server:
 def is_iceberg(path: bytes) -> bool:
     """Returns whether a path belongs to the Iceberg REST catalog."""
     return path == ICEBERG or path.startswith(ICEBERG + b"/")
+
+
+def _load_iceberg() -> ModuleType:
+    from nessie_cli.server.iceberg_rest import api
+
+    return api
 
 
 def _nothing() -> None:

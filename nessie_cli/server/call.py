@@ -6,11 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from json import detect_encoding
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
-
-from msgspec import DecodeError, json
 
 from nessie_cli.errors import InvalidInput, MergeConflict
 from nessie_cli.model import ContentKey
@@ -21,7 +18,7 @@ from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.writing import Planned
 from nessie_cli.server.auth.locations import check_locations
-from nessie_cli.server.failures import HttpFault
+from nessie_cli.server.json_body import read_json
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
@@ -37,10 +34,6 @@ _DIGITS = 11
 _OURS = HEADER.lower().encode()
 _REQUEST_HEADER = REQUEST_HEADER.lower().encode()
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,100}")
-MOST_VALUES = 2_000_000
-"""The most JSON values of a body: small ones take many times the memory of their text."""
-
-
 MOST_PARAMETERS = 2000
 """The most query parameters of a request, which are read on the event loop."""
 
@@ -307,7 +300,7 @@ class Call:
         if self._json is _UNREAD:
             body, self.body = self.body, b""
             try:
-                self._json = _read_json(body)
+                self._json = read_json(body)
             except InvalidInput as error:
                 self._json = error.with_traceback(None)
         if isinstance(self._json, InvalidInput):
@@ -323,21 +316,6 @@ class Call:
 
 
 _UNREAD = object()
-_decode = json.Decoder().decode
-
-
-def _read_json(body: bytes) -> Any:
-    text = body.removeprefix(b"\xef\xbb\xbf")
-    if not text.strip():
-        return None
-    if len(text) > MOST_VALUES and sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:
-        raise HttpFault(413, f"body: has more than {MOST_VALUES:,} values", "BAD_REQUEST")
-    try:
-        return _decode(text if text[:1] in _FIRST_BYTES and text[1:2] != b"\0" else _as_utf8(text))
-    except RecursionError:
-        raise InvalidInput("body: is nested too deeply") from None
-    except (DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise InvalidInput(f"body: is not JSON: {_lower_first(str(error))}") from None
 
 
 def _fields(query: str) -> list[tuple[str, str]]:
@@ -347,19 +325,6 @@ def _fields(query: str) -> list[tuple[str, str]]:
         )
     except ValueError:
         raise InvalidInput(f"query: has more than {MOST_PARAMETERS:,} parameters") from None
-
-
-_FIRST_BYTES = (b"{", b"[", b'"', b" ", b"\n")
-
-
-def _as_utf8(text: bytes) -> bytes:
-    """Converts JSON in UTF-16 or UTF-32 to UTF-8, detected by the position of zero bytes."""
-    encoding = detect_encoding(text)
-    return text if encoding.startswith("utf-8") else text.decode(encoding).encode()
-
-
-def _lower_first(text: str) -> str:
-    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def _header_text(value: bytes) -> str:

@@ -60,6 +60,7 @@ def merge_detail(detail: MergeDetail) -> Json:
     body = encode_merge_detail(detail) | facts.places_of_detail(detail)
     if detail.conflict:
         body["conflict"] |= facts.content_of_conflict(detail.conflict)
+        body["conflict"] |= facts.options_of_conflict(detail.conflict)
     return body
 
 

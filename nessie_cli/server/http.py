@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapp
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from nessie_cli.server.failures import HttpFault
+from nessie_cli.server.failures import HttpFault, Unavailable
 from nessie_cli.server.streams import packed
 
 Headers = list[tuple[bytes, bytes]]
@@ -26,9 +26,13 @@ DRAIN_SECONDS, SILENCE = 20.0, 2.0
 """Seconds for which a refused request is read at most, and seconds of silence that end it."""
 COMPRESSED_FROM = 2048
 """The size in bytes from which answers are compressed for clients that accept gzip."""
+MOST_MEMBERS = 10_000
+"""The most gzip members of a body; programs that compress in blocks make one per 64 KiB."""
 MOST_CODINGS = 2
-_MOST_DIGITS = 18
 """The most nested content codings of a body."""
+LARGE = 1 << 18
+"""The size in bytes from which a body counts as large."""
+_MOST_DIGITS = 18
 _FED, _UNFOLDED = 1 << 16, 1 << 20
 """Bytes of a compressed body that one step reads, and the most that one step produces."""
 _UNSUPPORTED = "UNSUPPORTED_MEDIA_TYPE"
@@ -193,12 +197,16 @@ def _inflate(body: bytes, most: int) -> bytes:
 def _inflated(body: bytes) -> Iterator[bytes]:
     """Yields a decompressed body in steps. Concatenated gzip members are one, as RFC 1952 says."""
     inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+    members = 1
     try:
         for start in range(0, len(body), _FED):
             rest = body[start : start + _FED]
             while rest:
                 if inflater.eof:
                     inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+                    members += 1
+                    if members > MOST_MEMBERS:
+                        raise too_large(f"has more than {MOST_MEMBERS} gzip members")
                 yield inflater.decompress(rest, _UNFOLDED)
                 rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         while not inflater.eof and (more := inflater.decompress(b"", _UNFOLDED)):
@@ -232,38 +240,75 @@ async def drain(headers: Headers, receive: Receive, limits: Limits) -> None:
                     return
 
 
+class Arriving:
+    """The bytes of large bodies that are arriving, of all connections, and the most of them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+
+    def add(self, size: int) -> None:
+        """Counts bytes. Raises `TooMuchArrives` if they are too many."""
+        self._size += size
+        if self._size > self._most:
+            raise TooMuchArrives
+
+    def remove(self, size: int) -> None:
+        """Counts bytes no longer."""
+        self._size -= size
+
+
+class TooMuchArrives(Unavailable):
+    """The error for a large body that arrives while too many others do."""
+
+    def __init__(self) -> None:
+        super().__init__("Too many large requests are arriving; come again later")
+
+
 async def read_body(
-    headers: Headers, receive: Receive, limits: Limits, *, arrived: bool = False
+    headers: Headers,
+    receive: Receive,
+    limits: Limits,
+    arriving: Arriving,
+    *,
+    arrived: bool = False,
 ) -> bytes:
     """Reads the body. Raises an error if it is too large or does not arrive.
 
-    `arrived` means that all of it is there, so that no timeout is needed.
+    `arriving` counts it meanwhile. `arrived` means that all of it is there, so that no timeout is
+    needed.
     """
     announced = header(headers, b"content-length")
     if announced.isdigit() and (len(announced) > _MOST_DIGITS or int(announced) > limits.body):
         raise too_large(f"is larger than {limits.body} bytes")
     if arrived:
-        return await _parts(receive, limits)
+        return await _parts(receive, limits, arriving)
     try:
         async with asyncio.timeout(limits.seconds):
-            return await _parts(receive, limits)
+            return await _parts(receive, limits, arriving)
     except TimeoutError:
         raise HttpFault(
             408, f"body: did not arrive within {limits.seconds:g} seconds", "BAD_REQUEST"
         ) from None
 
 
-async def _parts(receive: Receive, limits: Limits) -> bytes:
+async def _parts(receive: Receive, limits: Limits, arriving: Arriving) -> bytes:
     parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise HttpFault(400, "body: the client closed the connection", "BAD_REQUEST")
-        part = message.get("body", b"")
-        size += len(part)
-        if size > limits.body:
-            raise too_large(f"is larger than {limits.body} bytes")
-        parts.append(part)
-        if not message.get("more_body"):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+    size = counted = 0
+    try:
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise HttpFault(400, "body: the client closed the connection", "BAD_REQUEST")
+            part = message.get("body", b"")
+            size += len(part)
+            if size > limits.body:
+                raise too_large(f"is larger than {limits.body} bytes")
+            if size > LARGE:
+                more, counted = size - counted, size
+                arriving.add(more)
+            parts.append(part)
+            if not message.get("more_body"):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+    finally:
+        arriving.remove(counted)

@@ -31,6 +31,7 @@ from nessie_cli.server.paging import (
 )
 from nessie_cli.server.targets import Target, commit, parse_spec
 from nessie_cli.wire import keys
+from nessie_cli.wire.extensions import WHOLE
 
 MOST_COMMITS = 250
 """The largest and default page of a log."""
@@ -174,7 +175,9 @@ def differences(
     rest, prefix = from_page(wanted, page_token)
 
     def read() -> Iterable[DiffEntry]:
-        items = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest)
+        # The first page is refused for all.
+        whole = page_token is None and call.is_ours and call.flag(WHOLE)
+        items = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest, whole=whole)
         return (
             items
             if prefix is None

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, ReferenceNotFound
-from nessie_cli.model import Reference, ReferenceType, check_reference_name
+from nessie_cli.model import Reference, ReferenceType, check_reference_name, check_revision_size
 from nessie_cli.repository.base import Repository
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z"
@@ -48,6 +48,7 @@ class Target(NamedTuple):
 
 def parse_segment(text: str, default_branch: str) -> Target:
     """Parses a reference segment of a v2 path; `-` is the default branch."""
+    check_revision_size(text)
     found = _SEGMENT.fullmatch(text)
     if not found:
         raise InvalidInput(
@@ -64,6 +65,7 @@ def parse_segment(text: str, default_branch: str) -> Target:
 
 def parse_spec(text: str, place: str) -> Target:
     """Parses a hash with optional relative parts, without a reference."""
+    check_revision_size(text)
     found = _SPEC.fullmatch(text)
     if not text or not found:
         raise InvalidInput(f"{place}: {SPEC_RULE} - but was: {text}")

@@ -42,6 +42,7 @@ from nessie_cli.model import (
     LogEntry,
     MergeBehavior,
     MergeDetail,
+    MergeOption,
     Operation,
     Put,
     Reference,
@@ -182,7 +183,7 @@ class _AnyLogEntry(documents.LogEntry):
     parentCommitHash: shapes.Hash | None = of("parent")  # type: ignore[assignment]
 
 
-class _AnyConflict(documents.Conflict):
+class _AnyConflict(documents.ConflictOfOurs):
     conflictType: shapes.ConflictKind | None = of("type")  # type: ignore[assignment]
 
 
@@ -291,11 +292,22 @@ def decode_conflict(data: Any) -> Conflict:
         theirs_key=found["theirs_key"],
         is_ambiguous=bool(found["is_ambiguous"]),
         commit=found["commit"],
+        options=found["options"] or (),
     )
 
 
 def _decode_rename(data: Any, path: str) -> Rename:
     return Rename(**_fields(documents.Rename, data, path, "from", "to"))
+
+
+def _decode_option(data: Any, path: str) -> MergeOption:
+    fields = _fields(documents.MergeOption, data, path, "behavior")
+    return MergeOption(**fields | {"behavior": MergeBehavior(fields["behavior"])})
+
+
+def _decode_key_rename(data: Any, path: str) -> tuple[ContentKey, ContentKey]:
+    found = _fields(documents.KeyRename, data, path, "from", "to")
+    return found["old"], found["new"]
 
 
 def decode_merge(data: Any) -> MergeAnswer:
@@ -327,6 +339,8 @@ _DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
     shapes.BareConflict: lambda data, _: decode_conflict(data),
     documents.MergeDetailOfOurs: _decode_merge_detail,
     documents.ContentPlace: _decode_place,
+    documents.KeyRename: _decode_key_rename,
+    documents.MergeOption: _decode_option,
     documents.Rename: _decode_rename,
 }
 

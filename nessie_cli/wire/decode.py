@@ -28,6 +28,7 @@ from nessie_cli.model import (
     ReferenceType,
     Unchanged,
     check_reference_name,
+    check_revision_size,
     check_writable,
 )
 from nessie_cli.model.progress import Progress, with_progress
@@ -403,6 +404,10 @@ def _whole_hash(text: str, path: str) -> str:
 
 
 def _well_formed_hash(text: str, path: str) -> str:
+    try:
+        check_revision_size(text)
+    except InvalidInput as error:
+        raise fault(path, error.message) from None
     if not text or not _HASH.fullmatch(text):
         raise fault(path, f"{_HASH_RULE} - but was: {text}")
     return text

@@ -16,6 +16,7 @@ from nessie_cli.wire.shapes import (
     BareLogEntry,
     BareMerge,
     BareMergeDetail,
+    Behavior,
     CleanMergeDetail,
     CommitMeta,
     Content,
@@ -183,6 +184,28 @@ class Conflict(BareConflict):
     theirsKey: NotRequired[Key | None]
     keyIsAmbiguous: NotRequired[bool] = of("is_ambiguous")
     commit: NotRequired[Hash]
+
+
+class KeyRename(Shape):
+    """A content gets another key."""
+
+    from_: Key = of("old")
+    to: Key = of("new")
+
+
+class MergeOption(Shape):
+    """A possible decision about a conflict, and what it does to other contents."""
+
+    behavior: Behavior
+    deletes: list[Key]
+    renames: list[KeyRename]
+    leavesOut: list[Key] = of("leaves_out")
+
+
+class ConflictOfOurs(Conflict):
+    """A conflict of a merge per content, as our servers send it to our clients."""
+
+    options: NotRequired[list[MergeOption]]
 
 
 class MergeDetail(CleanMergeDetail):

@@ -12,6 +12,7 @@ extensions are:
 * `POST trees/{ref}/rename?name=`, `GET reflog`, `GET divisions`;
 * `GET caller`, the name of the authenticated caller, under which the reflog has its operations;
 * `key=` for a log: only the commits of this key, without reading the others;
+* `whole=true` of a diff: it is refused if it would show only one key of a renamed content;
 * the settings of the repository, as a configuration object;
 * `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;
 * the height of a commit in a log, the renames behind a merge conflict, unknown contents.
@@ -35,6 +36,9 @@ ANY_ORDER = "anyOrder"
 
 MESSAGE = "message"
 """The attribute of a new tag that has a message."""
+
+WHOLE = "whole"
+"""The parameter of a diff that must not show only one key of a renamed content."""
 
 SETTINGS = "NESSIE_CLI_SETTINGS"
 """The type of the configuration object that holds the repository's settings."""

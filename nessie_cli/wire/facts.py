@@ -91,6 +91,25 @@ def content_of_conflict(conflict: Conflict) -> Json:
     return body | ({"commit": conflict.commit} if conflict.commit else {})
 
 
+def options_of_conflict(conflict: Conflict) -> Json:
+    """Encodes the possible decisions about a conflict, and what they do to other contents."""
+    if not conflict.options:
+        return {}
+    return {
+        "options": [
+            {
+                "behavior": option.behavior.value,
+                "deletes": list(map(encode_key, option.deletes)),
+                "renames": [
+                    {"from": encode_key(old), "to": encode_key(new)} for old, new in option.renames
+                ],
+                "leavesOut": list(map(encode_key, option.leaves_out)),
+            }
+            for option in conflict.options
+        ]
+    }
+
+
 def places_of_detail(detail: MergeDetail) -> Json:
     """Encodes where the contents of a detail can be read, or that the caller has the result."""
     places = (("sourceAt", detail.source_at), ("resultAt", detail.result_at))

@@ -16,6 +16,8 @@ from typing import Any, Final
 from nessie_cli.errors import InvalidInput
 
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_MOST_SHOWN: Final = 60
+"""The most characters of a value in a message."""
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
@@ -192,5 +194,7 @@ def describe(value: Any) -> str:
         return "an object"
     if isinstance(value, list):
         return "a list"
+    if isinstance(value, str):
+        value = value[:_MOST_SHOWN]
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 - what fits into a message
+    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."

@@ -11,6 +11,9 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.files import read_text
 
+MOST_STEPS = 10_000_000
+"""The most steps through tables that the parser may take for dotted keys: about a second."""
+
 
 class Settings:
     """A settings file; an absent file is empty. Faults are `InvalidInput` with file and line."""
@@ -21,6 +24,8 @@ class Settings:
         self._values: Mapping[str, Any] = self._parse() if self._source.strip() else {}
 
     def _parse(self) -> Mapping[str, Any]:
+        if _steps(self._source) > MOST_STEPS:
+            raise InvalidInput(f"{self.path}: has too many dots in its keys")
         try:
             return tomllib.loads(self._source)
         except tomllib.TOMLDecodeError as error:
@@ -89,6 +94,17 @@ class Settings:
             ),
             1,
         )
+
+
+def _steps(source: str) -> int:
+    """Returns an upper bound of the steps: the parser walks to each part of a dotted key."""
+    steps = heading = 0
+    for line in source.split("\n"):
+        parts = line.count(".") + 1
+        is_heading = line.lstrip().startswith("[")
+        steps += parts * (parts if is_heading else heading + parts)
+        heading = parts if is_heading else heading
+    return steps
 
 
 def _values_of(

@@ -182,8 +182,15 @@ CONFLICTS = [
 ]
 
 
-@pytest.mark.parametrize("side", ["--current", "--proposed"])
-@pytest.mark.parametrize("make", CONFLICTS)
+@pytest.mark.parametrize(
+    ("make", "side"),
+    [
+        (make, side)
+        for make in CONFLICTS
+        for side in ("--current", "--proposed")
+        if (make, side) != (full_namespace, "--proposed")
+    ],
+)
 def test_either_side_resolves_every_conflict_of_a_batch(nessie, catalog, make, side) -> None:
     make(nessie, catalog)
     conflicts = nessie("status", "--json").json["conflicts"]
@@ -345,6 +352,19 @@ def test_a_batch_with_a_skipped_conflict_is_not_committed(nessie, batch) -> None
     assert "1 conflict left" in seen
     assert len(nessie("status", "--json").json["conflicts"]) == 1
     assert snapshots(batch) == (30, 30)
+
+
+def test_the_answers_name_contents_that_give_way(nessie, catalog) -> None:
+    catalog.create("main", "d")
+    catalog.branch("feature")
+    catalog.create("main", "m", 7)
+    catalog.rename("feature", "d", "m")
+    catalog.create("feature", "d", 30)
+    code, shown = answering("abort\n", "resolve", "merge", "feature")
+    assert code != 0
+    text = " ".join(shown.split())
+    assert "the source; renames d on main to m; deletes the present m on main" in text
+    assert "the target branch; leaves out the d of theirs" in text
 
 
 def test_an_unknown_answer_is_named_before_the_answers_are_explained(nessie, merging) -> None:

@@ -113,7 +113,9 @@ class Updates:
             json.dumps({name: value for name, value in base.items() if name != "schema-id"})
         )
         if self._random.random() < 0.6:
-            made["fields"].append(self._field(itertools.count(table.schemas.highest_id(base) + 1)))
+            made["fields"].append(
+                self._field(itertools.count(max(table.schemas.fields(base), default=0) + 1))
+            )
         elif len(made["fields"]) > 1:
             made["fields"].pop()
         return made

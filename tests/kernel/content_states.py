@@ -10,6 +10,8 @@ import random
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from nessie_cli.kernel import merge_options
+from nessie_cli.kernel.conflicts import KeyConflict
 from nessie_cli.kernel.content_merge import (
     Choice,
     ContentMerge,
@@ -100,8 +102,35 @@ def merge(
     return merge_contents(changes, others, choices, default)
 
 
+def conflicts_of(result: ContentMerge) -> list[KeyConflict]:
+    return [result.conflict(verdict) for verdict in result.contested]
+
+
+def conflicts_with_options(
+    sides: tuple[State, State, State], choices: tuple[Choice, ...]
+) -> list[KeyConflict]:
+    """Returns the conflicts of a merge with their options."""
+    there = positions(sides[2])
+    ours = sides[1]
+    others = OtherContents(lambda key: ours[key].record() if key in ours else None, there.get)
+    return merge_options.conflicts_of(
+        merge(*sides, choices=choices),
+        lambda states, again: merge_contents(states, others, again),
+    )
+
+
+def keys_by_id(state: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """Returns the key of each content, by id."""
+    return {content_id_of(record): key for key, record in state.items()}
+
+
+def records(state: State) -> dict[bytes, bytes]:
+    """Returns the record of each key."""
+    return {key: item.record() for key, item in state.items()}
+
+
 def applied(ours: State, result: ContentMerge) -> dict[bytes, bytes]:
     """Returns ours after the edits of a merge."""
-    after: dict[bytes, bytes | None] = {key: item.record() for key, item in ours.items()}
+    after: dict[bytes, bytes | None] = {**records(ours)}
     after |= result.edits()
     return {key: record for key, record in after.items() if record is not None}

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Mapping
 
 import pytest
 
+from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel.conflicts import KeyOption
 from nessie_cli.kernel.content_merge import Choice, ContentMerge, Position, Verdict
 from nessie_cli.kernel.forms import content_id_of
 from nessie_cli.model import MergeBehavior, Namespace
-from tests.kernel.content_states import History, State, applied, merge, positions
+from tests.kernel.content_states import (
+    History,
+    State,
+    applied,
+    conflicts_of,
+    conflicts_with_options,
+    keys_by_id,
+    merge,
+    positions,
+    records,
+)
 
 COUNT = int(os.environ.get("NESSIE_TEST_MERGES", "4000"))
 """The number of random histories. A long run sets it to 100,000."""
 HISTORIES = [range(start, start + COUNT // 8) for start in range(0, COUNT, COUNT // 8)]
+
+Sides = tuple[State, State, State]
 
 every_history = pytest.mark.parametrize("seeds", HISTORIES, ids=lambda seeds: str(seeds.start))
 
@@ -52,11 +68,11 @@ def expected(base: State, ours: State, theirs: State) -> dict[bytes, bytes] | No
         if result is not None:
             places.setdefault(result.key, []).append(result.record)
     merged = {}
-    for key, records in places.items():
-        if len(records) == 2 and any(record[0] != Namespace.payload for record in records):
+    for key, claims in places.items():
+        if len(claims) == 2 and any(record[0] != Namespace.payload for record in claims):
             return None
         # Two namespaces are one: that of theirs.
-        merged[key] = records[0] if len(records) == 1 else theirs[key].record()
+        merged[key] = claims[0] if len(claims) == 1 else theirs[key].record()
     return merged
 
 
@@ -65,7 +81,7 @@ def test_a_merge_follows_the_rules(seeds: range) -> None:
     for seed in seeds:
         history = History(seed)
         result = merge(history.base, history.ours, history.theirs)
-        outcome = None if result.conflicts else applied(history.ours, result)
+        outcome = None if conflicts_of(result) else applied(history.ours, result)
         assert outcome == expected(history.base, history.ours, history.theirs), seed
 
 
@@ -75,7 +91,7 @@ def test_no_content_gets_two_keys_and_none_is_lost(seeds: range) -> None:
         history = History(seed)
         for default in MergeBehavior:
             result = merge(history.base, history.ours, history.theirs, default=default)
-            if result.conflicts:
+            if conflicts_of(result):
                 continue
             after = ids(applied(history.ours, result))
             assert len(after) == len(set(after)), seed
@@ -94,13 +110,13 @@ def test_the_sides_are_symmetric(seeds: range) -> None:
         history = History(seed)
         one = merge(history.base, history.ours, history.theirs)
         other = merge(history.base, history.theirs, history.ours)
-        assert {c.content_id for c in one.conflicts if c.type != "KEY_EXISTS"} == {
-            c.content_id for c in other.conflicts if c.type != "KEY_EXISTS"
+        assert {c.content_id for c in conflicts_of(one) if c.type != "KEY_EXISTS"} == {
+            c.content_id for c in conflicts_of(other) if c.type != "KEY_EXISTS"
         }, seed
-        assert {c.key for c in one.conflicts if c.type == "KEY_EXISTS"} == {
-            c.key for c in other.conflicts if c.type == "KEY_EXISTS"
+        assert {c.key for c in conflicts_of(one) if c.type == "KEY_EXISTS"} == {
+            c.key for c in conflicts_of(other) if c.type == "KEY_EXISTS"
         }, seed
-        if not one.conflicts:
+        if not conflicts_of(one):
             left, right = applied(history.ours, one), applied(history.theirs, other)
             assert {k for k in left if left[k] != right.get(k)} == {
                 k for k in right if right[k] != left.get(k) and right[k][0] == Namespace.payload
@@ -116,15 +132,15 @@ def test_a_decision_settles_the_conflict_that_it_names(
         history = History(seed)
         sides = (history.base, history.ours, history.theirs)
         before = merge(*sides)
-        for conflict in before.conflicts:
+        for conflict in conflicts_of(before):
             name = conflict.content_id if conflict.is_ambiguous else None
             after = merge(*sides, choices=(Choice(conflict.key, behavior, name),))
             assert not after.unused, seed
-            left = {(c.content_id, c.key) for c in after.conflicts}
-            assert left < {(c.content_id, c.key) for c in before.conflicts}, seed
+            left = {(c.content_id, c.key) for c in conflicts_of(after)}
+            assert left < {(c.content_id, c.key) for c in conflicts_of(before)}, seed
             assert (conflict.content_id, conflict.key) not in left, seed
             first = Choice(conflict.key, behavior, name)
-            for other in after.conflicts:
+            for other in conflicts_of(after):
                 second = Choice(
                     other.key, behavior, other.content_id if other.is_ambiguous else None
                 )
@@ -137,17 +153,74 @@ def test_all_decisions_together_settle_everything(seeds: range, behavior: MergeB
     for seed in seeds:
         history = History(seed)
         sides = (history.base, history.ours, history.theirs)
-        conflicts = merge(*sides).conflicts
+        conflicts = conflicts_of(merge(*sides))
         choices = tuple(
             Choice(c.key, behavior, c.content_id if c.is_ambiguous else None) for c in conflicts
         )
         after = merge(*sides, choices=choices)
-        assert not after.conflicts, seed
+        assert not conflicts_of(after), seed
         state = applied(history.ours, after)
         assert len(ids(state)) == len(set(ids(state))), seed
         if behavior is THEIRS and conflicts:
             edits = {**merge(*sides).edits_if_theirs_win()}
             assert edits == after.edits(), seed
+
+
+@every_history
+def test_options_say_what_decisions_one_after_the_other_do(seeds: range) -> None:
+    for seed in seeds:
+        history, rng = History(seed), random.Random(seed)
+        sides = (history.base, history.ours, history.theirs)
+        choices: tuple[Choice, ...] = ()
+        conflicts = conflicts_with_options(sides, choices)
+        while conflicts:
+            conflict = rng.choice(conflicts)
+            name = conflict.content_id if conflict.is_ambiguous else None
+            before = keys_after(history.ours, merge(*sides, choices=choices))
+            results = {}
+            for behavior in (OURS, THEIRS):
+                given = (*choices, Choice(conflict.key, behavior, name))
+                try:
+                    results[behavior] = merge(*sides, choices=given)
+                except InvalidInput:
+                    continue
+            assert {option.behavior for option in conflict.options} == results.keys(), seed
+            for option in conflict.options:
+                after = keys_after(history.ours, results[option.behavior])
+                check_option(seed, sides, option, before, after)
+            if not conflict.options:
+                break
+            chosen = rng.choice(conflict.options)
+            choices = (*choices, Choice(conflict.key, chosen.behavior, name))
+            conflicts = conflicts_with_options(sides, choices)
+
+
+def keys_after(ours: State, result: ContentMerge) -> dict[bytes, bytes]:
+    """Returns the key of each content after a merge; of one in conflict, that on ours."""
+    keys: dict[bytes, bytes | None] = {**keys_by_id(records(ours))}
+    for verdict in result.verdicts:
+        position = verdict.result if verdict.is_settled else verdict.states.ours
+        keys[verdict.states.content_id] = position and position.key
+    return {id_: key for id_, key in keys.items() if key is not None}
+
+
+def check_option(
+    seed: int,
+    sides: Sides,
+    option: KeyOption,
+    was: Mapping[bytes, bytes],
+    now: Mapping[bytes, bytes],
+) -> None:
+    """Checks that an option lists every content of ours and every new one that is then absent."""
+    base, ours, theirs = (keys_by_id(records(side)) for side in sides)
+    gone = was.keys() - now.keys()
+    assert set(option.deletes) == {ours[i] for i in gone & ours.keys()}, seed
+    assert set(option.renames) == {
+        (ours[i], key) for i, key in now.items() if i in ours and key not in (ours[i], was.get(i))
+    }, seed
+    new = theirs.keys() - ours.keys() - base.keys()
+    assert {theirs[i] for i in new & gone} <= set(option.leaves_out), seed
+    assert set(option.leaves_out) <= {theirs[i] for i in new - now.keys()}, seed
 
 
 @every_history

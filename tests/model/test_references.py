@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import check_new_reference_name, check_reference_name
+from nessie_cli.model import (
+    MAX_NAME_LENGTH,
+    MAX_REVISION_LENGTH,
+    MAX_STEPS,
+    check_new_reference_name,
+    check_reference_name,
+    check_revision_size,
+)
 
 GOOD = [
     "a",
@@ -25,7 +32,7 @@ GOOD = [
     "abcdefgh",
     "feature/JIRA-12",
     "z9",
-    "a" * 500,
+    "a" * MAX_NAME_LENGTH,
 ]
 MALFORMED = [
     "",
@@ -121,3 +128,21 @@ def test_names_follow_the_rule_of_the_specification(name: str) -> None:
         assert not lawful
     else:
         assert lawful
+
+
+@pytest.mark.parametrize("length", [MAX_NAME_LENGTH + 1, 1_000_000])
+@pytest.mark.parametrize("check", [check_reference_name, check_new_reference_name])
+def test_a_name_that_is_too_long_is_refused_in_a_short_message(length: int, check: object) -> None:
+    with pytest.raises(InvalidInput, match=f"has {length} characters.*{MAX_NAME_LENGTH}") as fault:
+        check("a-" * (length // 2) + "a" * (length % 2))  # type: ignore[operator]
+    assert len(fault.value.message) < 200
+
+
+def test_the_size_of_a_revision_is_limited() -> None:
+    check_revision_size("a" * MAX_REVISION_LENGTH)
+    check_revision_size("a" + "~1" * MAX_STEPS)
+    with pytest.raises(InvalidInput, match=f"has {MAX_REVISION_LENGTH + 1} characters"):
+        check_revision_size("a" * (MAX_REVISION_LENGTH + 1))
+    for step in "~^*":
+        with pytest.raises(InvalidInput, match=f"has {MAX_STEPS + 1} relative parts"):
+            check_revision_size("a" + step * (MAX_STEPS + 1))

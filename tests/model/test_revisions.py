@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from nessie_cli import revisions
 from nessie_cli.errors import InvalidInput
+from nessie_cli.model import MAX_NAME_LENGTH, MAX_REVISION_LENGTH, MAX_STEPS
 from nessie_cli.revisions import (
     Revision,
     RevisionRange,
@@ -133,6 +135,29 @@ def test_malformed_revisions_are_refused_in_one_line(text: str) -> None:
     with pytest.raises(InvalidInput) as fault:
         parse(text)
     assert "\n" not in fault.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * (MAX_NAME_LENGTH + 1),
+        "a" * (MAX_REVISION_LENGTH + 1),
+        "main" + "~1" * 1_000_000,
+        "main*" + "1" * MAX_REVISION_LENGTH,
+        f"main@{HASH}" + "^1" * (MAX_STEPS + 1),
+    ],
+)
+@pytest.mark.parametrize("read", [parse, parse_range])
+def test_a_revision_that_is_too_large_is_refused_in_a_short_message(text: str, read: Any) -> None:
+    with pytest.raises(InvalidInput, match="max allowed") as fault:
+        read(text)
+    assert len(fault.value.message) < 200
+
+
+def test_a_revision_of_the_largest_size_is_parsed() -> None:
+    name = "a" * MAX_NAME_LENGTH
+    assert parse(name).name == name
+    assert len(parse(f"{name}@{HASH}" + "~1" * MAX_STEPS).steps) == MAX_STEPS
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,6 @@ class TestOriginal(Plain):
     RETYPE = "0.99.0 cannot create a key again as another type in one commit; 0.108.5 can"
     SAME_CHANGE = "D18: the same change on both sides is a conflict"
     TAKEN = "a commit cannot move a content to a key that another content leaves"
-    UNUSED = "a content for a key that the source deleted is refused"
     TIME = (
         "the time that it looks for is finer than the one that it tells: a commit is found a"
         " microsecond later"
@@ -67,7 +66,6 @@ class TestOriginal(Plain):
         **dict.fromkeys(RETYPED, RETYPE),
         "test_a_conflict_with_a_deletion_has_no_content_of_ours": KEYS,
         "test_a_content_that_is_left_out_is_listed_beside_the_one_that_stays": LEFT_OUT,
-        "test_a_resolved_content_stays_if_theirs_deleted_it": UNUSED,
         "test_a_second_key_is_a_conflict": RENAMES,
         "test_a_second_key_of_a_namespace_on_both_sides_is_a_conflict": RENAMES,
         "test_random_histories_have_no_second_key": RENAMES,

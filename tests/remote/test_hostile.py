@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from nessie_cli import connect
-from nessie_cli.errors import NessieError
+from nessie_cli.errors import NessieError, StoreUnavailable
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
@@ -36,6 +36,8 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
+from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.transport import Transport
 from nessie_cli.revisions import parse
 from tests.remote.listening import Answer, Request, forward, listening
 from tests.server.serving import serving
@@ -235,6 +237,64 @@ def test_a_listing_that_repeats_a_page_token_is_refused(
     line = log_at(nessie, answering, "branch", "--list")
     assert "its listing (references) does not end: it repeats a page token" in line
     assert len(pages) == len(tokens) + 1
+
+
+def test_a_listing_of_endless_empty_pages_is_refused(nessie: Nessie, server: str) -> None:
+    pages: list[str] = []
+
+    def answering(request: Request) -> Answer:
+        if not request.path.startswith("/api/v2/trees?"):
+            return forward(server, request)
+        pages.append(request.path)
+        body = {"hasMore": True, "token": f"page {len(pages)}", "references": []}
+        return Answer(body=json.dumps(body).encode())
+
+    line = log_at(nessie, answering, "branch", "--list")
+    assert "its listing (references) does not end: 100 pages in a row are empty" in line
+    assert len(pages) == 100
+
+
+def test_a_listing_with_some_empty_pages_is_read(nessie: Nessie, server: str) -> None:
+    """A server ends a page early if its filter takes long."""
+    pages: list[str] = []
+    branch = {"type": "BRANCH", "name": "last", "hash": NO_ANCESTOR}
+
+    def answering(request: Request) -> Answer:
+        if not request.path.startswith("/api/v2/trees?"):
+            return forward(server, request)
+        pages.append(request.path)
+        is_last = len(pages) == 200
+        body = {
+            "hasMore": not is_last,
+            "token": None if is_last else f"page {len(pages)}",
+            "references": [branch | {"name": f"b{len(pages)}"}] if len(pages) % 100 == 0 else [],
+        }
+        return Answer(body=json.dumps(body).encode())
+
+    with listening(answering) as url:
+        outcome = nessie("branch", "--list", env={"NESSIE_ENDPOINT": url})
+    assert outcome.code == 0, outcome
+    assert [line.split()[0] for line in outcome.out.splitlines()] == ["b100", "b200"]
+
+
+def test_a_listing_of_endless_records_is_refused(server: str) -> None:
+    pages: list[str] = []
+
+    def answering(request: Request) -> Answer:
+        if not request.path.startswith("/api/v2/trees?"):
+            return forward(server, request)
+        pages.append(request.path)
+        branch = {"type": "BRANCH", "name": f"b{len(pages)}", "hash": NO_ANCESTOR}
+        body = {"hasMore": True, "token": f"page {len(pages)}", "references": [branch]}
+        return Answer(body=json.dumps(body).encode())
+
+    with listening(answering) as url:
+        transport = Transport(f"{url}/api/v2")
+        session = Session(transport, Context("me", lambda: 0, os.urandom), most_pages=300)
+        with pytest.raises(StoreUnavailable, match="does not end: it has more than 300 pages"):
+            list(session.pages("trees", "references", {}, str))
+        transport.close()
+    assert len(pages) == 300
 
 
 # -- every place of every answer -------------------------------------------------------------------

@@ -15,6 +15,7 @@ from nessie_cli.model import (
     Content,
     KeyBehavior,
     MergeBehavior,
+    MergeOption,
     MergeResult,
 )
 from tests.kernel.content_states import History, Item
@@ -29,6 +30,7 @@ from tests.repository.vocabulary import (
     put,
     table,
     types_and_keys,
+    view,
 )
 
 
@@ -421,6 +423,33 @@ class Contents:
         ):
             result = catalog.merge_contents("dev", dry_run=True, **options)
             assert listed(result) == {"new": ("DROP", 7, 7)}
+
+    def test_options_name_the_contents_that_give_way(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "c": 2})
+        catalog.branch("dev")
+        catalog.rename("main", "c", "k")
+        catalog.write("main", {"a": 11, "c": 30})
+        catalog.rename("dev", "a", "k", 12)
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge_contents("dev")
+        assert only_conflict(refused).options == (
+            MergeOption(
+                MergeBehavior.FORCE,
+                deletes=(key("c"),),
+                renames=((key("a"), key("k")), (key("k"), key("c"))),
+            ),
+            MergeOption(MergeBehavior.DROP),
+        )
+        catalog.merge_contents("dev", behaviors=[behave("a", "FORCE")])
+        assert catalog.numbers() == {"c": 2, "k": 12}
+
+    def test_a_resolved_content_of_another_type_is_refused(self, catalog: Catalog) -> None:
+        content_id = begin(catalog)
+        catalog.write("dev", {"old": 2})
+        catalog.write("main", {"old": 3})
+        resolved = behave("old", "NORMAL", table(3, content_id), view(9, content_id))
+        with pytest.raises(InvalidInput, match="has another type"):
+            catalog.merge_contents("dev", behaviors=[resolved])
 
     def test_a_lost_claim_gives_the_content_its_other_key(self, catalog: Catalog) -> None:
         begin(catalog)

@@ -14,7 +14,7 @@ from nessie_cli.errors import (
     NessieError,
     ReferenceNotFound,
 )
-from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.model import MAX_REVISION_LENGTH, MAX_STEPS, Reference, ReferenceType
 from nessie_cli.repository.base import Repository
 from tests.repository.vocabulary import EMPTY, NOBODY, Catalog
 
@@ -94,6 +94,8 @@ class Revisions:
             "ma..in",
             "main~2147483648",
             "main*whenever",
+            pytest.param("main" + "~1" * (MAX_STEPS + 1), id="too many steps"),
+            pytest.param("a" * (MAX_REVISION_LENGTH + 1), id="too long"),
         ],
     )
     def test_malformed_revisions_are_refused(self, repository: Repository, revision: str) -> None:
@@ -111,6 +113,11 @@ class Revisions:
         for back in range(1, 40):
             assert catalog.hash(f"main~{back}") == hashes[-1 - back]
         assert catalog.hash(f"main@{hashes[20]}~7") == hashes[13]
+
+    def test_many_relative_parts_are_resolved(self, catalog: Catalog) -> None:
+        hashes = chain(catalog, 40)
+        assert catalog.hash("main" + "~1" * 30 + "^1" * 8) == hashes[1]
+        assert catalog.hash("main" + "~1" * MAX_STEPS) == EMPTY
 
     def test_the_predecessor_of_the_first_commit_is_the_empty_history(
         self, catalog: Catalog

@@ -62,6 +62,9 @@ class Plain(Served):
         "test_every_content_is_stored_exactly[iceberg_table]": (
             "a content of an unknown type is refused"
         ),
+        "test_a_resolved_content_stays_if_theirs_deleted_it": (
+            "a content for a key that the source deleted is refused"
+        ),
         "test_heights_count_first_parents": "the height of a commit is not available",
         **dict.fromkeys(
             (
@@ -77,6 +80,7 @@ class Plain(Served):
                 "test_forcing_a_rename_keeps_one_content_at_one_key",
                 "test_random_histories_merge_as_the_model",
                 "test_several_commits_are_listed_by_what_they_change_together",
+                "test_options_name_the_contents_that_give_way",
                 "test_swapped_names_merge_with_changes",
                 "test_two_contents_claim_one_key",
                 "test_what_a_merge_changes_is_listed",

@@ -46,7 +46,7 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     with _new(request.param, tmp_path) as url:
         yield url
@@ -62,7 +62,7 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def _new(kind: str, folder: Path) -> AbstractContextManager[str]:
     if kind == "postgres":
         return new_url()
-    return nullcontext("memory:" if kind == "memory" else f"sqlite:///{folder}/store.sqlite")
+    return nullcontext(f"sqlite:///{folder}/store.sqlite")
 
 
 @pytest.fixture

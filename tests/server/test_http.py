@@ -8,9 +8,10 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.server.app import Parts
-from nessie_cli.server.call import MOST_VALUES, Call, Catalog
+from nessie_cli.server.call import Call, Catalog
 from nessie_cli.server.failures import HttpFault
-from nessie_cli.server.http import Limits, accepts_json, decompress, takes_gzip
+from nessie_cli.server.http import MOST_MEMBERS, Limits, accepts_json, decompress, takes_gzip
+from nessie_cli.server.json_body import MOST_VALUES
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.runtime.running import application
 from tests.server.client import EMPTY, Client, put
@@ -104,6 +105,13 @@ def test_a_compressed_body_may_consist_of_several_members():
         assert decompress(packed, [(b"content-encoding", codings)], Limits()) == text
     with pytest.raises(HttpFault, match="ends too early"):
         decompress(gzip.compress(text)[:-1], [(b"content-encoding", b"gzip")], Limits())
+    empty = gzip.compress(b"")
+    packed = empty * (MOST_MEMBERS - 1) + gzip.compress(text)
+    assert decompress(packed, [(b"content-encoding", b"gzip")], Limits()) == text
+    for too_many in (empty + packed, empty * 3_000_000):
+        with pytest.raises(HttpFault, match="gzip members") as refused:
+            decompress(too_many, [(b"content-encoding", b"gzip")], Limits())
+        assert refused.value.status == 413
     with pytest.raises(HttpFault, match="3 nested codings") as refused:
         decompress(gzip.compress(b"{}"), [(b"content-encoding", b"gzip, gzip, gzip")], Limits())
     assert refused.value.status == 415
@@ -130,7 +138,7 @@ def test_a_body_with_too_many_values_is_refused_before_parsing():
         call = Call(Catalog(repository, "main", Pieces()), {}, "", [])
         call.take(b"[" + b"0," * MOST_VALUES + b"0]")
     assert call.body == b"", "the text is let go of"
-    with pytest.raises(HttpFault, match="2,000,000 values") as refused:
+    with pytest.raises(HttpFault, match="4,000,000 values") as refused:
         call.json()
     assert refused.value.status == 413
 

@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -254,6 +254,25 @@ def test_refused_requests_leave_no_objects_behind():
                 time.sleep(0.05)
         finally:
             gc.enable()
+        client.close()
+
+
+def test_large_bodies_that_arrive_together_are_limited():
+    path, large = "/api/v2/trees/main/contents", b" " * (1 << 20)
+    with limited(body=len(large)) as url, ExitStack() as stack:
+        client, end = Client(url), time.monotonic() + PATIENCE
+        # Four times the limit of a body may arrive at once.
+        while (answer := client.send("POST", path, raw=large)).status != 503:
+            assert time.monotonic() < end
+            connection = stack.enter_context(speaking(url))
+            connection.sendall(POST + b"content-length: %d\r\n\r\n" % len(large) + large[:-1])
+        assert answer.headers["retry-after"] == "2"
+        assert "arriving" in answer.body["message"]
+        small = {"requestedKeys": [{"elements": ["a"]}]}
+        assert client.send("POST", path, small).status == 200
+        stack.close()
+        while client.send("POST", path, raw=large).status == 503:
+            assert time.monotonic() < end
         client.close()
 
 

@@ -7,12 +7,13 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 from nessie_cli import create
-from tests.server.client import Client
+from tests.server.client import EMPTY, Client, put
 from tests.server.processes import started
 
 PATIENCE = 60
@@ -23,6 +24,7 @@ TOKENS = "/iceberg/v1/oauth/tokens"
 NAMESPACES = "/iceberg/v1/main/namespaces"
 SCHEMA = {"type": "struct", "fields": []}
 MANY_VALUES = b"[" + b"{}," * 990_000 + b"{}]"
+MANY_NAMES = b"{" + b",".join(b'"%x":1' % number for number in range(900_000)) + b"}"
 GROWING = '["aaaaaaaaaaaaaaaa"]' + ".map(x, x + x + x + x)" * 12 + "[0].size() > 0"
 
 
@@ -43,7 +45,6 @@ def url(tmp_path_factory):
 
 def worst_health(url, sends, count=1):
     """Returns the statuses of the requests, and the longest wait of a health check meanwhile."""
-    waits = []
 
     def send(_):
         client = Client(url, PATIENCE)
@@ -54,19 +55,50 @@ def worst_health(url, sends, count=1):
 
     with ThreadPoolExecutor(count) as pool:
         pending = [pool.submit(send, number) for number in range(count)]
-        health = Client(url, PATIENCE)
-        while not waits or not all(one.done() for one in pending):
-            begun = time.monotonic()
-            assert health.get("/q/health/live").status == 200
-            waits.append(time.monotonic() - begun)
-            time.sleep(0.01)
-        health.close()
-    return {one.result() for one in pending}, max(waits)
+        wait = worst_wait(url, pending)
+    return {one.result() for one in pending}, wait
+
+
+def worst_wait(url, pending):
+    """Returns the longest wait of a health check until all futures are done."""
+    waits = []
+    health = Client(url, PATIENCE)
+    while not waits or not all(one.done() for one in pending):
+        begun = time.monotonic()
+        assert health.get("/q/health/live").status == 200
+        waits.append(time.monotonic() - begun)
+        time.sleep(0.01)
+    health.close()
+    return max(waits)
 
 
 FIELDS = {"method": "POST", "path": TOKENS, "headers": FORM}
 JSON_GZIP = {"content-type": "application/json", "content-encoding": "gzip"}
+EXPECTED = "a" * 64
+LONG_NAME, LONG_HASH = "a-" * 2_000_000 + "a", EXPECTED + "~1" * 2_000_000
+BRANCH = {"type": "BRANCH", "name": "main", "hash": EXPECTED}
+LONG_TEXTS = {
+    "name, v2": ("v2/trees?name=x&type=BRANCH", BRANCH | {"name": LONG_NAME}),
+    "name, v1": ("v1/trees/tree?sourceRefName=main", BRANCH | {"name": LONG_NAME}),
+    "hash, v2": ("v2/trees?name=x&type=BRANCH", BRANCH | {"hash": LONG_HASH}),
+    "source of a merge": (
+        f"v2/trees/main@{EXPECTED}/history/merge",
+        {"fromRefName": "main", "fromHash": LONG_HASH},
+    ),
+    "source of a merge, v1": (
+        f"v1/trees/branch/main/merge?expectedHash={EXPECTED}",
+        {"fromRefName": LONG_NAME, "fromHash": EXPECTED},
+    ),
+    "transplant": (
+        f"v2/trees/main@{EXPECTED}/history/transplant",
+        {"fromRefName": "main", "hashesToTransplant": [LONG_HASH]},
+    ),
+}
 HOSTILE = {
+    **{
+        f"a long {what}": (400, 1, {"method": "POST", "path": f"/api/{path}", "body": body})
+        for what, (path, body) in LONG_TEXTS.items()
+    },
     "a large form": (413, 1, FIELDS | {"raw": b"%41&" * 500_000}),
     "a form with many fields": (400, 1, FIELDS | {"raw": b"&".join([b"a=1"] * 21)}),
     "a growing filter": (
@@ -123,6 +155,26 @@ HOSTILE = {
             "headers": JSON_GZIP,
         },
     ),
+    "names of Iceberg": (400, 1, {"method": "POST", "path": NAMESPACES, "raw": MANY_NAMES}),
+    "names of Nessie": (
+        400,
+        1,
+        {"method": "POST", "path": "/api/v2/trees/main/contents", "raw": MANY_NAMES},
+    ),
+    "a text of 64 MB": (
+        400,
+        1,
+        {
+            "method": "POST",
+            "path": "/api/v2/trees/main/contents",
+            "raw": b'["' + b"a" * 64_000_000 + b'"]',
+        },
+    ),
+    "many spaces": (
+        400,
+        1,
+        {"method": "POST", "path": "/api/v2/trees/main/contents", "raw": b" " * 64_000_000},
+    ),
     "deep JSON": (
         400,
         4,
@@ -163,6 +215,35 @@ def test_health_answers_while_a_hostile_request_is_answered(url, what):
     status, count, sends = HOSTILE[what]
     statuses, wait = worst_health(url, sends, count)
     assert statuses == {status}
+    assert wait < SOON
+
+
+def test_health_answers_while_the_first_request_to_iceberg_is_answered(tmp_path):
+    store = str(tmp_path / "catalog.sqlite")
+    create(store).close()
+    with started("--store", store) as (_, url):
+        client = Client(url)
+        client.get("/q/health/live")
+        client.close()
+        statuses, wait = worst_health(url, {"method": "GET", "path": "/iceberg/v1/config"}, 4)
+        assert statuses == {404}
+        assert wait < SOON
+
+
+def test_health_answers_while_many_operations_are_committed(tmp_path):
+    store = str(tmp_path / "catalog.sqlite")
+    create(store).close()
+    commit = {
+        "method": "POST",
+        "path": f"/api/v2/trees/main@{EMPTY}/history/commit",
+        "body": {
+            "commitMeta": {"message": "many"},
+            "operations": [put(f"t{number:06}") for number in range(90_000)],
+        },
+    }
+    with started("--store", store) as (_, found):
+        statuses, wait = worst_health(found, commit)
+    assert statuses == {200}
     assert wait < SOON
 
 
@@ -286,4 +367,36 @@ def test_slow_clients_delay_nobody(url):
             pool.submit(trickle, starts[number % len(starts)])
         _, wait = worst_health(url, {"method": "GET", "path": "/api/v2/config"}, 4)
         stop.set()
+    assert wait < SOON
+
+
+CHUNKED = (
+    b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: localhost\r\n"
+    b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+)
+BURSTS = {
+    "chunks": b"%b%b0\r\n\r\n" % (CHUNKED, b"1\r\n \r\n" * 40_000),
+    "requests": b"GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 3_000,
+    "headers": b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 60_000,
+}
+
+
+@pytest.mark.parametrize("what", BURSTS)
+def test_bytes_of_many_clients_are_parsed_in_turn(url, what):
+    parts = urlsplit(url)
+    connections = [
+        socket.create_connection((parts.hostname, parts.port), PATIENCE) for _ in range(30)
+    ]
+
+    def burst(connection):
+        # The server may refuse it before the end.
+        with suppress(ConnectionError):
+            connection.sendall(BURSTS[what])
+            connection.recv(1)
+
+    with ThreadPoolExecutor(len(connections)) as pool:
+        pending = [pool.submit(burst, connection) for connection in connections]
+        wait = worst_wait(url, pending)
+    for connection in connections:
+        connection.close()
     assert wait < SOON

@@ -447,6 +447,24 @@ def test_the_result_of_a_request_is_shown_only_to_writers_of_its_branch(server):
     assert server.admin.get("/api/v2/requests/nightly", **OURS).body["result"]
 
 
+def test_the_result_of_a_request_names_only_keys_that_its_reader_may_know(server):
+    mine = {**OURS, "nessie-request-id": "secret"}
+    operations = [put("public", "x"), put("hushed")]
+    body = {"commitMeta": {"message": "m"}, "operations": operations}
+    path = f"/api/v2/trees/main@{server.main}/history/commit"
+    made = server.admin.send("POST", path, body, headers=mine).body
+    result = server.admin.get("/api/v2/requests/secret", **OURS).body["result"]
+    assert result["addedContents"] == made["addedContents"][::-1]
+    server.rule(
+        *READ_PUBLIC,
+        "role == 'writer' && ref == 'main' && op != 'READ_CONTENT_KEY' && op != 'READ_ENTITY_VALUE'",
+        "role == 'writer' && ref == 'main' && path.startsWith('public')",
+    )
+    writer = server.as_("bob", "writer")
+    shown = writer.get("/api/v2/requests/secret", **OURS).body["result"]["addedContents"]
+    assert [one["key"]["elements"] for one in shown] == [["public", "x"]]
+
+
 # -- writing -------------------------------------------------------------------------------------
 WRITE = (
     "op in ['VIEW_REFERENCE', 'COMMIT_CHANGE_AGAINST_REFERENCE'] && ref == 'main' && role =="

@@ -2,7 +2,15 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.errors import CommitNotFound, InvalidInput, ReferenceNotFound
-from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
+from nessie_cli.model import (
+    MAX_STEPS,
+    NO_ANCESTOR,
+    CommitMeta,
+    ContentKey,
+    IcebergTable,
+    Put,
+    ReferenceType,
+)
 from nessie_cli.server.targets import Target, commit, parse_segment, parse_spec, read_at
 
 HASH = "ab" * 32
@@ -117,3 +125,17 @@ def test_an_empty_hash_is_refused():
     for text in ("", "xyz", "1234567", "@12345678"):
         with pytest.raises(InvalidInput):
             parse_spec(text, "hash")
+
+
+@pytest.mark.parametrize("steps", ["~1" * (MAX_STEPS + 1), "~1" * 1_000_000, "~" + "1" * 5000])
+def test_a_target_that_is_too_large_is_refused(steps):
+    for parse, text in ((parse_spec, HASH + steps), (parse_segment, f"main@{HASH}{steps}")):
+        with pytest.raises(InvalidInput, match="max allowed") as fault:
+            parse(text, "trunk")
+        assert len(fault.value.message) < 200
+
+
+def test_a_target_of_the_largest_size_is_parsed():
+    steps = "~1" * MAX_STEPS
+    assert parse_spec(HASH + steps, "hash").steps == steps
+    assert parse_segment(f"{'a' * 1024}@{HASH}{steps}", "trunk").steps == steps

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Barrier
 
 import pytest
 
@@ -147,6 +148,24 @@ def test_a_commit_through_a_network_that_swallows_everything_ends(
     assert store.request("r") is None
     assert write(opened, commit("main", "0", "1", "r")) == Done()
     opened.close()
+
+
+def test_a_silent_connection_takes_the_other_idle_ones_along(
+    impatient: PostgresStore, server: PostgresServer
+) -> None:
+    together = Barrier(3)
+
+    def read(_: int) -> list[str]:
+        with impatient._pool.connection():
+            together.wait(30)
+        return [one.name for one in impatient.references()]
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(read, range(3)))
+        assert len(backends(server, "impatient")) >= 3
+        with stopped(server, "impatient"):
+            # The repetition gets a new connection, not another one to the same stopped server.
+            assert [one.name for one in impatient.references()] == ["main", "warm"]
 
 
 def test_closing_ends_calls_that_wait_for_a_silent_server(

@@ -88,6 +88,36 @@ def test_the_message_for_a_malformed_name_has_the_rule(name):
     )
 
 
+LONG_NAME, LONG_HASH = "a-" * 1_000_000 + "a", HASH + "~1" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("decode", "body", "place"),
+    [
+        (decode_reference, {"type": "TAG", "name": LONG_NAME, "hash": HASH}, "name"),
+        (decode_reference, {"type": "TAG", "name": "t", "hash": LONG_HASH}, "hash"),
+        (decode_merge, MERGE | {"fromRefName": LONG_NAME}, "fromRefName"),
+        (decode_merge, MERGE | {"fromHash": LONG_HASH}, "fromHash"),
+        (decode_transplant, TRANSPLANT | {"fromRefName": LONG_NAME}, "fromRefName"),
+        (
+            decode_transplant,
+            TRANSPLANT | {"hashesToTransplant": [HASH, LONG_HASH]},
+            "hashesToTransplant[1]",
+        ),
+        (
+            decode_transplant,
+            TRANSPLANT | {"hashesToTransplant": [HASH + "~1" * 101]},
+            "hashesToTransplant[0]",
+        ),
+    ],
+)
+def test_names_and_hashes_that_are_too_large_are_refused(decode, body, place):
+    message = message_of(decode, body)
+    assert message.startswith(f"{place}: ")
+    assert "max allowed" in message
+    assert len(message) < 200
+
+
 @pytest.mark.parametrize(
     "hash_",
     [

@@ -269,6 +269,8 @@ def test_every_shape_of_an_answer_is_checked_against_output():
         # Pages of v1 and listings consist of records that are here; other modules store or report
         # the rest.
         "Listing", "Page", "ErrorAnswer", "ErrorLine", "BarePage", "CleanMergeDetail", "MergeOutcome", "MetadataFact",
+        # Only between our servers and clients.
+        "ConflictOfOurs", "KeyRename", "MergeOption",
         "NamespacesResponse", "ReferencesResponseV1", "LogResponseV1", "EntriesResponseV1", "DiffResponseV1", "ReferenceState",
         "ReferenceHistoryResponse", "CutoffPolicy", "GarbageCollectorConfig", "RepositoryConfigResponse", "UpdateRepositoryConfigResponse",
     }  # fmt: skip

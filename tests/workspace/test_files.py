@@ -127,6 +127,17 @@ def test_a_text_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> N
     [
         ("a = " + "[" * 5000 + "]" * 5000, "the TOML is nested too deeply"),
         ("a = " + "9" * 5000, "a number has too many digits"),
+        pytest.param("a" + ".a" * 400_000 + " = 1", "has too many dots in its keys", id="key"),
+        pytest.param(
+            "".join(f"k{n}{'.a' * 900} = 1\n" for n in range(500)),
+            "has too many dots in its keys",
+            id="keys",
+        ),
+        pytest.param(
+            f"[{'a.' * 2900}a]\n" + "".join(f"k{n} = 1\n" for n in range(90_000)),
+            "has too many dots in its keys",
+            id="table",
+        ),
     ],
 )
 def test_settings_that_python_does_not_read_are_named(

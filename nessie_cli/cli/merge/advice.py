@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.global_options import carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
+from nessie_cli.cli.merge.effects import effect_of, options_of
 from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.errors import ReferenceConflict, Resolution
-from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, Namespace
-from nessie_cli.render.text import visible
+from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
 
 BY_COMMIT = (ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE)
 """Conflicts of a merge that need a commit on the target first."""
+_OPTIONS = {MergeBehavior.FORCE: "--theirs", MergeBehavior.DROP: "--ours"}
+_ANEW = "begins again: with the decisions so far, neither side is possible"
 _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 
 
@@ -47,9 +49,9 @@ class MergeResolutions:
     def __init__(self, app: Invocation, branch: str, conflicts: Collection[Conflict]) -> None:
         self._app = app
         self._branch = branch
-        self._contested = {conflict.content_id for conflict in conflicts}
         words = [word for word in app.argv if word not in _NOT_REPEATED]
         self._again = list(_without_decisions(words, conflicts))
+        self._anew = list(_without_decisions(words))
 
     def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
@@ -73,45 +75,15 @@ class MergeResolutions:
             case ConflictType.NOT_A_NAMESPACE:
                 aside = self._free_key(key)
                 yield self._commit("rename", [str(key), str(aside)], f"make room for {key}")
-            case ConflictType.NAMESPACE_NOT_EMPTY:
-                yield Resolution(command_line(*self._again, "--ours", name))
             case _:
-                for option, effect in (
-                    ("--theirs", self._effect_of_theirs(conflict, key)),
-                    ("--ours", _effect_of_ours(conflict, key)),
-                ):
-                    yield Resolution(command_line(*self._again, option, name), effect)
-
-    def _effect_of_theirs(self, conflict: Conflict, key: ContentKey) -> str:
-        """Returns what happens on the branch if theirs is taken, beside taking its content."""
-        where = f"{visible(str(key))} on {visible(self._branch)}"
-        ours, theirs = conflict.actual, conflict.proposed
-        if theirs is None:
-            return f"deletes {where}" if ours else ""
-        if ours is not None and ours.id != theirs.id:
-            old = conflict.target_rename.old if conflict.target_rename else None
-            if old is None:
-                return f"deletes the present {where}"
-            effect = f"renames the present {where} back to {visible(str(old))}"
-            return "; ".join([effect, *self._displaced(old, ours)])
-        arrives_at = conflict.theirs_key or key
-        effects = []
-        if ours is not None and arrives_at != key:
-            effects.append(f"renames {where} to {visible(str(arrives_at))}")
-        return "; ".join([*effects, *self._displaced(arrives_at, theirs)])
-
-    def _displaced(self, key: ContentKey, content: Content) -> Iterator[str]:
-        """Yields what happens to the other content that has a key to which a content moves.
-
-        A content in conflict has its own decision, and two namespaces with one key are one.
-        """
-        present = self._app.repository().contents(self._branch, [key]).get(key)
-        if present is None or present.id in (content.id, *self._contested):
-            return
-        if isinstance(present, Namespace) and isinstance(content, Namespace):
-            return
-        where = f"{visible(str(key))} on {visible(self._branch)}"
-        yield f"deletes the present {where}, unless theirs has it under another key"
+                options = options_of(conflict)
+                if not options:
+                    yield Resolution(command_line(*self._anew), _ANEW)
+                for option in options:
+                    words = (*self._again, _OPTIONS[option.behavior], name)
+                    yield Resolution(
+                        command_line(*words), effect_of(option, conflict, self._branch)
+                    )
 
     def _free_key(self, key: ContentKey) -> ContentKey:
         """Returns a key beside another one that the branch does not have."""
@@ -131,20 +103,18 @@ class MergeResolutions:
         )
 
 
-def _effect_of_ours(conflict: Conflict, key: ContentKey) -> str:
-    """Returns which content of theirs is left out if ours is kept."""
-    ours, theirs = conflict.actual, conflict.proposed
-    if ours is None or theirs is None or ours.id == theirs.id:
-        return ""
-    if conflict.source_rename is not None:
-        return ""
-    return f"leaves out the {visible(str(key))} of theirs"
-
-
-def _without_decisions(words: Sequence[str], conflicts: Collection[Conflict]) -> Iterator[str]:
-    """Yields the words of a command line without the options that decide about conflicts."""
-    keys = {conflict.key for conflict in conflicts}
-    ids = {conflict.content_id for conflict in conflicts if conflict.content_id}
+def _without_decisions(
+    words: Sequence[str], conflicts: Collection[Conflict] | None = None
+) -> Iterator[str]:
+    """Yields the words of a command line without decisions about conflicts, or without any."""
+    keys: set[ContentKey | None] = set()
+    ids: set[str | None] = set()
+    for conflict in conflicts or ():
+        keys.add(conflict.key)
+        ids.add(conflict.content_id)
+        if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+            # Theirs deleted or renamed the namespace, and a decision can name it by these keys.
+            keys |= {conflict.base_key, conflict.theirs_key}
     rest = iter(words)
     for word in rest:
         option, is_joined, text = word.partition("=")
@@ -152,11 +122,14 @@ def _without_decisions(words: Sequence[str], conflicts: Collection[Conflict]) ->
             yield word
             continue
         given = [word] if is_joined else [word, next(rest)]
+        if conflicts is None:
+            continue
         value = text or given[-1]
         name = (
             ContentName(key_and_file(value)[0])
             if option == "--resolve"
             else ContentName.parse(value)
         )
-        if name.key not in keys and name.content_id not in ids:
+        is_decided = name.content_id in ids if name.content_id else name.key in keys
+        if not is_decided:
             yield from given

@@ -15,7 +15,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
 from nessie_cli.render.changes import Change
 from nessie_cli.render.diffs import print_diff
-from nessie_cli.render.merges import merge_headline, print_merge
+from nessie_cli.render.merges import merge_headline, print_merge, replaced_contents
 from nessie_cli.render.spans import Span
 from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL
 
@@ -73,6 +73,8 @@ def print_outcome(merge: Merge, output: Output) -> None:
             Span(output.err.hash(commit), "hash"),
             ": it changes nothing on this branch",
         )
+    for line in replaced_contents(outcome):
+        output.err.print_text(line)
     if merge.changes is None:
         print_merge(merge.outcome, output.out)
     else:

@@ -65,7 +65,7 @@ def ask_all(
             f"stdin is not a terminal, and these conflicts are not decided: {keys}; decide by"
             f" {sides.options}"
         )
-    resolver = _Resolver(app, conflict_report(error), sides)
+    resolver = _Resolver(app, conflict_report(error), sides, error.reference or "HEAD")
     decisions = [
         resolver.ask(conflict, f"{number} of {len(undecided)}: " if len(undecided) > 1 else "")
         for number, conflict in enumerate(undecided, 1)
@@ -81,13 +81,14 @@ def ask_all(
 class _Resolver:
     """Asks about one conflict after the other."""
 
-    def __init__(self, app: Invocation, report: ConflictReport, sides: Sides) -> None:
+    def __init__(self, app: Invocation, report: ConflictReport, sides: Sides, branch: str) -> None:
         self._app = app
         self._err = app.output.err
         # The answers resolve the conflict, so no command lines are shown.
         self._report = report._replace(resolutions=lambda _: (), resolver="")
         self._resolutions = report.resolutions
         self._sides = sides
+        self._branch = branch
 
     def ask(self, conflict: Conflict, place: str) -> Decision:
         """Shows a conflict and asks until it is decided. `place` is printed before the question.
@@ -102,7 +103,7 @@ class _Resolver:
         self._err.print_lines(conflict_lines(report, self._err))
         if by_commit:
             return Decision(Choice.SKIP)
-        sides = self._sides.of(conflict)
+        sides = self._sides.of(conflict, self._branch)
         if sides is not self._sides:
             self._explain(list(sides.explained())[:2])
         while True:

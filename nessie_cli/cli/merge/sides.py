@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from nessie_cli.model import Conflict, ConflictType
+from nessie_cli.cli.merge.effects import effect_of, options_of
+from nessie_cli.model import Conflict, ConflictType, MergeBehavior
 
 
 class Sides(NamedTuple):
@@ -53,10 +54,10 @@ class Sides(NamedTuple):
         found = (answer for name, answer in answers.items() if word and name.startswith(word))
         return next(found, "")
 
-    def of(self, conflict: Conflict) -> Sides:
-        """Returns these sides with the effects of the answers about one conflict of a batch."""
+    def of(self, conflict: Conflict, branch: str) -> Sides:
+        """Returns these sides with the effects of the answers about one conflict."""
         if self.ours != OF_BATCH.ours:
-            return self
+            return self._with_effects(conflict, branch)
         key, below = conflict.key, "the changes below it"
         match conflict.type:
             case ConflictType.NAMESPACE_ABSENT:
@@ -68,6 +69,22 @@ class Sides(NamedTuple):
             case _:
                 return self
         return self._replace(meaning_of_ours=drop, meaning_of_theirs=keep)
+
+    def _with_effects(self, conflict: Conflict, branch: str) -> Sides:
+        """Returns these sides with what the answers do to other contents of a merge."""
+        effects = {o.behavior: effect_of(o, conflict, branch) for o in options_of(conflict)}
+        if not any(effects.values()):
+            return self
+
+        def meaning(plain: str, behavior: MergeBehavior) -> str:
+            if behavior not in effects:
+                return f"{plain}; contradicts an earlier answer"
+            return "; ".join(filter(None, [plain, effects[behavior]]))
+
+        return self._replace(
+            meaning_of_ours=meaning(self.meaning_of_ours, MergeBehavior.DROP),
+            meaning_of_theirs=meaning(self.meaning_of_theirs, MergeBehavior.FORCE),
+        )
 
 
 def _key(name: str) -> str:

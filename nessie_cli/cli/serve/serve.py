@@ -33,7 +33,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     Serves versions 2 and 1 of Nessie's API until the process is stopped. The store must exist.
     `--store memory:` is a new, empty store, which is lost when the server stops. Before it stops,
-    the server finishes the requests that it has accepted, for at most 30 seconds.
+    the server finishes the requests that it has accepted, for at most 20 seconds.
 
     Environment variables such as NESSIE_SERVE_TOKENS are the defaults of many of these options;
     nessie(1) lists them.

@@ -63,7 +63,7 @@ class Restorer:
 
     def _read_moves(self) -> None:
         """Adds the other keys that differ: those that contents were renamed from or to."""
-        for entry in self._repository.diff(self._at, self._head):
+        for entry in self._repository.diff(self._at, self._head, whole=True):
             if entry.before is not None:
                 self.then[entry.key] = entry.before
             if entry.after is not None:

@@ -74,21 +74,29 @@ def _check_type(name: str, source: Field, where: str) -> None:
 # -- partition specs ------------------------------------------------------------------------------
 
 
-def spec(given: Document, known: Iterable[Document], last_id: int) -> Document:
+FieldIds = dict[tuple[int, str], int]
+"""The ids of partition fields, by their source and transform."""
+
+
+def field_ids(specs: Iterable[Document]) -> FieldIds:
+    """Returns the ids of the fields of specs."""
+    return {
+        (one["source-id"], transform(one["transform"], "partition spec")): one["field-id"]
+        for spec_ in specs
+        for one in spec_["fields"]
+        if "field-id" in one
+    }
+
+
+def spec(given: Document, earlier: FieldIds, last_id: int) -> Document:
     """Returns a copy of a new partition spec in which every field has an id.
 
-    If the fields have no ids, each gets the id of the same field in a `known` spec, otherwise the
-    next free one.
+    If the fields have no ids, each gets the id of the same field in an `earlier` spec, otherwise
+    the next free one.
     """
     where = "partition spec"
     if len({one.get("field-id") is None for one in values.objects(given, "fields", where)}) > 1:
         raise InvalidInput(f"{where}: some fields have a field-id and some have none")
-    earlier = {
-        (one["source-id"], transform(one["transform"], where)): one["field-id"]
-        for other in known
-        for one in other["fields"]
-        if "field-id" in one
-    }
     made: list[Document] = []
     for one in values.objects(given, "fields", where):
         name = values.text(one, "name", where)
@@ -133,7 +141,7 @@ def check_spec(spec_: Document, fields: Mapping[int, Field], version: int) -> No
         if source is None:
             raise InvalidInput(f"{where}: the schema has no field {one['source-id']}")
         _check_transform(by, source, where)
-        if any(schemas.type_name(fields[parent].type) != "struct" for parent in source.parents):
+        if not source.in_structs:
             raise InvalidInput(f"{where}: the source {source.name} lies in a list or map")
 
 
@@ -173,12 +181,8 @@ def _check_distinct(names: Sequence[str]) -> None:
             raise InvalidInput(f"partition spec: {why}")
 
 
-def same_spec(one: Document, other: Document) -> bool:
-    """Whether two specs have the same fields. Their ids are ignored."""
-    return _parts(one) == _parts(other)
-
-
-def _parts(spec_: Document) -> list[Any]:
+def spec_form(spec_: Document) -> list[Any]:
+    """Returns the fields of a spec without ids, for comparisons."""
     return [
         (one["source-id"], transform(one["transform"], "partition spec"), one["name"])
         for one in spec_["fields"]
@@ -225,12 +229,8 @@ def check_order(order_: Document, fields: Mapping[int, Field]) -> None:
         _check_transform(transform(one["transform"], "sort order"), source, "sort order")
 
 
-def same_order(one: Document, other: Document) -> bool:
-    """Whether two orders have the same fields. Their ids are ignored."""
-    return _sorted_by(one) == _sorted_by(other)
-
-
-def _sorted_by(order_: Document) -> list[Any]:
+def order_form(order_: Document) -> list[Any]:
+    """Returns the fields of an order, for comparisons."""
     return [
         (
             transform(one["transform"], "sort order"),

@@ -29,9 +29,16 @@ def check(
     `metadata` is None if there is no table. Raises `RequirementFailed` for the first requirement
     that does not hold, and `InvalidInput` for an unknown one.
     """
-    known = _OF_VIEW if of_view else _OF_TABLE
     if metadata is not None and not of_view:
         metadata = normalized(metadata)
+    check_normalized(requirements, metadata, of_view=of_view)
+
+
+def check_normalized(
+    requirements: Sequence[Document], metadata: Document | None, *, of_view: bool = False
+) -> None:
+    """Checks requirements like `check`, on metadata with the members of all versions."""
+    known = _OF_VIEW if of_view else _OF_TABLE
     for one in requirements:
         kind = values.text(one, "type", "requirement")
         holds = known.get(kind)

@@ -24,6 +24,8 @@ _FIXED = re.compile(r"fixed\[\s*([0-9]{1,10})\s*\]")
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,10})\s*,\s*([0-9]{1,10})\s*\)")
 _EDGES = frozenset({"spherical", "vincenty", "thomas", "andoyer", "karney"})
 """The algorithms of the type geography."""
+MOST_NAMES = 1 << 24
+"""The most characters of all full names together: a full name repeats those of outer fields."""
 _MOST_DIGITS = 38
 _MOST_SHOWN = 80
 _SINCE_VERSION_3 = frozenset(
@@ -35,16 +37,23 @@ _VERSION_3 = 3
 class Field(NamedTuple):
     """A field anywhere in a schema, also the element of a list or the key or value of a map.
 
-    `name` is the full name, such as `orders.element.price`. `parents` are the ids of the fields
-    around it, the outermost first.
+    `name` is the full name, such as `orders.element.price`.
     """
 
     id: int
     name: str
     type: Any
     required: bool
-    parents: tuple[int, ...]
     document: Mapping[str, Any]
+    in_structs: bool = True
+    """Whether all fields around it are structs."""
+    in_required_structs: bool = True
+    """Whether they are also required."""
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether its type is a struct."""
+        return isinstance(self.type, dict) and self.type.get("type") == "struct"
 
 
 def type_name(type_: Any) -> str:
@@ -62,7 +71,13 @@ def is_primitive(type_: Any) -> bool:
 def fields(schema: Document) -> dict[int, Field]:
     """Returns all fields of a schema by id. Raises `InvalidInput` if the schema is invalid."""
     found: dict[int, Field] = {}
-    for field in _walk(schema, "", (), "schema"):
+    length = 0
+    for field in _walk(schema, "", None, "schema"):
+        length += len(field.name)
+        if length > MOST_NAMES:
+            raise InvalidInput(
+                f"schema: the full names of its fields have more than {MOST_NAMES} characters"
+            )
         if field.id in found:
             other = found[field.id].name
             raise InvalidInput(
@@ -77,16 +92,20 @@ def fields(schema: Document) -> dict[int, Field]:
     return found
 
 
-def _walk(type_: Any, prefix: str, parents: tuple[int, ...], where: str) -> Iterator[Field]:
+def _walk(type_: Any, prefix: str, around: Field | None, where: str) -> Iterator[Field]:
     if not isinstance(type_, dict):
         return
+    in_structs = around is None or (around.in_structs and around.is_struct)
+    in_required = around is None or (in_structs and around.in_required_structs and around.required)
     kind = values.text(type_, "type", where)
     if kind == "struct":
         for one in values.objects(type_, "fields", where):
             name = prefix + values.text(one, "name", f"{where}: field")
             id_ = values.integer(one, "id", f"{where}: field {name}")
             required = values.boolean(one, "required", f"{where}: field {name}")
-            yield from _with_parts(Field(id_, name, one.get("type"), required, parents, one))
+            yield from _with_parts(
+                Field(id_, name, one.get("type"), required, one, in_structs, in_required)
+            )
         return
     parts = {"list": ("element",), "map": ("key", "value")}.get(kind)
     if parts is None:
@@ -94,7 +113,9 @@ def _walk(type_: Any, prefix: str, parents: tuple[int, ...], where: str) -> Iter
     for part in parts:
         id_ = values.integer(type_, f"{part}-id", where)
         required = part == "key" or values.boolean(type_, f"{part}-required", where)
-        yield from _with_parts(Field(id_, prefix + part, type_.get(part), required, parents, type_))
+        yield from _with_parts(
+            Field(id_, prefix + part, type_.get(part), required, type_, in_structs, in_required)
+        )
 
 
 def _with_parts(field: Field) -> Iterator[Field]:
@@ -102,7 +123,7 @@ def _with_parts(field: Field) -> Iterator[Field]:
     if not isinstance(field.type, dict):
         canonical_type(field.type, where)
     yield field
-    yield from _walk(field.type, f"{field.name}.", (*field.parents, field.id), where)
+    yield from _walk(field.type, f"{field.name}.", field, where)
 
 
 def canonical_type(type_: Any, where: str) -> str:
@@ -162,13 +183,8 @@ def with_ids(schemas: Sequence[Document]) -> list[Document]:
     return [one if one.get("schema-id") is not None else {**one, "schema-id": 0} for one in schemas]
 
 
-def highest_id(schema: Document) -> int:
-    """Returns the highest field id, 0 if there are no fields."""
-    return max(fields(schema), default=0)
-
-
-def check(schema: Document, version: int) -> None:
-    """Raises `InvalidInput` if the schema is invalid for a format version."""
+def check(schema: Document, version: int) -> dict[int, Field]:
+    """Returns all fields of a schema. Raises `InvalidInput` if it is invalid for a version."""
     found = fields(schema)
     for field in found.values():
         if version < _VERSION_3 and type_name(field.type) in _SINCE_VERSION_3:
@@ -187,19 +203,19 @@ def check(schema: Document, version: int) -> None:
         identifier = found.get(id_)
         if identifier is None:
             raise InvalidInput(f"schema: identifier field {id_} is not in the schema")
-        _check_identifier(identifier, found)
+        _check_identifier(identifier)
+    return found
 
 
-def _check_identifier(field: Field, found: Mapping[int, Field]) -> None:
+def _check_identifier(field: Field) -> None:
     if not is_primitive(field.type) or not field.required:
         raise InvalidInput(f"schema: identifier field {field.name} must be primitive and required")
     if type_name(field.type) in ("float", "double"):
         raise InvalidInput(f"schema: identifier field {field.name} must not be {field.type}")
-    for parent in field.parents:
-        if type_name(found[parent].type) != "struct" or not found[parent].required:
-            raise InvalidInput(
-                f"schema: identifier field {field.name} must lie in required structs only"
-            )
+    if not field.in_required_structs:
+        raise InvalidInput(
+            f"schema: identifier field {field.name} must lie in required structs only"
+        )
 
 
 def identifiers(schema: Document) -> set[int]:
@@ -208,9 +224,9 @@ def identifiers(schema: Document) -> set[int]:
     return set(values.integers(schema, "identifier-field-ids", "schema")) if given else set()
 
 
-def same(one: Document, other: Document) -> bool:
-    """Whether two schemas have the same fields and identifier fields. The schema id is ignored."""
-    return _comparable(one) == _comparable(other) and identifiers(one) == identifiers(other)
+def form(schema: Document) -> Any:
+    """Returns the fields and identifier fields, without the schema id, for comparisons."""
+    return _comparable(schema), sorted(identifiers(schema))
 
 
 def _comparable(type_: Any) -> Any:

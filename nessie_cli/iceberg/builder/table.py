@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.builder import partitions, schemas, values
+from nessie_cli.iceberg.builder import partitions, requirements, schemas, values
+from nessie_cli.iceberg.builder.definitions import Definitions
 from nessie_cli.iceberg.builder.document import (
     MAIN,
     NO_SNAPSHOT,
@@ -38,6 +40,7 @@ _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 _MOST_METADATA_FILES = "write.metadata.previous-versions-max"
 _MOST_DIGITS = 9
 _MOST_METADATA_FILES_DEFAULT = 100
+_STATISTICS = ("statistics", "partition-statistics")
 CLOCK_SKEW = 60_000
 """How many milliseconds a snapshot may be older than the one before it."""
 
@@ -102,26 +105,53 @@ def updated(
     `base`, which is added to the metadata log. Raises `InvalidInput` for invalid updates, and
     `RequirementFailed` for a snapshot that is based on stale metadata.
     """
+    builder = builder_for(base, updates, now)
+    for one in updates:
+        builder.apply(one)
+    return builder.build(previous_location)
+
+
+def builder_for(base: Document | None, updates: Iterable[Document], now: int) -> TableBuilder:
+    """Returns a builder for these updates, which are not applied yet."""
     version = DEFAULT_VERSION
     if base is None:
         # A new table begins with the version that its updates ask for.
         upgrades = (one for one in updates if one.get("action") == "upgrade-format-version")
         if first := next(upgrades, None):
             version = values.integer(first, "format-version", "upgrade-format-version")
-    builder = TableBuilder(base, now, version=version)
-    for one in updates:
-        builder.apply(one)
-    return builder.build(previous_location)
+    return TableBuilder(base, now, version=version)
+
+
+class Columns(NamedTuple):
+    """The fields of a schema by id, and their ids by name."""
+
+    fields: dict[int, schemas.Field]
+    ids_by_name: dict[str, int]
 
 
 class TableBuilder:
-    """Applies updates to metadata. `now` is in milliseconds since 1970."""
+    """Applies updates to metadata. `now` is in milliseconds since 1970.
+
+    An update costs time for itself only, because one commit may have many of them.
+    """
 
     def __init__(self, base: Document | None, now: int, *, version: int = DEFAULT_VERSION) -> None:
         self._base = base
         self._now = now
-        self._made = normalized(base) if base is not None else empty(supported(version))
+        self._made = made = normalized(base) if base is not None else empty(supported(version))
+        self._exists = base is not None
         self._changed = base is None
+        self._schemas = Definitions(made["schemas"], "schema-id", schemas.form)
+        self._specs = Definitions(made["partition-specs"], "spec-id", partitions.spec_form)
+        self._orders = Definitions(made["sort-orders"], "order-id", partitions.order_form)
+        self._partition_fields = partitions.field_ids(self._specs)
+        self._columns: dict[int, Columns] = {}
+        self._snapshots = by_id(made["snapshots"], "snapshot-id")
+        self._statistics = {name: _by_snapshot(made[name]) for name in _STATISTICS}
+        self._keys = by_id(made.get("encryption-keys") or [], "key-id")
+        self._refs_of: dict[int, set[str]] = {}
+        for name, ref in made["refs"].items():
+            self._refs_of.setdefault(ref["snapshot-id"], set()).add(name)
         self._last_added: dict[str, int | None] = {"schema": None, "spec": None, "order": None}
         self._added: dict[str, set[int]] = {"schema": set(), "spec": set(), "order": set()}
         self._added_snapshots: set[int] = set()
@@ -132,6 +162,10 @@ class TableBuilder:
     def _version(self) -> int:
         return int(self._made["format-version"])
 
+    def require(self, given: Sequence[Document]) -> None:
+        """Checks requirements on the updates so far. Raises `RequirementFailed`."""
+        requirements.check_normalized(given, self._made if self._exists else None)
+
     def apply(self, update: Document) -> None:
         """Applies one update. Raises `InvalidInput` or `RequirementFailed`."""
         action = values.text(update, "action", "update")
@@ -139,12 +173,22 @@ class TableBuilder:
         if apply is None:
             raise InvalidInput(f"update: there is no update {action!r} of a table")
         apply(self, update)
+        self._exists = True
 
     def build(self, previous_location: str | None = None) -> Document:
         """Returns the new metadata, or the base if nothing has changed."""
         made = self._made
         if not self._changed and self._base is not None:
             return self._base
+        made |= {
+            "schemas": [*self._schemas],
+            "partition-specs": [*self._specs],
+            "sort-orders": [*self._orders],
+            "snapshots": [*self._snapshots.values()],
+            **{name: list(chain(*by.values())) for name, by in self._statistics.items()},
+        }
+        if self._keys or "encryption-keys" in made:
+            made["encryption-keys"] = [*self._keys.values()]
         self._check()
         self._trim_snapshot_log()
         if self._base is not None and previous_location is not None:
@@ -165,27 +209,27 @@ class TableBuilder:
         for member in ("table-uuid", "location"):
             if made.get(member) is None and not (member == "table-uuid" and self._version == 1):
                 raise InvalidInput(f"table metadata: {member} is missing")
-        schema = self._current_schema()
-        specs, orders = (
-            by_id(made["partition-specs"], "spec-id"),
-            by_id(made["sort-orders"], "order-id"),
-        )
-        if made["default-spec-id"] not in specs or made["default-sort-order-id"] not in orders:
+        columns = self._current_columns()
+        default = self._specs.get(made["default-spec-id"])
+        order = self._orders.get(made["default-sort-order-id"])
+        if default is None or order is None:
             raise InvalidInput(
                 "table metadata: the default partition spec or sort order is missing"
             )
-        fields = schemas.fields(schema)
-        partitions.check_spec(specs[made["default-spec-id"]], fields, version=0)
-        partitions.check_order(orders[made["default-sort-order-id"]], fields)
-        ids_by_name = schemas.ids_by_name(fields)
-        for spec in made["partition-specs"]:
-            partitions.check_names(spec, fields, ids_by_name)
+        partitions.check_spec(default, columns.fields, version=0)
+        partitions.check_order(order, columns.fields)
+        for spec in self._specs:
+            partitions.check_names(spec, columns.fields, columns.ids_by_name)
 
-    def _current_schema(self) -> Document:
-        found = by_id(self._made["schemas"], "schema-id").get(self._made["current-schema-id"])
-        if found is None:
+    def _current_columns(self) -> Columns:
+        schema = self._schemas.get(self._made["current-schema-id"])
+        if schema is None:
             raise InvalidInput("table metadata: there is no current schema")
-        return found
+        id_ = schema["schema-id"]
+        if id_ not in self._columns:
+            fields = schemas.fields(schema)
+            self._columns[id_] = Columns(fields, schemas.ids_by_name(fields))
+        return self._columns[id_]
 
     def _trim_snapshot_log(self) -> None:
         """Drops entries of removed snapshots and of those that were current between updates."""
@@ -196,15 +240,14 @@ class TableBuilder:
         }
         if not between and not self._removed_snapshots:
             return
-        known = by_id(made["snapshots"], "snapshot-id")
         log: list[Document] = []
         for entry in made["snapshot-log"]:
-            if entry["snapshot-id"] not in known:
+            if entry["snapshot-id"] not in self._snapshots:
                 # History before a gap would make time travel read a wrong snapshot.
                 log = [] if self._removed_snapshots else log
             elif entry["snapshot-id"] not in between:
                 log.append(entry)
-        if current in known and (not log or log[-1]["snapshot-id"] != current):
+        if current in self._snapshots and (not log or log[-1]["snapshot-id"] != current):
             raise InvalidInput("snapshot log: the latest entry is not the current snapshot")
         made["snapshot-log"] = log
 
@@ -246,30 +289,29 @@ class TableBuilder:
 
     def _add_schema(self, update: Document) -> None:
         schema = schemas.canonical(values.object_(update, "schema", "add-schema"))
-        schemas.check(schema, self._version)
+        fields = schemas.check(schema, self._version)
         made = self._made
-        known = by_id(made["schemas"], "schema-id")
-        id_ = _same_or_next(
-            made["schemas"], "schema-id", schema, schemas.same, made["current-schema-id"]
-        )
-        last_column = max(made["last-column-id"], schemas.highest_id(schema))
-        if id_ in known and last_column == made["last-column-id"]:
+        id_ = self._schemas.id_of(schema, made["current-schema-id"])
+        last_column = max(made["last-column-id"], max(fields, default=0))
+        if id_ in self._schemas and last_column == made["last-column-id"]:
             self._last_added["schema"] = id_ if id_ in self._added["schema"] else None
             return
         made["last-column-id"] = last_column
-        if id_ not in known:
-            made["schemas"].append({**schema, "schema-id": id_})
+        if id_ not in self._schemas:
+            self._schemas.add({**schema, "schema-id": id_})
         self._note_added("schema", id_)
         self._changed = True
 
     def _set_current_schema(self, update: Document) -> None:
         id_ = self._id(update, "schema-id", "schema")
-        if id_ not in by_id(self._made["schemas"], "schema-id"):
+        if id_ not in self._schemas:
             raise InvalidInput(f"set-current-schema: there is no schema {id_}")
         self._set("current-schema-id", id_)
 
     def _remove_schemas(self, update: Document) -> None:
-        self._removeby_id(update, "schema-ids", "schemas", "schema-id", "current-schema-id")
+        gone = self._remove(self._schemas, update, "schema-ids", "current-schema-id")
+        for id_ in gone:
+            self._columns.pop(id_, None)
 
     def _id(self, update: Document, member: str, what: str) -> int:
         """Returns the id in an update. -1 stands for the last one that was added."""
@@ -285,63 +327,67 @@ class TableBuilder:
         self._added[what].add(id_)
         self._last_added[what] = id_
 
-    def _removeby_id(self, update: Document, ids: str, member: str, id_: str, current: str) -> None:
+    def _remove(
+        self, definitions: Definitions, update: Document, ids: str, current: str
+    ) -> set[int]:
+        """Removes definitions, and returns the ids that the update lists."""
         gone = set(values.integers(update, ids, str(update["action"])))
         if self._made[current] in gone:
             raise InvalidInput(
                 f"{update['action']}: {self._made[current]} is the {current.removesuffix('-id')}"
             )
-        self._made[member] = [one for one in self._made[member] if one[id_] not in gone]
+        definitions.remove(gone)
         self._changed |= bool(gone)
+        return gone
 
     # -- partition specs and sort orders ----------------------------------------------------------
 
     def _add_spec(self, update: Document) -> None:
         made = self._made
         given = values.object_(update, "spec", "add-spec")
-        spec = partitions.spec(given, made["partition-specs"], made["last-partition-id"])
-        id_ = _same_or_next(made["partition-specs"], "spec-id", spec, partitions.same_spec, 0)
-        if id_ in by_id(made["partition-specs"], "spec-id"):
+        spec = partitions.spec(given, self._partition_fields, made["last-partition-id"])
+        id_ = self._specs.id_of(spec, 0)
+        if id_ in self._specs:
             self._last_added["spec"] = (
                 id_ if self._last_added["spec"] in self._added["spec"] else None
             )
             return
-        fields = schemas.fields(self._current_schema())
-        partitions.check_names(spec, fields, schemas.ids_by_name(fields))
-        partitions.check_spec(spec, fields, self._version)
+        columns = self._current_columns()
+        partitions.check_names(spec, columns.fields, columns.ids_by_name)
+        partitions.check_spec(spec, columns.fields, self._version)
         made["last-partition-id"] = max(made["last-partition-id"], partitions.last_field_id(spec))
-        made["partition-specs"].append({**spec, "spec-id": id_})
+        self._specs.add({**spec, "spec-id": id_})
+        self._partition_fields |= partitions.field_ids([spec])
         self._note_added("spec", id_)
         self._changed = True
 
     def _set_default_spec(self, update: Document) -> None:
         id_ = self._id(update, "spec-id", "spec")
-        if id_ not in by_id(self._made["partition-specs"], "spec-id"):
+        if id_ not in self._specs:
             raise InvalidInput(f"set-default-spec: there is no partition spec {id_}")
         self._set("default-spec-id", id_)
 
     def _remove_specs(self, update: Document) -> None:
-        self._removeby_id(update, "spec-ids", "partition-specs", "spec-id", "default-spec-id")
+        self._remove(self._specs, update, "spec-ids", "default-spec-id")
 
     def _add_order(self, update: Document) -> None:
-        made = self._made
         order = partitions.order(values.object_(update, "sort-order", "add-sort-order"))
         id_ = partitions.UNSORTED_ORDER_ID
         if order["fields"]:
-            id_ = _same_or_next(made["sort-orders"], "order-id", order, partitions.same_order, 1)
-        if id_ in by_id(made["sort-orders"], "order-id"):
+            id_ = self._orders.id_of(order, 1)
+        if id_ in self._orders:
             self._last_added["order"] = (
                 id_ if self._last_added["order"] in self._added["order"] else None
             )
             return
-        partitions.check_order(order, schemas.fields(self._current_schema()))
-        made["sort-orders"].append({**order, "order-id": id_})
+        partitions.check_order(order, self._current_columns().fields)
+        self._orders.add({**order, "order-id": id_})
         self._note_added("order", id_)
         self._changed = True
 
     def _set_default_order(self, update: Document) -> None:
         id_ = self._id(update, "sort-order-id", "order")
-        if id_ not in by_id(self._made["sort-orders"], "order-id"):
+        if id_ not in self._orders:
             raise InvalidInput(f"set-default-sort-order: there is no sort order {id_}")
         self._set("default-sort-order-id", id_)
 
@@ -354,11 +400,11 @@ class TableBuilder:
         values.long(snapshot, "timestamp-ms", where)
         if "manifest-list" in snapshot or "manifests" not in snapshot:
             values.text(snapshot, "manifest-list", where)
-        if not (made["schemas"] and made["partition-specs"] and made["sort-orders"]):
+        if not (self._schemas and self._specs and self._orders):
             raise InvalidInput(
                 f"{where}: a schema, a partition spec and a sort order have to come before"
             )
-        if id_ in by_id(made["snapshots"], "snapshot-id"):
+        if id_ in self._snapshots:
             raise InvalidInput(f"{where}: snapshot {id_} already exists")
         sequence = self._sequence_number(snapshot)
         if self._version >= ROW_LINEAGE:
@@ -370,9 +416,9 @@ class TableBuilder:
                 )
             made["next-row-id"] += values.long(snapshot, "added-rows", where)
         made["last-sequence-number"] = sequence
-        made["snapshots"].append(
-            {name: value for name, value in snapshot.items() if name != "sequence-number" or value}
-        )
+        self._snapshots[id_] = {
+            name: value for name, value in snapshot.items() if name != "sequence-number" or value
+        }
         self._added_snapshots.add(id_)
         self._changed = True
 
@@ -398,7 +444,7 @@ class TableBuilder:
         if made["refs"].get(name) == ref:
             return
         id_ = ref["snapshot-id"]
-        snapshot = by_id(made["snapshots"], "snapshot-id").get(id_)
+        snapshot = self._snapshots.get(id_)
         if snapshot is None:
             raise InvalidInput(f"{where}: {name}: there is no snapshot {id_}")
         if name == MAIN:
@@ -408,7 +454,10 @@ class TableBuilder:
             added = id_ in self._added_snapshots
             self._log_snapshot(snapshot["timestamp-ms"] if added else self._now, id_)
             self._moves_of_main.append(id_)
+        if earlier := made["refs"].get(name):
+            self._refs_of[earlier["snapshot-id"]].discard(name)
         made["refs"][name] = ref
+        self._refs_of.setdefault(id_, set()).add(name)
         self._changed = True
 
     def _log_snapshot(self, time: int, id_: int) -> None:
@@ -427,21 +476,20 @@ class TableBuilder:
     def _drop_ref(self, name: str) -> None:
         if name == MAIN:
             self._made["current-snapshot-id"] = NO_SNAPSHOT
-        if self._made["refs"].pop(name, None) is not None:
+        if (ref := self._made["refs"].pop(name, None)) is not None:
+            self._refs_of[ref["snapshot-id"]].discard(name)
             self._changed = True
 
     def _remove_snapshots(self, update: Document) -> None:
-        made = self._made
-        gone = set(values.integers(update, "snapshot-ids", "remove-snapshots", values.INT64))
-        kept = [one for one in made["snapshots"] if one["snapshot-id"] not in gone]
-        if len(kept) == len(made["snapshots"]):
-            return
-        made["snapshots"] = kept
-        for member in ("statistics", "partition-statistics"):
-            made[member] = [one for one in made[member] if one["snapshot-id"] not in gone]
-        for name in [name for name, ref in made["refs"].items() if ref["snapshot-id"] in gone]:
-            self._drop_ref(name)
-        self._removed_snapshots = self._changed = True
+        given = values.integers(update, "snapshot-ids", "remove-snapshots", values.INT64)
+        for id_ in given:
+            if self._snapshots.pop(id_, None) is None:
+                continue
+            for by_snapshot in self._statistics.values():
+                by_snapshot.pop(id_, None)
+            for name in sorted(self._refs_of.get(id_, ())):
+                self._drop_ref(name)
+            self._removed_snapshots = self._changed = True
 
     # -- statistics and encryption keys -----------------------------------------------------------
 
@@ -459,8 +507,9 @@ class TableBuilder:
     def _put_statistics(self, member: str, given: Document) -> None:
         id_ = values.long(given, "snapshot-id", f"set-{member}")
         values.long(given, "file-size-in-bytes", f"set-{member}")
-        others = [one for one in self._made[member] if one["snapshot-id"] != id_]
-        self._made[member] = [*others, given]
+        by_snapshot = self._statistics[member]
+        by_snapshot.pop(id_, None)
+        by_snapshot[id_] = [given]
         self._changed = True
 
     def _remove_statistics(self, update: Document) -> None:
@@ -471,26 +520,19 @@ class TableBuilder:
 
     def _drop_statistics(self, member: str, update: Document) -> None:
         id_ = values.long(update, "snapshot-id", f"remove-{member}")
-        kept = [one for one in self._made[member] if one["snapshot-id"] != id_]
-        self._changed |= len(kept) != len(self._made[member])
-        self._made[member] = kept
+        self._changed |= self._statistics[member].pop(id_, None) is not None
 
     def _add_encryption_key(self, update: Document) -> None:
         key = values.object_(update, "encryption-key", "add-encryption-key")
         id_ = values.text(key, "key-id", "add-encryption-key")
         values.text(key, "encrypted-key-metadata", "add-encryption-key")
-        keys = self._made.setdefault("encryption-keys", [])
-        if id_ not in by_id(keys, "key-id"):
-            keys.append(key)
+        if id_ not in self._keys:
+            self._keys[id_] = key
             self._changed = True
 
     def _remove_encryption_key(self, update: Document) -> None:
         id_ = values.text(update, "key-id", "remove-encryption-key")
-        keys = self._made.get("encryption-keys") or []
-        kept = [one for one in keys if one["key-id"] != id_]
-        if len(kept) != len(keys):
-            self._made["encryption-keys"] = kept
-            self._changed = True
+        self._changed |= self._keys.pop(id_, None) is not None
 
     _UPDATES: ClassVar[Mapping[str, Callable[[TableBuilder, Document], None]]] = {
         "assign-uuid": _assign_uuid,
@@ -540,20 +582,11 @@ def _ref(update: Document) -> Document:
     return ref
 
 
-def _same_or_next(
-    known: Iterable[Document],
-    id_: str,
-    wanted: Document,
-    same: Callable[[Document, Document], bool],
-    first: int,
-) -> int:
-    """Returns the id of an equal document, otherwise the one above the highest id."""
-    free = first
-    for one in known:
-        if same(one, wanted):
-            return int(one[id_])
-        free = max(free, one[id_] + 1)
-    return free
+def _by_snapshot(statistics: Iterable[Document]) -> dict[int, list[Document]]:
+    found: dict[int, list[Document]] = {}
+    for one in statistics:
+        found.setdefault(one["snapshot-id"], []).append(one)
+    return found
 
 
 def _most_files(properties: Mapping[str, str]) -> int:

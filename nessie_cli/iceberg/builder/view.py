@@ -9,10 +9,11 @@ import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import schemas, values
+from nessie_cli.iceberg.builder.definitions import Definitions
 from nessie_cli.iceberg.builder.document import NEWEST_VERSION
 from nessie_cli.iceberg.builder.values import Document
 
@@ -66,7 +67,9 @@ class ViewBuilder:
         self._made["properties"] = self._made.get("properties") or {}
         for member in ("schemas", "versions", "version-log"):
             self._made.setdefault(member, [])
-        self._made["schemas"] = schemas.with_ids(self._made["schemas"])
+        listed = schemas.with_ids(self._made["schemas"])
+        self._schemas = Definitions(listed, "schema-id", schemas.form)
+        self._versions = Definitions(self._made["versions"], "version-id", _behaviour)
         self._last_schema: int | None = None
         self._last_version: int | None = None
         self._added: set[int] = set()
@@ -86,6 +89,7 @@ class ViewBuilder:
         made = self._made
         if self._base is not None and not self._changed:
             return self._base
+        made |= {"schemas": [*self._schemas], "versions": [*self._versions]}
         for member in ("view-uuid", "location", "current-version-id"):
             if made.get(member) is None:
                 raise InvalidInput(f"view metadata: {member} is missing")
@@ -118,8 +122,10 @@ class ViewBuilder:
         made["versions"] = [one for one in made["versions"] if one["version-id"] in kept]
         log: list[Document] = []
         for entry in made["version-log"]:
-            # A history with a gap would be wrong, so it begins after the last gap.
-            log = [*log, entry] if entry["version-id"] in kept else []
+            log.append(entry)
+            if entry["version-id"] not in kept:
+                # A history with a gap would be wrong, so it begins after the last gap.
+                log.clear()
         made["version-log"] = log
 
     def _assign_uuid(self, update: Document) -> None:
@@ -157,20 +163,15 @@ class ViewBuilder:
     def _add_schema(self, update: Document) -> None:
         schema = schemas.canonical(values.object_(update, "schema", "add-schema"))
         schemas.check(schema, NEWEST_VERSION)
-        free = 0
-        for one in self._made["schemas"]:
-            if schemas.same(one, schema):
-                self._last_schema = one["schema-id"]
-                return
-            free = max(free, one["schema-id"] + 1)
-        self._made["schemas"].append({**schema, "schema-id": free})
-        self._last_schema = free
-        self._changed = True
+        self._last_schema = id_ = self._schemas.id_of(schema, 0)
+        if id_ not in self._schemas:
+            self._schemas.add({**schema, "schema-id": id_})
+            self._changed = True
 
     def _add_version(self, update: Document) -> None:
         where = "add-view-version"
         version = dict(values.object_(update, "view-version", where))
-        free = values.integer(version, "version-id", where)
+        first = values.integer(version, "version-id", where)
         values.long(version, "timestamp-ms", where)
         values.object_(version, "summary", where)
         values.texts(version, "default-namespace", where)
@@ -180,16 +181,15 @@ class ViewBuilder:
                 raise InvalidInput(f"{where}: no schema has been added")
             schema = version["schema-id"] = self._last_schema
         _dialects(version, where, unique=True)
-        for one in self._made["versions"]:
-            if _behaves_alike(one, version):
-                self._last_version = one["version-id"] if one["version-id"] in self._added else None
-                return
-            free = max(free, one["version-id"] + 1)
-        if schema not in {one["schema-id"] for one in self._made["schemas"]}:
+        id_ = self._versions.id_of(version, first)
+        if id_ in self._versions:
+            self._last_version = id_ if id_ in self._added else None
+            return
+        if schema not in self._schemas:
             raise InvalidInput(f"{where}: there is no schema {schema}")
-        self._made["versions"].append({**version, "version-id": free})
-        self._added.add(free)
-        self._last_version = free
+        self._versions.add({**version, "version-id": id_})
+        self._added.add(id_)
+        self._last_version = id_
         self._changed = True
 
     def _set_current(self, update: Document) -> None:
@@ -201,7 +201,7 @@ class ViewBuilder:
             wanted = self._last_version
         if self._made.get("current-version-id") == wanted:
             return
-        version = next((one for one in self._made["versions"] if one["version-id"] == wanted), None)
+        version = self._versions.get(wanted)
         if version is None:
             raise InvalidInput(f"{where}: there is no version {wanted}")
         self._set("current-version-id", wanted)
@@ -228,9 +228,10 @@ def _current(metadata: Document) -> Document:
     )
 
 
-def _behaves_alike(one: Document, other: Document) -> bool:
+def _behaviour(version: Document) -> list[Any]:
+    """Returns what versions with the same behaviour have in common."""
     members = ("summary", "representations", "default-catalog", "default-namespace", "schema-id")
-    return all(one.get(member) == other.get(member) for member in members)
+    return [version.get(member) for member in members]
 
 
 def _dialects(version: Document, where: str, *, unique: bool = False) -> set[str]:

@@ -15,6 +15,7 @@ from nessie_cli.repository.remote.session import Session, understood
 from nessie_cli.repository.remote.transport import Query, segment
 from nessie_cli.wire import answers
 from nessie_cli.wire.encode import encode_key
+from nessie_cli.wire.extensions import WHOLE
 
 KEYS_AT_ONCE = 500
 """Keys whose contents are asked for in one request, in its body."""
@@ -56,12 +57,13 @@ def contents(session: Session, at: str, keys: Iterable[ContentKey]) -> dict[Cont
 
 
 def diff(
-    session: Session, before: str, after: str, keys: KeyRange = ALL_KEYS
+    session: Session, before: str, after: str, keys: KeyRange = ALL_KEYS, *, whole: bool = False
 ) -> Iterator[DiffEntry]:
     """Contents that differ between two commits."""
     path = f"trees/{segment('@' + before)}/diff/{segment('@' + after)}"
     for part in _queries(session, keys):
-        yield from session.pages(path, "diffs", part, _diff_entry)
+        query = {**part, WHOLE: "true"} if whole and session.server.extensions else part
+        yield from session.pages(path, "diffs", query, _diff_entry)
 
 
 def divisions(session: Session, at: str, most: int, prefix: ContentKey | None) -> list[ContentKey]:

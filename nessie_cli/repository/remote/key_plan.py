@@ -231,6 +231,7 @@ class _Replay:
             lambda key: changed_on(on_theirs, key),
             lambda key: changed_on(on_ours, key),
         )
+        conflicts = tuple(map(self._with_options_per_key, conflicts))
         options = self._combination.options
         result = MergeResult(
             target_branch=self._combination.target.name,
@@ -243,6 +244,12 @@ class _Replay:
             details=self.details(conflicts),
         )
         raise MergeConflict(merge_message(conflicts), conflicts, result)
+
+    def _with_options_per_key(self, conflict: Conflict) -> Conflict:
+        """Returns a conflict with those options that only change keys that the source changed."""
+        changed = {decode_key(change.key) for step in self._steps for change in step.changes}
+        options = [o for o in conflict.options if not o.renames and changed.issuperset(o.deletes)]
+        return structs.replace(conflict, options=tuple(options))
 
     def details(self, conflicts: Iterable[Conflict]) -> tuple[MergeDetail, ...]:
         """The keys that change, those that a decision keeps, and those in conflict."""
@@ -347,7 +354,7 @@ class _Replay:
         ids = [content_id_of(r) for side in sides if (r := side.get(key)) is not None]
         for content_id in dict.fromkeys(ids):
             result, ours, theirs = (_key_of(side, content_id) for side in sides)
-            if ours and (line := self._rename_line(result, ours, theirs)):
+            if ours and (line := self._rename_line(sides, result, ours, theirs)):
                 return self._error(
                     f"it cannot merge {decode_key(ours).plain}, which has another key on the"
                     f" other branch. Hint: give it the same key first: {line}"
@@ -357,16 +364,26 @@ class _Replay:
             " change by a commit first, then try again"
         )
 
-    def _rename_line(self, result: bytes | None, ours: bytes, theirs: bytes | None) -> str | None:
-        """The command that gives a content the same key on both sides."""
+    def _rename_line(
+        self,
+        sides: Sequence[Mapping[bytes, bytes | None]],
+        result: bytes | None,
+        ours: bytes,
+        theirs: bytes | None,
+    ) -> str | None:
+        """The command that gives a content the same key on both sides, unless the key is taken."""
         target, _, _, is_transplant, source = self._combination
+        _, on_ours, on_theirs = sides
         if result is not None and ours != result:
-            return _renaming(target.name, ours, result)
-        if theirs is None or theirs == ours:
+            free, line = on_ours.get(result) is None, _renaming(target.name, ours, result)
+        elif theirs is None or theirs == ours:
             return None
-        if is_transplant:
-            return _renaming(target.name, ours, theirs)
-        return _renaming(_branch_name(source), theirs, ours)
+        elif is_transplant:
+            free, line = on_ours.get(theirs) is None, _renaming(target.name, ours, theirs)
+        else:
+            free = on_theirs.get(ours) is None
+            line = _renaming(_branch_name(source), theirs, ours)
+        return line if free else None
 
     def _one_by_one(self, key: bytes) -> ReferenceConflict:
         picks = "; ".join(

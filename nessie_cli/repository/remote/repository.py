@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.model import (
     SETTING_PREFIX,
+    AheadBehind,
     CommitMeta,
     CommitResult,
     Content,
@@ -30,7 +31,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Check, Repository
+from nessie_cli.repository.base import ALL_KEYS, Check, Repository
 from nessie_cli.repository.changes import (
     AnyRevision,
     Change,
@@ -205,10 +206,16 @@ class RemoteRepository(Repository):
         return found[key]
 
     def diff(
-        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
+        self,
+        before: AnyRevision,
+        after: AnyRevision,
+        keys: KeyRange = ALL_KEYS,
+        *,
+        whole: bool = False,
     ) -> Iterator[DiffEntry]:
-        """See `Repository`."""
-        yield from contents.diff(self._session, self._hash(before), self._hash(after), keys)
+        """See `Repository`. A server without extensions ignores `whole`."""
+        hashes = self._hash(before), self._hash(after)
+        yield from contents.diff(self._session, *hashes, keys, whole=whole)
 
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None

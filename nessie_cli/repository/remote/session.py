@@ -22,6 +22,10 @@ from nessie_cli.wire.extensions import ANNOUNCED
 from nessie_cli.wire.values import decode_instant
 
 PAGE = 250
+MOST_PAGES = 100_000
+"""The most pages of a listing: 25 million records of the usual pages."""
+MOST_EMPTY_PAGES = 100
+"""The most empty pages in a row. A server sends one if a filter finds nothing for a while."""
 API_VERSION = 2
 MOST_COMMITS = 20_000
 """Commits that a client remembers. A walk over more asks for some of them again."""
@@ -49,9 +53,12 @@ class Session:
     Its configuration is fetched at once, so a wrong address fails before any verb.
     """
 
-    def __init__(self, transport: Transport, context: Context) -> None:
+    def __init__(
+        self, transport: Transport, context: Context, most_pages: int = MOST_PAGES
+    ) -> None:
         self.transport = transport
         self.context = context
+        self._most_pages = most_pages
         self.server = _configuration(transport)
         self.commits: Known[str, LogEntry] = Known(MOST_COMMITS)
         """Commits without their operations, by hash.
@@ -94,15 +101,18 @@ class Session:
         """The records of a listing.
 
         Pages are fetched as they are consumed: `first` records, then up to `most`. Raises
-        `StoreUnavailable` if a page repeats a token, so that the listing would never end.
+        `StoreUnavailable` if the listing does not end: a page repeats a token, too many pages in a
+        row are empty, or there are too many pages.
         """
-        token, size = None, first
+        token, size, empty = None, first, 0
         tokens: set[str] = set()
         while True:
             page = self.transport.get(
                 path, {"max-records": str(size), **query, "page-token": token}
             )
-            yield from understood(page, lambda page: [decode(item) for item in page[name]], name)
+            items = understood(page, lambda page: [decode(item) for item in page[name]], name)
+            yield from items
+            empty = 0 if items else empty + 1
             token, size = (
                 understood(page, answers.decode_page, name),
                 max(size, min(4 * size, most)),
@@ -110,11 +120,17 @@ class Session:
             if token is None:
                 return
             if token in tokens:
-                raise StoreUnavailable(
-                    f"server {self.transport.url}: its listing ({name}) does not end: it repeats a"
-                    " page token"
-                )
+                raise self._endless(name, "it repeats a page token")
+            if empty >= MOST_EMPTY_PAGES:
+                raise self._endless(name, f"{MOST_EMPTY_PAGES} pages in a row are empty")
             tokens.add(token)
+            if len(tokens) >= self._most_pages:
+                raise self._endless(name, f"it has more than {self._most_pages:,} pages")
+
+    def _endless(self, name: str, why: str) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"server {self.transport.url}: its listing ({name}) does not end: {why}"
+        )
 
     def reference(self, answer: Any, name: str = "reference") -> Reference:
         """The reference of an answer; its hash is known from now on."""

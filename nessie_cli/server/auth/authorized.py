@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from msgspec import structs
@@ -11,6 +12,7 @@ from msgspec import structs
 from nessie_cli.errors import AmbiguousHash, CommitNotFound, NotAllowed, ReferenceNotFound
 from nessie_cli.model import (
     NO_ANCESTOR,
+    AheadBehind,
     CommitMeta,
     CommitResult,
     Content,
@@ -27,7 +29,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository
+from nessie_cli.repository.base import ALL_KEYS, Repository
 from nessie_cli.repository.changes import AnyRevision, Change
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission
@@ -350,7 +352,12 @@ class AuthorizedRepository(Repository):
         return self.contents(at, [key]).get(key) or self._inner.content(at, key)
 
     def diff(
-        self, before: AnyRevision, after: AnyRevision, keys: KeyRange = ALL_KEYS
+        self,
+        before: AnyRevision,
+        after: AnyRevision,
+        keys: KeyRange = ALL_KEYS,
+        *,
+        whole: bool = False,
     ) -> Iterator[DiffEntry]:
         """See `Repository`; only keys whose contents the caller may read on both sides."""
         left, right = self._at(before), self._at(after)
@@ -362,16 +369,30 @@ class AuthorizedRepository(Repository):
                 right[1], entry.key, entry.after
             )
 
-        return filter(may_see, self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys))
+        def read() -> Iterator[DiffEntry]:
+            return self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys)
+
+        if whole:
+            shown, hidden = set[str | None](), set[str | None]()
+            for entry in read():
+                ids = {side.id for side in (entry.before, entry.after) if side is not None}
+                (shown if may_see(entry) else hidden).update(ids)
+            if shown & hidden:
+                raise NotAllowed("a content was renamed from or to a key that you may not read")
+        return filter(may_see, read())
 
     # -- care -------------------------------------------------------------------------------------
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
-        """See `Repository`; only branches that the caller may commit to."""
+        """See `Repository`; only branches that the caller may commit to, and keys it may know."""
         found = self._inner.find_request(request_id, branch=branch)
-        if found is not None:
-            self._see(found.reference.name)
-            self.rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, found.reference.name)
-        return found
+        if found is None:
+            return None
+        name = found.reference.name
+        self._see(name)
+        self.rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name)
+        may_know = partial(self.rights.may_somehow, rules.READ_CONTENT_KEY, name)
+        added = {key: id_ for key, id_ in found.added.items() if may_know(key)}
+        return structs.replace(found, added=added)
 
     def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - as the base
         """Not available: a write needs the policy, which decides on its draft."""

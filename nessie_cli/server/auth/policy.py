@@ -21,6 +21,7 @@ from nessie_cli.model import (
     ContentPlace,
     Delete,
     MergeDetail,
+    MergeOption,
     MergeResult,
     Operation,
     Put,
@@ -148,6 +149,14 @@ class Policy:
         def rename(side: Rename | None) -> Rename | None:
             return side if side is not None and shown(side.old) and shown(side.new) else None
 
+        def option(given: MergeOption) -> MergeOption:
+            return MergeOption(
+                given.behavior,
+                tuple(filter(shown, given.deletes)),
+                tuple((old, new) for old, new in given.renames if shown(old) and shown(new)),
+                tuple(filter(shown, given.leaves_out)),
+            )
+
         renames = {"source_rename": conflict.source_rename, "target_rename": conflict.target_rename}
         hidden = any(side is not None and rename(side) is None for side in renames.values())
         hidden = hidden or (conflict.other_key is not None and shown(conflict.other_key) is None)
@@ -162,6 +171,7 @@ class Policy:
             other_key=shown(conflict.other_key),
             source_rename=rename(conflict.source_rename),
             target_rename=rename(conflict.target_rename),
+            options=tuple(map(option, conflict.options)),
         )
 
     def shown_conflict(self, change: Change, conflict: MergeConflict) -> MergeConflict:

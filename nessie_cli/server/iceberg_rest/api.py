@@ -23,6 +23,8 @@ from nessie_cli.server.exchange import Exchange
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.http import (
     ARRIVED,
+    LARGE,
+    Arriving,
     Headers,
     Limits,
     Receive,
@@ -43,7 +45,7 @@ from nessie_cli.server.iceberg_rest.prefix import BELOW
 from nessie_cli.server.iceberg_rest.session import DELEGATION, IcebergCall, Services, Session
 from nessie_cli.server.runtime.answers import Answers, Versions
 from nessie_cli.server.runtime.batches import Batches
-from nessie_cli.server.runtime.bodies import LARGE, Bodies
+from nessie_cli.server.runtime.bodies import Bodies
 from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.server.runtime.writer import Writer
 
@@ -66,6 +68,7 @@ class Shared(NamedTuple):
     limits: Limits
     writer: Writer
     bodies: Bodies
+    arriving: Arriving
     versions: Versions | None = None
     """How the version of a remote store is read."""
 
@@ -192,12 +195,11 @@ class IcebergRest:
         """Returns the answer for a failure."""
         return errors.failure(error, exchange)
 
-    @staticmethod
     async def _body(
-        exchange: Exchange, headers: Headers, receive: Receive, limits: Limits
+        self, exchange: Exchange, headers: Headers, receive: Receive, limits: Limits
     ) -> bytes:
         arrived = ARRIVED in exchange.scope.get("state", _NOTHING)
-        body = await read_body(headers, receive, limits, arrived=arrived)
+        body = await read_body(headers, receive, limits, self._shared.arriving, arrived=arrived)
         exchange.received = len(body)
         return body
 

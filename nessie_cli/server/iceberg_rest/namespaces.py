@@ -89,9 +89,9 @@ def namespace_exists(session: Session) -> Reply:
 def update_properties(session: Session) -> Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/properties`."""
     key, body = namespace_in(session.call.segments["namespace"]), session.body(_UPDATE)
-    removals = values.texts(body, "removals", _UPDATE) if body.get("removals") else []
+    removals = set(values.texts(body, "removals", _UPDATE) if body.get("removals") else [])
     updates = values.text_map(body, "updates", _UPDATE) if body.get("updates") else {}
-    if both := sorted(updates.keys() & set(removals)):
+    if both := sorted(updates.keys() & removals):
         raise Unprocessable(f"{_UPDATE}: {names(both)} must not be both removed and updated")
     _check_location(session, updates)
 
@@ -109,8 +109,8 @@ def update_properties(session: Session) -> Reply:
     return answer(
         {
             "updated": sorted(updates),
-            "removed": sorted({name for name in removals if name in before}),
-            "missing": sorted({name for name in removals if name not in before}),
+            "removed": sorted(removals & before.keys()),
+            "missing": sorted(removals - before.keys()),
         }
     )
 

@@ -9,12 +9,16 @@ from typing import Any, NamedTuple
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg import messages
 from nessie_cli.iceberg.builder import requirements, values
-from nessie_cli.iceberg.builder.table import new_table, updated
+from nessie_cli.iceberg.builder.table import builder_for, new_table
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.validity.metadata import check_metadata
-from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES, next_metadata_file
+from nessie_cli.iceberg.warehouses.locations import (
+    PATH_PROPERTIES,
+    LocationRefused,
+    next_metadata_file,
+)
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.model import ContentKey, Delete, IcebergTable, Namespace, Operation, Put
 from nessie_cli.server.http import Reply
@@ -30,6 +34,8 @@ GC_ENABLED = "gc.enabled"
 
 It is false for new tables, because other branches, tags and older commits need their files.
 """
+MOST_CHANGES = 100_000
+"""The most requirements and updates of a request."""
 _CREATE, _REGISTER, _COMMIT = "CreateTableRequest", "RegisterTableRequest", "CommitTableRequest"
 
 
@@ -136,12 +142,16 @@ def registered(
     Raises `InvalidInput` if it holds metadata of another type, or metadata that Iceberg's own
     parser refuses, `NotAllowed` if the caller may not choose its location.
     """
+    if not session.may_choose_location(key, type_.type):
+        # The file is not read: the answer would reveal its existence, and quote it.
+        raise LocationRefused(
+            f"metadata file {location}: the caller may not choose locations, so it cannot register"
+            " tables or views. Hint: create the table without a location"
+        )
     document = session.read_foreign(location)
-    may_choose = session.may_choose_location(key, type_.type)
     try:
         content = content_of(document, location)
-        # The reasons of the last check quote the file, so rights are checked before.
-        check_table_locations(session.files, document, None, may_choose=may_choose)
+        check_table_locations(session.files, document, None, may_choose=True)
         check_metadata(document)
     except InvalidInput as error:
         raise InvalidInput(f"{location}: {error.message}") from None
@@ -189,11 +199,21 @@ class Changes(NamedTuple):
 
 
 def changes_of(body: Document, where: str) -> Changes:
-    """Returns the requirements and updates of a request."""
-    return Changes(
+    """Returns the requirements and updates of a request. Raises `InvalidInput`."""
+    changes = Changes(
         values.objects(body, "requirements", where) if body.get("requirements") else [],
         values.objects(body, "updates", where) if body.get("updates") else [],
     )
+    check_number(len(changes.requirements) + len(changes.updates), where)
+    return changes
+
+
+def check_number(changes: int, where: str) -> None:
+    """Raises `InvalidInput` if a request has too many requirements and updates."""
+    if changes > MOST_CHANGES:
+        raise InvalidInput(
+            f"{where}: has {changes} requirements and updates, at most {MOST_CHANGES} are allowed"
+        )
 
 
 def commit_table(session: Session) -> Reply:
@@ -272,13 +292,13 @@ def _applied(
     location: str | None = None,
 ) -> tuple[list[Document], Document]:
     """Returns all updates, and the metadata that they make of `base`, whose file is `location`."""
-    updates, document = list(before), base
-    for changes in several:
-        requirements.check(changes.requirements, document)
-        updates += changes.updates
-        document = updated(base, updates, now(), location)
-    assert document is not None
-    return updates, document
+    updates = [*before, *(update for changes in several for update in changes.updates)]
+    builder = builder_for(base, updates, now())
+    for number, changes in enumerate(several):
+        builder.require(changes.requirements)
+        for update in (*(before if number == 0 else ()), *changes.updates):
+            builder.apply(update)
+    return updates, builder.build(location)
 
 
 def _check_locations(session: Session, key: ContentKey, document: Document, issued: str) -> None:

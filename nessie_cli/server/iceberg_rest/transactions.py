@@ -10,7 +10,13 @@ from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import NO_CONTENT
 from nessie_cli.server.iceberg_rest.names import identifier_of
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
-from nessie_cli.server.iceberg_rest.table_commits import Changes, changes_of, made_by, proposal_of
+from nessie_cli.server.iceberg_rest.table_commits import (
+    Changes,
+    changes_of,
+    check_number,
+    made_by,
+    proposal_of,
+)
 
 _REQUEST = "CommitTransactionRequest"
 
@@ -18,12 +24,16 @@ _REQUEST = "CommitTransactionRequest"
 def commit(session: Session) -> Reply:
     """`POST /v1/{prefix}/transactions/commit`. Each table is put once."""
     by_key: dict[ContentKey, list[Changes]] = {}
+    count = 0
     for number, body in enumerate(
         values.objects(session.body(_REQUEST), "table-changes", _REQUEST)
     ):
         where = f"{_REQUEST}: table-changes[{number}]"
         key = identifier_of(body, "identifier", where)
-        by_key.setdefault(key, []).append(changes_of(body, where))
+        changes = changes_of(body, where)
+        by_key.setdefault(key, []).append(changes)
+        count += 1 + len(changes.requirements) + len(changes.updates)
+    check_number(count, _REQUEST)
     if not by_key:
         raise InvalidInput(f"{_REQUEST}: table-changes is empty")
 

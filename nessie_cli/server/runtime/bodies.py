@@ -1,7 +1,7 @@
 """Large and compressed bodies, of all APIs: one is read as JSON at a time.
 
-JSON takes many times the memory of its text, and the interpreter runs nothing else while a text is
-parsed. So a large body keeps its turn until its request is answered.
+JSON takes many times the memory of its text. So a large body keeps its turn until its request is
+answered.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from nessie_cli.server.failures import Unavailable
+from nessie_cli.server.http import LARGE
+from nessie_cli.server.runtime.memory import give_back, set_aside
 from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool
 
 T = TypeVar("T")
-LARGE = 1 << 18
-"""The size of a text from which on its request is answered alone."""
+FREED_AFTER = 1.0
+"""Seconds after a large request until its memory is freed."""
+COLLECTED_EVERY = 3600.0
+"""Seconds between full collections of garbage, which take some tens of milliseconds."""
 
 
 class Bodies:
@@ -26,6 +30,7 @@ class Bodies:
         self._waiting = 0
         self._turn = asyncio.Lock()
         self._thread = ThreadPool(1, name="unpacker")
+        self._freeing: asyncio.Task[None] | None = None
 
     async def answer(
         self, size: int, read: Callable[[], int], answer: Callable[[bool], Awaitable[T]]
@@ -40,14 +45,34 @@ class Bodies:
         try:
             async with self._turn:
                 if await self._thread.submit(read) >= LARGE:
-                    return await answer(True)
+                    return await self._answer_large(answer)
         finally:
             self._waiting -= size
         return await answer(False)
 
-    def submit(self, function: Callable[[], object]) -> None:
-        """Runs a function between two bodies."""
-        self._thread.submit(function)
+    async def _answer_large(self, answer: Callable[[bool], Awaitable[T]]) -> T:
+        set_aside()
+        try:
+            return await answer(True)
+        finally:
+            if self._freeing is None:
+                self._freeing = asyncio.create_task(self._free())
+
+    async def _free(self) -> None:
+        await asyncio.sleep(FREED_AFTER)
+        await self._give_back()
+        self._freeing = None
+
+    async def keep_collecting(self) -> None:
+        """Collects garbage now and then, until it is cancelled."""
+        while True:
+            await asyncio.sleep(COLLECTED_EVERY)
+            await self._give_back()
+
+    async def _give_back(self) -> None:
+        # No large body is in memory between two turns.
+        async with self._turn:
+            await self._thread.submit(give_back)
 
     def close(self) -> None:
         """Ends the thread."""

@@ -1,4 +1,8 @@
-"""Memory that a large request no longer needs."""
+"""Memory that requests no longer need.
+
+A full collection of garbage visits all objects while no other thread runs: for a second, if a large
+body is in memory. So it takes place rarely, and after a large request for its objects only.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,29 @@ import gc
 from collections.abc import Callable
 from functools import cache
 
+YOUNG = 5_000
+"""The number of new objects after which they are searched for garbage."""
+_OLDER, _NEVER = 5, 1 << 30
+
+
+def collect_rarely() -> None:
+    """Leaves full collections of garbage to `give_back`."""
+    gc.set_threshold(YOUNG, _OLDER, _NEVER)
+
+
+def set_aside() -> None:
+    """Excludes all objects from collections until `give_back`, at no cost."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+
 
 def give_back() -> None:
-    """Returns freed memory to the system, in some milliseconds, if the C library can do that."""
+    """Collects the garbage of what was not set aside, and returns freed memory to the system.
+
+    Only some C libraries can return memory; it takes some milliseconds.
+    """
     gc.collect()
+    gc.unfreeze()
     trim = _trim()
     if trim is not None:
         trim(0)

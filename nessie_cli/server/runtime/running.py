@@ -33,6 +33,7 @@ from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.connections import configuration
 from nessie_cli.server.runtime.management import Management
+from nessie_cli.server.runtime.memory import collect_rarely
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.tls import RenewedContext, Tls
 from nessie_cli.server.runtime.watched_files import report_on_stderr
@@ -166,6 +167,7 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
         server = Uvicorn(
             configuration(app, host=settings.host, port=settings.port), listeners.started
         )
+        collect_rarely()
         # uvicorn exits if it cannot listen.
         with _managed(app, management), suppress(SystemExit):
             server.run()
@@ -267,6 +269,7 @@ class Work(Struct, frozen=True):
         log = self.listeners.log and SharedLog(self.listeners.log, self.folder)
         parts = _parts(self.settings, self.listeners._replace(log=log), repository)
         server = _WorkerServer(repository, parts._replace(metrics=Metrics(self.folder)), self)
+        collect_rarely()
         set_ready(self.folder)
         return server
 

@@ -19,6 +19,8 @@ from nessie_cli.server.failures import ClientGone, Unavailable
 T = TypeVar("T")
 BUSY = "Too many requests are waiting; come again later"
 """The message when too many requests wait."""
+LONGEST_QUEUED = 30.0
+"""Seconds after which a function that still waits is not run: its client has probably gone."""
 CLOSING = 2.0
 """Seconds that a thread that still waits for its database delays the end of the server."""
 Waiter = asyncio.Future[Any] | Future[Any]
@@ -28,25 +30,36 @@ Outcome = tuple[Waiter, Any, Exception | None]
 
 
 class _Job(NamedTuple):
-    """A function to run and its waiter. `lost` returns whether the client is gone."""
+    """A function to run until a time, and its waiter.
+
+    `lost` returns whether the client is gone.
+    """
 
     do: Callable[[], Any]
     future: asyncio.Future[Any]
     lost: Callable[[], bool] | None
+    until: float
 
 
 class ThreadPool:
     """A few threads with one first-in, first-out queue of functions.
 
-    `name` is the name of the threads. At most `most_waiting` functions wait, if it is given.
+    `name` is the name of the threads. At most `most_waiting` functions wait, if it is given, and
+    none longer than `longest_queued` seconds.
     """
 
     # A thread pool of the standard library needs two futures, three locks and four more calls for
     # each function; most functions here take less time than that.
 
     def __init__(
-        self, threads: int, *, name: str = "reader", most_waiting: int | None = None
+        self,
+        threads: int,
+        *,
+        name: str = "reader",
+        most_waiting: int | None = None,
+        longest_queued: float = LONGEST_QUEUED,
     ) -> None:
+        self._longest_queued = longest_queued
         self._most_waiting = most_waiting
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads = [
@@ -62,8 +75,8 @@ class ThreadPool:
         """Runs a function on one of the threads. Only for the event loop.
 
         If `lost` returns true by then, the function does not run and the future raises
-        `ClientGone`. Raises `Unavailable` if too many functions wait, unless the request has
-        `begun` before.
+        `ClientGone`. Raises `Unavailable` if too many functions wait, and the future does after a
+        long wait, unless the request has `begun` before.
         """
         if (
             self._most_waiting is not None
@@ -72,7 +85,8 @@ class ThreadPool:
         ):
             raise Unavailable(BUSY)
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put(_Job(do, future, lost))
+        until = float("inf") if begun else time.monotonic() + self._longest_queued
+        self._queue.put(_Job(do, future, lost, until))
         return future
 
     def close(self) -> None:
@@ -91,6 +105,8 @@ class ThreadPool:
             try:
                 if job.lost is not None and job.lost():
                     raise ClientGone  # noqa: TRY301 - as if the function had found it out
+                if time.monotonic() > job.until:
+                    raise Unavailable(BUSY)  # noqa: TRY301 - likewise
                 outcome: Outcome = (job.future, job.do(), None)
             except Exception as error:  # noqa: BLE001 - the waiter gets every failure
                 outcome = (job.future, None, error)

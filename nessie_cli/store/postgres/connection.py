@@ -24,6 +24,8 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
     """
 
     longest_wait: float | None = None
+    is_silent = False
+    """Whether the server did not answer in time."""
     abandoned = False
     """Whether to end a wait at once. Another thread may set it."""
 
@@ -49,5 +51,6 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
             self.close()
             raise SilentServer("the store was closed while the server did not answer")
         if self.longest_wait is not None and waited > self.longest_wait:
+            self.is_silent = True
             self.close()
             raise SilentServer(f"the server did not answer for {self.longest_wait:g} seconds")

@@ -173,6 +173,9 @@ class Pool:
 
     def _keep(self, connection: Connection) -> None:
         usable = is_usable(connection)
+        if connection.is_silent:
+            # The others have probably lost the same server: nobody else has to wait to find out.
+            self._forget_idle()
         with self._changed:
             if usable and not self.closed and len(self._idle) < self.location.pool_size:
                 self._idle.append(connection)
@@ -187,15 +190,19 @@ class Pool:
         with self._changed:
             self.closed = True
             self._changed.notify_all()
-            idle, self._idle[:] = list(self._idle), []
-        for connection in idle:
-            connection.close()
+        self._forget_idle()
         deadline = time.monotonic() + _CLOSING
         with self._changed:
             self._changed.wait_for(lambda: not self._busy, deadline - time.monotonic())
             self._gave_up = True
             for connection in self._open:
                 connection.abandoned = True
+
+    def _forget_idle(self) -> None:
+        with self._changed:
+            idle, self._idle[:] = list(self._idle), []
+        for connection in idle:
+            connection.close()
 
     def _closed_error(self) -> StoreUnavailable:
         return StoreUnavailable(f"store {self.location.url} has been closed; open it again")

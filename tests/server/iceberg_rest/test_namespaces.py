@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from nessie_cli.iceberg.warehouses.warehouse import from_options
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake, segment
+
+SOON = 20.0
+"""Seconds of processor time. Comparing each name with each other one takes longer."""
 
 
 def test_namespaces_of_several_levels(main: IcebergClient, served: Lake) -> None:
@@ -55,6 +59,17 @@ def test_names_are_unique_across_types(main: IcebergClient, served: Lake) -> Non
         assert error_of(main.view("db", name)) == (409, "AlreadyExistsException")
     assert error_of(main.namespace("db")) == (409, "AlreadyExistsException")
     assert error_of(main.namespace("db", "t", "below")) == (404, "NoSuchNamespaceException")
+
+
+def test_many_properties_are_removed_in_little_time(main: IcebergClient) -> None:
+    many = 60_000
+    main.namespace("big", **{f"p{number}": "" for number in range(many)})
+    removals = [f"p{number}" for number in range(many // 2, many + many // 2)]
+    begun = time.process_time()
+    answer = main.post("/namespaces/big/properties", {"removals": removals, "updates": {}})
+    assert time.process_time() - begun < SOON
+    assert (len(answer.body["removed"]), len(answer.body["missing"])) == (many // 2, many // 2)
+    assert len(main.get("/namespaces/big").body["properties"]) == many // 2 + 1
 
 
 def test_properties_are_set_and_removed(main: IcebergClient) -> None:

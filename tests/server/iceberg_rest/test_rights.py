@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from uuid import uuid4
 
@@ -196,6 +197,15 @@ def test_choosing_a_location_requires_a_right(tmp_path: Path) -> None:
         ):
             assert error_of(answer) == FORBIDDEN
         assert len(server.served.files() - files) == 1
+        # The answer reveals neither the existence of a file nor its text.
+        texts = set()
+        for path, version in product(("register", "register-view"), (location, f"{own}/none.json")):
+            for more in ({}, {"overwrite": True}):
+                body = {"name": "w", "metadata-location": version, **more}
+                answer = writer.post(f"/namespaces/db/{path}", body)
+                assert error_of(answer) == FORBIDDEN
+                texts.add(answer.body["error"]["message"].replace(version, ""))
+        assert len(texts) == 1
         assert owner.create("db", "mine", location=own).status == 200
         register["name"] = "mine_too"
         assert owner.post("/namespaces/db/register", register).status == 200

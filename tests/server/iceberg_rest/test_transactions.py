@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from nessie_cli.model import ContentKey, Put
+from nessie_cli.server.iceberg_rest.table_commits import MOST_CHANGES
 from tests.server.client import Answer
 from tests.server.iceberg_rest.lake import SCHEMA, IcebergClient, Lake, appending, error_of
+
+SOON = 30.0
+"""Seconds of processor time. Work that grows with the square of the request takes minutes."""
 
 
 def change(name: str, requirements: Any = (), updates: Any = ()) -> dict[str, Any]:
@@ -104,3 +109,49 @@ def test_a_table_is_created_and_filled_in_two_changes(main: IcebergClient) -> No
     )
     assert answer.status == 204, answer.body
     assert main.load("db", "a").body["metadata"]["current-snapshot-id"] == 1
+
+
+def test_many_changes_of_one_table_take_little_time(main: IcebergClient, served: Lake) -> None:
+    main.create("db", "a")
+    many = 5000
+    several = [
+        change("a", [at(number or None)], appending(number + 1, number or None, number + 1))
+        for number in range(many)
+    ]
+    begun = time.process_time()
+    assert commit(main, *several).status == 204
+    assert time.process_time() - begun < SOON
+    document = main.load("db", "a").body["metadata"]
+    assert (document["current-snapshot-id"], len(document["snapshots"])) == (many, many)
+    operations = served.repository.commit_at("main").operations
+    assert operations is not None
+    assert len(operations) == 1
+
+
+def test_a_change_sees_those_before_it(main: IcebergClient) -> None:
+    main.create("db", "a")
+    answer = commit(main, *(change("a", [at(None)], appending(number, None)) for number in (1, 2)))
+    assert error_of(answer) == (409, "CommitFailedException")
+    new = [change("new", [{"type": "assert-create"}], CREATION) for _ in range(2)]
+    assert error_of(commit(main, *new)) == (409, "CommitFailedException")
+    assert main.load("db", "new").status == 404
+
+
+def test_the_number_of_changes_of_a_request_is_limited(main: IcebergClient) -> None:
+    main.create("db", "a")
+    main.view("db", "v")
+    update = {"action": "set-properties", "updates": {"a": "b"}}
+    requirement = {"type": "assert-default-spec-id", "default-spec-id": 0}
+    half = MOST_CHANGES // 2
+    too_many = [requirement] * half, [update] * (half + 1)
+    for answer in (
+        main.commit("db", "a", *too_many),
+        main.post(
+            "/namespaces/db/views/v", {"requirements": [], "updates": [update] * (2 * half + 1)}
+        ),
+        commit(main, change("a", *too_many)),
+        commit(main, *(change("a", [], [update] * half) for _ in range(2))),
+    ):
+        assert error_of(answer) == (400, "BadRequestException")
+        assert f"at most {MOST_CHANGES}" in answer.body["error"]["message"]
+    assert main.commit("db", "a", [requirement] * half, [update] * half).status == 200

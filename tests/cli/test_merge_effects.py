@@ -1,0 +1,136 @@
+"""What a decision does to contents beside the one in conflict is said before and after."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nessie_cli.model import Namespace, Put
+
+from .conftest import key
+
+
+def chain(catalog) -> None:
+    """Taking theirs of `a` moves `k` back to `c`, where main has another table by now."""
+    catalog.create("main", "a", 1)
+    catalog.create("main", "c", 2)
+    catalog.branch("x")
+    catalog.rename("main", "c", "k")
+    catalog.create("main", "c", 30)
+    catalog.update("main", "a", 11)
+    catalog.rename("x", "a", "k")
+    catalog.update("x", "k", 12)
+
+
+def set_aside(catalog) -> None:
+    """Keeping ours of `a` leaves no key for the new `a` of theirs."""
+    catalog.create("main", "a", 1)
+    catalog.branch("x")
+    catalog.update("main", "a", 11)
+    catalog.rename("x", "a", "old")
+    catalog.update("x", "old", 12)
+    catalog.create("x", "a", 30)
+
+
+def onto_a_new_table(catalog) -> None:
+    """Keeping ours of `m` leaves `d` at its key, where theirs has a new table."""
+    catalog.create("main", "d", 1)
+    catalog.branch("x")
+    catalog.create("main", "m", 7)
+    catalog.rename("x", "d", "m")
+    catalog.create("x", "d", 30)
+
+
+CASES = {
+    chain: (
+        "a",
+        (
+            "(renames a on main to k; renames the present k on main to c;"
+            " deletes the present c on main)"
+        ),
+        "",
+        "c: the iceberg-table snapshot 30 of main is deleted\n",
+        "",
+    ),
+    set_aside: (
+        "a",
+        "(renames a on main to old)",
+        "(leaves out the a of theirs)",
+        "",
+        "a: the iceberg-table snapshot 30 of theirs is left out\n",
+    ),
+    onto_a_new_table: (
+        "m",
+        "(renames d on main to m; deletes the present m on main)",
+        "(leaves out the d of theirs)",
+        "m: the iceberg-table snapshot 7 of main is deleted\n",
+        "d: the iceberg-table snapshot 30 of theirs is left out\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("make", CASES)
+def test_advice_and_answer_name_every_content_that_is_lost(nessie, catalog, make) -> None:
+    make(catalog)
+    name, theirs, ours, *lost = CASES[make]
+    refused = nessie("merge", "x")
+    assert refused.code == 3
+    for side, effect, line in (("--theirs", theirs, lost[0]), ("--ours", ours, lost[1])):
+        advice = f"  or: nessie merge x {side} {name}\n" + (f"    {effect}\n" if effect else "")
+        assert advice in refused.err
+        copy = f"copy{side}"
+        catalog.branch(copy)
+        for options in (["--dry-run"], []):
+            ran = nessie("merge", "x", "--into", copy, side, name, *options)
+            assert ran.code == 0
+            assert ran.err.replace(copy, "main").endswith(line)
+
+
+def test_a_decision_that_contradicts_another_one_is_not_offered(nessie, catalog) -> None:
+    for name in ("k", "b"):
+        catalog.create("main", name)
+    catalog.branch("x")
+    catalog.rename("main", "k", "a")
+    catalog.rename("main", "b", "d")
+    catalog.drop("x", "k")
+    catalog.rename("x", "b", "a")
+    lines = advice(nessie("merge", "x", "--json"))
+    for first in lines:
+        ran = nessie(*first.split()[1:], "--dry-run", "--json")
+        seconds = advice(ran) if ran.code == 3 else []
+        assert ran.code == 0 or seconds, first
+        for second in seconds:
+            assert nessie(*second.split()[1:], "--dry-run").code in (0, 3), second
+
+
+def advice(refused) -> list[str]:
+    conflicts = refused.error["errorDetails"]["conflicts"]
+    return [line for conflict in conflicts for line in conflict["resolutions"]]
+
+
+def test_a_namespace_that_is_needed_is_kept_instead_of_the_earlier_decision(
+    nessie, catalog
+) -> None:
+    for name in ("n", "m"):
+        catalog.commit("main", name, Put(key(name), Namespace(elements=(name,))))
+    catalog.branch("x")
+    catalog.create("main", "m.a")
+    catalog.create("main", "n.t")
+    catalog.rename("x", "n", "m.a")
+    refused = nessie("merge", "x", "--theirs", "m.a")
+    assert "conflict: namespace 'n' is not empty" in refused.err
+    assert "  or: nessie merge x --ours n\n" in refused.err
+    assert nessie("merge", "x", "--ours", "n").code == 0
+    assert catalog.snapshot("main", "m.a") == 1
+
+
+def test_a_resolved_content_has_the_type_of_ours(nessie, catalog, tmp_path) -> None:
+    catalog.branch("x")
+    catalog.update("x", "db.orders", 2)
+    catalog.update("main", "db.orders", 3)
+    view = {"type": "ICEBERG_VIEW", "metadataLocation": "s3://v", "versionId": 1, "schemaId": 0}
+    (tmp_path / "v.json").write_text(json.dumps(view))
+    ran = nessie("merge", "x", "--resolve", "db.orders=v.json")
+    assert (ran.code, catalog.snapshot("main", "db.orders")) == (2, 3)
+    assert "db.orders: the content to store has another type than ours" in ran.err

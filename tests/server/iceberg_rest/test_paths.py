@@ -1,0 +1,24 @@
+"""Paths: the number of their readings is bounded, whatever they repeat."""
+
+import pytest
+
+from nessie_cli.server.iceberg_rest.routes import match
+from nessie_cli.server.table import NoRoute
+
+MOST = 40
+"""The most segments of a path."""
+
+
+def test_a_reference_with_many_slashes_is_read():
+    name = "/".join("a" * (MOST - 3))
+    found = match("GET", f"/iceberg/v1/{name}/namespaces/b")
+    assert (found.prefix.reference, found.segments) == (name, {"namespace": "b"})
+    with pytest.raises(NoRoute):
+        match("GET", f"/iceberg/v1/{name}/a/namespaces/b")
+
+
+@pytest.mark.parametrize("segment", ["v1", "", "a", "namespaces"])
+def test_a_path_with_many_segments_is_refused(segment):
+    path = "/iceberg/v1/main" + f"/{segment}" * (MOST + 1) + "/namespaces/b"
+    with pytest.raises(NoRoute):
+        match("GET", path)
