@@ -105,6 +105,12 @@ class LocalRepository(Repository):
         self._store = store
         settings = store.settings().values
         if DEFAULT_BRANCH not in settings:
+            # The first write has the default branch and its first entry.
+            if store.reflog(limit=1):
+                raise DamagedObject(
+                    f"store {store.url}: the setting {DEFAULT_BRANCH} is missing."
+                    " Hint: restore the store from a backup"
+                )
             raise StoreNotFound(
                 f"store {store.url}: its creation was interrupted."
                 " Hint: create it again to finish it",

@@ -69,7 +69,11 @@ def verified(id_: bytes, kind: int, blob: bytes) -> bytes:
     codec, payload = blob[0], blob[_HEADER:]
     if codec not in (RAW, ZSTD):
         raise ValueError(f"no codec has the number {codec}")
-    if _check(id_, kind, codec, payload) != int.from_bytes(blob[1:_HEADER], "big"):
+    try:
+        checksum = _check(id_, kind, codec, payload)
+    except (TypeError, OverflowError):
+        raise ValueError("its id, kind or bytes have the wrong type") from None
+    if checksum != int.from_bytes(blob[1:_HEADER], "big"):
         raise ValueError("its checksum is wrong")
     return payload
 

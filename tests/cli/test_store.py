@@ -47,6 +47,7 @@ DAMAGES = {
     "damaged request": "UPDATE requests SET caller = 'x'",
     "damaged setting": "UPDATE settings SET value = 'x' WHERE name = 'reflog-expiry'",
     "missing setting": "DELETE FROM settings WHERE name = 'reflog-expiry'",
+    "missing property": "DELETE FROM settings WHERE name = '.default-branch'",
     "index entry of the wrong type": (
         "INSERT INTO object_index VALUES ('text', 1), (x'00', 'text')"
     ),

@@ -11,7 +11,7 @@ import apsw
 import pytest
 from msgspec import structs
 
-from nessie_cli.errors import NessieError
+from nessie_cli.errors import DamagedObject, NessieError
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.forms import (
     Commit,
@@ -218,6 +218,19 @@ def test_a_missing_commit_that_only_the_reflog_needs_is_found(store: Path) -> No
 
 def entry_time(entry: ReflogEntry) -> int:
     return round(entry.time.timestamp() * 10**6)
+
+
+def test_a_store_without_a_property_is_damaged(store: Path) -> None:
+    sql(store, "DELETE FROM settings WHERE name = '.default-branch'")
+    with pytest.raises(DamagedObject, match=r"the setting \.default-branch is missing"):
+        connect(str(store))
+
+
+@pytest.mark.parametrize("name", [".created", ".tree"])
+def test_a_missing_property_is_found(store: Path, name: str) -> None:
+    sql(store, "DELETE FROM settings WHERE name = ?", name)
+    (problem,) = problems(store)
+    assert f"setting '{name}' is missing" in problem.message
 
 
 def set_target(path: Path, target: object) -> None:

@@ -108,6 +108,15 @@ def test_a_setting_without_an_entry_keeps_its_chain(chained: str) -> None:
         assert list(store.verify_file()) == []
 
 
+def test_a_missing_setting_without_an_entry_is_found(chained: str, tmp_path: Path) -> None:
+    copy = str(tmp_path / "copy.sqlite")
+    load_backup(chained, copy)
+    for path in (chained, copy):
+        with raw(path) as connection:
+            connection.execute("DELETE FROM settings WHERE name = '.fact'")
+        assert "setting '.fact' is missing" in problems(path)
+
+
 def test_a_damaged_page_that_lists_entries_twice_ends_the_check(chained: str) -> None:
     with closing(open_sqlite(chained)) as store:
         for n in range(200):

@@ -92,6 +92,14 @@ def test_another_table_of_the_same_name_is_refused(path: Path, statement: str) -
     assert str(caught.value).endswith("Hint: restore it from a backup")
 
 
+def test_a_schema_that_is_no_text_is_refused(path: Path) -> None:
+    whole = path.read_bytes()
+    assert whole.count(b"CREATE TABLE settings") == 1
+    path.write_bytes(whole.replace(b"CREATE TABLE settings", b"CREATE TABLE \xc1ettings"))
+    with pytest.raises(DamagedObject, match="the file is damaged"):
+        open_store(str(path))
+
+
 def test_tables_that_others_renamed_and_rewrote_are_accepted(path: Path) -> None:
     """SQLite quotes a name that was changed."""
     with raw(path) as connection:

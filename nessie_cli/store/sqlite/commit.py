@@ -137,8 +137,12 @@ def apply(
     changes = [write.settings for write in done if write.settings]
     for version, settings in enumerate(changes, decided.settings_version - len(changes) + 1):
         for name, value in settings.items():
-            newest_entry = _newest(cursor, chain_of_setting(name))
+            chain = chain_of_setting(name)
+            newest_entry = _newest(cursor, chain)
             cursor.execute(SET, with_check(name, value, version, newest_entry))
+            if not newest_entry:
+                # An anchor shows that the setting exists.
+                cursor.execute(ADD_ANCHOR, with_check(chain, b""))
 
 
 def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:

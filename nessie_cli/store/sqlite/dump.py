@@ -217,8 +217,11 @@ def _load_settings(
     # So is one whose entry says that it was.
     logged = [name.removeprefix(SETTING_PREFIX) for name in newest if is_setting(name)]
     for name in {*names, *settings.values, *logged}:
-        entry = newest.get(chain_of_setting(name), b"")
+        chain = chain_of_setting(name)
+        entry = newest.get(chain, b"")
         cursor.execute(SET, with_check(name, settings.values.get(name), version, entry))
+        if not entry:
+            cursor.execute(ADD_ANCHOR, with_check(chain, b""))
 
 
 def _one_row(cursor: apsw.Cursor, sql: str) -> tuple[Any, ...]:
