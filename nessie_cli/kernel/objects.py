@@ -48,7 +48,7 @@ Values = tuple[dict[Id, tuple[Kind, bytes]], dict[Id, bytes]]
 # Looking an enum member up costs as much as hashing a short text.
 _VALUE, _NODE, _COMMIT = Kind
 
-SPILL_AT = 20_000
+SPILL_AT = 5_000
 """The number of objects that a draft keeps in memory before the store gets them."""
 
 

@@ -129,6 +129,7 @@ class Call:
         """Whether our own client sent the request (`wire.extensions`)."""
         self.body = body
         self._json: Any = _UNREAD
+        self._decoded: Any = _UNREAD
 
     # -- the repository ---------------------------------------------------------------------------
     @property
@@ -306,6 +307,18 @@ class Call:
         if isinstance(self._json, InvalidInput):
             raise self._json
         return self._json
+
+    def decoded(self, decode: Callable[[Any], A]) -> A | None:
+        """Returns the result of `decode` for the body's JSON value; None if there is none.
+
+        It is decoded once. Then its JSON value, which takes several times the memory, is dropped.
+        """
+        if self._decoded is _UNREAD:
+            value = self.json()
+            self._decoded = None if value is None else decode(value)
+            self._json = None
+        decoded: A | None = self._decoded
+        return decoded
 
     def needed_json(self, parameter: str) -> Any:
         """Returns the body's JSON value, which is required."""

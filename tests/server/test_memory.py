@@ -1,5 +1,6 @@
 """A large commit's memory is returned to the system."""
 
+import json
 import time
 from pathlib import Path
 
@@ -12,12 +13,12 @@ PATIENCE = 60
 OPERATIONS = 100_000
 
 
-def resident(pid):
+def resident(pid, name="VmRSS"):
     """Returns the resident memory of a process, in bytes."""
     return next(
         int(line.split()[1]) << 10
         for line in Path(f"/proc/{pid}/status").read_text().splitlines()
-        if line.startswith("VmRSS")
+        if line.startswith(name)
     )
 
 
@@ -38,6 +39,21 @@ def test_a_server_frees_the_memory_of_a_large_commit(tmp_path):
             assert time.monotonic() < end, resident(process.pid) - before
             time.sleep(0.2)
         client.close()
+
+
+def test_a_large_commit_keeps_no_json_while_it_is_drafted(tmp_path):
+    """At its peak, the server needs less than twelve times the size of the body."""
+    store = str(tmp_path / "catalog.sqlite")
+    create(store).close()
+    operations = [put(f"t{one:06}") for one in range(OPERATIONS)]
+    with started("--store", store) as (process, url):
+        client = Client(url)
+        head = client.commit("main", EMPTY, put("first")).body["targetBranch"]["hash"]
+        before = resident(process.pid, "VmHWM")
+        assert client.commit("main", head, *operations).status == 200
+        grown = resident(process.pid, "VmHWM") - before
+        client.close()
+    assert grown < 12 * len(json.dumps(operations))
 
 
 class Weight:

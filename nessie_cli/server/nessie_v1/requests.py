@@ -43,8 +43,7 @@ def target_of(call: Call, verb: Verb) -> Target:
 
 def target_and_body(call: Call, verb: Verb, decode: Callable[[Any], _Body]) -> tuple[Target, _Body]:
     """Returns the reference and the expected hash of a write, and its body decoded by `decode`."""
-    value = call.json()
-    body = None if value is None else decode(value)
+    body = call.decoded(decode)
     target, violations = _judged_target(call, verb)
     if body is None:
         violations.append(f"{verb.method}.{verb.body}: must not be null")

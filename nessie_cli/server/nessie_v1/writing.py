@@ -42,41 +42,43 @@ def _without(body: Any, *v2_attributes: str) -> Any:
     )
 
 
-def _check_kept(call: Call, allowed: bool, rule: str) -> None:
-    body = call.json()
-    kept = body.get("keepIndividualCommits") if isinstance(body, dict) else None
+def _kept(body: dict[str, Any]) -> Any:
+    return body.get("keepIndividualCommits")
+
+
+def _check_kept(kept: Any, allowed: bool, rule: str) -> None:
     if kept is not None and kept is not allowed:
         raise InvalidInput(f"The parameter 'keepIndividualCommits' is deprecated. {rule}")
 
 
-def _decode_merge(body: Any) -> MergeBody:
+def _decode_merge(body: Any) -> tuple[MergeBody, Any]:
     found = decode_merge(merge_body(_without(body, "message", "commitMeta")))
     plain_hash(found.source_hash, "fromHash")
-    return found
+    return found, _kept(body)
 
 
-def _decode_transplant(body: Any) -> TransplantBody:
+def _decode_transplant(body: Any) -> tuple[TransplantBody, Any]:
     found = decode_transplant(merge_body(_without(body, "message")))
     for hash_ in found.hashes:
         plain_hash(hash_, "hashesToTransplant")
-    return found
+    return found, _kept(body)
 
 
 def post_merge(call: Call) -> Answer:
     """Merges."""
-    target, body = target_and_body(
+    target, (body, kept) = target_and_body(
         call, Verb("mergeRefIntoBranch", "branchName", "merge"), _decode_merge
     )
-    _check_kept(call, False, "Merge operations only support squashed now.")
+    _check_kept(kept, False, "Merge operations only support squashed now.")
     return Answer(encode(rest.MergeResponseV1, merge(call, target, body, None)))
 
 
 def post_transplant(call: Call) -> Answer:
     """Transplants; the message is in the query."""
-    target, body = target_and_body(
+    target, (body, kept) = target_and_body(
         call, Verb("transplantCommitsIntoBranch", "branchName", "transplant"), _decode_transplant
     )
-    _check_kept(call, True, "Transplant operations only support unsquashed now.")
+    _check_kept(kept, True, "Transplant operations only support unsquashed now.")
     message = call.text("message")
     return Answer(
         encode(

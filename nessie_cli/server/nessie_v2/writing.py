@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -16,6 +17,7 @@ from nessie_cli.model import (
     MergeBehavior,
     MergeDetail,
     MergeResult,
+    Operation,
     Reference,
     ReferenceType,
 )
@@ -92,20 +94,25 @@ def merge_body(value: Any) -> Any:
 
 def post_commit(call: Call) -> Answer:
     """Commits."""
-    body = call.needed_json("commitMultipleOperations.operations")
-    meta, operations = decode_operations(body, allow_unknown=is_ours(call))
+    body = call.decoded(partial(_decode_commit, call))
+    if body is None:
+        raise InvalidInput("commitMultipleOperations.operations: must not be null")
+    meta, operations, dry_run = body
     target = parse_segment(call.segments["ref"], call.default_branch)
 
     def write(branch: str) -> CommitResult:
         where = expected_or_head(call, target)
         whole = merged_with_headers(call, meta) or meta
-        committed: CommitResult = call.submit(
-            Commit(branch, operations, whole, where, wants_dry_run(call, body))
-        )
+        committed: CommitResult = call.submit(Commit(branch, operations, whole, where, dry_run))
         return committed
 
     result = commit_to(call, target, write)
     return Answer(commit_with_facts(result) if is_ours(call) else encode_commit_result(result))
+
+
+def _decode_commit(call: Call, body: Any) -> tuple[CommitMeta, list[Operation], bool]:
+    meta, operations = decode_operations(body, allow_unknown=is_ours(call))
+    return meta, operations, wants_dry_run(call, body)
 
 
 def post_merge(call: Call) -> Answer:
