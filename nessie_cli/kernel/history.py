@@ -228,32 +228,6 @@ def descendants_on_first_parents(objects: Objects, ids: Iterable[Id], ancestor: 
     return found
 
 
-def new_ancestors(objects: Objects, commit: Id, before: Id, most: int) -> set[Id] | None:
-    """Returns the commits that `commit` reaches and its first-parent ancestor `before` does not.
-
-    The result may also contain some that `before` reaches. Returns None if there are more than
-    `most`. O(log commits) for each merge among them.
-    """
-    found: set[Id] = set()
-    lines = [(commit, height_of(objects, before))]
-    while lines:
-        id_, bottom = lines.pop()
-        while id_ not in found and (here := objects.commit(id_)).height > bottom:
-            if len(found) >= most:
-                return None
-            found.add(id_)
-            # A line that joins the first parents of the commit is followed there.
-            beside = [parent for parent in here.parents[1:] if parent != NO_COMMIT]
-            lines += [
-                (parent, height_of(objects, common_first_parent(objects, parent, commit)))
-                for parent in beside
-            ]
-            id_ = here.parents[0]
-            if id_ == NO_COMMIT:
-                break
-    return found
-
-
 def merge_base(objects: Objects, a: Id, b: Id) -> Id:
     """Returns the best common ancestor over all parents.
 

@@ -34,6 +34,7 @@ from nessie_cli.model.references import (
     check_revision_size,
 )
 from nessie_cli.model.results import (
+    AheadBehind,
     ChangedKey,
     CommitResult,
     ContentPlace,
@@ -60,6 +61,7 @@ __all__ = [
     "SETTING_PREFIX",
     "TYPE_OF_PAYLOAD",
     "UDF",
+    "AheadBehind",
     "ChangedKey",
     "CommitMeta",
     "CommitResult",

@@ -212,3 +212,11 @@ class MaintenanceReport(Struct, frozen=True):
     size_after: int
     free: int | None
     dry_run: bool
+
+
+class AheadBehind(Struct, frozen=True):
+    """The numbers of first-parent commits of each side since the common ancestor, a hash."""
+
+    ahead: int
+    behind: int
+    common_ancestor: str

@@ -14,10 +14,11 @@ from heapq import merge
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
+    AheadBehind,
     ChangedKey,
     CommitMeta,
     CommitResult,
@@ -62,14 +63,6 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 NO_OPTIONS = MergeOptions()
 ALL_KEYS = KeyRange()
-
-
-class AheadBehind(Struct, frozen=True):
-    """The numbers of first-parent commits of each side since the common ancestor, a hash."""
-
-    ahead: int
-    behind: int
-    common_ancestor: str
 
 
 Check = Callable[["Draft[Any]"], None]
@@ -259,11 +252,10 @@ class Repository(ABC):
         """
         needed = operations or bool(wanted.keys)
         for entry in log_filter.filtered(self._walked(walk, wanted, operations=needed), wanted):
-            yield (
-                LogEntry(entry.meta, entry.height)
-                if entry is not None and needed and not operations
-                else entry
-            )
+            if entry is not None and needed and not operations:
+                yield LogEntry(entry.meta, entry.height)
+            else:
+                yield entry
 
     def _walked(self, walk: Walk, wanted: LogFilter, *, operations: bool) -> Iterator[LogEntry]:
         start, exclude = walk.start, walk.exclude
@@ -307,12 +299,10 @@ class Repository(ABC):
     def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
         """Returns the keys that a commit changed, ascending: those of `diff`, without contents."""
         # Plain text would be looked up as a name first.
-        found = self.diff(Revision(None, commit.parent), Revision(None, commit.hash))
+        entries = self.diff(Revision(None, commit.parent), Revision(None, commit.hash))
         return [
-            ChangedKey(
-                entry.key, _content_id(entry), entry.before is not None, entry.after is not None
-            )
-            for entry in found
+            ChangedKey(e.key, _content_id(e), e.before is not None, e.after is not None)
+            for e in entries
         ]
 
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:

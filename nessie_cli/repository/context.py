@@ -7,22 +7,19 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from nessie_cli.model.progress import Progress
-from nessie_cli.repository.fact_cache import FactCache, NoFactCache
 
 
 class Context(Struct, frozen=True):
     """The committer, the clock and the randomness that a repository uses.
 
     `committer` is a name, or a function that returns it. `clock` returns microseconds since 1970.
-    `progress` is called during long operations. `fact_cache` is the on-disk cache of facts about
-    commits.
+    `progress` is called during long operations.
     """
 
     committer: str | Callable[[], str]
     clock: Callable[[], int]
     random: Callable[[int], bytes]
     progress: Progress | None = None
-    fact_cache: FactCache = NoFactCache()
 
     @property
     def who(self) -> str:

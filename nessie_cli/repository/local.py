@@ -24,6 +24,7 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import Decoded
 from nessie_cli.model import (
+    AheadBehind,
     ChangedKey,
     CommitMeta,
     CommitResult,
@@ -42,7 +43,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.model.progress import with_progress
 from nessie_cli.repository import protection, reading
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Check, Repository, describe_settings
+from nessie_cli.repository.base import ALL_KEYS, Check, Repository, describe_settings
 from nessie_cli.repository.changes import (
     AnyRevision,
     AssignReference,
@@ -368,7 +369,7 @@ class LocalRepository(Repository):
     def _facts(self) -> CommitFacts:
         from nessie_cli.repository.commit_facts import CommitFacts
 
-        return CommitFacts(self._objects, lambda: self._ancestry, self._at.fact_cache)
+        return CommitFacts(self._objects, lambda: self._ancestry)
 
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
         """See `Repository`. O(log commits) round trips for all of them, more with many merges."""

@@ -105,6 +105,7 @@ class _Sweep:
         )
         for some in batched(row for row in moves(self._store) if row.move.time >= since):
             self._reach(some)
+        self._reach_existing(_never_expired(self._store))
         # The newest object always stays; see `Maintenance.delete`.
         newest: ListedObject | None = None
         young: defaultdict[Kind, list[Id]] = defaultdict(list)
@@ -120,6 +121,12 @@ class _Sweep:
     def _reach(self, rows: Iterable[ReflogRow]) -> None:
         ends = [end for row in rows for end in (row.move.before, row.move.after)]
         self._reachable.add(Kind.COMMIT, [end for end in ends if end is not None])
+
+    def _reach_existing(self, rows: Iterable[ReflogRow]) -> None:
+        """Marks the commits of entries, unless they were deleted while a shorter expiry was set."""
+        for batch in batched(rows):
+            ids = [end for row in batch for end in (row.move.before, row.move.after) if end]
+            self._reachable.add(Kind.COMMIT, self._store.get(ids))
 
     def garbage(self) -> dict[Kind, list[ListedObject]]:
         """Returns the objects to delete, by kind, in the order of deletion."""
@@ -163,6 +170,19 @@ class _Sweep:
         if rows:
             self._since = rows[0].number
         return self._reachable
+
+
+def _never_expired(store: Store) -> Iterator[ReflogRow]:
+    """Yields the entries that `Maintenance.expire` keeps at any age.
+
+    If their commits were deleted, they would be missing as soon as a longer expiry is set.
+    """
+    names: set[str] = set()
+    for row in moves(store):
+        move = row.move
+        if not names or (move.name not in names and move.message and move.after is not None):
+            yield row
+        names.add(move.name)
 
 
 def _kind_of(listed: ListedObject) -> Kind:

@@ -14,7 +14,6 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.fact_cache import FactCache, NoFactCache
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], int]
 Randomness = Callable[[int], bytes]
-NO_CACHE = NoFactCache()
 
 
 def _now() -> int:
@@ -34,7 +32,6 @@ def connect(
     *,
     who: str | Callable[[], str] = "",
     access: Access | None = None,
-    fact_cache: FactCache = NO_CACHE,
     progress: Progress | None = None,
     clock: Clock = _now,
     random: Randomness = os.urandom,
@@ -47,9 +44,8 @@ def connect(
 
     `who` is the committer, or a function that returns it, called for each write (a server
     determines it itself). `progress` is called during long operations with the amount done and the
-    total, None if unknown; on a server, it is not called. `fact_cache` is the on-disk cache of
-    facts about commits. `clock` returns microseconds since 1970 and `random` random bytes, for
-    tests that need equal hashes.
+    total, None if unknown; on a server, it is not called. `clock` returns microseconds since
+    1970 and `random` random bytes, for tests that need equal hashes.
 
     Raises `InvalidInput` for an invalid URL, `StoreNotFound` if nothing is there (see `create`),
     `UnsupportedFormat` and `StoreUnavailable` if it cannot be used.
@@ -58,7 +54,7 @@ def connect(
     ...     repository.reference("main").hash[:8]
     '2e1cfa82'
     """
-    context = Context(who, clock, random, fact_cache=fact_cache, progress=progress)
+    context = Context(who, clock, random, progress=progress)
     if url.startswith(("http://", "https://")):
         from nessie_cli.repository.access import Access
         from nessie_cli.repository.remote.opening import open_remote

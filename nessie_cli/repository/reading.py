@@ -23,6 +23,7 @@ from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     NO_ANCESTOR,
+    AheadBehind,
     ChangedKey,
     CommitMeta,
     Content,
@@ -37,7 +38,6 @@ from nessie_cli.model import (
     ReflogEntry,
     ReflogType,
 )
-from nessie_cli.repository.base import AheadBehind
 from nessie_cli.repository.requests import values_of
 from nessie_cli.store.base import View
 from nessie_cli.store.records import ReflogRow

@@ -202,7 +202,7 @@ def verify_reachable(store: Store, commits: Iterable[Id], progress: Progress | N
 
 
 def verify_rows(store: Store) -> None:
-    """Verifies everything but objects, requests and settings: files, references and the reflog.
+    """Verifies files, and references and settings against the reflog.
 
     Raises `DamagedObject` for the first problem. Reads the files once.
     """
@@ -211,13 +211,16 @@ def verify_rows(store: Store) -> None:
     verify_references(store)
 
 
-def verify_copy(store: Store) -> None:
-    """Verifies the references of a copy, and everything that they need.
+def verify_copy(store: Store, now: int) -> None:
+    """Verifies a copy: its rows, and everything that references and the reflog need.
 
+    `now` is in microseconds since 1970. Entries of the reflog that have expired need nothing.
     Raises `DamagedObject` for the first problem. Reads each object once.
     """
     verify_rows(store)
-    verify_reachable(store, [reference.target for reference in store.references()])
+    positions: dict[Id, Entry] = {}
+    _read_reflog(store, now, positions)
+    verify_reachable(store, [*(reference.target for reference in store.references()), *positions])
 
 
 def verify_references(view: View) -> None:

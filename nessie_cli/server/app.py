@@ -47,6 +47,7 @@ from nessie_cli.server.runtime.answers import Answers, Versions
 from nessie_cli.server.runtime.bodies import Bodies
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.thread_pool import ThreadPool
+from nessie_cli.server.runtime.turns import Turns
 from nessie_cli.server.runtime.writer import Write, Writer
 from nessie_cli.server.table import Match, RouteTable
 from nessie_cli.wire.extensions import HEADER
@@ -122,6 +123,7 @@ class Server:
         self._checkers = ThreadPool(1, name="checker")
         self._bodies = Bodies(most_waiting=parts.limits.most_drained)
         self._arriving = Arriving(parts.limits.most_drained)
+        self.turns = Turns()
         self._writer = Writer(catalog.repository, most_waiting=parts.limits.writes)
         self._warehouses = parts.warehouses
         self._iceberg: IcebergRest | None = None

@@ -1,13 +1,14 @@
 """Backups: a store as one SQLite file, which is a store itself."""
 
 # os.path: importing pathlib costs a tenth of a command's start-up.
-# ruff: noqa: PTH100, PTH110
+# ruff: noqa: PTH100, PTH110, PTH118
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from tempfile import TemporaryDirectory
 
 from nessie_cli.errors import DamagedObject, FileExists, FileNotFound
 from nessie_cli.model.progress import Progress
@@ -49,21 +50,21 @@ def load_backup(
 ) -> Counts:
     """Loads a SQLite store into a store of any kind that is empty or does not exist.
 
-    The file may have format 3, and stays unchanged. A new SQLite store is verified, and appears
-    when it is complete.
+    The file may have format 3, and stays unchanged. It is verified before an existing store
+    changes. A new SQLite store is verified, and appears when it is complete.
 
-    Raises `FileNotFound`, and the errors of `Store.load`, `create_store` and `open_sqlite`.
+    Raises `FileNotFound`, `DamagedObject` for the first object or row that is damaged or missing,
+    and the errors of `Store.load`, `create_store` and `open_sqlite`.
     """
     if not os.path.exists(path):
         raise FileNotFound(f"{path}: no such file", path)
-    with _opened(path) as dump:
-        target = sqlite_path(url)
-        if target is not None and not os.path.lexists(target):
-            with suppress(FileExistsError):
-                _copy(dump, os.path.abspath(target), progress, verify)
-                return dump.counts
-        with closing(create_store(url)) as store:
-            store.load(dump, progress)
+    target = sqlite_path(url)
+    if target is not None and not os.path.lexists(target):
+        with suppress(FileExistsError), _opened(path) as dump:
+            _copy(dump, os.path.abspath(target), progress, verify)
+            return dump.counts
+    with _verified(path, verify) as dump, closing(create_store(url)) as store:
+        store.load(dump, progress)
         return dump.counts
 
 
@@ -78,6 +79,24 @@ def _copy(dump: Dump, path: str, progress: Progress | None, verify: Verify | Non
         copy.load(dump, progress)
         if verify is not None:
             verify(copy)
+
+
+@contextmanager
+def _verified(path: str, verify: Verify | None) -> Iterator[Dump]:
+    """Opens the dump of a file after verifying all of it. A file of format 3 is copied first."""
+    if not has_format_3(path):
+        with closing(open_sqlite(path)) as backup:
+            if verify is not None:
+                verify(backup)
+        with _opened(path) as dump:
+            yield dump
+        return
+    with TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "copy.sqlite")
+        with _opened(path) as dump:
+            _copy(dump, copy, None, verify)
+        with _opened(copy) as dump:
+            yield dump
 
 
 @contextmanager

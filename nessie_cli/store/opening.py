@@ -23,7 +23,7 @@ def open_store(url: str) -> Store:
     `StoreUnavailable`.
     """
     if url == "memory:":
-        return _memory()
+        return _temporary()
     if _is_postgres(url):
         with _psycopg_needed():
             from nessie_cli.store.postgres import open_postgres
@@ -40,7 +40,7 @@ def create_store(url: str) -> Store:
     Raises the errors of `open_store`.
     """
     if url == "memory:":
-        return _memory()
+        return _temporary()
     if _is_postgres(url):
         with _psycopg_needed():
             from nessie_cli.store.postgres import create_postgres
@@ -56,10 +56,10 @@ def sqlite_path(url: str) -> str | None:
     return None if url == "memory:" or _is_postgres(url) else _path(url)
 
 
-def _memory() -> Store:
-    from nessie_cli.store.memory import MemoryStore
+def _temporary() -> Store:
+    from nessie_cli.store.sqlite.temporary import create_temporary
 
-    return MemoryStore()
+    return create_temporary()
 
 
 def _is_postgres(url: str) -> bool:

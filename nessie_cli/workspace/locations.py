@@ -1,4 +1,4 @@
-"""The folders of this user (configuration, cache, state), by the rules of `platformdirs`.
+"""The folders of this user (configuration, state), by the rules of `platformdirs`.
 
 Importing `platformdirs` or `pathlib` takes longer than a keystroke of completion may, so this
 module uses neither.
@@ -36,13 +36,6 @@ def system_config() -> str:
         return f"/{_APPLICATION_SUPPORT}/config.toml"
     folders = (variable("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep)
     return os.path.join(folders[0], "nessie", "config.toml")
-
-
-def cache() -> str:
-    """Returns the cache folder, which may be deleted at any time. It need not exist."""
-    if sys.platform == "darwin":
-        return home("~/Library/Caches/nessie")
-    return os.path.join(variable("XDG_CACHE_HOME") or home("~/.cache"), "nessie")
 
 
 def state() -> str:

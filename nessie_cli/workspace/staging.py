@@ -160,29 +160,6 @@ def _onto(staged: StagedList, key: ContentKey, content: Content) -> StagedList:
     return (*_gone(staged, freed), _put(key, content, freed.seen))
 
 
-def restore(
-    staged: StagedList, key: ContentKey, wanted: Content | None, state: State
-) -> StagedList:
-    """Restores a key to an earlier content, or to none.
-
-    Nothing is staged if the store has that content. If the key has no content now, or another one,
-    the restored content gets a new id, because only the repository assigns ids. Nothing is staged
-    either if it would differ from the current content only in its id.
-    """
-    if state(key) == wanted and not any(key in pair for pair in renames(staged).items()):
-        return without(staged, [key])
-    current = effective(staged, key, state)
-    if wanted is None:
-        return staged if current is None else delete(staged, key, state)
-    if current is None:
-        return put(staged, key, wanted.with_id(None), state)
-    if current.id == wanted.id:
-        return put(staged, key, wanted, state)
-    if current.with_id(wanted.id) == wanted:
-        return staged
-    return replace(staged, key, wanted, state)
-
-
 def unmodified(
     staged: StagedList, key: ContentKey, state: State, *, discard_staged: bool = False
 ) -> StagedList:
@@ -206,11 +183,12 @@ def unmodified(
 
 
 def without(staged: StagedList, keys: Sequence[ContentKey]) -> StagedList:
-    """Unstages some keys. Both keys of a rename are unstaged together."""
-    gone = set(keys)
-    for old_key, new_key in renames(staged).items():
-        if old_key in gone or new_key in gone:
-            gone |= {old_key, new_key}
+    """Unstages some keys. The keys of a rename, a swap or a chain are unstaged together."""
+    gone, pairs, size = set(keys), renames(staged).items(), -1
+    while size != len(gone):
+        size = len(gone)
+        for pair in pairs:
+            gone |= set(pair) if gone.intersection(pair) else set()
     return tuple(item for item in staged if item.key not in gone)
 
 

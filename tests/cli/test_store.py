@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from nessie_cli.model import ReferenceType
+from nessie_cli.repository.opening import create
 from tests.store.postgres_server import new_url
 from tests.store.raw import raw
 
@@ -18,28 +20,80 @@ def test_a_backup_is_a_store(nessie, catalog) -> None:
     assert nessie("--store", "lake.backup", "log").lines != nessie("log").lines
 
 
-@pytest.mark.parametrize("kind", [1, 2, 3])
-def test_a_store_that_lacks_an_object_is_neither_backed_up_nor_loaded(
-    nessie, catalog, tmp_path: Path, kind: int
+DAMAGES = {
+    **{
+        f"missing {name}": (
+            "DELETE FROM objects WHERE number ="
+            f" (SELECT max(number) FROM objects WHERE kind = {kind})"
+        )
+        for kind, name in ((1, "value"), (2, "node"), (3, "commit"))
+    },
+    "missing commit that only the reflog needs": (
+        "DELETE FROM objects WHERE id = (SELECT before FROM reflog WHERE name = 'gone'"
+        " AND after IS NULL)"
+    ),
+    "damaged object": "UPDATE objects SET packed = CAST(packed || x'00' AS BLOB) WHERE number = 1",
+    "object of no kind": "UPDATE objects SET packed = 'text' WHERE number = 1",
+    "missing branch": "DELETE FROM refs WHERE name = 'main'",
+    "damaged branch": "UPDATE refs SET target = x'00' WHERE name = 'main'",
+    "renamed branch": "UPDATE refs SET name = 'other' WHERE name = 'main'",
+    "repeated entry": (
+        "INSERT INTO reflog SELECT 99, name, kind, before, after, time, who, operation, message,"
+        " request_id, previous, digest FROM reflog WHERE number = 3"
+    ),
+    "missing entry": "DELETE FROM reflog WHERE number = 3",
+    "missing newest entry": "DELETE FROM reflog WHERE number = (SELECT max(number) FROM reflog)",
+    "damaged entry": "UPDATE reflog SET message = 'x' WHERE number = 3",
+    "damaged request": "UPDATE requests SET caller = 'x'",
+    "damaged setting": "UPDATE settings SET value = 'x' WHERE name = 'reflog-expiry'",
+    "missing setting": "DELETE FROM settings WHERE name = 'reflog-expiry'",
+    "index entry of the wrong type": (
+        "INSERT INTO object_index VALUES ('text', 1), (x'00', 'text')"
+    ),
+    "damaged schema": "DROP INDEX refs_by_kind",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_store_is_neither_backed_up_nor_loaded(
+    nessie, catalog, tmp_path: Path, damage: str
 ) -> None:
+    """Nothing is left behind: no file, and nothing in a store that `init` made."""
+    # The clock of the catalog is behind that of the command.
+    assert nessie("config", "set", "reflog-expiry", "3650d", "--repository").code == 0
+    head = catalog.repository.reference("main").hash
+    catalog.repository.create_reference(
+        ReferenceType.TAG, "v2", head, request_id="chosen by a client"
+    )
+    catalog.repository.create_reference(ReferenceType.BRANCH, "gone", head)
+    former = catalog.create("gone", "db.gone")
+    catalog.repository.delete_reference("gone", expected_hash=former)
     assert nessie("store", "backup", "lake.backup").code == 0
+    (target := tmp_path / "target").mkdir()
+    create(f"{target}/store.sqlite").close()
+    before = files(tmp_path)
     for file in (tmp_path / ".nessie" / "store.sqlite", tmp_path / "lake.backup"):
         with raw(file) as connection:
-            connection.execute(
-                "DELETE FROM objects WHERE number ="
-                " (SELECT max(number) FROM objects WHERE kind = ?)",
-                (kind,),
-            )
-    files = sorted(
-        path.name for path in tmp_path.iterdir() if not path.name.endswith(("-wal", "-shm"))
-    )
-    backup = nessie("store", "backup", "new.backup", "--json")
-    load = nessie("--store", "new.sqlite", "store", "load", "lake.backup", "--json")
-    for ran in (backup, load):
-        assert (ran.code, ran.error["errorCode"]) == (7, "DAMAGED_OBJECT")
-    assert (
-        sorted(path.name for path in tmp_path.iterdir() if not path.name.endswith(("-wal", "-shm")))
-        == files
+            connection.execute(DAMAGES[damage]).fetchall()
+    for arguments in (
+        ("store", "backup", "new.backup"),
+        ("--store", "new.sqlite", "store", "load", "lake.backup"),
+        ("--store", "target/store.sqlite", "store", "load", "lake.backup"),
+    ):
+        ran = nessie(*arguments, "--json")
+        assert (ran.code, ran.error["errorCode"]) == (7, "DAMAGED_OBJECT"), ran.out
+    assert files(tmp_path) == before
+    with raw(target / "store.sqlite") as connection:
+        assert connection.execute("SELECT count(*) FROM objects").fetchall() == [(0,)]
+    assert nessie("--store", "target/store.sqlite", "fsck").code == 0
+
+
+def files(folder: Path) -> list[str]:
+    """Returns the files, without those that open stores have."""
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if not path.name.endswith(("-wal", "-shm"))
     )
 
 

@@ -186,15 +186,3 @@ def test_which_of_many_commits_descend_from_one(picks: list[tuple[int, int | Non
             history.descendants_on_first_parents(graph.objects(), graph.ids[1:], ancestor)
             == expected
         )
-
-
-@laws
-@given(PICKS, st.integers(0, 70))
-def test_commits_since_an_ancestor(picks: list[tuple[int, int | None, int]], most: int) -> None:
-    graph = Graph(picks)
-    for commit in graph.ids[1:]:
-        for before in graph.line(commit):
-            found = history.new_ancestors(graph.objects(), commit, before, most)
-            new = graph.ancestors(commit) - graph.ancestors(before)
-            assert found is None or (new <= found <= graph.ancestors(commit) and len(found) <= most)
-            assert found is not None or len(graph.ids) > most

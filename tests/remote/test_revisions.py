@@ -11,6 +11,7 @@ from nessie_cli import connect
 from nessie_cli.errors import CommitNotFound
 from nessie_cli.model import (
     NO_ANCESTOR,
+    AheadBehind,
     CommitMeta,
     ContentKey,
     LogEntry,
@@ -18,7 +19,7 @@ from nessie_cli.model import (
     Put,
     ReferenceType,
 )
-from nessie_cli.repository.base import AheadBehind, Repository
+from nessie_cli.repository.base import Repository
 from nessie_cli.repository.remote import ancestry, revisions, session
 from nessie_cli.repository.remote.ancestry import Ancestry
 from tests.repository.plain_remote import plain

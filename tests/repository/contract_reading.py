@@ -7,8 +7,8 @@ import re
 import pytest
 
 from nessie_cli.errors import CommitNotFound, ContentNotFound, InvalidInput, ReferenceNotFound
-from nessie_cli.model import ContentKey, KeyRange, Namespace, Put
-from nessie_cli.repository.base import AheadBehind, Repository
+from nessie_cli.model import AheadBehind, ContentKey, KeyRange, Namespace, Put
+from nessie_cli.repository.base import Repository
 from nessie_cli.repository.log_filter import ALL_COMMITS, LogFilter, Walk
 from tests.repository.vocabulary import (
     EMPTY,

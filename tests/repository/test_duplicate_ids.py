@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
@@ -198,10 +197,9 @@ def test_a_long_line_needs_no_recursion_and_reads_no_node_of_its_states() -> Non
 # -- fsck ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalRepository]:
-    place = "memory:" if request.param == "memory" else str(tmp_path / "store.sqlite")
-    with create(place) as made:
+@pytest.fixture
+def repository() -> Iterator[LocalRepository]:
+    with create("memory:") as made:
         assert isinstance(made, LocalRepository)
         yield made
 

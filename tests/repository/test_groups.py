@@ -74,9 +74,9 @@ def fixed() -> dict[str, Any]:
 
 @contextmanager
 def in_memory() -> Iterator[tuple[LocalRepository, LocalRepository]]:
-    first = connect("memory:", **fixed())
-    assert isinstance(first, LocalRepository)
-    yield first, LocalRepository(first._store, first._at)
+    with connect("memory:", **fixed()) as first:
+        assert isinstance(first, LocalRepository)
+        yield first, LocalRepository(first._store, first._at)
 
 
 @contextmanager

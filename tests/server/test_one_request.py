@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -44,7 +45,6 @@ def url(tmp_path_factory):
 
 def worst_health(url, sends, count=1):
     """Returns the statuses of the requests, and the longest wait of a health check meanwhile."""
-    waits = []
 
     def send(_):
         client = Client(url, PATIENCE)
@@ -55,14 +55,21 @@ def worst_health(url, sends, count=1):
 
     with ThreadPoolExecutor(count) as pool:
         pending = [pool.submit(send, number) for number in range(count)]
-        health = Client(url, PATIENCE)
-        while not waits or not all(one.done() for one in pending):
-            begun = time.monotonic()
-            assert health.get("/q/health/live").status == 200
-            waits.append(time.monotonic() - begun)
-            time.sleep(0.01)
-        health.close()
-    return {one.result() for one in pending}, max(waits)
+        wait = worst_wait(url, pending)
+    return {one.result() for one in pending}, wait
+
+
+def worst_wait(url, pending):
+    """Returns the longest wait of a health check until all futures are done."""
+    waits = []
+    health = Client(url, PATIENCE)
+    while not waits or not all(one.done() for one in pending):
+        begun = time.monotonic()
+        assert health.get("/q/health/live").status == 200
+        waits.append(time.monotonic() - begun)
+        time.sleep(0.01)
+    health.close()
+    return max(waits)
 
 
 FIELDS = {"method": "POST", "path": TOKENS, "headers": FORM}
@@ -360,4 +367,36 @@ def test_slow_clients_delay_nobody(url):
             pool.submit(trickle, starts[number % len(starts)])
         _, wait = worst_health(url, {"method": "GET", "path": "/api/v2/config"}, 4)
         stop.set()
+    assert wait < SOON
+
+
+CHUNKED = (
+    b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: localhost\r\n"
+    b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+)
+BURSTS = {
+    "chunks": b"%b%b0\r\n\r\n" % (CHUNKED, b"1\r\n \r\n" * 40_000),
+    "requests": b"GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 3_000,
+    "headers": b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 60_000,
+}
+
+
+@pytest.mark.parametrize("what", BURSTS)
+def test_bytes_of_many_clients_are_parsed_in_turn(url, what):
+    parts = urlsplit(url)
+    connections = [
+        socket.create_connection((parts.hostname, parts.port), PATIENCE) for _ in range(30)
+    ]
+
+    def burst(connection):
+        # The server may refuse it before the end.
+        with suppress(ConnectionError):
+            connection.sendall(BURSTS[what])
+            connection.recv(1)
+
+    with ThreadPoolExecutor(len(connections)) as pool:
+        pending = [pool.submit(burst, connection) for connection in connections]
+        wait = worst_wait(url, pending)
+    for connection in connections:
+        connection.close()
     assert wait < SOON

@@ -1,14 +1,26 @@
-"""Places for new stores."""
+"""Places for new stores, and empty stores."""
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from nessie_cli.store.base import Store
+from nessie_cli.store.opening import create_store
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     """A path without a store."""
     return str(tmp_path / "store.sqlite")
+
+
+@pytest.fixture
+def other() -> Iterator[Store]:
+    """An empty store beside the one that is tested."""
+    with closing(create_store("memory:")) as store:
+        yield store
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pytest
 from nessie_cli.errors import StoreNotEmpty, StoreUnavailable
 from nessie_cli.store.base import Dump, Store
 from nessie_cli.store.codec import pack, unpack
-from nessie_cli.store.memory import MemoryStore
 from nessie_cli.store.records import Done, PackedObject, Stale, StoredObject
 from tests.store.contract_concurrency import concurrently
 from tests.store.samples import (
@@ -109,12 +108,11 @@ class DumpContract:
     """Inherited by `StoreContract`."""
 
     @pytest.fixture
-    def source(self) -> MemoryStore:
-        source = MemoryStore()
-        fill(source)
-        return source
+    def source(self, other: Store) -> Store:
+        fill(other)
+        return other
 
-    def test_a_dump_contains_everything(self, store: Store, source: MemoryStore) -> None:
+    def test_a_dump_contains_everything(self, store: Store, source: Store) -> None:
         fill(store)
         with store.dump() as dump:
             found = everything(dump)
@@ -130,14 +128,14 @@ class DumpContract:
             == tuple(len(found[name]) for name in ("objects", "references", "moves", "requests"))
         )
 
-    def test_a_loaded_store_has_the_same_dump(self, store: Store, source: MemoryStore) -> None:
+    def test_a_loaded_store_has_the_same_dump(self, store: Store, source: Store) -> None:
         reported: list[tuple[int, int | None]] = []
         with source.dump() as dump:
             store.load(dump, lambda done, total: reported.append((done, total)))
         assert contents(store) == contents(source)
         assert reported[-1][0] == reported[-1][1]
 
-    def test_everything_loaded_is_found(self, store: Store, source: MemoryStore) -> None:
+    def test_everything_loaded_is_found(self, store: Store, source: Store) -> None:
         with source.dump() as dump:
             store.load(dump)
         assert store.references() == source.references()
@@ -155,14 +153,14 @@ class DumpContract:
             ]
         assert sorted(store.scan_index()) == sorted(source.scan_index())
 
-    def test_an_empty_store_is_dumped_and_loaded(self, store: Store) -> None:
+    def test_an_empty_store_is_dumped_and_loaded(self, store: Store, other: Store) -> None:
         empty = contents(store)
         assert not any(empty.values())
-        with MemoryStore().dump() as dump:
+        with other.dump() as dump:
             store.load(dump)
         assert contents(store) == empty
 
-    def test_a_loaded_store_accepts_writes(self, store: Store, source: MemoryStore) -> None:
+    def test_a_loaded_store_accepts_writes(self, store: Store, source: Store) -> None:
         with source.dump() as dump:
             store.load(dump)
         newest = store.find_indexed(b"all", None, 1)[0][0], store.reflog(limit=1)[0].number
@@ -176,12 +174,11 @@ class DumpContract:
         assert store.reflog(limit=1)[0].number > newest[1]
         assert store.settings().values == {"branch": "main"}
 
-    def test_a_load_may_have_several_batches(self, store: Store) -> None:
-        source = MemoryStore()
+    def test_a_load_may_have_several_batches(self, store: Store, other: Store) -> None:
         many = [StoredObject(id_of(str(n)), VALUE, b"", (b"%d" % n,)) for n in range(20_500)]
         large = [an_object(f"large {n}", NODE, 9 << 20) for n in range(2)]
-        source.put([*many, *large])
-        with source.dump() as dump:
+        other.put([*many, *large])
+        with other.dump() as dump:
             store.load(dump)
         with store.dump() as dump:
             assert [(one.id, one.index) for one in dump.objects()] == [
@@ -211,7 +208,7 @@ class DumpContract:
 
     # -- the target --
 
-    def test_an_initialised_store_counts_as_empty(self, store: Store, source: MemoryStore) -> None:
+    def test_an_initialised_store_counts_as_empty(self, store: Store, source: Store) -> None:
         initialise(store)
         version = store.settings().version
         with source.dump() as dump:
@@ -222,17 +219,18 @@ class DumpContract:
 
     @pytest.mark.parametrize("replaced", [0, 1])
     @pytest.mark.parametrize("dumped", [0, 1, 2, 3])
-    def test_the_settings_version_grows(self, store: Store, replaced: int, dumped: int) -> None:
-        source = MemoryStore()
+    def test_the_settings_version_grows(
+        self, store: Store, other: Store, replaced: int, dumped: int
+    ) -> None:
         for n in range(dumped):
-            write(source, a_write(settings={"a": str(n)}))
+            write(other, a_write(settings={"a": str(n)}))
         for _ in range(replaced):
             write(store, a_write(settings={"a": "before"}))
         old = store.basis("main", "").settings
-        with source.dump() as dump:
+        with other.dump() as dump:
             store.load(dump)
         new = store.basis("main", "").settings
-        assert new.values == source.settings().values
+        assert new.values == other.settings().values
         assert new.version > old.version or new.values == old.values
         assert new.version >= dumped
 
@@ -246,7 +244,7 @@ class DumpContract:
         ids=["object", "reference", "move"],
     )
     def test_a_store_with_content_is_refused(
-        self, store: Store, source: MemoryStore, content: Any
+        self, store: Store, source: Store, content: Any
     ) -> None:
         write(store, content)
         before = contents(store)
@@ -255,13 +253,13 @@ class DumpContract:
         assert caught.value.name == store.url
         assert contents(store) == before
 
-    def test_changed_settings_count_as_content(self, store: Store, source: MemoryStore) -> None:
+    def test_changed_settings_count_as_content(self, store: Store, source: Store) -> None:
         initialise(store)
         write(store, a_write(settings={"protect.main": "merge-only"}))
         with source.dump() as dump, pytest.raises(StoreNotEmpty):
             store.load(dump)
 
-    def test_a_second_load_is_refused(self, store: Store, source: MemoryStore) -> None:
+    def test_a_second_load_is_refused(self, store: Store, source: Store) -> None:
         for refused in (False, True):
             with source.dump() as dump:
                 if refused:
@@ -273,7 +271,7 @@ class DumpContract:
 
     # -- faults and other writers --
 
-    def test_a_load_that_fails_changes_nothing(self, store: Store, source: MemoryStore) -> None:
+    def test_a_load_that_fails_changes_nothing(self, store: Store, source: Store) -> None:
         initialise(store)
         before, version = contents(store), store.settings().version
 
@@ -289,7 +287,7 @@ class DumpContract:
             store.load(dump)
         assert contents(store) == contents(source)
 
-    def test_one_of_two_concurrent_loads_succeeds(self, store: Store, source: MemoryStore) -> None:
+    def test_one_of_two_concurrent_loads_succeeds(self, store: Store, source: Store) -> None:
         def load() -> str:
             with source.dump() as dump:
                 try:
@@ -301,9 +299,7 @@ class DumpContract:
         assert sorted(concurrently(load, load, load)) == ["done", "refused", "refused"]
         assert contents(store) == contents(source)
 
-    def test_a_commit_during_a_load_waits_and_is_stale(
-        self, store: Store, source: MemoryStore
-    ) -> None:
+    def test_a_commit_during_a_load_waits_and_is_stale(self, store: Store, source: Store) -> None:
         initialise(store)
         loading, outcomes = Event(), []
 
@@ -326,8 +322,6 @@ class DumpContract:
 
     def test_a_closed_store_is_not_dumped(self, store: Store) -> None:
         store.close()
-        if isinstance(store, MemoryStore):
-            return
         with pytest.raises(StoreUnavailable), store.dump():
             pass
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from nessie_cli.store.base import Store
-from nessie_cli.store.records import Deleted, Done, Expired, ReflogRow, StoredObject
+from nessie_cli.store.records import Deleted, Done, Expired, ReflogRow, StoredObject, Write
 from tests.store.samples import (
     COMMIT,
     NODE,
@@ -259,6 +259,30 @@ class MaintenanceContract:
                 assert maintenance.expire(TIME + 1, TIME, last) == planned
             assert [row.move for row in store.reflog()] == [again[1], *moved, noted[0]]
         assert planned.moves == 0
+
+    def test_a_store_is_intact_after_its_entries_expired(self, store: Store) -> None:
+        """References that exist, are deleted and are created again, and a setting."""
+
+        def set_to(value: str | None) -> Write:
+            entry = a_move("setting:a", None, None, kind="SETTING", message=f"to {value}")
+            return a_write(moves=[entry], settings={"a": value})
+
+        def move(name: str, after: str | None) -> Write:
+            return a_write(moves=[a_move(name, "0", after)])
+
+        for one in (create("main"), create("gone"), create("again"), set_to("1")):
+            write(store, one)
+        for one in (move("gone", None), move("again", None), create("again")):
+            write(store, one)
+        for value in ("2", None):
+            assert list(store.verify_file()) == []
+            write(store, move("main", "0"))
+            with store.maintenance() as maintenance:
+                maintenance.expire(2**62, 2**62, maintenance.last_move())
+            assert len(store.reflog()) == 1
+            assert list(store.verify_file()) == []
+            for one in (create("gone"), move("again", "0"), set_to(value), move("gone", None)):
+                write(store, one)
 
     @pytest.mark.parametrize("full", [False, True])
     def test_compacting_changes_nothing_that_can_be_read(

@@ -8,7 +8,6 @@ from random import Random
 import pytest
 
 from nessie_cli.store.base import Store, View
-from nessie_cli.store.memory import MemoryStore
 from nessie_cli.store.overlay import Overlay
 from nessie_cli.store.records import (
     Done,
@@ -37,9 +36,9 @@ ENTRIES = (b"x", b"y", b"z")
 SETTINGS = ("one", "two", "three")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def base(request: pytest.FixtureRequest, path: str) -> Iterator[Store]:
-    store: Store = MemoryStore() if request.param == "memory" else create_sqlite(path)
+@pytest.fixture
+def base(path: str) -> Iterator[Store]:
+    store = create_sqlite(path)
     yield store
     store.close()
 

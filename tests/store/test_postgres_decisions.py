@@ -1,9 +1,10 @@
 """Random calls have the same outcomes and final state in PostgreSQL, which decides in SQL,
-and in the memory store, which decides in Python."""
+and in a SQLite store, which decides in Python."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nessie_cli.store.base import Store
-from nessie_cli.store.memory import MemoryStore
+from nessie_cli.store.opening import create_store
 from nessie_cli.store.postgres import PostgresStore, create_postgres
 from nessie_cli.store.records import Move, Request, StoredObject, Write
 from tests.store.postgres_server import new_url
@@ -111,7 +112,8 @@ def state(store: Store) -> object:
 def test_random_calls_have_the_same_outcomes(
     stores: Iterator[PostgresStore], calls: list[list[Write]]
 ) -> None:
-    postgres, memory = next(stores), MemoryStore()
-    for call in calls:
-        assert postgres.commit(call) == memory.commit(call)
-        assert state(postgres) == state(memory)
+    postgres = next(stores)
+    with closing(create_store("memory:")) as memory:
+        for call in calls:
+            assert postgres.commit(call) == memory.commit(call)
+            assert state(postgres) == state(memory)

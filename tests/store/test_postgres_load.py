@@ -11,7 +11,7 @@ import pytest
 from psycopg import sql
 
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
-from nessie_cli.store.memory import MemoryStore
+from nessie_cli.store.base import Store
 from nessie_cli.store.postgres import PostgresStore, create_postgres, open_postgres
 from nessie_cli.store.postgres.dump import PostgresDump
 from tests.store.contract_dump import contents, fill, initialise
@@ -60,10 +60,9 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
 
 
 @pytest.fixture
-def source() -> MemoryStore:
-    source = MemoryStore()
-    fill(source)
-    return source
+def source(other: Store) -> Store:
+    fill(other)
+    return other
 
 
 def through(
@@ -74,7 +73,7 @@ def through(
     )
 
 
-def load(store: PostgresStore, source: MemoryStore, proxy: CommitProxy, fault: str) -> None:
+def load(store: PostgresStore, source: Store, proxy: CommitProxy, fault: str) -> None:
     proxy.fault = fault
     try:
         with source.dump() as dump:
@@ -85,7 +84,7 @@ def load(store: PostgresStore, source: MemoryStore, proxy: CommitProxy, fault: s
 
 
 def test_a_load_whose_commit_was_lost_changes_nothing(
-    store: PostgresStore, source: MemoryStore, proxy: CommitProxy, server: PostgresServer
+    store: PostgresStore, source: Store, proxy: CommitProxy, server: PostgresServer
 ) -> None:
     before = contents(store)
     with pytest.raises(StoreUnavailable) as caught:
@@ -98,7 +97,7 @@ def test_a_load_whose_commit_was_lost_changes_nothing(
 
 
 def test_a_load_with_a_lost_answer_is_resolved(
-    store: PostgresStore, source: MemoryStore, proxy: CommitProxy, server: PostgresServer
+    store: PostgresStore, source: Store, proxy: CommitProxy, server: PostgresServer
 ) -> None:
     def mend() -> None:
         wait_until(lambda: contents(store) == contents(source))
@@ -112,7 +111,7 @@ def test_a_load_with_a_lost_answer_is_resolved(
 
 
 def test_an_unresolvable_load_is_reported_as_unknown(
-    store: PostgresStore, source: MemoryStore, proxy: CommitProxy, server: PostgresServer
+    store: PostgresStore, source: Store, proxy: CommitProxy, server: PostgresServer
 ) -> None:
     with pytest.raises(OutcomeUnknown, match="load again"):
         load(through(store, proxy, server, patience=0.5), source, proxy, "after")
@@ -120,7 +119,7 @@ def test_an_unresolvable_load_is_reported_as_unknown(
 
 
 def test_a_dump_sorts_no_objects(
-    store: PostgresStore, source: MemoryStore, server: PostgresServer
+    store: PostgresStore, source: Store, server: PostgresServer
 ) -> None:
     """An index gives the server the objects in the order of numbers, so it need not collect them
     first."""
@@ -138,7 +137,7 @@ def test_a_dump_sorts_no_objects(
 
 
 def test_a_dump_that_the_server_cancels_is_reported(
-    store: PostgresStore, source: MemoryStore, server: PostgresServer
+    store: PostgresStore, source: Store, server: PostgresServer
 ) -> None:
     with source.dump() as dump:
         store.load(dump)

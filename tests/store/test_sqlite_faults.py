@@ -169,11 +169,10 @@ def test_a_fault_after_the_commit_leaves_the_whole_write(filled: str) -> None:
     def fail(*_: object) -> int:
         raise Fault
 
-    def hook(connection: apsw.Connection) -> None:
-        connection.set_wal_hook(fail)
-
-    with hooked(hook):
+    connections: list[apsw.Connection] = []
+    with hooked(connections.append):
         store = open_sqlite(filled)
+        connections[0].set_wal_hook(fail)
         with pytest.raises((Fault, NessieError)):
             write(store, everything(1))
         assert store.request("request 1")
@@ -368,8 +367,10 @@ def test_a_commit_that_is_durable_despite_a_disk_failure_is_done(
             raise apsw.IOError("disk I/O error")
         return apsw.SQLITE_OK
 
-    with hooked(lambda connection: connection.set_wal_hook(fail)):
+    connections: list[apsw.Connection] = []
+    with hooked(connections.append):
         store = open_sqlite(filled)
+        connections[0].set_wal_hook(fail)
         first, late = commit("main", "1", "2", "the request"), commit("main", "1", "3")
         first = structs.replace(first, request=structs.replace(first.request, digest=digest))
         outcomes = store.commit([first, late])

@@ -12,7 +12,7 @@ import pytest
 
 from nessie_cli.errors import DamagedObject, UnsupportedFormat
 from nessie_cli.store.backup import load_backup
-from nessie_cli.store.opening import open_store
+from nessie_cli.store.opening import create_store, open_store
 from nessie_cli.store.records import Done, StoredReference
 from tests.store.samples import COMMIT, NODE, VALUE, a_move, an_object, commit, id_of, write
 
@@ -62,6 +62,16 @@ def test_a_store_of_format_3_is_loaded_into_a_new_one(old: Path, tmp_path: Path)
         assert list(store.verify_file()) == []
         assert write(store, commit("main", "next", "after")) == Done()
         assert list(store.verify_file()) == []
+
+
+def test_a_store_of_format_3_is_loaded_into_an_existing_one(old: Path, tmp_path: Path) -> None:
+    new, existing = (str(tmp_path / f"{name}.sqlite") for name in ("new", "existing"))
+    create_store(existing).close()
+    assert load_backup(str(old), new) == load_backup(str(old), existing)
+    with closing(open_store(new)) as first, closing(open_store(existing)) as second:
+        assert first.references() == second.references()
+        assert list(first.scan()) == list(second.scan())
+        assert list(second.verify_file()) == []
 
 
 def test_a_damaged_store_of_format_3_is_not_loaded(old: Path, tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from nessie_cli.workspace.staging import (
     rename,
     renames,
     replace,
-    restore,
     unmodified,
     without,
 )
@@ -192,6 +191,14 @@ def test_unstaging_one_half_of_a_rename_unstages_both():
     assert without(staged, [KEYS[0]]) == without(staged, [KEYS[2]]) == ()
 
 
+def test_unstaging_a_key_of_a_chain_unstages_the_whole_chain():
+    staged = rename(rename((), KEYS[1], KEYS[2], START.get), KEYS[0], KEYS[1], START.get)
+
+    assert set(renames(staged)) == {KEYS[0], KEYS[1]}
+    for name in KEYS[:3]:
+        assert without(staged, [name]) == (), name
+
+
 def test_staging_again_replaces_the_operation_and_its_expected_content():
     staged = put((), KEYS[0], table(10), START.get)
     now = table(99, IDS[KEYS[0]])
@@ -220,31 +227,3 @@ def test_a_put_cannot_change_the_type():
 
     with pytest.raises(InvalidInput, match="of type iceberg-table, not udf"):
         put((), KEYS[0], UDF(), START.get)
-
-
-@settings(print_blob=True, deadline=None, max_examples=150)
-@given(steps, steps, st.lists(key, max_size=4, unique=True))
-@example([("rename", A, C), ("put", A, 10)], [], [A])
-@example([("replace", A, 20)], [("rename", A, C)], [A, C])
-def test_restored_keys_have_their_values_and_no_content_id_twice(before, after, restored):
-    """Some steps are committed, others staged; then keys return to the first commit."""
-    naive, staged = Naive(), ()
-    with connect("memory:") as repository:
-        first = a_catalog(repository)
-        for step in before:
-            staged = try_both(naive, staged, step, first.get)
-        if staged:
-            repository.commit("main", [item.operation for item in staged], CommitMeta("before"))
-        now, staged = repository.contents("main", KEYS), ()
-        for step in after:
-            staged = try_both(naive, staged, step, now.get)
-        for name in restored:
-            staged = restore(staged, name, first.get(name), now.get)
-        if staged:
-            repository.commit("main", [item.operation for item in staged], CommitMeta("after"))
-        found = repository.contents("main", KEYS)
-        assert list(repository.check()) == []
-    assert len({content.id for content in found.values()}) == len(found)
-    for name in restored:
-        assert (name in found) == (name in OLD)
-        assert name not in OLD or found[name].with_id(None) == first[name].with_id(None)

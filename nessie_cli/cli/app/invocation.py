@@ -81,7 +81,6 @@ class Invocation:
         """The repository. It is opened once and closed at the end of the invocation."""
         if self._repository is None:
             from nessie_cli.repository.opening import connect
-            from nessie_cli.workspace.fact_cache import FactFiles
 
             url = self.store_url()
             with self.at_work("opening the store"):
@@ -90,7 +89,6 @@ class Invocation:
                     url,
                     who=self.who,
                     access=self.access(url),
-                    fact_cache=FactFiles(url),
                     progress=report,
                 )
             self._repository = self._watched(self._hooked(repository))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 BY_COMMIT = (ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE)
 """Conflicts of a merge that need a commit on the target first."""
 _OPTIONS = {MergeBehavior.FORCE: "--theirs", MergeBehavior.DROP: "--ours"}
+_ANEW = "begins again: with the decisions so far, neither side is possible"
 _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 
 
@@ -50,6 +51,7 @@ class MergeResolutions:
         self._branch = branch
         words = [word for word in app.argv if word not in _NOT_REPEATED]
         self._again = list(_without_decisions(words, conflicts))
+        self._anew = list(_without_decisions(words))
 
     def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
@@ -74,7 +76,10 @@ class MergeResolutions:
                 aside = self._free_key(key)
                 yield self._commit("rename", [str(key), str(aside)], f"make room for {key}")
             case _:
-                for option in options_of(conflict):
+                options = options_of(conflict)
+                if not options:
+                    yield Resolution(command_line(*self._anew), _ANEW)
+                for option in options:
                     words = (*self._again, _OPTIONS[option.behavior], name)
                     yield Resolution(
                         command_line(*words), effect_of(option, conflict, self._branch)
@@ -98,13 +103,18 @@ class MergeResolutions:
         )
 
 
-def _without_decisions(words: Sequence[str], conflicts: Collection[Conflict]) -> Iterator[str]:
-    """Yields the words of a command line without the options that decide about conflicts."""
-    keys = {conflict.key for conflict in conflicts}
-    # Theirs deleted or renamed the namespace, and the decision can name it by its other keys.
-    needed = [c for c in conflicts if c.type is ConflictType.NAMESPACE_NOT_EMPTY]
-    keys |= {key for conflict in needed for key in (conflict.base_key, conflict.theirs_key)}
-    ids = {conflict.content_id for conflict in conflicts if conflict.content_id}
+def _without_decisions(
+    words: Sequence[str], conflicts: Collection[Conflict] | None = None
+) -> Iterator[str]:
+    """Yields the words of a command line without decisions about conflicts, or without any."""
+    keys: set[ContentKey | None] = set()
+    ids: set[str | None] = set()
+    for conflict in conflicts or ():
+        keys.add(conflict.key)
+        ids.add(conflict.content_id)
+        if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+            # Theirs deleted or renamed the namespace, and a decision can name it by these keys.
+            keys |= {conflict.base_key, conflict.theirs_key}
     rest = iter(words)
     for word in rest:
         option, is_joined, text = word.partition("=")
@@ -112,11 +122,14 @@ def _without_decisions(words: Sequence[str], conflicts: Collection[Conflict]) ->
             yield word
             continue
         given = [word] if is_joined else [word, next(rest)]
+        if conflicts is None:
+            continue
         value = text or given[-1]
         name = (
             ContentName(key_and_file(value)[0])
             if option == "--resolve"
             else ContentName.parse(value)
         )
-        if name.key not in keys and name.content_id not in ids:
+        is_decided = name.content_id in ids if name.content_id else name.key in keys
+        if not is_decided:
             yield from given

@@ -11,17 +11,20 @@ from nessie_cli.cli.merge.behaviors import with_id_of
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
 from nessie_cli.cli.merge.prompts import ask_all, decide_all
 from nessie_cli.cli.merge.sides import OF_MERGE, Sides
-from nessie_cli.cli.merge.staged import resolved
+from nessie_cli.cli.merge.staged import BatchResolution
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import (
     Conflict,
+    ConflictType,
     Content,
     ContentKey,
     KeyBehavior,
     MergeBehavior,
 )
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.workspace.batch import Batch
+from nessie_cli.workspace.content_edits import ContentEdit
 from nessie_cli.workspace.staging import StagedList
 
 if TYPE_CHECKING:
@@ -131,24 +134,24 @@ def _resolved_by(conflict: Conflict, content: Content) -> KeyBehavior:
 
 def resolve_batch(
     app: Invocation,
-    staged: StagedList,
+    batch: Batch,
     branch: str,
-    check: Callable[[StagedList], object],
+    check: Callable[[Batch], object],
     decisions: Decisions,
 ) -> tuple[StagedList, ReferenceConflict | None]:
     """Returns the staged operations with all conflicts resolved, except those that were skipped.
 
     The error contains the conflicts that were skipped, if there are any. `check` raises
     `ReferenceConflict` with the conflicts of operations. Raises the same error if no decision
-    resolves them.
+    resolves them, and `InvalidInput` if a staged change cannot be kept.
     """
-    repository = app.repository()
+    repository, staged = app.repository(), batch.staged
     done: set[ContentKey] = set()
     for _ in range(MOST_ROUNDS):
         head = head_of_branch(repository, branch)
         try:
             if staged:
-                check(staged)
+                check(Batch(batch.begun_at, staged))
         except ReferenceConflict as error:
             found = {
                 conflict.key: conflict for conflict in error.conflicts if conflict.key is not None
@@ -157,10 +160,18 @@ def resolve_batch(
                 raise
             if not done:
                 decisions.refuse_other_keys(list(found.values()))
+            _refuse_deletions(error, decisions)
             is_complete = decide_all(app, error, decisions)
-            for key in found.keys() & decisions.of.keys():
-                staged = resolved(repository, head, staged, found[key], decisions.of[key])
-                done.add(key)
+            decided = {
+                key: (conflict, decisions.of[key])
+                for key, conflict in found.items()
+                if key in decisions.of
+            }
+            resolution = BatchResolution(repository, branch, head, batch.begun_at)
+            staged, dropped = resolution.resolved(staged, decided)
+            for edit in dropped:
+                app.output.note(_dropped(edit))
+            done |= decided.keys()
             if not is_complete:
                 return staged, error
         else:
@@ -168,3 +179,26 @@ def resolve_batch(
                 decisions.refuse_other_keys(())
             break
     return staged, None
+
+
+def _refuse_deletions(error: ReferenceConflict, decisions: Decisions) -> None:
+    """Raises `InvalidInput` if an option keeps the staged deletion of a namespace with contents.
+
+    The option does not name the contents, so it must not delete them.
+    """
+    for conflict in error.conflicts:
+        decision = decisions.of.get(conflict.key) if conflict.key else None
+        is_kept = decision is not None and decision.choice is Choice.THEIRS
+        if is_kept and conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+            lines = [resolution.command for resolution in error.resolutions(conflict)]
+            commands = ", or ".join(f"`{line}`" for line in lines)
+            raise InvalidInput(
+                f"--{decisions.sides.theirs} {conflict.key} would delete contents that it does"
+                f" not name: {conflict.message}. Hint: {commands}"
+            )
+
+
+def _dropped(edit: ContentEdit) -> str:
+    """Returns a remark about a change that is dropped, because another content has its key."""
+    what = f"rename of {edit.old} to {edit.new}" if edit.old else f"creation of {edit.new}"
+    return f"the staged {what} is dropped: {edit.new} keeps its current content"

@@ -28,7 +28,7 @@ from nessie_cli.cli.merge.outcome import Merge, print_outcome
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
 from nessie_cli.cli.merge.reverted import Revert, print_revert
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_REVERT, Sides
-from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
+from nessie_cli.cli.staging.batch import Batch, changes_of, note_deletions, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
 from nessie_cli.cli.staging.submission import (
@@ -44,7 +44,6 @@ from nessie_cli.errors import InvalidInput, NothingStaged
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
-from nessie_cli.workspace import batch as workspace
 
 EXAMPLES = (
     "nessie resolve",
@@ -70,6 +69,11 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     Then the command writes the merge, transplant or revert. It commits the batch only with -m. If
     you skip a conflict, no commit is written, but decisions about the batch are kept, and the exit
     status is 3.
+
+    A staged change of the batch is that of one content: its key and its value. So --proposed keeps
+    both, and finds the content by its id if it was renamed on the branch. If the change cannot be
+    kept, the command fails. It also fails if it would have to delete contents below KEY that the
+    batch does not delete.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
@@ -230,13 +234,8 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
         if batch is None:
             raise NothingStaged(NOTHING_STAGED)
         refuse_elsewhere(app, batch, branch)
-        begun_at = batch.begun_at
         staged, skipped = resolve_batch(
-            app,
-            batch.staged,
-            branch,
-            lambda some: submit(app, workspace.Batch(begun_at, some), trial),
-            decisions,
+            app, batch, branch, lambda part: submit(app, part, trial), decisions
         )
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)
@@ -244,7 +243,9 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
             raise skipped
         if message is None or not staged:
             return Batch.of(left, branch)
-        return Committed.of(submit_file(app, file, Submission(branch, meta_of(app, message))))
+        done = submit_file(app, file, Submission(branch, meta_of(app, message)))
+    note_deletions(app.output, staged)
+    return Committed.of(done)
 
 
 def _for_sides(options: Options) -> MergingOptions:

@@ -1,92 +1,111 @@
-"""Applies a decision to staged operations."""
+"""Applies decisions to staged operations."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from nessie_cli.cli.merge.decisions import Choice, Decision
-from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, KeyRange, Namespace
+from nessie_cli.cli.staging.restaging import Restager
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Conflict, ConflictType, ContentKey, KeyRange, Namespace
 from nessie_cli.repository.base import Repository
-from nessie_cli.workspace.staging import (
-    StagedList,
-    delete,
-    put,
-    rename,
-    renames,
-    replace,
-    restore,
-    unmodified,
-    without,
+from nessie_cli.workspace.content_edits import ContentEdit, without_keys
+from nessie_cli.workspace.staging import StagedList, delete, put, replace
+
+Decided = Mapping[ContentKey, tuple[Conflict, Decision]]
+"""The conflicts of a batch, by key, with their decisions."""
+
+
+class Resolved(NamedTuple):
+    """The staged operations after decisions, and the changes of other contents that are dropped."""
+
+    staged: StagedList
+    dropped: tuple[ContentEdit, ...] = ()
+
+
+class BatchResolution:
+    """Resolves conflicts of a batch, begun at `base`, with the hash `head` of a branch.
+
+    `OURS` keeps the state at `head`, `THEIRS` stages the changes again on that state.
+    """
+
+    def __init__(self, repository: Repository, branch: str, head: str, base: str) -> None:
+        self._repository, self._head = repository, head
+        self._restager = Restager(repository, branch, head, base)
+
+    def resolved(self, staged: StagedList, decided: Decided) -> Resolved:
+        """Returns the batch with the conflicts resolved.
+
+        Raises `InvalidInput` if a staged change cannot be kept, or if decisions contradict each
+        other.
+        """
+        of_contents = {
+            key: decision
+            for key, (conflict, decision) in decided.items()
+            if conflict.type not in _OF_NAMESPACES or decision.content is not None
+        }
+        current = {key for key, decision in of_contents.items() if decision.choice is Choice.OURS}
+        proposed = {
+            key: decision.content for key, decision in of_contents.items() if key not in current
+        }
+        for key, (conflict, decision) in decided.items():
+            if key in of_contents:
+                continue
+            if decision.choice is not Choice.OURS:
+                staged = self._with_namespace(staged, key, conflict)
+            elif conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+                current.add(key)
+            else:
+                current |= {item.key for item in staged if _is_below(item.key, key)}
+        left, removed = without_keys(staged, current) if current else (staged, [])
+        _refuse_contradiction(removed, current, set(proposed))
+        dropped = tuple(edit for edit in removed if (edit.old or edit.new) not in current)
+        if not proposed:
+            return Resolved(left, dropped)
+        return Resolved(self._restager.restaged(left, proposed).staged, dropped)
+
+    def _with_namespace(
+        self, staged: StagedList, key: ContentKey, conflict: Conflict
+    ) -> StagedList:
+        """Returns the batch that also creates a namespace, or deletes everything below it."""
+        if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+            below = {
+                entry.key: entry.content
+                for entry in self._repository.entries(
+                    self._head, KeyRange(prefix=key), content=True
+                )
+            }
+            for missing in sorted(below.keys() - {item.key for item in staged}):
+                staged = delete(staged, missing, below.get)
+            return staged
+        state = self._repository.contents(self._head, [key]).get
+        namespace = Namespace(elements=key.elements)
+        if conflict.type is ConflictType.NAMESPACE_ABSENT or state(key) is None:
+            return put(staged, key, namespace, state)
+        return replace(staged, key, namespace, state)
+
+
+_OF_NAMESPACES = (
+    ConflictType.NAMESPACE_ABSENT,
+    ConflictType.NOT_A_NAMESPACE,
+    ConflictType.NAMESPACE_NOT_EMPTY,
 )
 
 
-def resolved(
-    repository: Repository, head: str, staged: StagedList, conflict: Conflict, decision: Decision
-) -> StagedList:
-    """Returns the staged operations with one conflict resolved.
-
-    `OURS` keeps the state at `head`, `THEIRS` stages the operation again on that state.
-    """
-    key = conflict.key
-    if key is None:
-        return staged
-    if decision.content is not None:
-        return _upon(repository, head, without(staged, [key]), key, decision.content)
-    if conflict.type in (ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE):
-        below = [item.key for item in staged if item.key != key and item.key.starts_with(key)]
-        return (
-            without(staged, below)
-            if decision.choice is Choice.OURS
-            else _upon(repository, head, staged, key, Namespace(elements=key.elements))
-        )
-    if decision.choice is Choice.OURS:
-        return without(staged, [key])
-    if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
-        return _emptied(repository, head, staged, key)
-    return _again(repository, head, staged, key, conflict)
+def _is_below(key: ContentKey, namespace: ContentKey) -> bool:
+    return key != namespace and key.starts_with(namespace)
 
 
-def _again(
-    repository: Repository, head: str, staged: StagedList, key: ContentKey, conflict: Conflict
-) -> StagedList:
-    moved = renames(staged)
-    old = key if key in moved else next((old for old, new in moved.items() if new == key), None)
-    if old is not None:
-        known = repository.contents(head, [old, moved[old]])
-        bare = without(staged, [old])
-        return (
-            rename(bare, old, moved[old], known.get)
-            if old in known and moved[old] not in known
-            else bare
-        )
-    if conflict.proposed is not None and conflict.proposed == conflict.expected:
-        bare = without(staged, [key])
-        return (
-            unmodified(bare, key, repository.contents(head, [key]).get) if conflict.actual else bare
-        )
-    return _upon(repository, head, without(staged, [key]), key, conflict.proposed)
-
-
-def _upon(
-    repository: Repository, head: str, staged: StagedList, key: ContentKey, wanted: Content | None
-) -> StagedList:
-    """Stages a content for a key on its state at `head`."""
-    state = repository.contents(head, [key]).get
-    current = state(key)
-    if wanted is None:
-        return restore(staged, key, None, state)
-    if current is None:
-        return put(staged, key, wanted.with_id(None), state)
-    if current.type_name == wanted.type_name and wanted.id in (None, current.id):
-        return put(staged, key, wanted, state)
-    return replace(staged, key, wanted, state)
-
-
-def _emptied(repository: Repository, head: str, staged: StagedList, key: ContentKey) -> StagedList:
-    known = {
-        entry.key: entry.content
-        for entry in repository.entries(head, KeyRange(prefix=key), content=True)
-    }
-    gone = {item.key for item in staged}
-    for below in known:
-        if below not in gone:
-            staged = delete(staged, below, known.get)
-    return staged
+def _refuse_contradiction(
+    removed: list[ContentEdit], current: set[ContentKey], proposed: set[ContentKey]
+) -> None:
+    """Raises `InvalidInput` if a change that a decision keeps is dropped by another one."""
+    for edit in removed:
+        if edit.keys & proposed:
+            key, others = min(edit.keys & proposed), ", ".join(map(str, sorted(current)))
+            raise InvalidInput(
+                f"the decisions contradict each other: the staged change of {key} cannot be kept,"
+                f" because the current state of {others} is kept. Hint: decide in the same way"
+                " about the keys of a rename, a swap or a chain"
+            )

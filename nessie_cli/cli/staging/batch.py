@@ -7,6 +7,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.model import Content, ContentKey, Delete, Put, Unchanged, type_label
 from nessie_cli.render.spans import Span
+from nessie_cli.render.text import counted, visible
 from nessie_cli.wire import shapes
 from nessie_cli.wire.record import NOT_JSON, OPTIONAL, Record
 from nessie_cli.workspace import batch as workspace
@@ -29,6 +30,9 @@ _LETTERS = {
     "delete": "D",
     "unmodified": "=",
 }
+
+MOST_DELETIONS = 20
+"""The number of deleted contents that are named after a commit; the others are counted."""
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -156,6 +160,21 @@ def print_changes(output: Output, changes: Iterable[StagedChange]) -> None:
     """Prints the changes that a command made, unless `--quiet` is set."""
     if not output.options.quiet:
         list_changes(output, changes)
+
+
+def note_deletions(output: Output, staged: StagedList, noted: Collection[ContentKey] = ()) -> None:
+    """Names the contents that a committed batch deleted, without those that are noted already."""
+    names = set(map(str, noted))
+    gone = [
+        change
+        for change in changes_of(staged)
+        if change.verb in ("delete", "replace") and change.key not in names
+    ]
+    for change in gone[:MOST_DELETIONS]:
+        done = "replaced" if change.verb == "replace" else "deleted"
+        output.note(f"{done} {visible(change.key)}  {change.what}".rstrip())
+    if len(gone) > MOST_DELETIONS:
+        output.note(f"and {counted(len(gone) - MOST_DELETIONS, 'more content')}")
 
 
 def list_changes(output: Output, changes: Iterable[StagedChange], indent: str = "") -> None:

@@ -8,24 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import command_line, with_current_hash
-from nessie_cli.errors import ReferenceConflict, Resolution
+from nessie_cli.cli.staging.batch import changes_of
+from nessie_cli.errors import InvalidInput, ReferenceConflict, Resolution
 from nessie_cli.model import (
     Conflict,
     ConflictType,
     Content,
     ContentKey,
     KeyRange,
+    Namespace,
     UnknownContent,
     type_label,
 )
 from nessie_cli.render.text import counted, short_hash, visible
-from nessie_cli.workspace.staging import StagedList, renames
+from nessie_cli.workspace.content_edits import ContentEdit, components, content_edits
+from nessie_cli.workspace.staging import StagedList
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.repository.changes import AnyRevision
+    from nessie_cli.workspace.batch import Staged
 
 
 def batch_resolver(app: Invocation) -> str:
@@ -35,6 +39,8 @@ def batch_resolver(app: Invocation) -> str:
 
 MOST_CHILDREN = 20
 """No command line is suggested that deletes a namespace with more contents."""
+MOST_NAMES = 3
+"""The number of contents below a namespace that a message names."""
 
 TYPE_OPTION: Mapping[str, str] = {
     name: type_label(name)
@@ -61,16 +67,20 @@ FIELD_OPTION: Mapping[str, str] = {
 
 
 class BatchResolutions:
-    """Resolves a conflict: stage the operation again on the current state, or drop it.
+    """Resolves a conflict: stage the change again on the current state, or drop it.
 
+    A line never drops another staged change. It says which contents of the branch it deletes.
     Without a workspace nothing is staged, so each command line commits by itself.
     """
 
     def __init__(self, app: Invocation, staged: StagedList, error: ReferenceConflict) -> None:
-        self._app = app
-        self._renames = renames(staged)
+        self._app, self._staged, self._error = app, staged, error
+        self._edits = components(content_edits(staged))
         self._staged_keys = [item.key for item in staged]
-        self._error = error
+        self._items: dict[ContentKey, list[Staged]] = {}
+        for item in staged:
+            self._items.setdefault(item.key, []).append(item)
+        self._keys_in_conflict = {conflict.key for conflict in error.conflicts}
 
     def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
@@ -87,39 +97,120 @@ class BatchResolutions:
                 return [*self._reset(self._staged_below(key)), replace]
             case ConflictType.NAMESPACE_NOT_EMPTY:
                 return self._empty(key)
-        drop = self._reset([key])
-        if key in self._renames.values():
-            # Half a rename cannot be staged again.
-            return drop
-        return [*self._stage_again(conflict, key), *drop]
+        return [*self._stage_again(conflict, key), *self._reset([key])]
 
     def _stage_again(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:
-        """Returns the command that stages the operation on the current state, if there is one."""
-        proposed = conflict.proposed
-        seen = ("--expected-hash", short_hash(self._error.head)) if self._error.head else ()
-        if key in self._renames:
-            return (
-                [self._staging(["rename"], [key, self._renames[key]], seen)]
-                if conflict.actual
-                else []
-            )
-        if proposed is None or proposed == conflict.expected:
-            verb = "delete" if proposed is None else "unmodified"
-            return [self._staging([verb], [key], seen)] if conflict.actual else []
-        verb = "replace" if conflict.actual and _is_another(conflict) else "put"
-        return [self._staging([verb], [key], (*put_options(proposed), *seen))]
+        """Returns the command that stages the change on the current state, if there is one."""
+        edits = self._edits.get(key, [])
+        if _new_key(conflict) is not None and self._app.workspace is not None:
+            return self._by_decision(conflict, key)
+        if not edits:
+            return self._again(conflict, ["unmodified"])
+        if len(edits) > 1:
+            # No other command stages a swap, or a renamed key with another content, at once.
+            return self._replacement(conflict, key, edits) or self._by_decision(conflict, key)
+        return self._alone(conflict, key, edits[0])
+
+    def _alone(self, conflict: Conflict, key: ContentKey, edit: ContentEdit) -> list[Resolution]:
+        """Returns the command for a change that has nothing to do with another one."""
+        if edit.new is None:
+            return self._again(conflict, ["delete"], effect=_deleted(conflict, key))
+        if not edit.is_rename:
+            return self._put(conflict, key, edit)
+        if edit.changes_value or edit.new in self._keys_in_conflict:
+            return self._by_decision(conflict, key)
+        return self._again(conflict, ["rename"], [edit.new])
+
+    def _again(
+        self,
+        conflict: Conflict,
+        verb: Sequence[str],
+        arguments: Sequence[ContentKey] = (),
+        options: Sequence[str] = (),
+        effect: str = "",
+    ) -> list[Resolution]:
+        """Returns the command for the staged content, or nothing if it was deleted."""
+        expected, actual, key = conflict.expected, conflict.actual, conflict.key
+        if key is None or expected is None or actual is None or actual.id != expected.id:
+            return []
+        if (now := _new_key(conflict)) is not None:
+            effect = f"{_text(key)} is {_text(now)} now"
+            return [self._staging(verb, [now, *arguments], options)._replace(effect=effect)]
+        line = self._staging(verb, [key, *arguments], (*options, *self._expected_hash()))
+        return [line._replace(effect=effect)]
+
+    def _put(self, conflict: Conflict, key: ContentKey, edit: ContentEdit) -> list[Resolution]:
+        """Returns the command that stages a value. Another content of the key is deleted by it."""
+        after, actual = edit.after, conflict.actual
+        if after is None:
+            return []
+        options = put_options(after)
+        if edit.before is not None and actual is not None and actual.id == edit.before.id:
+            return self._again(conflict, ["put"], options=options)
+        options += self._expected_hash()
+        if actual is None or _is_one(actual, after):
+            return [self._staging(["put"], [key], options)]
+        line = self._staging(["replace"], [key], options)
+        return [line._replace(effect=_deleted(conflict, key))]
+
+    def _replacement(
+        self, conflict: Conflict, key: ContentKey, edits: Sequence[ContentEdit]
+    ) -> list[Resolution]:
+        """Returns the command that stages a replacement again, if these edits are one."""
+        values = [edit.after for edit in edits if edit.old is None]
+        if any(edit.keys != {key} for edit in edits) or len(edits) != len(values) + 1:
+            return []
+        if values[0] is None or conflict.actual is None or _new_key(conflict) is not None:
+            return []
+        options = (*put_options(values[0]), *self._expected_hash())
+        line = self._staging(["replace"], [key], options)
+        return [line._replace(effect=_deleted(conflict, key))]
+
+    def _by_decision(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:
+        """Returns the decision for the staged change, if it can be kept and nothing else is asked.
+
+        It says which contents are deleted, and which ones have another key now.
+        """
+        from nessie_cli.cli.staging.restaging import Restager
+
+        branch, head = self._error.reference, self._error.head
+        if not (self._app.workspace and branch and head) or len(self._error.conflicts) > 1:
+            return []
+        try:
+            restager = Restager(self._app.repository(), branch, head, self._error.expected_hash)
+            restaged = restager.restaged(self._staged, {key: None})
+        except InvalidInput:
+            return []
+        effects = [_deleted(conflict, other) for other in restaged.replaced]
+        effects += [f"{_text(old)} is {_text(new)} now" for old, new in restaged.renamed.items()]
+        text = str(key)
+        words = [f"--proposed={text}"] if text.startswith("-") else ["--proposed", text]
+        line = command_line(*carried(self._app.options), "resolve", *words)
+        return [Resolution(line, "; ".join(effects))]
+
+    def _expected_hash(self) -> list[str]:
+        return ["--expected-hash", short_hash(self._error.head)] if self._error.head else []
 
     def _namespace(self, verb: str, key: ContentKey) -> Resolution:
         return self._staging([verb], [key], ("--type", "namespace"))
 
     def _empty(self, key: ContentKey) -> list[Resolution]:
-        """Returns commands that keep a namespace, or delete its contents."""
+        """Returns commands that keep a namespace, or move or delete its contents."""
         left = contents_below(self._app, self._app.head, key, self._staged_keys)
         if left and self._app.workspace is None:
             left.append(key)
         deleted = f"deletes {counted(len(left), 'content')} of the branch"
         empty = [self._staging(["delete"], left)._replace(effect=deleted)] if left else []
-        return [*self._reset([key]), *empty]
+        return [*self._reset([key]), *self._moved_along(key, left), *empty]
+
+    def _moved_along(self, key: ContentKey, left: Sequence[ContentKey]) -> list[Resolution]:
+        """Returns the command that moves the only content below a renamed namespace along."""
+        edits = self._edits.get(key, [])
+        renamed = [edit.new for edit in edits if edit.old == key and edit.is_rename]
+        if not renamed or renamed[0] is None or len(left) != 1:
+            return []
+        new = ContentKey((*renamed[0].elements, *left[0].elements[len(key.elements) :]))
+        return [self._staging(["rename"], [left[0], new])]
 
     def _staged_below(self, key: ContentKey) -> list[ContentKey]:
         return [staged for staged in self._staged_keys if staged != key and staged.starts_with(key)]
@@ -139,20 +230,47 @@ class BatchResolutions:
         return Resolution(command_line(*head, *texts, *options, *message))
 
     def _reset(self, keys: Sequence[ContentKey]) -> list[Resolution]:
+        """Returns the command that unstages keys. It lists the changes that are unstaged along."""
         if self._app.workspace is None or not keys:
             return []
         dash = ["--"] if any(str(key).startswith("-") for key in keys) else []
         line = command_line(*carried(self._app.options), "reset", *dash, *map(str, keys))
-        return [Resolution(line)]
+        gone = {
+            *keys,
+            *(key for key in keys for edit in self._edits.get(key, ()) for key in edit.keys),
+        }
+        changes = changes_of(
+            tuple(item for key in sorted(gone) for item in self._items.get(key, ()))
+        )
+        if len(changes) <= len(set(keys)):
+            return [Resolution(line)]
+        texts = (visible(f"{change.verb} {change.key}") for change in changes)
+        return [Resolution(line, f"unstages {', '.join(texts)}")]
 
 
-def _is_another(conflict: Conflict) -> bool:
-    """Whether the proposed content differs from the current and from the expected one."""
-    proposed, actual, expected = conflict.proposed, conflict.actual, conflict.expected
-    if proposed is None or actual is None:
-        return False
-    return proposed.type_name != actual.type_name or (
-        expected is not None and proposed.id != expected.id
+def _new_key(conflict: Conflict) -> ContentKey | None:
+    """Returns the key to which the content of the conflict was renamed on the branch."""
+    rename = conflict.target_rename
+    return rename.new if rename is not None and rename.old == conflict.key else None
+
+
+def _deleted(conflict: Conflict, key: ContentKey) -> str:
+    """Returns the effect of a line that deletes the present content of a key."""
+    rename = conflict.target_rename
+    origin = rename.old if rename is not None and rename.new == key == conflict.key else None
+    return f"deletes the present {_text(key)}" + (
+        f", renamed from {_text(origin)}" if origin else ""
+    )
+
+
+def _text(key: ContentKey) -> str:
+    return visible(str(key))
+
+
+def _is_one(actual: Content, after: Content) -> bool:
+    """Whether a put of `after` loses nothing of another content: both are equal, or namespaces."""
+    return after.with_id(actual.id) == actual or (
+        isinstance(actual, Namespace) and isinstance(after, Namespace)
     )
 
 
@@ -160,14 +278,25 @@ def contents_below(
     app: Invocation, at: AnyRevision, key: ContentKey, staged: Collection[ContentKey] = ()
 ) -> list[ContentKey]:
     """Returns the keys below a key without the staged ones, or nothing if there are too many."""
-    below = app.repository().entries(at, KeyRange(prefix=key))
-    found = list(
-        islice(
-            (entry.key for entry in below if entry.key != key and entry.key not in staged),
-            MOST_CHILDREN + 1,
-        )
-    )
+    found = list(islice(_below(app, at, key, staged), MOST_CHILDREN + 1))
     return found if len(found) <= MOST_CHILDREN else []
+
+
+def first_below(
+    app: Invocation, at: AnyRevision, key: ContentKey, staged: Collection[ContentKey]
+) -> str:
+    """Returns the first keys below a key, without the staged ones, as a text."""
+    keys = list(islice(_below(app, at, key, staged), MOST_NAMES + 1))
+    names = [_text(below) for below in keys[:MOST_NAMES]]
+    return ", ".join(names) + (" and others" if len(keys) > MOST_NAMES else "")
+
+
+def _below(
+    app: Invocation, at: AnyRevision, key: ContentKey, staged: Collection[ContentKey]
+) -> Iterator[ContentKey]:
+    hidden = {key, *staged}
+    entries = app.repository().entries(at, KeyRange(prefix=key))
+    return (entry.key for entry in entries if entry.key not in hidden)
 
 
 def put_options(content: Content) -> list[str]:

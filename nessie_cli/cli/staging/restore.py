@@ -11,11 +11,11 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.staging.batch import Batch
+from nessie_cli.cli.staging.batch import Batch, note_deletions
 from nessie_cli.cli.staging.committed import Committed
 from nessie_cli.cli.staging.key_arguments import staged_now
 from nessie_cli.cli.staging.options import CommitOptions
-from nessie_cli.cli.staging.restoration import Restorer
+from nessie_cli.cli.staging.restoration import Restoration, Restorer
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import ContentNotFound, InvalidInput
@@ -59,6 +59,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     selected = tuple(_keys(app, options, at))
     head = head_of_branch(repository, app.reference_name())
     restorer = Restorer(repository, at, head, selected)
+    restored: list[Restoration] = []
 
     def change(staged: StagedList, state: State) -> StagedList:
         del state  # The restorer reads it, with the keys of renamed contents.
@@ -72,10 +73,15 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
         for key in restoration.replaced:
             if key in restorer.now:
                 app.output.note(f"{key}: the present {_type_at(restorer, key)} is deleted")
+        restored.append(restoration)
         return restoration.staged
 
     keys = restorer.restored(staged_now(app)).keys
-    return stage(app, Step(change, keys), options.message, options.author)
+    result = stage(app, Step(change, keys), options.message, options.author)
+    if isinstance(result, Committed):
+        for restoration in restored:
+            note_deletions(app.output, restoration.staged, restoration.replaced)
+    return result
 
 
 def _refuse_missing(

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.staging.resolutions import BatchResolutions, batch_resolver
+from nessie_cli.cli.staging.renamed import old_keys_of, places_of
+from nessie_cli.cli.staging.resolutions import BatchResolutions, batch_resolver, first_below
 from nessie_cli.errors import InvalidInput, NothingStaged, ReferenceConflict
 from nessie_cli.model import (
     CommitMeta,
@@ -27,7 +28,9 @@ from nessie_cli.model import (
     ContentKey,
     Put,
     ReferenceType,
+    Rename,
 )
+from nessie_cli.workspace.content_edits import content_edits
 from nessie_cli.workspace.folder import absolute_store
 from nessie_cli.workspace.staging import proposed, without
 
@@ -159,15 +162,24 @@ def submit(call: Invocation, batch: Batch, submission: Submission) -> CommitResu
     try:
         return _submit(call.repository(), batch, submission)
     except ReferenceConflict as error:
+        error.conflicts = tuple(_with_contents(call, batch, found) for found in error.conflicts)
         error.resolutions = BatchResolutions(call, batch.staged, error)
         error.resolver = batch_resolver(call)
         raise
 
 
+def _with_contents(call: Invocation, batch: Batch, conflict: Conflict) -> Conflict:
+    """Names the contents of a namespace that is not empty in the message of its conflict."""
+    if conflict.type is not ConflictType.NAMESPACE_NOT_EMPTY or conflict.key is None:
+        return conflict
+    names = first_below(call, call.head, conflict.key, batch.keys)
+    return replace(conflict, message=f"{conflict.message}: {names}") if names else conflict
+
+
 def _submit(repository: Repository, batch: Batch, submission: Submission) -> CommitResult:
     branch = submission.branch
     head = head_of_branch(repository, branch)
-    found = changed_since(repository, batch.staged, head)
+    found = changed_since(repository, batch, head)
     if submission.expected_hash:
         found += changed_after(repository, batch.staged, submission.expected_hash, head, found)
     if found:
@@ -187,20 +199,47 @@ def _submit(repository: Repository, batch: Batch, submission: Submission) -> Com
         raise
 
 
-def changed_since(repository: Repository, staged: Sequence[Staged], head: str) -> list[Conflict]:
-    """Returns the keys whose state at `head` differs from the one on which they were staged."""
-    states = repository.contents(head, dict.fromkeys(item.key for item in staged))
+def changed_since(repository: Repository, batch: Batch, head: str) -> list[Conflict]:
+    """Returns the keys whose state at `head` differs from the one on which they were staged.
+
+    If a content was renamed since, its state is that under the new key.
+    """
+    staged = batch.staged
+    states = repository.contents(head, batch.keys)
+    edits = content_edits(staged)
+    leaving = {edit.old: edit for edit in edits if edit.old is not None}
+    arriving = {edit.new: edit for edit in edits if edit.new is not None}
+    # A Put after a Delete of the same key builds on that Delete, not on the store.
+    first = {item.key: item for item in reversed(staged)}
+    changed = [first[key] for key in batch.keys if states.get(key) != first[key].seen]
+    others = [item for item in changed if _id_of(states.get(item.key)) != _id_of(item.seen)]
+    left = {item.key: item.seen for item in others if item.seen is not None}
+    places = places_of(repository, head, batch.begun_at, left)
+    arrived = {
+        item.key: states[item.key] for item in others if item.seen is None and item.key in states
+    }
+    old_keys = old_keys_of(repository, head, arrived)
     found: list[Conflict] = []
-    last = {item.key: item for item in staged}
-    recreated = set()
-    for item in staged:
-        actual = states.get(item.key)
-        # A Put after a Delete of the same key builds on that Delete, not on the store.
-        if item.key not in recreated and actual != item.seen:
-            three = (item.seen, actual, proposed(last[item.key]))
-            found.append(_conflict(repository, item.key, three, head))
-        recreated.add(item.key)
+    for item in changed:
+        key, place = item.key, places.get(item.key)
+        edit = leaving.get(key)
+        if edit is None or edit.new is None:
+            edit = arriving.get(key, edit)
+        after = edit.after if edit is not None else proposed(item)
+        conflict = _conflict(repository, key, (item.seen, states.get(key), after), head)
+        if place is not None:
+            rename = Rename(key, place.key)
+            conflict = replace(conflict, actual=place.content, target_rename=rename)
+        elif key in old_keys:
+            conflict = replace(conflict, target_rename=Rename(old_keys[key], key))
+        if edit is not None and edit.is_rename and edit.old and edit.new:
+            conflict = replace(conflict, source_rename=Rename(edit.old, edit.new))
+        found.append(conflict)
     return found
+
+
+def _id_of(content: Content | None) -> str | None:
+    return content.id if content is not None else None
 
 
 def changed_after(

@@ -1,11 +1,14 @@
 """Shared parts of `nessie store backup` and `nessie store load`."""
 
+import time
 from typing import Annotated
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.result import Result
 from nessie_cli.errors import InvalidInput
 from nessie_cli.render.text import counted
+from nessie_cli.repository.verification import verify_copy
+from nessie_cli.store.base import Store
 from nessie_cli.store.records import Counts
 from nessie_cli.wire.shapes import Count
 
@@ -33,6 +36,11 @@ class StoreCopy(Result, frozen=True):
             counted(self.references, "reference"),
             counted(self.reflog_entries, "reflog entry", "reflog entries"),
         ))  # fmt: skip
+
+
+def verify_now(store: Store) -> None:
+    """Verifies a copy. Raises `DamagedObject` for the first problem."""
+    verify_copy(store, time.time_ns() // 1000)
 
 
 def local_store_url(app: Invocation) -> str:

@@ -9,9 +9,8 @@ from msgspec import Struct
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.progress import progress_of
-from nessie_cli.cli.store.copies import StoreCopy, local_store_url
+from nessie_cli.cli.store.copies import StoreCopy, local_store_url, verify_now
 from nessie_cli.errors import ReferenceNotFound
-from nessie_cli.repository.verification import verify_copy
 from nessie_cli.store.backup import load_backup
 from nessie_cli.workspace.folder import Workspace
 
@@ -25,8 +24,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Load a backup, or any SQLite store, into an empty store.
 
     The store can be SQLite or PostgreSQL (--store) and is created if it does not exist. A store
-    counts as empty if it is as `nessie init` creates it. All hashes are kept. If the load fails,
-    nothing is loaded.
+    counts as empty if it is as `nessie init` creates it. All hashes are kept. The file is
+    verified first. If the load fails, nothing is loaded.
     """
 
     file: Annotated[
@@ -38,7 +37,7 @@ def run(options: Options, app: Invocation) -> StoreCopy:
     """Loads the file into the store."""
     url, file = local_store_url(app), str(options.file.absolute())
     with progress_of(app, "loading") as progress:
-        copy = StoreCopy.of(url, file, load_backup(file, url, progress, verify_copy))
+        copy = StoreCopy.of(url, file, load_backup(file, url, progress, verify_now))
     if app.workspace and app.workspace.store() == url:
         _check_current_reference(app, app.workspace)
     return copy

@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.model import NO_ANCESTOR, LogEntry
-from nessie_cli.repository.base import AheadBehind
+from nessie_cli.model import NO_ANCESTOR, AheadBehind, LogEntry
 from nessie_cli.repository.remote.history import log_page
 from nessie_cli.repository.remote.known import Known
 from nessie_cli.repository.remote.session import MOST_COMMITS, PAGE, Session

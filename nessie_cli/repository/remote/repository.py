@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.model import (
     SETTING_PREFIX,
+    AheadBehind,
     CommitMeta,
     CommitResult,
     Content,
@@ -30,7 +31,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Check, Repository
+from nessie_cli.repository.base import ALL_KEYS, Check, Repository
 from nessie_cli.repository.changes import (
     AnyRevision,
     Change,

@@ -12,6 +12,7 @@ from msgspec import structs
 from nessie_cli.errors import AmbiguousHash, CommitNotFound, NotAllowed, ReferenceNotFound
 from nessie_cli.model import (
     NO_ANCESTOR,
+    AheadBehind,
     CommitMeta,
     CommitResult,
     Content,
@@ -28,7 +29,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, AheadBehind, Repository
+from nessie_cli.repository.base import ALL_KEYS, Repository
 from nessie_cli.repository.changes import AnyRevision, Change
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission

@@ -32,6 +32,8 @@ Closing takes up to ten more seconds. Most supervisors kill a process after 30.
 """
 PROBE_EVERY = 0.5
 """Seconds between checks whether a silent waiting client is still connected."""
+PARSED_AT_ONCE = 4096
+"""Bytes that a connection parses before others have their turn."""
 _CONTINUE = 100
 _TOO_LARGE = 431
 _TOO_SLOW = 408
@@ -60,16 +62,36 @@ def configuration(app: Server | Callable[[], Server], **named: Any) -> uvicorn.C
 
 
 class _Flow(FlowControl):
-    """See the base class; does not read more requests while others wait for earlier answers."""
+    """See the base class; does not read more while requests or bytes wait."""
 
     def __init__(self, transport: asyncio.Transport, waiting: Collection[object]) -> None:
         super().__init__(transport)
         self._waiting = waiting
+        self._bytes_wait = False
+
+    def pause_reading(self) -> None:
+        """See the base class."""
+        self.read_paused = True
+        self._apply()
 
     def resume_reading(self) -> None:
         """See the base class."""
         if not self._waiting:
-            super().resume_reading()
+            self.read_paused = False
+            self._apply()
+
+    def set_bytes_wait(self, bytes_wait: bool) -> None:
+        """Says whether received bytes are not parsed."""
+        self._bytes_wait = bytes_wait
+        self._apply()
+
+    def _apply(self) -> None:
+        if self._transport.is_closing():
+            return
+        if self.read_paused or self._bytes_wait:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
 
 
 class Connection(HttpToolsProtocol):
@@ -80,6 +102,7 @@ class Connection(HttpToolsProtocol):
         self.limits: Limits = self.app.limits
         self.timeout_keep_alive = self.limits.idle_seconds
         self._answers = self.app
+        self._unparsed = memoryview(b"")
         self._chunk = 0
         self._head_bytes = 0
         self._in_head = True
@@ -93,7 +116,7 @@ class Connection(HttpToolsProtocol):
         """See the base class; refuses connections above twice the limit without an answer."""
         super().connection_made(transport)
         self._answers.metrics.connected(self)
-        self.flow = _Flow(transport, self.pipeline)
+        self.flow = self._flow = _Flow(transport, self.pipeline)
         if len(self.connections) > 2 * self.limits.connections:
             transport.abort()
         else:
@@ -134,16 +157,36 @@ class Connection(HttpToolsProtocol):
         self._answers.metrics.disconnected(self)
         self._stop_timer()
         self._flows()
+        self._unparsed = memoryview(b"")
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See the base class; limits heads without end."""
+        """See the base class; many bytes are parsed in turn with those of others."""
+        self._unset_keepalive_if_required()
+        if not self._unparsed and len(data) <= PARSED_AT_ONCE:
+            self._parse(data)
+            return
+        if not self._unparsed:
+            self._answers.turns.add(self)
+        self._unparsed = memoryview(bytes(self._unparsed) + data)
+        self._flow.set_bytes_wait(True)
+
+    def parse_more(self) -> bool:
+        """Parses a few of the received bytes. Returns whether there are more."""
+        part, self._unparsed = self._unparsed[:PARSED_AT_ONCE], self._unparsed[PARSED_AT_ONCE:]
+        if part and not self.transport.is_closing():
+            self._parse(bytes(part))
+        if not self._unparsed:
+            self._flow.set_bytes_wait(False)
+        return bool(self._unparsed)
+
+    def _parse(self, data: bytes) -> None:
+        """Parses received bytes; limits heads without end."""
         self._chunk = len(data)
         if self._refusal is not None:
             self._drain()
             return
         self._head_bytes += self._chunk
-        self._unset_keepalive_if_required()
         self._feed(data)
         if self._refusal is None and not self.transport.is_closing():
             if self._head_bytes > self.limits.head:
@@ -282,6 +325,9 @@ class Connection(HttpToolsProtocol):
     def _too_late(self) -> None:
         self._timer = None
         if self.transport.is_closing():
+            return
+        if self._unparsed:
+            self._late()
             return
         # No byte has arrived since the last request.
         if self.headers is not None:

@@ -34,6 +34,10 @@ _MEANING: tuple[tuple[tuple[type[apsw.Error], ...], str], ...] = (
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError, DamagedRow)
 
 
+class CommitFailed(StoreUnavailable):
+    """The disk failed during the final COMMIT."""
+
+
 def failure(path: str, error: Exception) -> StoreUnavailable:
     """Returns the error for one of apsw's. Nothing was written."""
     if isinstance(error, _DAMAGE):

@@ -75,6 +75,16 @@ def create_file(path: str) -> None:
             pass
 
 
+def create_temporary_file(path: str) -> None:
+    """Creates an empty store file that need not survive a power failure, in a folder of its own.
+
+    Raises `StoreUnavailable`.
+    """
+    with _errors_of_creation(path):
+        _fill(path, synchronous="OFF")
+        _run(path, "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL")
+
+
 @contextmanager
 def new_file(path: str) -> Iterator[str]:
     """Yields an empty store file under another name, which the block opens, writes and closes.
@@ -113,8 +123,8 @@ def _errors_of_creation(path: str) -> Iterator[None]:
         raise _cannot_create(path, error) from error
 
 
-def _fill(path: str) -> None:
-    setup = f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA synchronous = FULL"
+def _fill(path: str, *, synchronous: str = "FULL") -> None:
+    setup = f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA synchronous = {synchronous}"
     header = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {STORE_FORMAT}"
     _run(path, f"{setup}; BEGIN; {'; '.join(TABLES.values())}; {header}; COMMIT")
 
@@ -170,7 +180,7 @@ def open_session(path: str, patience: float) -> Session:
     except (apsw.NotADBError, apsw.SQLError) as error:
         session.close()
         raise UnsupportedFormat(f"store {path}: this file is not a nessie store") from error
-    except apsw.Error as error:
+    except (apsw.Error, UnicodeDecodeError) as error:
         session.close()
         raise failure(path, error) from error
     except BaseException:

@@ -195,6 +195,8 @@ class _Patience:
 
 registry = threading.RLock()
 """Guards the sets of sessions. A fork holds it, so no child inherits it from another thread."""
+fork_lock = threading.Lock()
+"""Held during work on a connection that no child may inherit. A fork waits for it."""
 _open: WeakSet[Session] = WeakSet()
 _inherited: set[tuple[int, int]] = set()
 
@@ -207,6 +209,7 @@ def file_of(path: str) -> tuple[int, int]:
 
 def _before_fork() -> None:
     """Closes idle connections. Their threads open new ones on demand."""
+    fork_lock.acquire()
     registry.acquire()
     for session in list(_open):
         # A busy one is inherited.
@@ -215,6 +218,11 @@ def _before_fork() -> None:
                 session.close()
             finally:
                 session.lock.release()
+
+
+def _after_fork() -> None:
+    registry.release()
+    fork_lock.release()
 
 
 def _in_child() -> None:
@@ -228,10 +236,8 @@ def _in_child() -> None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(session.connection))
             session.connection = None
     _open.clear()
-    registry.release()
+    _after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=registry.release, after_in_child=_in_child
-    )
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)

@@ -53,8 +53,9 @@ from nessie_cli.store.rows import (
     request_of,
     settings_of,
 )
+from nessie_cli.store.sqlite.checkpoints import Checkpoints
 from nessie_cli.store.sqlite.commit import ObjectRow, apply, packed, present, put, state
-from nessie_cli.store.sqlite.errors import failure, reason
+from nessie_cli.store.sqlite.errors import CommitFailed, failure, reason
 from nessie_cli.store.sqlite.lease import draw, give_back, leased, waiting
 from nessie_cli.store.sqlite.schema import create_file, open_session
 from nessie_cli.store.sqlite.session import PATIENCE, Session, connect, file_of, registry
@@ -146,6 +147,7 @@ class SQLiteStore:
         self._local = threading.local()
         self._sessions: WeakSet[Session] = WeakSet()
         self._watch: Watch | None = None
+        self._checkpoints = Checkpoints(path)
         self._keep(session)
 
     @property
@@ -258,7 +260,7 @@ class SQLiteStore:
             conditions.append("kind = ?")
             values.append(kind)
         sql = f"{REFERENCE} WHERE {' AND '.join(conditions)} ORDER BY name LIMIT ?"
-        references = self._read(reference_of, sql, (*values, _limit(limit)))
+        references = self._read(reference_of, sql, (*values, -1 if limit is None else limit))
         self._check_order("refs", [reference.name for reference in references])
         return references
 
@@ -270,7 +272,7 @@ class SQLiteStore:
         values = (
             _LAST if before is None else before,
             *([] if name is None else [name]),
-            _limit(limit),
+            -1 if limit is None else limit,
         )
         rows = self._read(
             reflog_row_of, f"{REFLOG} WHERE {condition} ORDER BY number DESC LIMIT ?", values
@@ -373,7 +375,7 @@ class SQLiteStore:
                     apply(cursor, before, decision, last_number)
         except _ERRORS as error:
             failed = self._translated(session, error)
-            if not isinstance(failed, _CommitFailed):
+            if not isinstance(failed, CommitFailed):
                 raise failed from error
             self._find_out(
                 next((write.request.id for write in done if write.request.id), ""),
@@ -384,7 +386,7 @@ class SQLiteStore:
             session.lock.release()
         return outcomes
 
-    def _find_out(self, request_id: str, last_number: int, failed: _CommitFailed) -> None:
+    def _find_out(self, request_id: str, last_number: int, failed: CommitFailed) -> None:
         """Returns if a transaction is durable although its COMMIT failed, otherwise raises.
 
         It raises `failed`. The bytes of the transaction may be in SQLite's log file, where the next
@@ -449,7 +451,7 @@ class SQLiteStore:
         try:
             with self._transaction() as cursor:
                 load(cursor, self.url, dump, int(self._clock()), progress)
-        except _CommitFailed as error:
+        except CommitFailed as error:
             message = (
                 f"{error}; whether the load happened cannot be found out: load again, which is"
                 " refused if it did"
@@ -483,6 +485,7 @@ class SQLiteStore:
             sessions = list(self._sessions)
         for session in sessions:
             session.close_from_outside()
+        self._checkpoints.close()
 
     # -- connections --
 
@@ -519,6 +522,8 @@ class SQLiteStore:
 
     def _keep(self, session: Session) -> Session:
         self._local.session = session
+        if session.connection is not None:
+            self._checkpoints.replace_automatic(session.connection)
         with registry:
             self._sessions.add(session)
         return session
@@ -536,9 +541,9 @@ class SQLiteStore:
             session.lock.release()
 
     def _translated(self, session: Session, error: Exception) -> NessieError:
-        """Returns our error for one of SQLite's; `_CommitFailed` for a failed COMMIT."""
+        """Returns our error for one of SQLite's; `CommitFailed` for a failed COMMIT."""
         if session.committing and isinstance(error, apsw.IOError):
-            return _CommitFailed(str(self._failure(error)))
+            return CommitFailed(str(self._failure(error)))
         return self._failure(error)
 
     @contextmanager
@@ -553,13 +558,14 @@ class SQLiteStore:
         A power failure may undo it if no other transaction follows.
         """
         with self._session() as session:
+            synchronous = session.number("synchronous")
             session.cursor.execute("PRAGMA synchronous = NORMAL")
             try:
                 with session as cursor:
                     yield cursor
             finally:
                 if session.connection is not None:
-                    session.cursor.execute("PRAGMA synchronous = FULL")
+                    session.cursor.execute(f"PRAGMA synchronous = {synchronous}")
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         session = self._taken()
@@ -590,11 +596,3 @@ class SQLiteStore:
         if self._closed and isinstance(error, apsw.BusyError):
             return StoreUnavailable(f"store {self._path} has been closed")
         return failure(self._path, error)
-
-
-class _CommitFailed(StoreUnavailable):
-    """The disk failed during the final COMMIT."""
-
-
-def _limit(limit: int | None) -> int:
-    return -1 if limit is None else limit

@@ -1,0 +1,99 @@
+"""Finds the contents that were renamed on a branch since a batch was staged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from nessie_cli.errors import NotFound
+from nessie_cli.model import NO_ANCESTOR, Content, ContentKey
+from nessie_cli.revisions import Revision
+
+if TYPE_CHECKING:
+    from nessie_cli.repository.base import Repository
+
+
+class Place(NamedTuple):
+    """A content on the branch, and its key."""
+
+    key: ContentKey
+    content: Content
+
+
+def places_of(
+    repository: Repository, head: str, base: str | None, missing: Mapping[ContentKey, Content]
+) -> dict[ContentKey, Place]:
+    """Returns where contents are at `head` that have left their keys, by these keys.
+
+    A deleted content is left out. `base` is the commit at which the batch was begun. It has those
+    contents that never had these keys on this branch, if the batch comes from another branch.
+    Cost for each content: the commits with an operation on its key since then. For each commit that
+    one left in: a diff of it and `head`.
+    """
+    at = Revision(None, head)
+    leavers: dict[str, dict[str | None, ContentKey]] = {}
+    for key, content in missing.items():
+        parent = _last_with(repository, at, key, content) or base
+        if parent is not None:
+            leavers.setdefault(parent, {})[content.id] = key
+    places: dict[ContentKey, Place] = {}
+    for parent, keys in leavers.items():
+        # The commit at which an old batch was begun may be gone.
+        with suppress(NotFound):
+            for entry in repository.diff(Revision(None, parent), at):
+                after = entry.after
+                if after is not None and after.id in keys and keys[after.id] != entry.key:
+                    places[keys[after.id]] = Place(entry.key, after)
+    return places
+
+
+def _last_with(
+    repository: Repository, at: Revision, key: ContentKey, content: Content
+) -> str | None:
+    """Returns the last commit in which a key had a content, or None if it never had it."""
+    for entry in repository.log_of_key(at, key):
+        if entry.parent == NO_ANCESTOR:
+            return None
+        contents = repository.contents(Revision(None, entry.parent), [key])
+        if key in contents and contents[key].id == content.id:
+            return entry.parent
+    return None
+
+
+def old_keys_of(
+    repository: Repository, head: str, present: Mapping[ContentKey, Content]
+) -> dict[ContentKey, ContentKey]:
+    """Returns the earlier keys of contents that were renamed to their keys at `head`.
+
+    Cost for each content: the commits with an operation on its key since then. For each commit that
+    renamed one: a diff.
+    """
+    arrivals: dict[tuple[str, str], dict[str | None, ContentKey]] = {}
+    for key, content in present.items():
+        commit = _first_with(repository, Revision(None, head), key, content)
+        if commit is not None:
+            arrivals.setdefault(commit, {})[content.id] = key
+    old_keys: dict[ContentKey, ContentKey] = {}
+    for (parent, hash_), keys in arrivals.items():
+        for entry in repository.diff(Revision(None, parent), Revision(None, hash_)):
+            before = entry.before
+            if before is not None and before.id in keys and keys[before.id] != entry.key:
+                old_keys[keys[before.id]] = entry.key
+    return old_keys
+
+
+def _first_with(
+    repository: Repository, at: Revision, key: ContentKey, content: Content
+) -> tuple[str, str] | None:
+    """Returns the commit that gave a key its present content, after its parent.
+
+    Returns None for a first commit.
+    """
+    for entry in repository.log_of_key(at, key):
+        if entry.parent == NO_ANCESTOR:
+            return None
+        contents = repository.contents(Revision(None, entry.parent), [key])
+        if key not in contents or contents[key].id != content.id:
+            return entry.parent, entry.hash
+    return None

@@ -1,0 +1,272 @@
+"""Stages changes again on the present state of the branch.
+
+A change is that of a content with all its keys. A content that was renamed on the branch is found
+by its id. Of the key and the value, a change keeps those that it changes, and takes the others from
+the branch.
+
+| staged | changed on the branch | renamed there | deleted there |
+|---|---|---|---|
+| new value | the staged value | the staged value, under the new key | created again |
+| rename | renamed, with the new value | renamed from the new key | refused |
+| rename, new value | both | both, from the new key | created under the staged key |
+| deletion | deleted | refused | nothing is left to do |
+| check | of the present value | of the new key | refused |
+
+A content that has the key of a staged one now is deleted if the decision names this key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from nessie_cli.cli.errors.resolutions import command_line
+from nessie_cli.cli.staging.renamed import Place, places_of
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Content, ContentKey, Namespace, Unchanged
+from nessie_cli.revisions import Revision
+from nessie_cli.workspace.batch import Staged
+from nessie_cli.workspace.content_edits import (
+    ContentEdit,
+    connected,
+    content_edits,
+    operations_of,
+    with_edits,
+)
+from nessie_cli.workspace.staging import StagedList
+
+if TYPE_CHECKING:
+    from nessie_cli.repository.base import Repository
+
+Choices = Mapping[ContentKey, Content | None]
+"""The keys whose staged change is kept. A content replaces the staged value."""
+
+
+class Restaged(NamedTuple):
+    """The staged operations after a decision.
+
+    `replaced` are the keys of contents on the branch that give way to others. `renamed` are the
+    keys of staged contents and their keys on the branch now.
+    """
+
+    staged: StagedList
+    replaced: tuple[ContentKey, ...]
+    renamed: Mapping[ContentKey, ContentKey]
+
+
+class Restager:
+    """Stages changes again on the hash `head` of a branch.
+
+    `base` is the commit at which the batch was begun, if it is known.
+    """
+
+    def __init__(self, repository: Repository, branch: str, head: str, base: str | None) -> None:
+        self._repository, self._branch = repository, branch
+        self._head, self._base = head, base
+
+    def restaged(self, staged: StagedList, choices: Choices) -> Restaged:
+        """Returns the batch with the changes of some keys staged again.
+
+        Raises `InvalidInput` if one of them cannot be kept.
+        """
+        edits = content_edits(staged)
+        checks = [
+            item for item in staged if item.key in choices and isinstance(item.operation, Unchanged)
+        ]
+        seen = {edit.old: edit.before for edit in edits if edit.old and edit.before}
+        seen |= {item.key: item.seen for item in checks if item.seen}
+        head = self._repository.contents(Revision(None, self._head), choices)
+        places = self._places(
+            {key: content for key, content in seen.items() if key in choices}, head
+        )
+        moved = {place.key: place.content for place in places.values()}
+        # A key without a decision stays in conflict, on the content that it was staged on.
+        undecided = {key: content for key, content in seen.items() if key not in choices}
+        state = undecided | head | moved
+        keys = connected(edits, {*choices, *moved})
+        edits = [edit for edit in edits if edit.keys & keys]
+        # A value turns a check into a change, and can be that of a key that is not staged.
+        edits += [
+            ContentEdit(item.key, item.key, item.seen, item.seen)
+            for item in checks
+            if choices[item.key] is not None
+        ]
+        touched = {key for edit in edits for key in edit.keys}
+        edits += [
+            ContentEdit(None, key, None, content)
+            for key, content in choices.items()
+            if content is not None and key not in touched
+        ]
+        checks = [item for item in checks if choices[item.key] is None]
+        again = [
+            new
+            for edit, value in _edited(edits, choices)
+            for new in self._again(edit, value, places, choices)
+        ]
+        again, replaced = self._arrived(again, state, choices)
+        operations = operations_of(again, state.get)
+        taken = {item.key for item in operations}
+        unmodified = (self._checked_again(item, places) for item in checks)
+        operations += tuple(item for item in unmodified if item.key not in taken)
+        return Restaged(
+            with_edits(staged, keys, operations),
+            replaced,
+            {old: place.key for old, place in places.items() if place.key != old},
+        )
+
+    def _places(
+        self, seen: Mapping[ContentKey, Content], head: Mapping[ContentKey, Content]
+    ) -> dict[ContentKey, Place]:
+        """Returns where contents are now, by the keys on which they were staged."""
+        places = {
+            key: Place(key, head[key])
+            for key, content in seen.items()
+            if key in head and head[key].id == content.id
+        }
+        missing = {key: content for key, content in seen.items() if key not in places}
+        return places | places_of(self._repository, self._head, self._base, missing)
+
+    def _again(
+        self,
+        edit: ContentEdit,
+        value: Content | None,
+        places: Mapping[ContentKey, Place],
+        choices: Choices,
+    ) -> list[ContentEdit]:
+        """Returns an edit on the present state. `value` is the decision about its value."""
+        old = edit.old
+        if old is None or old not in choices:
+            return [edit._replace(after=value or edit.after)]
+        if value is not None and edit.new is None:
+            # The content stays, with the value of the decision.
+            edit = edit._replace(new=old, after=value)
+        place = places.get(old)
+        if place is None:
+            return self._without_content(edit, value)
+        return self._changed_again(edit, value, place)
+
+    def _changed_again(
+        self, edit: ContentEdit, value: Content | None, place: Place
+    ) -> list[ContentEdit]:
+        """Returns the edit of a content at a place. One of another type replaces it."""
+        if edit.new is None and place.key != edit.old:
+            raise _cannot(
+                f"'{edit.old}' was renamed to '{place.key}' on {self._branch}, and the batch"
+                f" deletes it. Hint: `{command_line('reset', str(edit.old))}` keeps it, and then"
+                f" `{command_line('content', 'delete', str(place.key))}` deletes it"
+            )
+        if edit.new is None:
+            return [ContentEdit(place.key, None, place.content, None)]
+        key = edit.new if edit.is_rename else place.key
+        if value is None:
+            changed = edit.changes_value
+            value, at = (edit.after, edit.new) if changed else (place.content, place.key)
+        else:
+            at = key
+        assert value is not None
+        assert at is not None
+        if value.type_name != place.content.type_name:
+            return [
+                ContentEdit(place.key, None, place.content, None),
+                ContentEdit(None, key, None, value),
+            ]
+        after = _moved(value, at, key).with_id(place.content.id)
+        return [ContentEdit(place.key, key, place.content, after)]
+
+    def _without_content(self, edit: ContentEdit, value: Content | None) -> list[ContentEdit]:
+        """Returns the edit of a content that was deleted on the branch: a creation, or nothing."""
+        if edit.new is None:
+            return []
+        if value is None and not edit.changes_value:
+            raise _cannot(
+                f"'{edit.old}' was deleted on {self._branch}, and the batch renames it."
+                f" Hint: `{command_line('reset', str(edit.old))}` unstages the rename"
+            )
+        return [ContentEdit(None, edit.new, None, value or edit.after)]
+
+    def _checked_again(self, item: Staged, places: Mapping[ContentKey, Place]) -> Staged:
+        place = places.get(item.key)
+        if place is None:
+            raise _cannot(
+                f"'{item.key}' was deleted on {self._branch}, and the batch requires it to be"
+                f" unmodified. Hint: `{command_line('reset', str(item.key))}` unstages this"
+            )
+        return Staged(Unchanged(place.key), place.content)
+
+    def _arrived(
+        self, edits: list[ContentEdit], state: Mapping[ContentKey, Content], choices: Choices
+    ) -> tuple[list[ContentEdit], tuple[ContentKey, ...]]:
+        """Returns the edits where they meet other contents, and the keys of those that give way.
+
+        Raises `InvalidInput` if two contents get one key.
+        """
+        leaving = {edit.old for edit in edits}
+        arrived: dict[ContentKey, ContentEdit] = {}
+        replaced: list[ContentKey] = []
+        others: list[ContentEdit] = []
+        for edit in edits:
+            key, after = edit.new, edit.after
+            if key is None or after is None:
+                others.append(edit)
+                continue
+            if key in arrived:
+                raise _cannot(
+                    f"two contents would get the key '{key}', because one of them was renamed to"
+                    f" it on {self._branch}. Hint: `{command_line('reset', str(key))}` unstages"
+                    " the changes of this key"
+                )
+            present = state.get(key) if key not in leaving else None
+            if (
+                edit.old is None
+                and present is not None
+                and _is_one(present, after, choices.get(key))
+            ):
+                arrived[key] = ContentEdit(key, key, present, after.with_id(present.id))
+                continue
+            replaced += [key] if present is not None else []
+            arrived[key] = edit if edit.old else edit._replace(after=after.with_id(None))
+        return [*others, *arrived.values()], tuple(replaced)
+
+
+def _edited(
+    edits: Iterable[ContentEdit], choices: Choices
+) -> Iterator[tuple[ContentEdit, Content | None]]:
+    """Yields each edit with the value that a decision gives to its content.
+
+    The key of a decision means the content that was staged there, otherwise the one that is staged
+    for it.
+    """
+    edits = list(edits)
+    staying = {edit.old for edit in edits if edit.new is not None}
+    arriving = {edit.new for edit in edits}
+    for edit in edits:
+        value = None
+        if edit.old is not None and (edit.old in staying or edit.old not in arriving):
+            value = choices.get(edit.old)
+        if value is None and edit.new is not None and edit.new not in staying:
+            value = choices.get(edit.new)
+        yield edit, value
+
+
+def _is_one(present: Content, after: Content, decided: Content | None) -> bool:
+    """Returns whether a created content becomes a change of the one that has the key already.
+
+    This holds for two namespaces, for equal contents, and for the content of a decision, which
+    merges both.
+    """
+    if isinstance(present, Namespace) and isinstance(after, Namespace):
+        return True
+    if decided is not None and decided.type_name == present.type_name:
+        return decided.id in (None, present.id)
+    return after.with_id(present.id) == present
+
+
+def _moved(content: Content, old: ContentKey, new: ContentKey) -> Content:
+    """Returns a content under another key. The elements of a namespace are usually its key."""
+    if isinstance(content, Namespace) and content.elements == old.elements:
+        return Namespace(id=content.id, elements=new.elements, properties=content.properties)
+    return content
+
+
+def _cannot(why: str) -> InvalidInput:
+    return InvalidInput(f"the staged change cannot be kept: {why}")

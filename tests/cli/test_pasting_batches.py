@@ -1,0 +1,341 @@
+"""Conflicts of staged batches: no printed line and no decision loses a content unsaid.
+
+A staged change is that of a content: a decision keeps its key and its value, or refuses.
+"""
+
+import random
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.model import Put
+from nessie_cli.workspace.content_edits import ContentEdit, content_edits
+from tests.repository.test_inverse import state_of
+from tests.server.serving import serving
+
+from .conftest import Catalog, Nessie, key, table
+
+BASE = {"a": 1, "d": 2}
+KEYS = ("a", "b", "c", "d")
+
+
+@pytest.fixture
+def lake(nessie: Nessie, catalog: Catalog) -> Catalog:
+    """Two tables, `a` and `d`, at the root."""
+    catalog.commit("main", "base", *(Put(key(k), table(f"base-{k}", n)) for k, n in BASE.items()))
+    return catalog
+
+
+@pytest.fixture(params=["embedded", "server"])
+def anywhere(request, lake: Catalog, tmp_path: Path) -> Iterator[Catalog]:
+    """The same through the embedded store, and through a server."""
+    if request.param == "embedded":
+        yield lake
+        return
+    with serving(lake.repository) as url:
+        (tmp_path / ".nessie" / "config.toml").write_text(f'store = "{url}/api/v2"\n')
+        yield lake
+
+
+# -- what is staged --------------------------------------------------------------------------------
+
+
+def put(nessie: Nessie) -> None:
+    nessie("content", "put", "a", "--metadata-location", "s3://mine", "--snapshot-id", "9")
+
+
+def create(nessie: Nessie, name: str = "b") -> None:
+    words = ("--type", "iceberg-table", "--metadata-location", f"s3://new-{name}")
+    assert nessie("content", "put", name, *words).code == 0
+
+
+def delete(nessie: Nessie) -> None:
+    nessie("content", "delete", "a")
+
+
+def rename(nessie: Nessie, old: str = "a", new: str = "b") -> None:
+    nessie("content", "rename", old, new)
+
+
+def rename_and_put(nessie: Nessie) -> None:
+    rename(nessie)
+    nessie("content", "put", "b", "--metadata-location", "s3://mine", "--snapshot-id", "9")
+
+
+def replace(nessie: Nessie) -> None:
+    nessie("content", "replace", "a", "--type", "iceberg-table", "--metadata-location", "s3://new")
+
+
+def swap(nessie: Nessie) -> None:
+    for pair in (("a", "t"), ("d", "a"), ("t", "d")):
+        rename(nessie, *pair)
+
+
+def rename_and_create(nessie: Nessie) -> None:
+    rename(nessie)
+    create(nessie, "a")
+
+
+def check(nessie: Nessie) -> None:
+    nessie("content", "unmodified", "a")
+
+
+STAGED = [put, create, delete, rename, rename_and_put, replace, swap, rename_and_create, check]
+
+
+# -- what the other writer does --------------------------------------------------------------------
+
+
+def changed(catalog: Catalog) -> None:
+    catalog.update("main", "a", 30)
+
+
+def deleted(catalog: Catalog) -> None:
+    catalog.drop("main", "a")
+
+
+def renamed_away(catalog: Catalog) -> None:
+    catalog.rename("main", "a", "c")
+
+
+def renamed_and_changed(catalog: Catalog) -> None:
+    catalog.rename("main", "a", "c")
+    catalog.update("main", "c", 30)
+
+
+def renamed_onto(catalog: Catalog) -> None:
+    catalog.rename("main", "d", "b")
+
+
+def recreated(catalog: Catalog) -> None:
+    catalog.drop("main", "a")
+    catalog.create("main", "a", 30)
+
+
+def created(catalog: Catalog) -> None:
+    catalog.create("main", "b", 30)
+
+
+def renamed_away_and_created(catalog: Catalog) -> None:
+    catalog.rename("main", "a", "c")
+    catalog.create("main", "a", 30)
+
+
+def renamed_to_the_key(catalog: Catalog) -> None:
+    catalog.rename("main", "a", "b")
+
+
+def displaced(catalog: Catalog) -> None:
+    catalog.drop("main", "a")
+    catalog.rename("main", "d", "a")
+
+
+OTHERS = [
+    changed,
+    deleted,
+    renamed_away,
+    renamed_and_changed,
+    renamed_onto,
+    recreated,
+    created,
+    renamed_away_and_created,
+    renamed_to_the_key,
+    displaced,
+]
+
+
+# -- the laws --------------------------------------------------------------------------------------
+
+
+class Attempt:
+    """Runs lines on one state of the branch and of the batch, and checks what they change."""
+
+    def __init__(self, nessie: Nessie, catalog: Catalog, folder: Path) -> None:
+        self.nessie, self.catalog = nessie, catalog
+        self.file = folder / ".nessie" / "batch.json"
+        self.batch, self.head = self.file.read_bytes(), catalog.head("main")
+        self.before = state_of(catalog.repository)
+        self.edits = self.staged()
+
+    def staged(self) -> list[ContentEdit]:
+        from nessie_cli.workspace.batch import decode_batch
+
+        if not self.file.exists():
+            return []
+        return content_edits(decode_batch(self.file.read_text(), "batch").staged)
+
+    def again(self) -> None:
+        """Takes the attempt back."""
+        self.file.write_bytes(self.batch)
+        head = self.catalog.head("main")
+        if head != self.head:
+            self.catalog.repository.assign_reference("main", self.head, expected_hash=head)
+
+    def conflicts(self) -> list[dict]:
+        ran = self.nessie("commit", "-m", "mine", "--json")
+        if ran.code == 0:
+            return []
+        assert ran.code == 3, ran
+        return ran.error["errorDetails"]["conflicts"]
+
+    def paste(self, line: str, effect: str, conflict: dict) -> None:
+        """A line works, says what it deletes, and drops no other staged change unsaid."""
+        words = shlex.split(line)[1:]
+        ran = self.nessie(*words)
+        assert ran.code == 0, (line, ran)
+        about = ".".join(conflict["key"]["elements"])
+        named = {name for name in KEYS if f"deletes the present {name}" in effect}
+        after = self.staged()
+        if words[0] == "reset":
+            gone = [edit for edit in self.edits if edit not in after]
+            assert len(after) == len(self.edits) - len(gone), line
+            assert len({edit.old or edit.new for edit in gone}) <= 1 or "unstages" in effect, line
+        else:
+            assert values(after) == values(self.edits), line
+            done = {(content.id, name) for name, content in self.before.items()}
+            targets = {(edit.before.id, edit.new) for edit in self.edits if edit.is_rename}
+            assert {new for _, new in targets - done} <= {edit.new for edit in after}, line
+        status = self.nessie("status", "--json").json["conflicts"]
+        assert about not in [".".join(c["key"]["elements"]) for c in status], line
+        if not status and after:
+            assert self.nessie("commit", "-m", "now").code == 0
+            self.compare(named, line)
+            if words[0] != "reset":
+                self.are_kept(line)
+
+    def decide(self, words: list[str]) -> None:
+        """A decision changes only what it prints, or it fails and changes nothing."""
+        ran = self.nessie("resolve", *words)
+        if ran.code != 0:
+            assert ran.code in (2, 3), ran
+            assert (self.file.read_bytes(), self.catalog.head("main")) == (self.batch, self.head)
+            return
+        verbs = [line.split() for line in ran.lines]
+        named = {verb[1] for verb in verbs if verb[0] in ("delete", "replace")}
+        if self.file.exists():
+            assert self.nessie("commit", "-m", "now").code == 0, words
+        self.compare(named, " ".join(words))
+        if "--current" not in words:
+            self.are_kept(" ".join(words))
+
+    def are_kept(self, line: str) -> None:
+        """Each staged change is on the branch: the value, and the key of a rename."""
+        repository = self.catalog.repository
+        before = {content.id: name for name, content in self.before.items()}
+        after = {content.id: name for name, content in state_of(repository).items()}
+        files = {getattr(c, "metadata_location", "") for c in state_of(repository).values()}
+        assert set(values(self.edits)) <= files, line
+        for edit in self.edits:
+            if edit.before is not None and edit.before.id in after:
+                key = edit.new if edit.is_rename else before[edit.before.id]
+                assert after[edit.before.id] == key, line
+
+    def compare(self, named: set[str], line: str) -> None:
+        """Nothing is lost that was neither staged nor named, and nothing is there twice."""
+        after = state_of(self.catalog.repository)
+        ids = {content.id: (str(k), content) for k, content in after.items()}
+        assert len(ids) == len(after), (line, "two keys with one id")
+        files = [c.metadata_location for c in after.values() if hasattr(c, "metadata_location")]
+        assert len(set(files)) == len(files), (line, "two tables with one metadata file")
+        staged = {edit.before.id for edit in self.edits if edit.before}
+        deleted = {edit.before.id for edit in self.edits if edit.before and not edit.after}
+        for name, content in self.before.items():
+            if content.id not in ids:
+                assert content.id in deleted or str(name) in named, (line, f"{name} is lost")
+            elif content.id not in staged:
+                assert ids[content.id] == (str(name), content), (line, f"{name} is changed")
+
+
+def values(edits: list[ContentEdit]) -> list[str]:
+    """The metadata files that the edits give to contents."""
+    return sorted(
+        edit.after.metadata_location
+        for edit in edits
+        if edit.after is not None and (edit.old is None or edit.changes_value)
+    )
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("stage", STAGED)
+def test_every_printed_line_does_what_it_says(
+    nessie: Nessie,
+    anywhere: Catalog,
+    tmp_path: Path,
+    stage: Callable[[Nessie], None],
+    other: Callable[[Catalog], None],
+) -> None:
+    stage(nessie)
+    other(anywhere)
+    attempt = Attempt(nessie, anywhere, tmp_path)
+    conflicts = attempt.conflicts()
+    if conflicts:
+        attempt.batch = attempt.file.read_bytes()
+    for conflict in conflicts:
+        for line, effect in zip(conflict["resolutions"], conflict["effects"], strict=True):
+            attempt.paste(line, effect, conflict)
+            attempt.again()
+    names = [".".join(conflict["key"]["elements"]) for conflict in conflicts]
+    for side in ("--proposed", "--current"):
+        if names:
+            attempt.decide([word for name in names for word in (side, name)])
+            attempt.again()
+
+
+def staged_at_random(rng: random.Random, nessie: Nessie) -> None:
+    """Stages changes of random keys. Some of them are refused."""
+    for number in range(rng.randint(1, 5)):
+        old, new = rng.sample(KEYS, 2)
+        match rng.randrange(6):
+            case 0 | 1:
+                rename(nessie, old, new)
+            case 2:
+                words = ("--metadata-location", f"s3://mine-{number}", "--snapshot-id", "9")
+                nessie("content", "put", old, *words)
+            case 3:
+                words = ("--type", "iceberg-table", "--metadata-location", f"s3://new-{number}")
+                nessie("content", "put", old, "--new", *words)
+            case 4:
+                nessie("content", "delete", old)
+            case _:
+                words = ("--type", "iceberg-table", "--metadata-location", f"s3://re-{number}")
+                nessie("content", "replace", old, *words)
+
+
+def changed_at_random(rng: random.Random, catalog: Catalog) -> None:
+    """Commits changes of another writer."""
+    for number in range(rng.randint(1, 5)):
+        old, new = rng.sample(KEYS, 2)
+        present = {str(name) for name in state_of(catalog.repository)}
+        if old not in present:
+            catalog.commit("main", "new", Put(key(old), table(f"other-{number}", 100 + number)))
+        elif new not in present and rng.random() < 0.6:
+            catalog.rename("main", old, new)
+        elif rng.random() < 0.5:
+            catalog.update("main", old, 200 + number)
+        else:
+            catalog.drop("main", old)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_batches_and_branches_lose_nothing_unsaid(
+    nessie: Nessie, lake: Catalog, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    staged_at_random(rng, nessie)
+    if not (tmp_path / ".nessie" / "batch.json").exists():
+        return
+    changed_at_random(rng, lake)
+    attempt = Attempt(nessie, lake, tmp_path)
+    conflicts = attempt.conflicts()
+    attempt.batch = attempt.file.read_bytes() if conflicts else attempt.batch
+    for conflict in conflicts:
+        for line, effect in zip(conflict["resolutions"], conflict["effects"], strict=True):
+            attempt.paste(line, effect, conflict)
+            attempt.again()
+    names = [".".join(conflict["key"]["elements"]) for conflict in conflicts]
+    for _ in range(3 if names else 0):
+        sides = (rng.choice(["--proposed", "--proposed", "--current"]) for _ in names)
+        attempt.decide([word for pair in zip(sides, names, strict=True) for word in pair])
+        attempt.again()
